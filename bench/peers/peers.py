@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Times what CUDA programs have, on the GPU that `vkgemm bench` runs on: cuBLAS through PyTorch, and
+torch.compile for fused epilogues. Prints a JSON object a line, with the keys of `vkgemm bench --json`,
+so that join.py can put both into one table.
+
+Needs PyTorch with CUDA and Triton. Timing is triton.testing.do_bench, which flushes the L2 cache
+before each repeat, as `vkgemm bench` does; the warm-up is by time, because an idle GPU's clock is a
+fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the same machine.
+
+  python3 peers.py > peers.jsonl
+  vkgemm bench --json > vkgemm.jsonl
+  python3 join.py vkgemm.jsonl peers.jsonl
+"""
+
+import argparse
+import json
+import sys
+import time
+
+GPU_SUITE = "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", default=GPU_SUITE, help="MxNxK or N, separated by commas")
+    parser.add_argument("--dtype", nargs="+", default=["f16"], choices=["f16", "bf16", "f32"])
+    parser.add_argument("--layout-b", nargs="+", default=["row_major"],
+                        choices=["row_major", "col_major"])
+    parser.add_argument("--epilogue", nargs="+", default=["plain"], choices=["plain", "heavy"])
+    parser.add_argument("--warm-up", type=float, default=300.0, metavar="MS")
+    parser.add_argument("--repeat-ms", type=int, default=200, metavar="MS",
+                        help="time spent on the repeats of a case")
+    return parser.parse_args()
+
+
+def parse_shapes(text):
+    shapes = []
+    for one in text.split(","):
+        sizes = [int(size) for size in one.split("x")]
+        if len(sizes) not in (1, 3) or min(sizes) < 1:
+            sys.exit(f"peers.py: --shapes: {one!r} is neither N nor MxNxK")
+        shapes.append(tuple(sizes * 3 if len(sizes) == 1 else sizes))
+    return shapes
+
+
+def plain(torch, a, b, dtype):
+    """cuBLAS, C = A·B."""
+    del torch, dtype
+    return lambda: a @ b
+
+
+def heavy(torch, a, b, dtype):
+    """aux = 1.25·A·B + 0.5·C + bias and D = gelu(aux), fused by torch.compile after cuBLAS."""
+    m, n = a.shape[0], b.shape[1]
+    residual = torch.randn(m, n, device="cuda", dtype=dtype)
+    bias = torch.randn(n, device="cuda", dtype=torch.float32)
+
+    def product(a, b, residual, bias):
+        pre = (a @ b).float() * 1.25 + residual.float() * 0.5 + bias
+        return torch.nn.functional.gelu(pre).to(dtype), pre.to(dtype)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(product)
+    return lambda: compiled(a, b, residual, bias)
+
+
+def main():
+    arguments = parse_arguments()
+    shapes = parse_shapes(arguments.shapes)
+    try:
+        import torch
+        from triton.testing import do_bench
+    except ImportError as error:
+        sys.exit(f"peers.py: {error}: PyTorch with CUDA and Triton is needed")
+    if not torch.cuda.is_available():
+        sys.exit("peers.py: PyTorch finds no CUDA device")
+    torch.manual_seed(0)
+    # f32 means IEEE f32 here, as in vkgemm, and f16 sums are not to be cut short.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+
+    def time_case(function):
+        start = time.monotonic()
+        while (time.monotonic() - start) * 1e3 < arguments.warm_up:
+            function()
+            torch.cuda.synchronize()
+        return do_bench(function, warmup=50, rep=arguments.repeat_ms, return_mode="median")
+
+    for name in arguments.dtype:
+        for layout_b in arguments.layout_b:
+            for m, n, k in shapes:
+                a = torch.randn(m, k, device="cuda", dtype=types[name])
+                b = torch.randn(k, n, device="cuda", dtype=types[name])
+                if layout_b == "col_major":
+                    b = b.T.contiguous().T
+                for epilogue in arguments.epilogue:
+                    row = {
+                        "device": torch.cuda.get_device_name(),
+                        "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
+                        "m": m, "n": n, "k": k, "type": name, "layout_b": layout_b,
+                        "epilogue": epilogue, "l2": "cold",
+                        "kernel": "cublas" if epilogue == "plain" else "torch.compile",
+                    }
+                    print(f"{name} {m}x{n}x{k} {layout_b} {epilogue} …", file=sys.stderr)
+                    try:
+                        build = plain if epilogue == "plain" else heavy
+                        row["median_ms"] = time_case(build(torch, a, b, types[name]))
+                        row["tflops"] = 2 * m * n * k / row["median_ms"] * 1e-9
+                    except RuntimeError as error:  # out of memory, or a case that does not compile
+                        row["error"] = str(error)[:200]
+                    print(json.dumps(row), flush=True)
+                del a, b
+
+
+if __name__ == "__main__":
+    main()

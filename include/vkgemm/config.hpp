@@ -1,0 +1,77 @@
+// vkgemm/config.hpp: how a problem is computed: one kernel with one set of tuning parameters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "vkgemm/export.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// Which matrix instructions a kernel is built on. All three are one source (shaders/lib/).
+enum class Path : std::uint8_t {
+  nv,   // VK_NV_cooperative_matrix2: workgroup-scope matrices and tensor addressing
+  khr,  // VK_KHR_cooperative_matrix: subgroup matrices, tiles staged through shared memory
+  fma,  // vectorised register tiles on plain Vulkan 1.3; also the true-f32 path everywhere
+};
+
+// A configuration prints itself and can be parsed back from what it printed:
+//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
+// Parts at their default value are left out. All sizes are elements, invocations or counts.
+struct Config {
+  Path path = Path::fma;
+
+  // The part of D that one workgroup computes, and the depth of K it takes at a time.
+  std::uint32_t tile_m = 0;
+  std::uint32_t tile_n = 0;
+  std::uint32_t tile_k = 0;
+
+  // khr: shape of one cooperative matrix. fma: the register tile of one invocation is
+  // fragment_m × fragment_n (fragment_k is 1). nv: all zero, the driver divides the tile.
+  std::uint32_t fragment_m = 0;
+  std::uint32_t fragment_n = 0;
+  std::uint32_t fragment_k = 0;
+
+  // khr: how many subgroups share the tile along M and N. nv, fma: zero.
+  std::uint32_t subgroups_m = 0;
+  std::uint32_t subgroups_n = 0;
+
+  // khr: the subgroup size that the pipeline requires. nv, fma: zero, any.
+  std::uint32_t subgroup_size = 0;
+
+  // Invocations of a workgroup. khr: subgroups_m * subgroups_n * subgroup_size.
+  // fma: (tile_m / fragment_m) * (tile_n / fragment_n). nv: free.
+  std::uint32_t invocations = 0;
+
+  // khr: the epilogue runs on a copy of the accumulators in shared memory, in this many slices of
+  // tile_m / subtiles rows, so that the copy fits where the main loop's tiles stood. Divides the
+  // fragments that a subgroup holds along M. Other paths: 1.
+  std::uint32_t subtiles = 1;
+
+  // Tiles of D are visited in bands of this many tile rows, so that what one wave of workgroups
+  // reads of A and B stays in the L2 cache. 1: plain row-major order of tiles.
+  std::uint32_t swizzle = 8;
+
+  // nv: how many steps of tile_k the main loop takes per iteration (1: not unrolled).
+  std::uint32_t unroll_k = 1;
+
+  // khr, fma: the last step of the main loop stands outside it. Faster on GPUs; without it the code
+  // is half as long, which counts where compiling is slow (CPU implementations).
+  bool peel = true;
+
+  // N, K and the leading dimensions are baked into the pipeline: faster on some drivers
+  // (immediate address offsets), and one pipeline per shape.
+  bool static_shape = false;
+
+  bool operator==(const Config&) const = default;
+};
+
+VKGEMM_API std::string_view to_string(Path path) noexcept;
+VKGEMM_API std::string to_string(const Config& config);
+
+// Parses what to_string(Config) prints. The error names the part that is wrong.
+VKGEMM_API Result<Config> parse_config(std::string_view text);
+
+}  // namespace vkgemm

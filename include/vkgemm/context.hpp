@@ -1,0 +1,166 @@
+// vkgemm/context.hpp: from a Problem to commands in the application's command buffer.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/export.hpp"
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// Bytes on the device, [address, address + bytes). From a buffer that was created with
+// VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT; may be larger than 4 GiB.
+struct DeviceSpan {
+  VkDeviceAddress address = 0;
+  VkDeviceSize bytes = 0;
+};
+
+// What one recording computes on. A span starts at element (0, 0) of batch 0 and must reach to the
+// last element that the problem touches. Operands that the problem does not use are ignored.
+// D may be the very same bytes as C (in place, same type, layout and strides); otherwise D and aux
+// share no byte with each other or any other operand. Columns of one larger matrix, side by side,
+// share none. A, B, C and bias may overlap.
+struct Operands {
+  DeviceSpan a = {};
+  DeviceSpan b = {};
+  DeviceSpan c = {};
+  DeviceSpan d = {};
+  DeviceSpan bias = {};
+  DeviceSpan aux = {};
+  DeviceSpan workspace = {};
+};
+
+enum class LogLevel : std::uint8_t { info, warning, error };
+using LogCallback = std::function<void(LogLevel, std::string_view message)>;
+
+struct ContextCreateInfo {
+  // Owned by the application; they must outlive the context and every plan made from it.
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+
+  // What the device was created with: usually Requirements::extensions() and features(), else the
+  // application's own lists. A path whose extension or feature bit is not among them stays off.
+  std::span<const char* const> enabled_extensions = {};
+  const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
+
+  // At most one of these two. The application's cache is used and never destroyed; one made with
+  // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT needs plan() to be synchronised as well. A
+  // file is read
+  // if it fits this device and driver, discarded if not, and replaced atomically by
+  // save_pipeline_cache() and on destruction.
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
+  std::filesystem::path pipeline_cache_file = {};
+
+  // Called from the thread that calls vkgemm. Without one the library is silent, unless the
+  // environment variable VKGEMM_LOG is set (to "stderr" or a file's path). Must not throw.
+  LogCallback log = {};
+};
+
+// One legal way to compute a problem, with where its row in the tuning tables comes from.
+struct Candidate {
+  Config config;
+  std::string provenance;  // "measured: NVIDIA H200 …", "compiled: …", "derived: …"
+};
+
+class Context;
+
+// A problem bound to a pipeline. Immutable; may be recorded from several threads at once. Cheap to
+// copy. It keeps what it needs of its context alive, but must be destroyed before the VkDevice.
+class VKGEMM_API Plan {
+ public:
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
+
+  const Problem& problem() const noexcept;
+  const Config& config() const noexcept;
+
+  // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned. 0: none.
+  std::uint64_t workspace_bytes() const noexcept;
+
+  // Why this kernel: path, configuration and its provenance, what is slower than it could be and
+  // why (alignment, conversion of bf16, …), grid, shared memory. For people; several lines.
+  std::string explain() const;
+
+  // The plan as one `vkgemm run …` command line that repeats it.
+  std::string command_line() const;
+
+  // Records the product into a command buffer in the recording state, outside a render pass.
+  // Checks every span first; on any error nothing is recorded. Never allocates on success, never
+  // compiles, never submits.
+  //
+  // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
+  // Synchronisation: records no barrier. The caller makes operands available and visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and
+  // bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits for the same
+  // stage and access before it uses D.
+  Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
+
+  struct Impl;
+
+ private:
+  friend class Context;
+  friend struct InternalAccess;  // tests and benchmarks
+  explicit Plan(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+// vkgemm on one VkDevice. All members may be called from several threads at once.
+class VKGEMM_API Context {
+ public:
+  static Result<Context> create(const ContextCreateInfo& info);
+
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  // What this device can do with what was enabled on it.
+  const DeviceCaps& caps() const noexcept;
+
+  // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
+  // and only the first time that a pipeline is needed.
+  Result<Plan> plan(const Problem& problem) const;
+
+  // The same with a configuration of the caller's choice; unsupported if it is not legal here.
+  Result<Plan> plan(const Problem& problem, const Config& config) const;
+
+  // Every legal configuration of the tuning tables for this problem, preferred ones first.
+  Result<std::vector<Candidate>> candidates(const Problem& problem) const;
+
+  // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
+  // one of this context.
+  Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
+                      const Operands& operands) const;
+
+  // Tells the context that the application saw VK_ERROR_DEVICE_LOST. From then on plan() and
+  // record() return device_lost; everything may still be destroyed.
+  void notify_device_lost() const noexcept;
+  bool device_lost() const noexcept;
+
+  // Writes the pipelines built so far to info.pipeline_cache_file.
+  Result<void> save_pipeline_cache() const;
+
+  struct Impl;
+
+ private:
+  explicit Context(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace vkgemm

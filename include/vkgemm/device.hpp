@@ -1,0 +1,135 @@
+// vkgemm/device.hpp: what a device offers, as far as it matters to a matrix product.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vkgemm/config.hpp"
+#include "vkgemm/export.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm {
+
+// A cooperative-matrix shape the device lists at subgroup scope, A and B of `input`, C and result
+// of `accumulator` type (VK_KHR_cooperative_matrix).
+struct FragmentShape {
+  DataType input = DataType::f16;
+  DataType accumulator = DataType::f32;
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  bool operator==(const FragmentShape&) const = default;
+};
+
+enum class MatrixScope : std::uint8_t { subgroup, workgroup };
+
+// Any multiple of the granularity is a valid shape (VK_NV_cooperative_matrix2, flexible
+// dimensions). `invocations` is the workgroup size it is listed for; 0 at subgroup scope.
+struct FlexibleShape {
+  DataType input = DataType::f16;
+  DataType accumulator = DataType::f32;
+  MatrixScope scope = MatrixScope::workgroup;
+  std::uint32_t granularity_m = 0;
+  std::uint32_t granularity_n = 0;
+  std::uint32_t granularity_k = 0;
+  std::uint32_t invocations = 0;
+  bool operator==(const FlexibleShape&) const = default;
+};
+
+// Whether a path may be used, and if not, the first reason why: one sentence that names the
+// extension, the feature bit or the shape that is missing.
+struct PathSupport {
+  bool available = false;
+  std::string reason;
+};
+
+struct Limits {
+  std::uint32_t max_shared_memory_bytes = 0;  // per workgroup
+  std::uint32_t max_invocations = 0;          // per workgroup
+  std::uint32_t max_push_constant_bytes = 0;
+  std::array<std::uint32_t, 3> max_workgroup_count{};
+  std::uint32_t min_subgroup_size = 0;
+  std::uint32_t max_subgroup_size = 0;
+  std::uint32_t max_subgroups_per_workgroup = 0;
+  bool subgroup_size_control = false;  // for compute, with full subgroups
+
+  // Compute units (SMs, WGPs, Xe cores …) if the driver tells; 0: unknown.
+  std::uint32_t compute_units = 0;
+
+  // VK_NV_cooperative_matrix2 at workgroup scope; zero where the extension is missing.
+  std::uint32_t nv_max_invocations = 0;
+  std::uint32_t nv_max_dimension = 0;
+  std::uint32_t nv_reserved_shared_memory_bytes = 0;
+
+  bool operator==(const Limits&) const = default;
+};
+
+// Everything the choice of a kernel depends on. Plain data: a test or a tuner may write one by
+// hand for a device that is not there.
+struct DeviceCaps {
+  std::string name;
+  std::string driver_name;
+  std::string driver_info;
+  std::uint32_t vendor_id = 0;
+  std::uint32_t device_id = 0;
+  std::uint32_t driver_version = 0;
+  VkDriverId driver_id{};
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  std::array<std::uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
+
+  // Key of the tuning table: "nvidia_sm90", "amd_rdna3", …, or "generic" if not recognised.
+  std::string architecture = "generic";
+
+  Limits limits;
+  std::vector<FragmentShape> fragment_shapes;
+  std::vector<FlexibleShape> flexible_shapes;
+  bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
+
+  PathSupport nv;
+  PathSupport khr;
+  PathSupport fma;
+
+  const PathSupport& path(Path p) const noexcept {
+    return p == Path::nv ? nv : p == Path::khr ? khr : fma;
+  }
+};
+
+// What must be enabled for vkgemm when the application creates its VkDevice, on this physical
+// device: everything that it supports and vkgemm can use. Add the extensions to
+// VkDeviceCreateInfo::ppEnabledExtensionNames and put features() into its pNext chain (with
+// pEnabledFeatures null), or merge the bits into a chain of your own. Owns its chain; movable.
+class VKGEMM_API Requirements {
+ public:
+  Requirements();
+  ~Requirements();
+  Requirements(Requirements&&) noexcept;
+  Requirements& operator=(Requirements&&) noexcept;
+
+  std::span<const char* const> extensions() const noexcept;
+  const VkPhysicalDeviceFeatures2* features() const noexcept;
+
+  // The capabilities of a device that is created with exactly these requirements.
+  const DeviceCaps& caps() const noexcept;
+
+  struct Impl;
+
+ private:
+  friend VKGEMM_API Result<Requirements> query_requirements(VkInstance, VkPhysicalDevice,
+                                                            PFN_vkGetInstanceProcAddr);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Asks a physical device. The instance and the device must support Vulkan 1.3.
+// Fails with missing_feature if not even the fma path can run, naming what is missing.
+VKGEMM_API Result<Requirements> query_requirements(
+    VkInstance instance, VkPhysicalDevice physical_device,
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr);
+
+}  // namespace vkgemm

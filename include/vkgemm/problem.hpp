@@ -1,0 +1,107 @@
+// vkgemm/problem.hpp: what is to be computed, with no word about how.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vkgemm/export.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+enum class DataType : std::uint8_t { f16, bf16, f32 };
+
+enum class Layout : std::uint8_t {
+  row_major,  // element (i, j) stands at i * ld + j
+  col_major,  // element (i, j) stands at j * ld + i
+};
+
+// How one operand lies in memory. Units are elements unless a name says bytes.
+struct Matrix {
+  DataType type = DataType::f16;
+  Layout layout = Layout::row_major;
+
+  // Leading dimension: elements from one row (row_major) or column (col_major) to the next.
+  // Not set: packed, the length of a row or column. At least that length; zero is an error.
+  std::optional<std::uint64_t> ld = std::nullopt;
+
+  // Elements from one matrix of a batch to the next. Not set: packed, the whole matrix.
+  // Zero lets all of a batch share one matrix; for D and aux it is an error if batch > 1.
+  std::optional<std::uint64_t> batch_stride = std::nullopt;
+
+  // A promise: the address bound to this operand is a multiple of this many bytes (a power of two,
+  // at least the element's size). 16 lets kernels use 16-byte loads where ld, batch_stride and
+  // the row length allow it as well; record() checks the promise.
+  std::uint32_t alignment = 16;
+
+  bool operator==(const Matrix&) const = default;
+};
+
+enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
+
+enum class Bias : std::uint8_t {
+  none,
+  along_n,  // N values, bias[j] is added to every element of column j
+  along_m,  // M values, bias[i] is added to every element of row i
+};
+
+// The elementwise epilogue, in this order, in f32 from the f32 accumulator:
+//   pre = alpha * (A·B) + beta * C + bias      aux = cast(pre)
+//   D   = cast(clamp(activation(pre)))
+struct Epilogue {
+  float alpha = 1.0f;
+  float beta = 0.0f;  // 0: C is neither bound nor read
+  Bias bias = Bias::none;
+  DataType bias_type = DataType::f32;
+  std::uint64_t bias_batch_stride = 0;  // elements; 0: one bias for the whole batch
+  Activation activation = Activation::none;
+  bool aux = false;  // also write pre, the value before the activation, to the aux operand
+  std::optional<float> clamp_min = std::nullopt;
+  std::optional<float> clamp_max = std::nullopt;
+
+  bool operator==(const Epilogue&) const = default;
+};
+
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
+//
+// Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
+// are accumulated in f32. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to
+// nearest even. C, D and aux share one layout.
+// NaN and Inf propagate. M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
+// m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
+struct Problem {
+  std::uint64_t m = 0;
+  std::uint64_t n = 0;
+  std::uint64_t k = 0;
+  std::uint64_t batch = 1;
+  Matrix a = {};
+  Matrix b = {};
+  Matrix c = {};  // used if epilogue.beta != 0
+  Matrix d = {};
+  Matrix aux = {};  // used if epilogue.aux
+  Epilogue epilogue = {};
+
+  bool operator==(const Problem&) const = default;
+};
+
+VKGEMM_API std::string_view to_string(DataType type) noexcept;
+VKGEMM_API std::string_view to_string(Layout layout) noexcept;
+VKGEMM_API std::string_view to_string(Activation activation) noexcept;
+VKGEMM_API std::string_view to_string(Bias bias) noexcept;
+
+// The inverse of to_string; nothing if the text names none of them.
+VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
+VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
+VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
+VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
+
+// The problem as the arguments of a `vkgemm run` command line that computes it again.
+VKGEMM_API std::string to_command_line(const Problem& problem);
+
+constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
+  return type == DataType::f32 ? 4 : 2;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,95 @@
+// vkgemm/result.hpp: how vkgemm reports failure. No exception crosses the API.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cassert>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "vkgemm/export.hpp"
+
+namespace vkgemm {
+
+// Why a call failed. Everything up to `wrong_context` is the caller's to mend and is found before
+// anything is recorded; the rest is the machine's.
+enum class Status : std::uint8_t {
+  invalid_argument,      // a field has a value that no device could accept
+  unsupported,           // valid, but this device, path or version of vkgemm cannot compute it
+  misaligned,            // an address or a stride is less aligned than the problem promised
+  span_too_small,        // a DeviceSpan ends before the last element that the problem touches
+  overlapping_operands,  // D or aux shares bytes with an operand that it must not share with
+  workspace_too_small,   // the workspace span is smaller than Plan::workspace_bytes()
+  wrong_context,         // a plan was handed to a context that did not make it
+  missing_feature,       // the device was created without an extension or a feature vkgemm needs
+  io_error,              // a file could not be read or written
+  out_of_host_memory,
+  out_of_device_memory,
+  device_lost,   // sticky: every later call on the context says so too; destruction still works
+  driver_error,  // any other VkResult below zero
+};
+
+VKGEMM_API std::string_view to_string(Status status) noexcept;
+
+// The message names the field and its value: "a.ld is 12: at least 16 is needed (row of K = 16)".
+struct Error {
+  Status status = Status::driver_error;
+  std::string message;
+  VkResult vk_result = VK_SUCCESS;  // what the driver said, where a driver call failed
+};
+
+// A value or an Error (what std::expected is to C++23). Dereferencing a failed Result asserts.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const noexcept { return state_.index() == 0; }
+  bool has_value() const noexcept { return state_.index() == 0; }
+
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(value()); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  T& value() {
+    assert(has_value());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const {
+    assert(has_value());
+    return *std::get_if<0>(&state_);
+  }
+  const Error& error() const {
+    assert(!has_value());
+    return *std::get_if<1>(&state_);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  explicit operator bool() const noexcept { return !error_; }
+  bool has_value() const noexcept { return !error_; }
+  const Error& error() const {
+    assert(error_);
+    return *error_;
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace vkgemm

@@ -1,0 +1,10 @@
+// vkgemm: matrix products on cooperative matrices for any Vulkan application.
+// The whole public API. One call's way: Problem -> Context::plan -> Plan::record.
+#pragma once
+
+#include "vkgemm/config.hpp"   // IWYU pragma: export
+#include "vkgemm/context.hpp"  // IWYU pragma: export
+#include "vkgemm/device.hpp"   // IWYU pragma: export
+#include "vkgemm/problem.hpp"  // IWYU pragma: export
+#include "vkgemm/result.hpp"   // IWYU pragma: export
+#include "vkgemm/version.hpp"  // IWYU pragma: export

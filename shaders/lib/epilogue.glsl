@@ -1,0 +1,46 @@
+// The elementwise epilogue of vkgemm/problem.hpp:
+//   pre = alpha * acc + beta * C + bias,  aux = cast(pre),  D = cast(clamp(activation(pre)))
+// Paths that see coordinates call epilogue_store4 on four neighbours of a row; the nv path, whose
+// stores take whole matrices, calls epilogue_pre and epilogue_post on single elements.
+#include "activation.glsl"
+#include "convert.glsl"
+
+uint64_t element(uint64_t base, const uint type, uint row, uint ld, uint col) {
+    return base + (uint64_t(row) * ld + col) * type_size(type);
+}
+
+float epilogue_post(float pre) {
+    float v = activate(pre);
+    if (CLAMP != 0) {
+        // not min/max: those may turn NaN into a bound
+        v = v < p.clamp_min ? p.clamp_min : v;
+        v = v > p.clamp_max ? p.clamp_max : v;
+    }
+    return v;
+}
+
+float epilogue_pre(const Tile t, uint row, uint col, float acc) {
+    float v = p.alpha * acc;
+    if (C_TYPE != TYPE_NONE) v += p.beta * load1(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE);
+    if (BIAS != BIAS_NONE)
+        v += load1(t.bias + (BIAS == BIAS_ALONG_N ? col : row) * type_size(BIAS_TYPE), BIAS_TYPE);
+    return v;
+}
+
+// `row` and `col` are coordinates in D; col is a multiple of 4. Nothing is touched past the edges.
+void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
+    const uint n = size_n();
+    if (EDGES != 0 && (row >= p.m || col >= n)) return;
+    const uint valid = n - col;
+    vec4 v = p.alpha * acc;
+    if (C_TYPE != TYPE_NONE)
+        v += p.beta * load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, valid);
+    if (BIAS == BIAS_ALONG_N)
+        v += load4(t.bias + col * type_size(BIAS_TYPE), BIAS_TYPE, false, valid);
+    if (BIAS == BIAS_ALONG_M)
+        v += load1(t.bias + row * type_size(BIAS_TYPE), BIAS_TYPE);
+    if (AUX_TYPE != TYPE_NONE)
+        store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
+    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, valid, v);
+}

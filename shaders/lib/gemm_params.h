@@ -1,0 +1,98 @@
+// The contract between C++ and GLSL, included by both: the push-constant block, the ids of the
+// specialization constants and the values of the enumerations that they carry.
+#ifndef VKGEMM_GEMM_PARAMS_H
+#define VKGEMM_GEMM_PARAMS_H
+
+#ifdef __cplusplus
+#include <cstdint>
+namespace vkgemm::gpu {
+using uint = std::uint32_t;
+using std::uint64_t;
+#endif
+
+// One dispatch of a dense GEMM kernel. Addresses and batch strides are bytes, the rest elements.
+// A leading dimension is the distance between rows of a row-major operand and between columns of
+// a column-major one. C, D and aux are row-major here: the library transposes the problem if not.
+struct GemmParams {
+    uint64_t a, b, c, d, bias, aux;
+    uint64_t a_batch, b_batch, c_batch, d_batch, bias_batch, aux_batch;
+    uint m, n, k;
+    uint lda, ldb, ldc, ldd, ld_aux;
+    uint first_tile;   // grids beyond maxComputeWorkGroupCount are dispatched in chunks
+    uint first_batch;
+    float alpha, beta, clamp_min, clamp_max;
+};
+
+// Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
+#define TYPE_NONE 0
+#define TYPE_F16 1
+#define TYPE_BF16 2
+#define TYPE_F32 3
+
+// The values of the MATRIX_PATH macro.
+#define PATH_NV 1
+#define PATH_KHR 2
+#define PATH_FMA 3
+
+#define BIAS_NONE 0
+#define BIAS_ALONG_N 1
+#define BIAS_ALONG_M 2
+
+#define ACTIVATION_NONE 0
+#define ACTIVATION_RELU 1
+#define ACTIVATION_GELU_ERF 2
+#define ACTIVATION_GELU_TANH 3
+#define ACTIVATION_SILU 4
+#define ACTIVATION_SIGMOID 5
+#define ACTIVATION_TANH 6
+
+// Specialization constants: the configuration …
+#define SPEC_LOCAL_SIZE 0   // invocations of a workgroup
+#define SPEC_TILE_M 1
+#define SPEC_TILE_N 2
+#define SPEC_TILE_K 3
+#define SPEC_FRAGMENT_M 4
+#define SPEC_FRAGMENT_N 5
+#define SPEC_FRAGMENT_K 6
+#define SPEC_SUBGROUPS_M 7
+#define SPEC_SUBGROUPS_N 8
+#define SPEC_SUBTILES 9
+#define SPEC_SWIZZLE 10
+#define SPEC_UNROLL_K 11
+#define SPEC_PEEL 12
+// … the operands (booleans are 0 or 1) …
+#define SPEC_A_COL_MAJOR 13
+#define SPEC_B_COL_MAJOR 14
+#define SPEC_A_VECTOR 15    // 0: loads element by element. Else 16-byte loads are allowed, and the
+#define SPEC_B_VECTOR 16    // value is a power of two of elements that divides the ld
+#define SPEC_C_VECTOR 17    // 4 elements at once allowed
+#define SPEC_D_VECTOR 18
+#define SPEC_AUX_VECTOR 19
+#define SPEC_STATIC_N 20    // 0: read from the push constants
+#define SPEC_STATIC_K 21
+#define SPEC_STATIC_LDA 22
+#define SPEC_STATIC_LDB 23
+#define SPEC_EDGES 24         // M or N is not a multiple of the tile
+#define SPEC_K_TAIL 25        // K is not a multiple of tile_k * unroll_k
+// … and the epilogue.
+#define SPEC_C_TYPE 26      // TYPE_NONE: beta is 0, C is not read
+#define SPEC_D_TYPE 27
+#define SPEC_AUX_TYPE 28    // TYPE_NONE: no aux
+#define SPEC_BIAS_TYPE 29
+#define SPEC_BIAS 30
+#define SPEC_ACTIVATION 31
+#define SPEC_CLAMP 32
+#define SPEC_COUNT 33
+
+// Padding, in elements, between rows of the tiles that khr stages in shared memory: 16 bytes keep
+// 16-byte accesses aligned and spread the rows over the banks.
+#define KHR_STAGE_PAD 8
+// Padding, in floats, between rows of khr's epilogue slices in shared memory.
+#define KHR_EPILOGUE_PAD 4
+// Padding, in floats, between K rows of the fma path's tiles.
+#define FMA_STAGE_PAD 4
+
+#ifdef __cplusplus
+}  // namespace vkgemm::gpu
+#endif
+#endif

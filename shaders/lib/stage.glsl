@@ -1,0 +1,148 @@
+// Moves slabs of A and B, TILE_K deep, from global memory to registers, 16 bytes at a time, for the
+// paths that stage their tiles in shared memory. How they stand there is the path's business
+// (store_group).
+//
+// An operand's slab is `outer` lines of `inner` elements that are adjacent in memory: K is the
+// inner direction of a row-major A and of a column-major B. One load is a group of GROUP adjacent
+// elements; group i of an invocation, i < LOADS, belongs to A if i < A_LOADS, else to B. Every i
+// is a constant once the loops are unrolled, so the choices below cost nothing.
+//
+// Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
+// anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
+#if IN_TYPE == TYPE_F32
+const uint IN_SIZE = 4;
+#else
+const uint IN_SIZE = 2;
+#endif
+const uint GROUP = 16 / IN_SIZE;
+
+const bool A_K_INNER = A_COL_MAJOR == 0;
+const bool B_K_INNER = B_COL_MAJOR != 0;
+const uint A_INNER = A_K_INNER ? TILE_K : TILE_M;
+const uint A_OUTER = A_K_INNER ? TILE_M : TILE_K;
+const uint B_INNER = B_K_INNER ? TILE_K : TILE_N;
+const uint B_OUTER = B_K_INNER ? TILE_N : TILE_K;
+const uint A_GROUPS = A_OUTER * A_INNER / GROUP;
+const uint B_GROUPS = B_OUTER * B_INNER / GROUP;
+const uint A_LOADS = (A_GROUPS + LOCAL_SIZE - 1) / LOCAL_SIZE;
+const uint B_LOADS = (B_GROUPS + LOCAL_SIZE - 1) / LOCAL_SIZE;
+const uint LOADS = A_LOADS + B_LOADS;
+
+uint64_t stage_address[LOADS];
+uint stage_valid[LOADS];  // elements of the group inside M or N; only for element-wise loads
+uvec4 stage_data[LOADS];
+
+bool is_a(const uint i) { return i < A_LOADS; }
+bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
+bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
+
+// Where an operand's groups do not divide the workgroup, the last turn has invocations without one.
+// They load the operand's last group once more and do not store it: a branch around a load would
+// make the compiler keep these arrays in memory (H200, driver 580.159.04: 297 -> 236 TFLOP/s).
+const bool EVEN_LOADS = A_GROUPS % LOCAL_SIZE + B_GROUPS % LOCAL_SIZE == 0;
+
+// Position of group i in its slab, in groups of the operand.
+uint unclamped_group_index(const uint i) {
+    return gl_LocalInvocationIndex + (is_a(i) ? i : i - A_LOADS) * LOCAL_SIZE;
+}
+uint group_index(const uint i) {
+    return min(unclamped_group_index(i), (is_a(i) ? A_GROUPS : B_GROUPS) - 1);
+}
+bool has_group(const uint i) { return unclamped_group_index(i) < (is_a(i) ? A_GROUPS : B_GROUPS); }
+
+// Line and first element of the group within the slab. Split so that, where lines divide evenly
+// over the workgroup, only the line depends on i, and that by a constant.
+uint group_line(const uint i) {
+    const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;
+    const uint turn = is_a(i) ? i : i - A_LOADS;
+    return EVEN_LOADS && LOCAL_SIZE % per_line == 0
+        ? gl_LocalInvocationIndex / per_line + turn * (LOCAL_SIZE / per_line)
+        : group_index(i) / per_line;
+}
+uint group_column(const uint i) {
+    const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;
+    return (EVEN_LOADS && LOCAL_SIZE % per_line == 0 ? gl_LocalInvocationIndex % per_line
+                                                     : group_index(i) % per_line) * GROUP;
+}
+
+// Points the loads at the first slab of the tile. Lines and groups past the edge of M or N are
+// moved onto the last one that exists: what they load ends in rows and columns of D that are never
+// stored, and the main loop needs no bounds checks.
+void stage_begin(const Tile t) {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) {
+        const uint mn_begin = is_a(i) ? t.row : t.col;
+        const uint mn_size = is_a(i) ? p.m : size_n();
+        const uint64_t ld = is_a(i) ? size_lda() : size_ldb();
+        const uint64_t base = is_a(i) ? t.a : t.b;
+        uint line = group_line(i), column = group_column(i);
+        stage_valid[i] = GROUP;
+        if (k_inner(i)) {
+            line = min(mn_begin + line, mn_size - 1);
+            column += t.k_begin;
+        } else {
+            line += t.k_begin;
+            column += mn_begin;
+            if (EDGES != 0) {
+                const uint last = vector_loads(i) ? mn_size - GROUP : mn_size - 1;
+                column = min(column, last);
+                stage_valid[i] = min(GROUP, mn_size - column);
+            }
+        }
+        stage_address[i] = base + (line * ld + column) * IN_SIZE;
+    }
+}
+
+// One group element by element. Elements from `valid` on are read from the last valid one, without
+// a branch: those past M or N may hold anything, those past K are made zero by the caller.
+uvec4 load_elements(uint64_t at, uint valid) {
+    uvec4 data = uvec4(0);
+    [[unroll]] for (uint e = 0; e < GROUP; ++e) {
+        const uint64_t from = at + min(e, valid - 1) * IN_SIZE;
+#if IN_TYPE == TYPE_F32
+        data[e] = U32(from).x;
+#else
+        data[e / 2] |= uint(U16(from).x) << (e % 2 * 16);
+#endif
+    }
+    return data;
+}
+
+// The first `valid` elements of a group, zero from there on.
+uvec4 keep_elements(uvec4 data, uint valid) {
+    [[unroll]] for (uint w = 0; w < 4; ++w) {
+#if IN_TYPE == TYPE_F32
+        data[w] = w < valid ? data[w] : 0;
+#else
+        data[w] = 2 * w + 1 < valid ? data[w] : 2 * w < valid ? data[w] & 0xffffu : 0;
+#endif
+    }
+    return data;
+}
+
+void stage_advance(const uint i) {
+    const uint64_t lines = k_inner(i) ? 1 : (is_a(i) ? size_lda() : size_ldb());
+    stage_address[i] += TILE_K * lines * IN_SIZE;
+}
+
+// Loads the next slab, which lies within K as a whole.
+void stage_load() {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) {
+        const uint valid = k_inner(i) || EDGES == 0 ? GROUP : stage_valid[i];
+        stage_data[i] = vector_loads(i) ? U32x4(stage_address[i]).x
+                                        : load_elements(stage_address[i], valid);
+        stage_advance(i);
+    }
+}
+
+// Loads the last slab, of which only `depth` < TILE_K elements of K exist; the rest is zero in both
+// operands, because 0 × NaN is not 0. Groups that have nothing to load read element (0, 0) instead.
+void stage_load_tail(const Tile t, uint depth) {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) {
+        const uint k = k_inner(i) ? group_column(i) : group_line(i);
+        const uint left = k < depth ? depth - k : 0;  // of K, in the direction of K
+        const uint64_t at = left != 0 ? stage_address[i] : (is_a(i) ? t.a : t.b);
+        const uint valid = left == 0 ? 1 : k_inner(i) ? min(GROUP, left) : stage_valid[i];
+        const uvec4 data = vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
+        stage_data[i] = keep_elements(data, k_inner(i) ? left : left == 0 ? 0 : GROUP);
+    }
+}

@@ -1,0 +1,28 @@
+// caps_query.hpp: asks a physical device, once, for everything that decisions are made from.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "features.hpp"
+#include "vk.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// The features without which not even the fma path runs.
+std::initializer_list<Feature> required_features() noexcept;
+
+// What the driver lists and supports. Structures of extensions it does not list are not queried.
+Result<Facilities> query_supported(const InstanceFunctions& functions,
+                                   VkPhysicalDevice physical_device);
+
+// `enabled` is what the device was, or will be, created with; only what is supported as well
+// counts. Never fails: what is missing stands in PathSupport::reason.
+DeviceCaps query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
+                      const Facilities& supported, const Facilities& enabled);
+
+}  // namespace vkgemm

@@ -1,0 +1,68 @@
+// context_impl.hpp: what a Context and the Plans made from it share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "choose.hpp"
+#include "log.hpp"
+#include "pipeline_cache.hpp"
+#include "tuning.hpp"
+#include "vk.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+// The built-in tuning tables of one device. Estimates of two tables cannot be compared (their rates
+// have different scales), so the architecture's own table decides wherever it has a legal row, and
+// the generic one elsewhere.
+class DeviceTables {
+ public:
+  explicit DeviceTables(std::string_view architecture);
+
+  // Rows that are legal here, best first, without repetitions of a configuration.
+  std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The first of rank(), or null.
+  const TuningRow* best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // A row that proposes exactly this configuration for this problem, or null.
+  const TuningRow* find(const Config& config, const ResolvedProblem& problem) const noexcept;
+
+  std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The first reason against the rows of one path; empty if no row of that path matches.
+  std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+ private:
+  std::vector<const TuningTable*> tables_;  // the preferred one first; built in, so never gone
+};
+
+struct Context::Impl {
+  Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
+       DeviceCaps device_caps, PipelineCacheInfo cache_info)
+      : log(info.log),
+        functions(device_functions),
+        caps(std::move(device_caps)),
+        tables(caps.architecture),
+        pipelines(functions, log, std::move(cache_info)) {}
+
+  Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+                         const Config* config);
+
+  Log log;
+  DeviceFunctions functions;
+  DeviceCaps caps;
+  DeviceTables tables;
+  PipelineCache pipelines;
+  std::atomic<bool> lost = false;
+};
+
+// What every call on a lost device returns.
+Error device_lost_error();
+
+}  // namespace vkgemm

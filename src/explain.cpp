@@ -1,0 +1,138 @@
+// explain.cpp: what a plan tells people about itself.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "legality.hpp"
+#include "plan_impl.hpp"
+#include "text.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+// How a kernel would like to access an operand: `elements` at once, in parts of at most 16 bytes.
+std::string why_scalar(const ResolvedMatrix& matrix, std::uint64_t batch, std::uint32_t elements) {
+  const std::uint32_t bytes = std::min(elements * size_in_bytes(matrix.type), 16u);
+  if (matrix.alignment < bytes) {
+    return concat("its alignment is ", matrix.alignment, ", not ", bytes);
+  }
+  const auto indivisible = [&](std::string_view name, std::uint64_t value) {
+    return concat(name, " ", value, " is not a multiple of ", elements);
+  };
+  if (matrix.ld % elements != 0) return indivisible("ld", matrix.ld);
+  if (matrix.contiguous() % elements != 0) {
+    return indivisible(matrix.layout == Layout::row_major ? "row length" : "column length",
+                       matrix.contiguous());
+  }
+  if (batch > 1 && matrix.batch_stride % elements != 0) {
+    return indivisible("batch_stride", matrix.batch_stride);
+  }
+  return "this kernel has no use for vectors here";
+}
+
+std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
+                            std::uint64_t batch, std::uint32_t elements, bool vector) {
+  std::string line = concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout),
+                            ", ld ", matrix.ld, ", ");
+  if (vector) return line + concat(elements, " elements at once\n");
+  return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
+}
+
+std::string describe_operands(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  const auto constant = [&](std::size_t id) { return plan.kernel.key.constants[id] != 0; };
+  // The widths that kernel.cpp decides by.
+  const bool fma = plan.config.path == Path::fma;
+  const std::uint32_t load = fma ? 4 : 16 / size_in_bytes(p.a.type);
+  const std::uint32_t epilogue = fma ? 4 : 8;
+  std::string text;
+  text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, constant(SPEC_A_VECTOR));
+  text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, constant(SPEC_B_VECTOR));
+  if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
+  text += describe_access("d", p.d, p.batch, epilogue, constant(SPEC_D_VECTOR));
+  if (p.has_aux()) {
+    text += describe_access("aux", p.aux, p.batch, epilogue, constant(SPEC_AUX_VECTOR));
+  }
+  return text;
+}
+
+// Products in another type than the inputs' are worth a line; both are exact.
+std::string describe_conversion(const Plan::Impl& plan) {
+  const DataType input = plan.resolved.a.type;
+  if (plan.config.path != Path::fma || input == DataType::f32) return {};
+  std::string line =
+      concat("  ", to_string(input), " is widened to f32 and multiplied by fma (exact, slower)");
+  if (input == DataType::bf16 && !plan.context->caps.bf16_matrices) {
+    line += ": no bf16 cooperative matrices on this device";
+  }
+  return line + "\n";
+}
+
+std::string why_not(const Plan::Impl& plan, Path path) {
+  const Context::Impl& context = *plan.context;
+  const PathSupport& support = context.caps.path(path);
+  if (!support.available) return support.reason;
+  if (plan.chosen_by_caller) return "the caller chose the configuration";
+  for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
+    if (scored.row->config.path == path) {
+      return "legal, but estimated to be slower: " + to_string(scored.row->config);
+    }
+  }
+  const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
+  return reason.empty() ? "the tuning tables have no row for this problem" : reason;
+}
+
+}  // namespace
+
+std::string Plan::Impl::provenance() const {
+  if (row != nullptr) return row->provenance;
+  return "chosen by the caller, in no tuning table";
+}
+
+std::string Plan::Impl::command_line() const {
+  std::string line = "vkgemm run " + to_command_line(problem);
+  if (!resolved.is_empty()) line += " --config " + to_string(config);
+  return line;
+}
+
+std::string Plan::Impl::explain() const {
+  const DeviceCaps& caps = context->caps;
+  const ResolvedProblem& p = resolved;
+  // The caller's M and N: a column-major D is computed as its transpose.
+  std::string text =
+      concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ", problem.batch, ", ",
+             to_string(problem.a.type), " -> ", to_string(problem.d.type), " on ", caps.name, " (",
+             caps.architecture, ")\n");
+  if (p.is_empty()) return text + "nothing to compute: record() records nothing\n";
+
+  text += concat("path ", to_string(config.path), ", configuration ", to_string(config), "\n");
+  text += concat("  provenance: ", provenance(), "\n");
+  if (p.transposed) {
+    text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
+  }
+  std::uint64_t workgroups = 0;
+  for (const Dispatch& dispatch : kernel.dispatches) {
+    workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches;
+  }
+  text +=
+      concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
+             kernel.dispatches.size(), kernel.dispatches.size() == 1 ? " dispatch" : " dispatches");
+  if (caps.limits.compute_units != 0) {
+    text += concat(", on ", caps.limits.compute_units, " compute units");
+  }
+  text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",
+                 caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace_bytes,
+                 " bytes\n");
+  text += describe_conversion(*this);
+  text += describe_operands(*this);
+  for (const Path path : {Path::nv, Path::khr}) {
+    if (path >= config.path) break;
+    text += concat("not ", to_string(path), ": ", why_not(*this, path), "\n");
+  }
+  return text;
+}
+
+}  // namespace vkgemm

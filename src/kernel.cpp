@@ -1,0 +1,251 @@
+// kernel.cpp: what a dispatch needs to know, from what was decided.
+#include "kernel.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "legality.hpp"
+
+namespace vkgemm {
+namespace {
+
+using gpu::GemmParams;
+static_assert(sizeof(GemmParams) == 152 && offsetof(GemmParams, m) == 96 &&
+                  offsetof(GemmParams, first_tile) == 128 && offsetof(GemmParams, alpha) == 136,
+              "the layout that GLSL gives the same block");
+
+// What every Vulkan implementation has, should a limit be unknown.
+constexpr std::uint32_t least_workgroup_count = 65535;
+
+std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
+  return value / divisor + (value % divisor != 0 ? 1 : 0);
+}
+
+std::uint32_t workgroup_limit(const Limits& limits, std::size_t axis) {
+  const std::uint32_t limit = limits.max_workgroup_count[axis];
+  return limit != 0 ? limit : least_workgroup_count;
+}
+
+std::uint32_t narrow(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+
+std::uint32_t type_constant(DataType type) {
+  switch (type) {
+    case DataType::f16:
+      return TYPE_F16;
+    case DataType::bf16:
+      return TYPE_BF16;
+    case DataType::f32:
+      return TYPE_F32;
+  }
+  return TYPE_NONE;
+}
+
+std::uint32_t bias_constant(Bias bias) {
+  switch (bias) {
+    case Bias::none:
+      return BIAS_NONE;
+    case Bias::along_n:
+      return BIAS_ALONG_N;
+    case Bias::along_m:
+      return BIAS_ALONG_M;
+  }
+  return BIAS_NONE;
+}
+
+std::uint32_t activation_constant(Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return ACTIVATION_NONE;
+    case Activation::relu:
+      return ACTIVATION_RELU;
+    case Activation::gelu_erf:
+      return ACTIVATION_GELU_ERF;
+    case Activation::gelu_tanh:
+      return ACTIVATION_GELU_TANH;
+    case Activation::silu:
+      return ACTIVATION_SILU;
+    case Activation::sigmoid:
+      return ACTIVATION_SIGMOID;
+    case Activation::tanh:
+      return ACTIVATION_TANH;
+  }
+  return ACTIVATION_NONE;
+}
+
+std::string_view module_name(Path path, DataType input) {
+  constexpr std::string_view names[3][3] = {
+      {"gemm_nv_f16", "gemm_nv_bf16", "gemm_nv_f32"},
+      {"gemm_khr_f16", "gemm_khr_bf16", "gemm_khr_f32"},
+      {"gemm_fma_f16", "gemm_fma_bf16", "gemm_fma_f32"},
+  };
+  return names[static_cast<std::size_t>(path)][static_cast<std::size_t>(input)];
+}
+
+// What SPEC_A_VECTOR and SPEC_B_VECTOR say: 0 if rows must be loaded element by element, else a
+// power of two of elements that divides the leading dimension. The compiler of nv aligns its loads
+// by it; on the other paths any value but 0 means the same, and one value makes one pipeline.
+std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix) {
+  constexpr std::uint32_t width = 16;
+  constexpr std::uint64_t most = 64;  // elements: a 128-byte line of f16, more helps nobody
+  if (!matrix.allows_vectors(width)) return 0;
+  std::uint64_t elements = width / size_in_bytes(matrix.type);
+  while (path == Path::nv && elements < most && matrix.ld % (2 * elements) == 0) elements *= 2;
+  return narrow(elements);
+}
+
+// Whether the epilogue of khr and fma may access C, D or aux in pieces of four elements. nv stores
+// whole matrices.
+bool allows_epilogue_vectors(Path path, const ResolvedMatrix& matrix) {
+  return path != Path::nv && matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+}
+
+class Constants {
+ public:
+  explicit Constants(PipelineKey& key) : values_(key.constants) {}
+  void set(std::size_t id, std::uint32_t value) { values_[id] = value; }
+  void set(std::size_t id, std::uint64_t value) { values_[id] = narrow(value); }
+  void set(std::size_t id, bool value) { values_[id] = value ? 1 : 0; }
+  // A size that the path has no use for is 1: shared code may divide by it.
+  void set_size(std::size_t id, std::uint32_t value) { values_[id] = std::max(value, 1u); }
+
+ private:
+  std::array<std::uint32_t, SPEC_COUNT>& values_;
+};
+
+void set_tiling(Constants& constants, const Config& c) {
+  constants.set(SPEC_LOCAL_SIZE, c.invocations);
+  constants.set(SPEC_TILE_M, c.tile_m);
+  constants.set(SPEC_TILE_N, c.tile_n);
+  constants.set(SPEC_TILE_K, c.tile_k);
+  constants.set_size(SPEC_FRAGMENT_M, c.fragment_m);
+  constants.set_size(SPEC_FRAGMENT_N, c.fragment_n);
+  constants.set_size(SPEC_FRAGMENT_K, c.fragment_k);
+  constants.set_size(SPEC_SUBGROUPS_M, c.subgroups_m);
+  constants.set_size(SPEC_SUBGROUPS_N, c.subgroups_n);
+  constants.set(SPEC_SUBTILES, c.subtiles);
+  constants.set(SPEC_SWIZZLE, c.swizzle);
+  constants.set(SPEC_UNROLL_K, c.unroll_k);
+  constants.set(SPEC_PEEL, c.path != Path::nv && c.peel);
+}
+
+void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
+  constants.set(SPEC_A_COL_MAJOR, p.a.layout == Layout::col_major);
+  constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
+  constants.set(SPEC_A_VECTOR, load_vector(c.path, p.a));
+  constants.set(SPEC_B_VECTOR, load_vector(c.path, p.b));
+  constants.set(SPEC_C_VECTOR, p.has_c() && allows_epilogue_vectors(c.path, p.c));
+  constants.set(SPEC_D_VECTOR, allows_epilogue_vectors(c.path, p.d));
+  constants.set(SPEC_AUX_VECTOR, p.has_aux() && allows_epilogue_vectors(c.path, p.aux));
+  if (c.static_shape) {
+    constants.set(SPEC_STATIC_N, p.n);
+    constants.set(SPEC_STATIC_K, p.k);
+    constants.set(SPEC_STATIC_LDA, p.a.ld);
+    constants.set(SPEC_STATIC_LDB, p.b.ld);
+  }
+  constants.set(SPEC_EDGES, p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
+  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * c.unroll_k) != 0);
+}
+
+void set_epilogue(Constants& constants, const ResolvedProblem& p) {
+  const Epilogue& e = p.epilogue;
+  constants.set(SPEC_C_TYPE, p.has_c() ? type_constant(p.c.type) : std::uint32_t{TYPE_NONE});
+  constants.set(SPEC_D_TYPE, type_constant(p.d.type));
+  constants.set(SPEC_AUX_TYPE, p.has_aux() ? type_constant(p.aux.type) : std::uint32_t{TYPE_NONE});
+  constants.set(SPEC_BIAS_TYPE,
+                p.has_bias() ? type_constant(e.bias_type) : std::uint32_t{TYPE_NONE});
+  constants.set(SPEC_BIAS, bias_constant(e.bias));
+  constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
+  constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
+}
+
+GemmParams make_params(const ResolvedProblem& p) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const Epilogue& e = p.epilogue;
+  const auto stride = [](const ResolvedMatrix& matrix) {
+    return matrix.batch_stride * size_in_bytes(matrix.type);
+  };
+  GemmParams out{};
+  out.a_batch = stride(p.a);
+  out.b_batch = stride(p.b);
+  out.d_batch = stride(p.d);
+  out.m = narrow(p.m);
+  out.n = narrow(p.n);
+  out.k = narrow(p.k);
+  out.lda = narrow(p.a.ld);
+  out.ldb = narrow(p.b.ld);
+  out.ldd = narrow(p.d.ld);
+  if (p.has_c()) {
+    out.c_batch = stride(p.c);
+    out.ldc = narrow(p.c.ld);
+  }
+  if (p.has_aux()) {
+    out.aux_batch = stride(p.aux);
+    out.ld_aux = narrow(p.aux.ld);
+  }
+  if (p.has_bias()) out.bias_batch = e.bias_batch_stride * size_in_bytes(e.bias_type);
+  out.alpha = e.alpha;
+  out.beta = e.beta;
+  out.clamp_min = e.clamp_min.value_or(-infinity);
+  out.clamp_max = e.clamp_max.value_or(infinity);
+  return out;
+}
+
+}  // namespace
+
+std::size_t PipelineKeyHash::operator()(const PipelineKey& key) const noexcept {
+  // FNV-1a, a word at a time.
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3u; };
+  for (const char c : key.module) add(static_cast<unsigned char>(c));
+  for (const std::uint32_t value : key.constants) add(value);
+  add(key.required_subgroup_size);
+  return static_cast<std::size_t>(hash ^ (hash >> 32));
+}
+
+std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem) {
+  return divided_up(problem.m, config.tile_m) * divided_up(problem.n, config.tile_n);
+}
+
+std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const Limits& limits) {
+  return divided_up(tiles, workgroup_limit(limits, 0)) *
+         divided_up(batches, workgroup_limit(limits, 1));
+}
+
+std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const Limits& limits) {
+  const std::uint64_t most_tiles = workgroup_limit(limits, 0);
+  const std::uint64_t most_batches = workgroup_limit(limits, 1);
+  std::vector<Dispatch> out;
+  if (tiles == 0 || batches == 0) return out;
+  out.reserve(static_cast<std::size_t>(dispatch_count(tiles, batches, limits)));
+  for (std::uint64_t batch = 0; batch < batches; batch += most_batches) {
+    for (std::uint64_t tile = 0; tile < tiles; tile += most_tiles) {
+      out.push_back({.tiles = narrow(std::min(most_tiles, tiles - tile)),
+                     .batches = narrow(std::min(most_batches, batches - batch)),
+                     .first_tile = narrow(tile),
+                     .first_batch = narrow(batch)});
+    }
+  }
+  return out;
+}
+
+Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  Kernel out;
+  out.key.module = module_name(config.path, problem.a.type);
+  // Without size control the device has one size only, which needs no saying.
+  if (config.path == Path::khr && caps.limits.subgroup_size_control) {
+    out.key.required_subgroup_size = config.subgroup_size;
+  }
+  Constants constants(out.key);
+  set_tiling(constants, config);
+  set_operands(constants, config, problem);
+  set_epilogue(constants, problem);
+
+  out.params = make_params(problem);
+  out.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
+  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
+  return out;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,59 @@
+// kernel.hpp: lowers (configuration, problem, device) to what a dispatch needs. Pure data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../shaders/lib/gemm_params.h"
+#include "resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// Which pipeline: a shader module and the value of every specialization constant, by id.
+struct PipelineKey {
+  std::string_view module;  // static storage: the name of an embedded module
+  std::array<std::uint32_t, SPEC_COUNT> constants{};
+  std::uint32_t required_subgroup_size = 0;  // 0: any
+
+  bool operator==(const PipelineKey&) const = default;
+};
+
+struct PipelineKeyHash {
+  std::size_t operator()(const PipelineKey& key) const noexcept;
+};
+
+// One vkCmdDispatch of x × y workgroups: tiles first_tile… of batches first_batch….
+struct Dispatch {
+  std::uint32_t tiles = 0;
+  std::uint32_t batches = 0;
+  std::uint32_t first_tile = 0;
+  std::uint32_t first_batch = 0;
+  bool operator==(const Dispatch&) const = default;
+};
+
+// Tiles of D in one matrix of the batch.
+std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem);
+
+// How many dispatches cut_grid() makes, without making them.
+std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const Limits& limits);
+
+// Cuts a grid of tiles × batches into dispatches that respect maxComputeWorkGroupCount.
+std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const Limits& limits);
+
+struct Kernel {
+  PipelineKey key;
+  gpu::GemmParams params{};  // all but addresses, first_tile and first_batch
+  std::vector<Dispatch> dispatches;
+  std::uint64_t shared_memory_bytes = 0;
+  std::uint64_t workspace_bytes = 0;
+};
+
+// The configuration must be legal for the problem and the device.
+Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+
+}  // namespace vkgemm

@@ -1,0 +1,403 @@
+// legality.cpp: every reason against a configuration that can be known without the device.
+#include "legality.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "../shaders/lib/gemm_params.h"
+#include "kernel.hpp"
+#include "text.hpp"
+#include "tuning.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Bounds on what is worth compiling at all. They keep the arithmetic below free of overflow for
+// whatever a loaded table says.
+constexpr std::uint32_t largest_tile = 1024;
+constexpr std::uint32_t largest_unroll = 64;
+constexpr std::uint32_t largest_swizzle = 65536;
+
+// f32 accumulators that one invocation may hold. khr with 64x96 per subgroup of 32 (192 each) and
+// nv with 256x256 at 256 invocations (256 each) spill on the H200 (driver 580.159.04), 80x64 (160
+// each) does not. Compilers with smaller register files refuse more by rows of the tables. fma
+// keeps its operands in registers beside the accumulators.
+constexpr std::uint32_t most_accumulators_matrix = 160;
+constexpr std::uint32_t most_accumulators_fma = 128;
+
+// A grid that needs more dispatches than this would take minutes to record and to run.
+constexpr std::uint64_t most_dispatches = 65536;
+
+// What the staging loops of khr and fma move at once, and what the epilogue does.
+constexpr std::uint32_t group_bytes = 16;
+constexpr std::uint32_t quad = 4;
+
+// Pieces of messages that cost nothing until they are printed: is_legal() asks about every row of a
+// table whenever a plan is made.
+struct Size2 {
+  std::uint32_t m, n;
+};
+struct Size3 {
+  std::uint32_t m, n, k;
+};
+void append_to(std::string& out, const Size2& size) { out += concat(size.m, 'x', size.n); }
+void append_to(std::string& out, const Size3& size) {
+  out += concat(size.m, 'x', size.n, 'x', size.k);
+}
+
+Size3 tile(const Config& c) { return {c.tile_m, c.tile_n, c.tile_k}; }
+Size3 fragment(const Config& c) { return {c.fragment_m, c.fragment_n, c.fragment_k}; }
+
+// What is asked about, and where the reason goes if anybody wants to know it.
+struct Case {
+  const Config& config;
+  const ResolvedProblem& problem;
+  const DeviceCaps& caps;
+  std::string* reason = nullptr;
+
+  template <class... Parts>
+  bool refuse(const Parts&... parts) const {
+    if (reason != nullptr) *reason = concat(parts...);
+    return false;
+  }
+};
+
+std::uint64_t rounded_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// How a tile of A or B is loaded, and on khr also how it stands in shared memory: as in memory.
+struct Staged {
+  std::uint32_t outer = 0;
+  std::uint32_t inner = 0;
+  std::uint64_t bytes() const {
+    return std::uint64_t{outer} * (inner + KHR_STAGE_PAD) * sizeof(std::uint16_t);
+  }
+};
+
+Staged staged_a(const Config& c, const ResolvedProblem& p) {
+  return p.a.layout == Layout::row_major ? Staged{c.tile_m, c.tile_k} : Staged{c.tile_k, c.tile_m};
+}
+Staged staged_b(const Config& c, const ResolvedProblem& p) {
+  return p.b.layout == Layout::row_major ? Staged{c.tile_k, c.tile_n} : Staged{c.tile_n, c.tile_k};
+}
+
+bool check_ranges(const Case& s) {
+  const Config& c = s.config;
+  struct Field {
+    std::string_view name;
+    std::uint32_t value, min, max;
+  };
+  const bool nv = c.path == Path::nv;
+  const bool khr = c.path == Path::khr;
+  // A path's unused fields have one value, so that equal kernels have equal configurations.
+  const std::uint32_t fragment_min = nv ? 0 : 1;
+  const std::uint32_t fragment_max = nv ? 0 : largest_tile;
+  const std::uint32_t khr_min = khr ? 1 : 0;
+  const Field fields[] = {
+      {"tile_m", c.tile_m, 1, largest_tile},
+      {"tile_n", c.tile_n, 1, largest_tile},
+      {"tile_k", c.tile_k, 1, largest_tile},
+      {"fragment_m", c.fragment_m, fragment_min, fragment_max},
+      {"fragment_n", c.fragment_n, fragment_min, fragment_max},
+      {"fragment_k", c.fragment_k, fragment_min, khr ? largest_tile : fragment_min},
+      {"subgroups_m", c.subgroups_m, khr_min, khr ? largest_tile : 0},
+      {"subgroups_n", c.subgroups_n, khr_min, khr ? largest_tile : 0},
+      {"subgroup_size", c.subgroup_size, khr_min, khr ? 128u : 0u},
+      {"invocations", c.invocations, 1, largest_tile * largest_tile},
+      {"subtiles", c.subtiles, 1, khr ? largest_tile : 1},
+      {"swizzle", c.swizzle, 1, largest_swizzle},
+      {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
+  };
+  for (const Field& f : fields) {
+    if (f.value >= f.min && f.value <= f.max) continue;
+    return f.min == f.max ? s.refuse(f.name, " is ", f.value, ": path ", to_string(c.path),
+                                     " takes ", f.min, " only")
+                          : s.refuse(f.name, " is ", f.value, ": path ", to_string(c.path),
+                                     " takes ", f.min, " to ", f.max);
+  }
+  return true;
+}
+
+// The types that a matrix path multiplies; fma converts everything to f32.
+bool check_input_type(const Case& s) {
+  const Config& c = s.config;
+  const DataType input = s.problem.a.type;
+  if (c.path == Path::fma) return true;
+  if (input == DataType::f32) {
+    return s.refuse("input type f32 needs true f32 arithmetic, which path ", to_string(c.path),
+                    " does not have");
+  }
+  if (input == DataType::bf16 && !s.caps.bf16_matrices) {
+    return s.refuse("input type bf16 on path ", to_string(c.path),
+                    " needs bf16 cooperative matrices (VK_KHR_shader_bfloat16)");
+  }
+  return true;
+}
+
+bool check_subgroups(const Case& s) {
+  const Config& c = s.config;
+  const Limits& limits = s.caps.limits;
+  const std::uint32_t size = c.subgroup_size;
+  if (size < limits.min_subgroup_size || size > limits.max_subgroup_size ||
+      (size & (size - 1)) != 0) {
+    return s.refuse("subgroup_size is ", size, ", the device has ", limits.min_subgroup_size,
+                    " to ", limits.max_subgroup_size);
+  }
+  if (!limits.subgroup_size_control && limits.min_subgroup_size != limits.max_subgroup_size) {
+    return s.refuse("subgroup_size ", size, " cannot be required: the device varies it from ",
+                    limits.min_subgroup_size, " to ", limits.max_subgroup_size,
+                    " and lacks subgroup size control");
+  }
+  const std::uint64_t subgroups = std::uint64_t{c.subgroups_m} * c.subgroups_n;
+  if (subgroups > limits.max_subgroups_per_workgroup) {
+    return s.refuse("subgroups ", c.subgroups_m, 'x', c.subgroups_n, " are ", subgroups,
+                    ", the device has at most ", limits.max_subgroups_per_workgroup,
+                    " in a workgroup");
+  }
+  if (subgroups * size != c.invocations) {
+    return s.refuse("invocations is ", c.invocations, ": subgroups ", c.subgroups_m, 'x',
+                    c.subgroups_n, " of ", size, " are ", subgroups * size);
+  }
+  return true;
+}
+
+bool is_multiple(Size3 size, DataType input, const FlexibleShape& shape) {
+  return shape.input == input && shape.accumulator == DataType::f32 && shape.granularity_m != 0 &&
+         shape.granularity_n != 0 && shape.granularity_k != 0 &&
+         size.m % shape.granularity_m == 0 && size.n % shape.granularity_n == 0 &&
+         size.k % shape.granularity_k == 0;
+}
+
+bool lists_fragment(const Config& c, DataType input, const DeviceCaps& caps) {
+  const auto listed = [&](const FragmentShape& s) {
+    return s == FragmentShape{input, DataType::f32, c.fragment_m, c.fragment_n, c.fragment_k};
+  };
+  const auto flexible = [&](const FlexibleShape& shape) {
+    return shape.scope == MatrixScope::subgroup &&
+           is_multiple({c.fragment_m, c.fragment_n, c.fragment_k}, input, shape);
+  };
+  return std::ranges::any_of(caps.fragment_shapes, listed) ||
+         std::ranges::any_of(caps.flexible_shapes, flexible);
+}
+
+bool check_khr(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (!lists_fragment(c, p.a.type, s.caps)) {
+    return s.refuse("fragment ", fragment(c), " with ", to_string(p.a.type),
+                    " inputs and f32 accumulators is not listed by the device");
+  }
+  if (!check_subgroups(s)) return false;
+  if (c.tile_m % (c.fragment_m * c.subgroups_m) != 0 ||
+      c.tile_n % (c.fragment_n * c.subgroups_n) != 0 || c.tile_k % c.fragment_k != 0) {
+    return s.refuse("tile ", tile(c), " does not divide into subgroups ",
+                    Size2{c.subgroups_m, c.subgroups_n}, " of ", "fragment ", fragment(c));
+  }
+  const std::uint32_t fragment_rows = c.tile_m / (c.fragment_m * c.subgroups_m);
+  if (fragment_rows % c.subtiles != 0) {
+    return s.refuse("subtiles is ", c.subtiles, ": does not divide the ", fragment_rows,
+                    " fragments that a subgroup holds along M");
+  }
+  // Fragments are addressed in shared memory by groups, and rows of the epilogue's slices by quads.
+  const std::uint32_t group = group_bytes / size_in_bytes(p.a.type);
+  const bool a_fits = (p.a.layout == Layout::row_major ? c.fragment_k : c.fragment_m) % group == 0;
+  const bool b_fits = (p.b.layout == Layout::row_major ? c.fragment_n : c.fragment_k) % group == 0;
+  if (!a_fits || !b_fits || c.fragment_n % quad != 0) {
+    return s.refuse("fragment ", fragment(c), " does not divide into groups of ", group,
+                    " elements of ", a_fits ? "B" : "A");
+  }
+  return true;
+}
+
+bool check_fma(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (c.fragment_m % quad != 0 || c.fragment_n % quad != 0) {
+    return s.refuse("fragment ", Size2{c.fragment_m, c.fragment_n}, ": not multiples of ", quad);
+  }
+  if (c.tile_m % c.fragment_m != 0 || c.tile_n % c.fragment_n != 0) {
+    return s.refuse("tile ", tile(c), " does not divide into fragments of ",
+                    Size2{c.fragment_m, c.fragment_n});
+  }
+  const std::uint32_t invocations = c.tile_m / c.fragment_m * (c.tile_n / c.fragment_n);
+  if (invocations != c.invocations) {
+    return s.refuse("invocations is ", c.invocations, ": ", "tile ", tile(c), " has ", invocations,
+                    " fragments of ", Size2{c.fragment_m, c.fragment_n});
+  }
+  const std::uint32_t group = group_bytes / size_in_bytes(p.a.type);
+  const Staged a = staged_a(c, p);
+  const Staged b = staged_b(c, p);
+  if (a.inner % group != 0 || b.inner % group != 0) {
+    const bool is_a = a.inner % group != 0;
+    return s.refuse("tile ", tile(c), " has rows of ", is_a ? a.inner : b.inner, " elements of ",
+                    is_a ? "A" : "B", " to load: not a multiple of ", group);
+  }
+  return true;
+}
+
+// nv: tensor layouts compute offsets in 32 bits (Mesa takes them literally), from the tile's corner
+// in D, C and aux, and from its corner at the beginning of K in A and B.
+bool check_nv_offsets(const Case& s, std::string_view operand, const ResolvedMatrix& matrix,
+                      std::uint64_t rows, std::uint64_t cols) {
+  const std::uint64_t outer = matrix.layout == Layout::row_major ? rows : cols;
+  constexpr std::uint64_t most = (std::uint64_t{1} << 31) - 1;
+  const std::uint64_t row_bytes = matrix.ld * size_in_bytes(matrix.type);
+  if (row_bytes == 0 || outer <= most / row_bytes) return true;
+  return s.refuse("a workgroup's part of ", operand, " takes ", outer, " rows or columns of ",
+                  row_bytes, " bytes: path nv addresses at most ", most, " bytes");
+}
+
+bool check_nv(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  const Limits& limits = s.caps.limits;
+  if (c.invocations > limits.nv_max_invocations) {
+    return s.refuse("invocations is ", c.invocations, ": workgroup matrices take at most ",
+                    limits.nv_max_invocations);
+  }
+  if (std::max({c.tile_m, c.tile_n, c.tile_k}) > limits.nv_max_dimension) {
+    return s.refuse("tile ", tile(c), ": workgroup matrices have at most ", limits.nv_max_dimension,
+                    " rows or columns");
+  }
+  const auto fits = [&](const FlexibleShape& shape) {
+    return shape.scope == MatrixScope::workgroup && shape.invocations == c.invocations &&
+           is_multiple({c.tile_m, c.tile_n, c.tile_k}, p.a.type, shape);
+  };
+  if (!std::ranges::any_of(s.caps.flexible_shapes, fits)) {
+    return s.refuse("tile ", tile(c), " with ", to_string(p.a.type), " inputs at ", c.invocations,
+                    " invocations is no multiple of a workgroup-scope shape the device lists");
+  }
+
+  struct Operand {
+    std::string_view name;
+    const ResolvedMatrix* matrix;
+    bool used;
+  };
+  const Operand results[] = {
+      {"c", &p.c, p.has_c()}, {"d", &p.d, true}, {"aux", &p.aux, p.has_aux()}};
+  for (const Operand& operand : results) {
+    if (!operand.used) continue;
+    const DataType type = operand.matrix->type;
+    if (type != p.a.type && type != DataType::f32) {
+      return s.refuse(operand.name, ".type is ", to_string(type), " with ", to_string(p.a.type),
+                      " inputs: not built on path nv");
+    }
+    if (!check_nv_offsets(s, operand.name, *operand.matrix, c.tile_m, c.tile_n)) return false;
+  }
+  const std::uint64_t depth = std::max<std::uint64_t>(p.k, c.tile_k);
+  return check_nv_offsets(s, "a", p.a, c.tile_m, depth) &&
+         check_nv_offsets(s, "b", p.b, depth, c.tile_n);
+}
+
+bool check_registers(const Case& s) {
+  const Config& c = s.config;
+  const std::uint32_t accumulators = c.tile_m * c.tile_n / c.invocations;
+  const std::uint32_t most = c.path == Path::fma ? most_accumulators_fma : most_accumulators_matrix;
+  if (accumulators <= most) return true;
+  return s.refuse("tile ", tile(c), " needs ", accumulators, " accumulators in each of ",
+                  c.invocations, " invocations, at most ", most, " stay in registers on path ",
+                  to_string(c.path));
+}
+
+bool check_limits(const Case& s) {
+  const Config& c = s.config;
+  const Limits& limits = s.caps.limits;
+  if (c.invocations > limits.max_invocations) {
+    return s.refuse("invocations is ", c.invocations, ", the device has at most ",
+                    limits.max_invocations);
+  }
+  const std::uint64_t shared = shared_memory_bytes(c, s.problem, s.caps);
+  if (shared > limits.max_shared_memory_bytes) {
+    return s.refuse("tile ", tile(c), " needs ", shared, " bytes of shared memory, the device has ",
+                    limits.max_shared_memory_bytes);
+  }
+  if (sizeof(gpu::GemmParams) > limits.max_push_constant_bytes) {
+    return s.refuse("parameters take ", sizeof(gpu::GemmParams),
+                    " bytes of push constants, the device has ", limits.max_push_constant_bytes);
+  }
+  return true;
+}
+
+bool check_grid(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  const std::uint64_t tiles = tile_count(c, p);
+  constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
+  if (tiles > most_tiles) {
+    return s.refuse("tile ", tile(c), " cuts D into ", tiles, " tiles, at most ", most_tiles,
+                    " can be numbered");
+  }
+  // The band that a tile belongs to is found by division in 32 bits.
+  const std::uint64_t band = (p.n + c.tile_n - 1) / c.tile_n * c.swizzle;
+  if (band > std::numeric_limits<std::uint32_t>::max()) {
+    return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
+                    " tiles cannot be numbered in 32 bits");
+  }
+  const std::uint64_t dispatches = dispatch_count(tiles, p.batch, s.caps.limits);
+  if (dispatches > most_dispatches) {
+    return s.refuse("tile ", tile(c), " needs ", dispatches, " dispatches, at most ",
+                    most_dispatches, " are recorded");
+  }
+  return true;
+}
+
+bool check_path(const Case& s) {
+  switch (s.config.path) {
+    case Path::nv:
+      return check_nv(s);
+    case Path::khr:
+      return check_khr(s);
+    case Path::fma:
+      return check_fma(s);
+  }
+  return s.refuse("no such path");
+}
+
+// In an order that makes later checks safe: ranges first.
+bool check(const Case& s) {
+  const PathSupport& support = s.caps.path(s.config.path);
+  if (!support.available) {
+    return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
+  }
+  return check_ranges(s) && check_input_type(s) && check_path(s) && check_registers(s) &&
+         check_limits(s) && check_grid(s);
+}
+
+}  // namespace
+
+std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& problem,
+                                  const DeviceCaps& caps) {
+  switch (c.path) {
+    case Path::nv:
+      return caps.limits.nv_reserved_shared_memory_bytes;
+    case Path::khr: {
+      const std::uint64_t main_loop = staged_a(c, problem).bytes() + staged_b(c, problem).bytes();
+      const std::uint64_t epilogue =
+          std::uint64_t{c.tile_m / c.subtiles} * (c.tile_n + KHR_EPILOGUE_PAD) * sizeof(float);
+      return rounded_up(std::max(main_loop, epilogue), 16);
+    }
+    case Path::fma:
+      return (std::uint64_t{c.tile_m} + FMA_STAGE_PAD + c.tile_n + FMA_STAGE_PAD) * c.tile_k *
+             sizeof(float);
+  }
+  return 0;
+}
+
+bool is_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  return check({.config = config, .problem = problem, .caps = caps}) &&
+         !why_refused(config, caps.architecture);
+}
+
+std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
+                                       const DeviceCaps& caps) {
+  std::string reason;
+  if (!check({.config = config, .problem = problem, .caps = caps, .reason = &reason})) {
+    return reason;
+  }
+  return why_refused(config, caps.architecture);
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,130 @@
+// problem.cpp: names of the problem's parts, and the command line that repeats a problem.
+#include "vkgemm/problem.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "text.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Names in the order of the enumerators.
+constexpr std::array<std::string_view, 3> type_names{"f16", "bf16", "f32"};
+constexpr std::array<std::string_view, 2> layout_names{"row_major", "col_major"};
+constexpr std::array<std::string_view, 7> activation_names{
+    "none", "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh"};
+constexpr std::array<std::string_view, 3> bias_names{"none", "along_n", "along_m"};
+
+template <class Enum, std::size_t Count>
+std::string_view name_of(const std::array<std::string_view, Count>& names, Enum value) noexcept {
+  const auto index = static_cast<std::size_t>(value);
+  return index < Count ? names[index] : "?";
+}
+
+template <class Enum, std::size_t Count>
+std::optional<Enum> find_name(const std::array<std::string_view, Count>& names,
+                              std::string_view text) noexcept {
+  for (std::size_t i = 0; i < Count; ++i) {
+    if (names[i] == text) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+// A command line under construction: " --flag value", nothing for what is at its default.
+class Arguments {
+ public:
+  template <class T>
+  void add(std::string_view flag, const T& value) {
+    if (!text_.empty()) text_ += ' ';
+    append_to(text_, flag);
+    text_ += ' ';
+    append_to(text_, value);
+  }
+  void add_switch(std::string_view flag) {
+    if (!text_.empty()) text_ += ' ';
+    text_ += flag;
+  }
+
+  // --layout-a, --ld-a, --batch-stride-a, --alignment-a
+  void add_matrix(std::string_view suffix, const Matrix& matrix, Layout default_layout) {
+    if (matrix.layout != default_layout) {
+      add(concat("--layout-", suffix), to_string(matrix.layout));
+    }
+    if (matrix.ld) add(concat("--ld-", suffix), *matrix.ld);
+    if (matrix.batch_stride) add(concat("--batch-stride-", suffix), *matrix.batch_stride);
+    if (matrix.alignment != Matrix{}.alignment) {
+      add(concat("--alignment-", suffix), matrix.alignment);
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string_view to_string(DataType type) noexcept { return name_of(type_names, type); }
+std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
+std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
+std::string_view to_string(Bias bias) noexcept { return name_of(bias_names, bias); }
+
+std::optional<DataType> parse_data_type(std::string_view text) noexcept {
+  return find_name<DataType>(type_names, text);
+}
+std::optional<Layout> parse_layout(std::string_view text) noexcept {
+  return find_name<Layout>(layout_names, text);
+}
+std::optional<Activation> parse_activation(std::string_view text) noexcept {
+  return find_name<Activation>(activation_names, text);
+}
+std::optional<Bias> parse_bias(std::string_view text) noexcept {
+  return find_name<Bias>(bias_names, text);
+}
+
+std::string to_command_line(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  const Epilogue defaults;
+  Arguments arguments;
+  arguments.add("--m", problem.m);
+  arguments.add("--n", problem.n);
+  arguments.add("--k", problem.k);
+  if (problem.batch != 1) arguments.add("--batch", problem.batch);
+
+  // Always said, never inherited from one another: a line must mean the same everywhere.
+  arguments.add("--dtype", to_string(problem.a.type));
+  if (problem.b.type != problem.a.type) arguments.add("--dtype-b", to_string(problem.b.type));
+  arguments.add("--dtype-d", to_string(problem.d.type));
+  arguments.add_matrix("a", problem.a, Layout::row_major);
+  arguments.add_matrix("b", problem.b, Layout::row_major);
+  arguments.add_matrix("d", problem.d, Layout::row_major);
+
+  if (epilogue.alpha != defaults.alpha) arguments.add("--alpha", epilogue.alpha);
+  if (epilogue.beta != 0.0f) {
+    arguments.add("--beta", epilogue.beta);
+    arguments.add("--dtype-c", to_string(problem.c.type));
+    arguments.add_matrix("c", problem.c, problem.d.layout);
+  }
+  if (epilogue.bias != Bias::none) {
+    arguments.add("--bias-mode", to_string(epilogue.bias));
+    arguments.add("--dtype-bias", to_string(epilogue.bias_type));
+    if (epilogue.bias_batch_stride != 0) {
+      arguments.add("--batch-stride-bias", epilogue.bias_batch_stride);
+    }
+  }
+  if (epilogue.activation != Activation::none) {
+    arguments.add("--activation", to_string(epilogue.activation));
+  }
+  if (epilogue.clamp_min) arguments.add("--clamp-min", *epilogue.clamp_min);
+  if (epilogue.clamp_max) arguments.add("--clamp-max", *epilogue.clamp_max);
+  if (epilogue.aux) {
+    arguments.add_switch("--with-aux");
+    arguments.add("--dtype-aux", to_string(problem.aux.type));
+    arguments.add_matrix("aux", problem.aux, problem.d.layout);
+  }
+  return arguments.take();
+}
+
+}  // namespace vkgemm

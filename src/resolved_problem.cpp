@@ -1,0 +1,274 @@
+// resolved_problem.cpp: the checks that need no device, and the defaults.
+#include "resolved_problem.hpp"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "text.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Kernels index with 32 bits and keep one bit for sums.
+constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
+
+using MaybeError = std::optional<Error>;
+
+Error invalid(std::string message) { return {Status::invalid_argument, std::move(message)}; }
+Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
+
+std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
+  if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
+  return a * b;
+}
+
+std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
+  if (a > std::numeric_limits<std::uint64_t>::max() - b) return std::nullopt;
+  return a + b;
+}
+
+// Bytes from the first to the last element of `count` pieces of `length` elements that start
+// `stride` elements apart; nothing if that does not fit 64 bits.
+std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t stride,
+                                             std::uint64_t length, DataType type) {
+  if (count == 0 || length == 0) return 0;
+  const auto last = checked_multiply(count - 1, stride);
+  const auto elements = last ? checked_add(*last, length) : std::nullopt;
+  return elements ? checked_multiply(*elements, size_in_bytes(type)) : std::nullopt;
+}
+
+MaybeError check_size(std::string_view field, std::uint64_t value) {
+  if (value <= largest_size) return std::nullopt;
+  return invalid(concat(field, " is ", value, ": at most ", largest_size, " is supported"));
+}
+
+MaybeError check_number(std::string_view field, float value) {
+  if (!std::isnan(value)) return std::nullopt;
+  return invalid(concat("epilogue.", field, " is nan: a number is needed"));
+}
+
+MaybeError check_enumerators(const Problem& problem) {
+  const auto check = [](std::string_view field, auto value) -> MaybeError {
+    if (to_string(value) != "?") return std::nullopt;
+    return invalid(concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+  };
+  const std::pair<std::string_view, const Matrix*> matrices[] = {{"a", &problem.a},
+                                                                 {"b", &problem.b},
+                                                                 {"c", &problem.c},
+                                                                 {"d", &problem.d},
+                                                                 {"aux", &problem.aux}};
+  for (const auto& [name, matrix] : matrices) {
+    if (auto error = check(concat(name, ".type"), matrix->type)) return error;
+    if (auto error = check(concat(name, ".layout"), matrix->layout)) return error;
+  }
+  const Epilogue& epilogue = problem.epilogue;
+  if (auto error = check("epilogue.bias", epilogue.bias)) return error;
+  if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
+  return check("epilogue.activation", epilogue.activation);
+}
+
+MaybeError check_epilogue(const Epilogue& epilogue) {
+  if (auto error = check_number("alpha", epilogue.alpha)) return error;
+  if (auto error = check_number("beta", epilogue.beta)) return error;
+  if (epilogue.clamp_min) {
+    if (auto error = check_number("clamp_min", *epilogue.clamp_min)) return error;
+  }
+  if (epilogue.clamp_max) {
+    if (auto error = check_number("clamp_max", *epilogue.clamp_max)) return error;
+  }
+  if (epilogue.clamp_min && epilogue.clamp_max && *epilogue.clamp_min > *epilogue.clamp_max) {
+    return invalid(concat("epilogue.clamp_min is ", *epilogue.clamp_min,
+                          ", which is more than epilogue.clamp_max, ", *epilogue.clamp_max));
+  }
+  return std::nullopt;
+}
+
+enum class Access : std::uint8_t { read, write };
+
+// What of the problem the messages about one operand need.
+struct OperandInfo {
+  std::string_view name;       // the caller's field
+  std::string_view rows_name;  // what its rows and columns are: M, N or K
+  std::string_view cols_name;
+  Access access = Access::read;
+};
+
+MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
+                              const ResolvedMatrix& out, std::uint64_t outer, std::uint64_t batch) {
+  if (info.access == Access::read || batch <= 1) return std::nullopt;
+  if (matrix.batch_stride == std::uint64_t{0}) {
+    return invalid(concat(info.name, ".batch_stride is 0: the ", batch,
+                          " matrices of the batch would overwrite each other"));
+  }
+  if (outer == 0 || out.contiguous() == 0) return std::nullopt;
+  // outer and ld are below 2^31: no overflow here.
+  const std::uint64_t extent = (outer - 1) * out.ld + out.contiguous();
+  if (out.batch_stride >= extent) return std::nullopt;
+  // The batch may also lie side by side within the rows, as heads of an attention layer do.
+  const auto last = checked_multiply(batch - 1, out.batch_stride);
+  const auto side_by_side = last ? checked_add(*last, out.contiguous()) : std::nullopt;
+  if (out.batch_stride >= out.contiguous() && side_by_side && *side_by_side <= out.ld) {
+    return std::nullopt;
+  }
+  return invalid(concat(info.name, ".batch_stride is ", out.batch_stride,
+                        ": the matrices of the batch would overlap, at least ", extent,
+                        " is needed"));
+}
+
+// `touched`: whether the problem accesses the operand at all.
+Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& matrix,
+                                      std::uint64_t rows, std::uint64_t cols, std::uint64_t batch,
+                                      bool touched) {
+  const bool row_major = matrix.layout == Layout::row_major;
+  const std::uint32_t element = size_in_bytes(matrix.type);
+  ResolvedMatrix out{.type = matrix.type,
+                     .layout = matrix.layout,
+                     .rows = rows,
+                     .cols = cols,
+                     .alignment = matrix.alignment};
+  const std::uint64_t length = out.contiguous();
+  const std::uint64_t outer = row_major ? rows : cols;
+
+  if (matrix.ld) {
+    const auto what = concat(row_major ? "a row" : "a column", " of ",
+                             row_major ? info.cols_name : info.rows_name, " = ", length);
+    if (*matrix.ld == 0) {
+      return invalid(
+          concat(info.name, ".ld is 0: ", what, " needs at least ", length == 0 ? 1 : length));
+    }
+    if (*matrix.ld < length) {
+      return invalid(
+          concat(info.name, ".ld is ", *matrix.ld, ": ", what, " needs at least ", length));
+    }
+    if (auto error = check_size(concat(info.name, ".ld"), *matrix.ld)) return *error;
+  }
+  out.ld = matrix.ld.value_or(length);
+
+  const std::uint32_t alignment = matrix.alignment;
+  if (alignment < element || (alignment & (alignment - 1)) != 0) {
+    return invalid(concat(info.name, ".alignment is ", alignment,
+                          ": a power of two is needed, at least ", element, ", the size of ",
+                          to_string(matrix.type)));
+  }
+
+  // A stride that is never taken is 0, so that it cannot stand in the way of vectors.
+  out.batch_stride = batch > 1 ? matrix.batch_stride.value_or(outer * out.ld) : 0;
+  if (auto error = check_batch_stride(info, matrix, out, outer, batch)) return *error;
+
+  if (!touched || outer == 0 || length == 0 || batch == 0) return out;
+  const std::uint64_t extent = (outer - 1) * out.ld + length;
+  const auto bytes = extent_in_bytes(batch, out.batch_stride, extent, matrix.type);
+  if (!bytes) {
+    return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": a batch of ", batch,
+                          " does not fit 64 bits of bytes"));
+  }
+  out.bytes = *bytes;
+  return out;
+}
+
+// The same memory seen as the transposed matrix.
+ResolvedMatrix transposed(ResolvedMatrix matrix) {
+  std::swap(matrix.rows, matrix.cols);
+  matrix.layout = matrix.layout == Layout::row_major ? Layout::col_major : Layout::row_major;
+  return matrix;
+}
+
+void transpose(ResolvedProblem& problem) {
+  std::swap(problem.m, problem.n);
+  std::swap(problem.a, problem.b);
+  for (ResolvedMatrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
+    *matrix = transposed(*matrix);
+  }
+  Bias& bias = problem.epilogue.bias;
+  if (bias != Bias::none) bias = bias == Bias::along_n ? Bias::along_m : Bias::along_n;
+  problem.transposed = true;
+}
+
+MaybeError check_bias(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  if (epilogue.bias == Bias::none || problem.batch <= 1) return std::nullopt;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
+  const auto bytes =
+      extent_in_bytes(problem.batch, epilogue.bias_batch_stride, length, epilogue.bias_type);
+  if (bytes) return std::nullopt;
+  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                        ": a batch of ", problem.batch, " does not fit 64 bits of bytes"));
+}
+
+MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_of_d) {
+  if (layout == layout_of_d) return std::nullopt;
+  return unsupported(concat(name, ".layout is ", to_string(layout), " and d.layout is ",
+                            to_string(layout_of_d), ": C, D and aux must share one layout"));
+}
+
+}  // namespace
+
+bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
+  // Products may wrap: the remainder modulo a power of two stays right.
+  const std::uint64_t element = size_in_bytes(type);
+  return alignment % width_bytes == 0 && ld * element % width_bytes == 0 &&
+         batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
+}
+
+std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
+  if (!has_bias() || is_empty()) return 0;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? n : m;
+  return extent_in_bytes(batch, epilogue.bias_batch_stride, length, epilogue.bias_type)
+      .value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+Result<ResolvedProblem> resolve(const Problem& problem) {
+  const std::pair<std::string_view, std::uint64_t> sizes[] = {
+      {"m", problem.m}, {"n", problem.n}, {"k", problem.k}, {"batch", problem.batch}};
+  for (const auto& [field, value] : sizes) {
+    if (auto error = check_size(field, value)) return *error;
+  }
+  if (auto error = check_enumerators(problem)) return *error;
+  if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (problem.a.type != problem.b.type) {
+    return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",
+                              to_string(problem.b.type), ": A and B must share one type"));
+  }
+
+  ResolvedProblem out{.m = problem.m,
+                      .n = problem.n,
+                      .k = problem.k,
+                      .batch = problem.batch,
+                      .epilogue = problem.epilogue};
+  const auto resolve_into = [&](ResolvedMatrix& target, const OperandInfo& info,
+                                const Matrix& matrix, std::uint64_t rows,
+                                std::uint64_t cols) -> MaybeError {
+    auto resolved = resolve_matrix(info, matrix, rows, cols, problem.batch, !out.is_empty());
+    if (!resolved) return resolved.error();
+    target = *resolved;
+    return std::nullopt;
+  };
+  const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
+
+  if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k)) return *error;
+  if (auto error = resolve_into(out.b, {"b", "K", "N"}, problem.b, k, n)) return *error;
+  if (auto error = resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n)) {
+    return *error;
+  }
+  if (out.has_c()) {
+    if (auto error = check_one_layout("c", problem.c.layout, problem.d.layout)) return *error;
+    if (auto error = resolve_into(out.c, {"c", "M", "N"}, problem.c, m, n)) return *error;
+  }
+  if (out.has_aux()) {
+    if (auto error = check_one_layout("aux", problem.aux.layout, problem.d.layout)) return *error;
+    if (auto error = resolve_into(out.aux, {"aux", "M", "N", Access::write}, problem.aux, m, n)) {
+      return *error;
+    }
+  }
+  if (auto error = check_bias(problem)) return *error;
+  if (problem.batch <= 1) out.epilogue.bias_batch_stride = 0;
+
+  if (problem.d.layout == Layout::col_major) transpose(out);
+  return out;
+}
+
+}  // namespace vkgemm

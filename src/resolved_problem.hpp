@@ -1,0 +1,58 @@
+// resolved_problem.hpp: a Problem that was checked, with nothing left to default. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// A Matrix with its shape and nothing optional. `bytes` is how far the last element that the
+// problem touches reaches from the first, over the whole batch: what a span must hold.
+struct ResolvedMatrix {
+  DataType type = DataType::f16;
+  Layout layout = Layout::row_major;
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::uint64_t ld = 0;
+  std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
+  std::uint32_t alignment = 16;
+  std::uint64_t bytes = 0;
+
+  // Elements that stand next to each other: the length of a row, or of a column.
+  std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
+
+  // Whether every row of every matrix of the batch can be accessed in pieces of `width_bytes`.
+  bool allows_vectors(std::uint32_t width_bytes) const noexcept;
+};
+
+// D, C and aux are always row-major here: a column-major problem is turned into the product of the
+// transposes, D^T = B^T · A^T, which swaps A with B, M with N, and the direction of the bias.
+struct ResolvedProblem {
+  std::uint64_t m = 0;
+  std::uint64_t n = 0;
+  std::uint64_t k = 0;
+  std::uint64_t batch = 1;
+  ResolvedMatrix a = {};
+  ResolvedMatrix b = {};
+  ResolvedMatrix c = {};
+  ResolvedMatrix d = {};
+  ResolvedMatrix aux = {};
+  Epilogue epilogue = {};
+  bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
+
+  bool has_c() const noexcept { return epilogue.beta != 0.0f; }
+  bool has_aux() const noexcept { return epilogue.aux; }
+  bool has_bias() const noexcept { return epilogue.bias != Bias::none; }
+  bool is_empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
+
+  // Bytes that the bias span must hold; 0 without a bias.
+  std::uint64_t bias_bytes() const noexcept;
+};
+
+// Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.
+// Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").
+Result<ResolvedProblem> resolve(const Problem& problem);
+
+}  // namespace vkgemm

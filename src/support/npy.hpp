@@ -1,0 +1,35 @@
+// npy.hpp: NumPy's .npy files, versions 1.0 to 3.0, C and Fortran order, f16, f32, and bf16 stored
+// as uint16 (NumPy has no bf16). Files above 4 GiB work. Every malformed header is an Error that
+// says what is wrong and where.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm::support {
+
+struct NpyArray {
+  DataType type = DataType::f32;
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;  // one, two or three (batch first) dimensions
+  std::vector<std::byte> data;       // packed, little-endian
+
+  std::uint64_t elements() const noexcept;
+};
+
+struct NpyReadOptions {
+  bool uint16_is_bf16 = false;  // otherwise '<u2' is an error that names the flag
+};
+
+Result<NpyArray> read_npy(const std::filesystem::path& path, const NpyReadOptions& options = {});
+
+// Writes to a temporary file beside `path` and renames it, so that no half-written file is left.
+Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array);
+
+}  // namespace vkgemm::support

@@ -1,0 +1,530 @@
+#include "support/reference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cfloat>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "support/convert.hpp"
+
+namespace vkgemm::support {
+namespace {
+
+// A tile of D is computed from K in pieces, so that what is packed to double (2 × 128 KiB) stays in
+// the L2 cache, and packing, an element at a time, costs a thirtieth of the multiplications.
+constexpr std::uint64_t kTile = 64;
+constexpr std::uint64_t kDepth = 256;
+constexpr std::uint64_t kRows = 2;  // of the inner kernel, which must fit 16 vector registers …
+constexpr std::uint64_t kCols = 4;  // … of two doubles, for A·B and |A|·|B|
+
+// A Matrix with nothing left to default.
+struct View {
+  DataType type;
+  bool row_major;
+  std::uint64_t ld;
+  std::uint64_t batch_stride;
+  std::uint64_t bytes;
+
+  std::uint64_t index(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
+    return batch * batch_stride + (row_major ? i * ld + j : j * ld + i);
+  }
+};
+
+View view(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols, std::uint64_t batch) {
+  View v{};
+  v.type = matrix.type;
+  v.row_major = matrix.layout == Layout::row_major;
+  const std::uint64_t outer = v.row_major ? rows : cols;
+  const std::uint64_t inner = v.row_major ? cols : rows;
+  v.ld = matrix.ld.value_or(inner);
+  v.batch_stride = matrix.batch_stride.value_or(outer * v.ld);
+  if (rows != 0 && cols != 0 && batch != 0) {
+    const std::uint64_t elements = (batch - 1) * v.batch_stride + (outer - 1) * v.ld + inner;
+    v.bytes = elements * size_in_bytes(matrix.type);
+  }
+  return v;
+}
+
+struct Views {
+  explicit Views(const Problem& p)
+      : a(view(p.a, p.m, p.k, p.batch)),
+        b(view(p.b, p.k, p.n, p.batch)),
+        c(view(p.c, p.m, p.n, p.batch)),
+        d(view(p.d, p.m, p.n, p.batch)),
+        aux(view(p.aux, p.m, p.n, p.batch)) {}
+  View a, b, c, d, aux;
+};
+
+struct Sums {
+  double dot[kTile * kTile];        // (A·B) of the tile
+  double magnitude[kTile * kTile];  // (|A|·|B|) of it
+};
+
+struct Packed {
+  double a[kTile * kDepth];  // [kTile / kRows][kDepth][kRows]
+  double b[kTile * kDepth];  // [kTile / kCols][kDepth][kCols]
+};
+
+// Packs depth × lines elements into panels of `width` lines, zeros where the last panel ends
+// early. `index(line, k)` finds an element; the loops go along memory where `along_lines` says so.
+template <std::uint64_t Width, class Index>
+void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
+          bool along_lines, const Index& index) {
+  const std::uint64_t padded = (lines + Width - 1) / Width * Width;
+  const auto slot = [&](std::uint64_t line, std::uint64_t k) -> double& {
+    return to[(line / Width * kDepth + k) * Width + line % Width];
+  };
+  const std::uint64_t outer = along_lines ? depth : lines;
+  const std::uint64_t inner = along_lines ? lines : depth;
+  for (std::uint64_t x = 0; x < outer; ++x) {
+    for (std::uint64_t y = 0; y < inner; ++y) {
+      const std::uint64_t line = along_lines ? y : x;
+      const std::uint64_t k = along_lines ? x : y;
+      slot(line, k) = load_element(data, type, index(line, k));
+    }
+  }
+  for (std::uint64_t line = lines; line < padded; ++line) {
+    for (std::uint64_t k = 0; k < depth; ++k) slot(line, k) = 0.0;
+  }
+}
+
+// One product serves both sums: |a·b| is |a|·|b|. Fixed-size arrays, so that compilers keep them in
+// vector registers.
+void multiply_panels(const double* a, const double* b, std::uint64_t depth, double* dot,
+                     double* magnitude) {
+  double sum[kRows][kCols] = {};
+  double size[kRows][kCols] = {};
+  for (std::uint64_t k = 0; k < depth; ++k) {
+    for (std::uint64_t i = 0; i < kRows; ++i) {
+      for (std::uint64_t j = 0; j < kCols; ++j) {
+        const double product = a[k * kRows + i] * b[k * kCols + j];
+        sum[i][j] += product;
+        size[i][j] += std::fabs(product);
+      }
+    }
+  }
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    for (std::uint64_t j = 0; j < kCols; ++j) {
+      dot[i * kTile + j] += sum[i][j];
+      magnitude[i * kTile + j] += size[i][j];
+    }
+  }
+}
+
+// What one tile of D needs: which batch, which rows, which columns.
+struct TileOfD {
+  std::uint64_t batch = 0;
+  std::array<std::uint64_t, kTile> rows{};
+  std::uint64_t row_count = 0;
+  std::uint64_t first_col = 0;
+  std::uint64_t col_count = 0;
+};
+
+void multiply_tile(const Problem& problem, const Views& views, const HostOperands& operands,
+                   const TileOfD& tile, Packed& packed, Sums& sums) {
+  std::fill(std::begin(sums.dot), std::end(sums.dot), 0.0);
+  std::fill(std::begin(sums.magnitude), std::end(sums.magnitude), 0.0);
+  for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
+    const std::uint64_t depth = std::min(kDepth, problem.k - k0);
+    pack<kRows>(packed.a, operands.a, views.a.type, tile.row_count, depth, !views.a.row_major,
+                [&](std::uint64_t line, std::uint64_t k) {
+                  return views.a.index(tile.batch, tile.rows[line], k0 + k);
+                });
+    pack<kCols>(packed.b, operands.b, views.b.type, tile.col_count, depth, views.b.row_major,
+                [&](std::uint64_t line, std::uint64_t k) {
+                  return views.b.index(tile.batch, k0 + k, tile.first_col + line);
+                });
+    for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
+      for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {
+        multiply_panels(packed.a + i * kDepth, packed.b + j * kDepth, depth,
+                        sums.dot + i * kTile + j, sums.magnitude + i * kTile + j);
+      }
+    }
+  }
+}
+
+// Written so that NaN goes through every one of them.
+double activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x < 0.0 ? 0.0 : x;
+    case Activation::gelu_erf:
+      return 0.5 * x * (1.0 + std::erf(x * 0.70710678118654752440));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1.0 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::sigmoid:
+      return 1.0 / (1.0 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+// How far a device's own exp, tanh or erf approximation may put f(x) off, x being exact. Vulkan
+// asks of exp no more than 3 + 2|x| ULP; erf is not in GLSL, and polynomials for it have errors of
+// 1e-7.
+double activation_error(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none:
+    case Activation::relu:
+      return 0.0;
+    case Activation::gelu_erf:
+    case Activation::gelu_tanh:
+    case Activation::silu:
+      return std::fabs(x) * 0x1p-20;
+    case Activation::sigmoid:
+    case Activation::tanh:
+      return 0x1p-20;
+  }
+  return 0.0;
+}
+
+struct Expected {
+  double pre = 0.0;        // what aux holds, before the cast
+  double pre_bound = 0.0;  // error of pre in a correct f32 kernel
+  double d = 0.0;
+  double d_bound = 0.0;
+  // An intermediate value may exceed f32's range, and whether it does depends on the order of the
+  // sum: any result is right.
+  bool unpredictable = false;
+};
+
+// A tile's epilogue: everything but A and B that an element of D depends on.
+class EpilogueOracle {
+ public:
+  EpilogueOracle(const Problem& problem, const Views& views, const HostOperands& operands)
+      : problem_(problem), views_(views), operands_(operands), epilogue_(problem.epilogue) {}
+
+  Expected operator()(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
+                      double magnitude) const {
+    const double alpha = static_cast<double>(epilogue_.alpha);
+    const double beta = static_cast<double>(epilogue_.beta);
+    // K = 0 is defined as epilogue(beta * C), whatever alpha is.
+    const double product = problem_.k == 0 ? 0.0 : alpha * dot;
+    const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha) * magnitude;
+    Expected expected;
+    expected.pre = product;
+    double size = product_size;
+    if (epilogue_.beta != 0.0f) {
+      const double residual =
+          beta * load_element(operands_.c, views_.c.type, views_.c.index(batch, i, j));
+      expected.pre += residual;
+      size += std::fabs(residual);
+    }
+    if (epilogue_.bias != Bias::none) {
+      const std::uint64_t at = epilogue_.bias == Bias::along_n ? j : i;
+      const double bias = load_element(operands_.bias, epilogue_.bias_type,
+                                       batch * epilogue_.bias_batch_stride + at);
+      expected.pre += bias;
+      size += std::fabs(bias);
+    }
+    expected.d = clamp(activate(epilogue_.activation, expected.pre));
+    bound(expected, product_size, magnitude, size);
+    return expected;
+  }
+
+ private:
+  double clamp(double x) const {
+    if (epilogue_.clamp_min && x < static_cast<double>(*epilogue_.clamp_min)) {
+      x = static_cast<double>(*epilogue_.clamp_min);
+    }
+    if (epilogue_.clamp_max && x > static_cast<double>(*epilogue_.clamp_max)) {
+      x = static_cast<double>(*epilogue_.clamp_max);
+    }
+    return x;
+  }
+
+  void bound(Expected& expected, double product_size, double magnitude, double size) const {
+    const double k = static_cast<double>(problem_.k);
+    const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
+    // The accumulation; then four roundings of the epilogue; then results below f32's smallest
+    // normal number, which a device may flush to zero.
+    expected.pre_bound = (2.0 * k + 2.0) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
+                         (k + 4.0) * 0x1p-126 * std::max(1.0, alpha);
+    const double largest = static_cast<double>(FLT_MAX);
+    expected.unpredictable = std::isfinite(size) && (size > largest || magnitude > largest);
+
+    const double x = expected.pre;
+    const double e = expected.pre_bound;
+    const Activation activation = epilogue_.activation;
+    double through = e;
+    if (activation != Activation::none && std::isfinite(x)) {
+      const double y = activate(activation, x);
+      through = std::max(std::fabs(activate(activation, x - e) - y),
+                         std::fabs(activate(activation, x + e) - y));
+      through = 1.001 * through + activation_error(activation, x);
+    }
+    expected.d_bound = through;
+  }
+
+  const Problem& problem_;
+  const Views& views_;
+  const HostOperands& operands_;
+  const Epilogue& epilogue_;
+};
+
+// The last cast: half a unit in the last place, and what lies below the smallest number kept.
+// f32 and bf16 share their exponents with the arithmetic, which may flush to zero below 2^-126.
+struct Rounding {
+  double unit;
+  double smallest;
+  double largest;  // from here on the cast gives infinity
+};
+
+Rounding rounding(DataType type) {
+  switch (type) {
+    case DataType::f16:
+      return {0x1p-11, 0x1p-24, 65520.0};
+    case DataType::bf16:
+      return {0x1p-8, 0x1p-126, 0x1.ffp127};
+    case DataType::f32:
+      break;
+  }
+  return {0x1p-23, 0x1p-126, 0x1.ffffffp127};
+}
+
+struct Comparison {
+  bool ok = true;
+  double error = 0.0;  // zero for what is not a number or infinite
+  double bound = 0.0;
+};
+
+Comparison compare(double got, double expected, double bound, const Rounding& cast,
+                   bool unpredictable) {
+  Comparison result;
+  if (std::isnan(expected)) {
+    result.ok = std::isnan(got);
+    return result;
+  }
+  if (std::isinf(expected)) {
+    result.ok = got == expected;
+    return result;
+  }
+  if (unpredictable) return result;
+  result.bound = bound * (1.0 + cast.unit) + cast.unit * std::fabs(expected) + cast.smallest;
+  if (std::isnan(got)) {
+    result.ok = false;
+  } else if (std::isinf(got)) {
+    result.ok =
+        std::signbit(got) == std::signbit(expected) && std::fabs(expected) + bound >= cast.largest;
+  } else {
+    result.error = std::fabs(got - expected);
+    result.ok = result.error <= result.bound;
+  }
+  return result;
+}
+
+// gelu and silu of minus infinity are -inf * 0 where the formula is evaluated as written, and 0 in
+// the limit: both are right.
+bool is_ambiguous(Activation activation, double pre) {
+  const bool product = activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
+                       activation == Activation::silu;
+  return product && pre == -std::numeric_limits<double>::infinity();
+}
+
+// One thread's findings.
+class Findings {
+ public:
+  void add(const char* operand, std::uint64_t batch, std::uint64_t i, std::uint64_t j, double got,
+           double expected, const Comparison& comparison) {
+    ++report.checked;
+    if (std::isfinite(expected) && std::isfinite(got)) {
+      squared_error += comparison.error * comparison.error;
+      squared_size += expected * expected;
+      report.max_abs_error = std::max(report.max_abs_error, comparison.error);
+      if (comparison.bound > 0.0) {
+        report.max_rel_to_bound =
+            std::max(report.max_rel_to_bound, comparison.error / comparison.bound);
+      }
+    }
+    if (comparison.ok) return;
+    ++report.failures;
+    const Place place{batch, i, j};
+    if (report.failures > 1 && !(place < first)) return;
+    first = place;
+    char text[192];
+    std::snprintf(text, sizeof text, "%s[batch %llu, %llu, %llu] is %.9g, expected %.9g ± %.3g",
+                  operand, static_cast<unsigned long long>(batch),
+                  static_cast<unsigned long long>(i), static_cast<unsigned long long>(j), got,
+                  expected, comparison.bound);
+    report.first_failure = text;
+  }
+
+  void merge(const Findings& other) {
+    if (other.report.failures != 0 && (report.failures == 0 || other.first < first)) {
+      first = other.first;
+      report.first_failure = other.report.first_failure;
+    }
+    report.checked += other.report.checked;
+    report.failures += other.report.failures;
+    report.max_abs_error = std::max(report.max_abs_error, other.report.max_abs_error);
+    report.max_rel_to_bound = std::max(report.max_rel_to_bound, other.report.max_rel_to_bound);
+    squared_error += other.squared_error;
+    squared_size += other.squared_size;
+  }
+
+  using Place = std::array<std::uint64_t, 3>;
+  VerifyReport report;
+  Place first{};
+  double squared_error = 0.0;
+  double squared_size = 0.0;
+};
+
+// Rows to look at: the first, the last, and between them one at random of every equal part.
+std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std::uint64_t seed) {
+  std::vector<std::uint64_t> rows;
+  if (m <= count) {
+    for (std::uint64_t i = 0; i < m; ++i) rows.push_back(i);
+    return rows;
+  }
+  count = std::max<std::uint64_t>(count, 2);
+  std::uint64_t state = seed;
+  for (std::uint64_t s = 0; s < count; ++s) {
+    const auto part = [&](std::uint64_t x) { return m / count * x + m % count * x / count; };
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    rows.push_back(part(s) + (state >> 33) % (part(s + 1) - part(s)));
+  }
+  rows.front() = 0;
+  rows.back() = m - 1;
+  return rows;
+}
+
+// Calls work(tile, packed, sums, thread index) for every tile of the chosen rows and all columns.
+template <class Work>
+void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& rows,
+                   std::uint32_t threads, const Work& work) {
+  const std::uint64_t row_tiles = (rows.size() + kTile - 1) / kTile;
+  const std::uint64_t col_tiles = (problem.n + kTile - 1) / kTile;
+  const std::uint64_t tiles = problem.batch * row_tiles * col_tiles;
+  std::atomic<std::uint64_t> next{0};
+  const auto loop = [&](std::uint32_t thread) {
+    const auto packed = std::make_unique<Packed>();
+    const auto sums = std::make_unique<Sums>();
+    for (std::uint64_t t = next++; t < tiles; t = next++) {
+      TileOfD tile;
+      tile.batch = t / (row_tiles * col_tiles);
+      const std::uint64_t first_row = t / col_tiles % row_tiles * kTile;
+      tile.row_count = std::min<std::uint64_t>(kTile, rows.size() - first_row);
+      for (std::uint64_t i = 0; i < tile.row_count; ++i) tile.rows[i] = rows[first_row + i];
+      tile.first_col = t % col_tiles * kTile;
+      tile.col_count = std::min(kTile, problem.n - tile.first_col);
+      work(tile, *packed, *sums, thread);
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
+  loop(0);
+  for (std::thread& other : others) other.join();
+}
+
+std::uint32_t thread_count(std::uint32_t wanted, const Problem& problem) {
+  // Small problems, of which the tests have thousands, aren't worth a thread.
+  if (problem.m * problem.n * problem.batch <= kTile * kTile) return 1;
+  return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+}
+
+bool is_empty(const Problem& problem) {
+  return problem.m == 0 || problem.n == 0 || problem.batch == 0;
+}
+
+}  // namespace
+
+VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
+                    const void* aux, const VerifyOptions& options) {
+  if (options.mode == Verify::off || is_empty(problem)) return {};
+  const Views views(problem);
+  const EpilogueOracle oracle(problem, views, operands);
+  const bool check_aux = problem.epilogue.aux && aux != nullptr;
+  const Rounding d_cast = rounding(problem.d.type);
+  const Rounding aux_cast = rounding(problem.aux.type);
+  const std::uint64_t sampled = options.mode == Verify::full ? problem.m : options.sampled_rows;
+  const std::vector<std::uint64_t> rows = choose_rows(problem.m, sampled, options.seed);
+  const std::uint32_t threads = thread_count(options.threads, problem);
+
+  std::vector<Findings> findings(threads);
+  for_each_tile(
+      problem, rows, threads,
+      [&](const TileOfD& tile, Packed& packed, Sums& sums, std::uint32_t thread) {
+        multiply_tile(problem, views, operands, tile, packed, sums);
+        Findings& found = findings[thread];
+        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+            const std::uint64_t i = tile.rows[r];
+            const std::uint64_t j = tile.first_col + s;
+            const Expected e =
+                oracle(tile.batch, i, j, sums.dot[r * kTile + s], sums.magnitude[r * kTile + s]);
+            const double got = load_element(d, views.d.type, views.d.index(tile.batch, i, j));
+            Comparison c = compare(got, e.d, e.d_bound, d_cast, e.unpredictable);
+            if (!c.ok && is_ambiguous(problem.epilogue.activation, e.pre)) {
+              c.ok = std::isnan(got) || got == 0.0;
+            }
+            found.add("d", tile.batch, i, j, got, e.d, c);
+            if (!check_aux) continue;
+            const double pre = load_element(aux, views.aux.type, views.aux.index(tile.batch, i, j));
+            found.add("aux", tile.batch, i, j, pre, e.pre,
+                      compare(pre, e.pre, e.pre_bound, aux_cast, e.unpredictable));
+          }
+        }
+      });
+  for (std::uint32_t thread = 1; thread < threads; ++thread) findings[0].merge(findings[thread]);
+  VerifyReport report = findings[0].report;
+  if (findings[0].squared_size > 0.0) {
+    report.relative_error = std::sqrt(findings[0].squared_error / findings[0].squared_size);
+  }
+  return report;
+}
+
+void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
+                       std::uint32_t threads) {
+  if (is_empty(problem)) return;
+  const Views views(problem);
+  const EpilogueOracle oracle(problem, views, operands);
+  const bool write_aux = problem.epilogue.aux && aux != nullptr;
+  const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
+  for_each_tile(
+      problem, rows, thread_count(threads, problem),
+      [&](const TileOfD& tile, Packed& packed, Sums& sums, std::uint32_t) {
+        multiply_tile(problem, views, operands, tile, packed, sums);
+        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+            const std::uint64_t i = tile.rows[r];
+            const std::uint64_t j = tile.first_col + s;
+            const Expected e =
+                oracle(tile.batch, i, j, sums.dot[r * kTile + s], sums.magnitude[r * kTile + s]);
+            store_element(d, views.d.type, views.d.index(tile.batch, i, j), e.d);
+            if (write_aux) {
+              store_element(aux, views.aux.type, views.aux.index(tile.batch, i, j), e.pre);
+            }
+          }
+        }
+      });
+}
+
+OperandBytes operand_bytes(const Problem& problem) {
+  if (is_empty(problem)) return {};
+  const Views views(problem);
+  const Epilogue& epilogue = problem.epilogue;
+  OperandBytes bytes;
+  bytes.a = views.a.bytes;
+  bytes.b = views.b.bytes;
+  bytes.d = views.d.bytes;
+  if (epilogue.beta != 0.0f) bytes.c = views.c.bytes;
+  if (epilogue.aux) bytes.aux = views.aux.bytes;
+  if (epilogue.bias != Bias::none) {
+    const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
+    const std::uint64_t last = (problem.batch - 1) * epilogue.bias_batch_stride;
+    bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);
+  }
+  return bytes;
+}
+
+}  // namespace vkgemm::support

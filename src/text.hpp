@@ -1,0 +1,52 @@
+// text.hpp: putting messages together and reading numbers, independent of the locale.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace vkgemm {
+
+inline void append_to(std::string& out, std::string_view text) { out += text; }
+inline void append_to(std::string& out, const char* text) { out += text; }
+inline void append_to(std::string& out, char character) { out += character; }
+
+// Numbers print in the shortest form that reads back as the same value.
+template <class T>
+requires(std::integral<T> || std::floating_point<T>) &&
+    (!std::same_as<T, bool>)void append_to(std::string& out, T value) {
+  std::array<char, 64> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  out.append(buffer.data(), result.ptr);
+}
+
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::string out;
+  (append_to(out, parts), ...);
+  return out;
+}
+
+// Text from outside, fit to stand in a message: short, printable, in quotes.
+inline std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string out = "'";
+  for (const char c : text.substr(0, longest)) out += c >= ' ' && c <= '~' ? c : '?';
+  return out += text.size() > longest ? "...'" : "'";
+}
+
+// The whole text as a number, or nothing: no sign for unsigned, no spaces, no overflow.
+template <class T>
+std::optional<T> parse_number(std::string_view text) noexcept {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace vkgemm

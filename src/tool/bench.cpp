@@ -1,0 +1,352 @@
+// vkgemm bench: times shapes and configurations on one device, beside the ceiling of its matrix
+// units measured in the same run.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "support/reference.hpp"
+#include "tool/ceiling.hpp"
+#include "tool/host_bench.hpp"
+#include "tool/matrices.hpp"
+#include "tool/options.hpp"
+#include "tool/planning.hpp"
+#include "tool/rows.hpp"
+#include "tool/tool.hpp"
+
+#ifndef VKGEMM_COMMIT
+#define VKGEMM_COMMIT "unknown"
+#endif
+
+namespace vkgemm::tool {
+namespace {
+
+using support::Buffer;
+using support::Runner;
+
+constexpr const char* kGpuSuite =
+    "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192";
+constexpr const char* kCpuSuite = "64,128,256,512";
+constexpr double kVerification = 0x1p31;             // multiply-adds of the reference
+constexpr std::uint64_t kFlushBytes = 256ULL << 20;  // more than any L2 cache
+
+struct BenchOptions {
+  DeviceOptions device;
+  std::string shapes;
+  std::vector<std::string> types = {"f16"};
+  std::optional<Layout> layout_b;
+  std::string epilogue = "plain";
+  std::optional<Path> path;
+  std::vector<std::string> configs;
+  std::uint64_t repeat = 50;
+  double warm_up_ms = 300.0;
+  bool warm_l2 = false;
+  bool no_verify = false;
+  bool no_ceiling = false;
+  bool host = false;
+  bool csv = false;
+  bool json = false;
+  std::string plot;
+};
+
+struct Shape {
+  std::uint64_t m, n, k;
+};
+
+std::vector<Shape> parse_shapes(const std::string& text) {
+  std::vector<Shape> shapes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
+    if (sizes.size() != 1 && sizes.size() != 3) {
+      throw Failure(usage_error, "--shapes: '" + one + "' is neither N nor MxNxK");
+    }
+    for (const std::uint64_t size : sizes) {
+      if (size == 0) throw Failure(usage_error, "--shapes: '" + one + "' has no work to time");
+    }
+    shapes.push_back(sizes.size() == 1 ? Shape{sizes[0], sizes[0], sizes[0]}
+                                       : Shape{sizes[0], sizes[1], sizes[2]});
+    begin = end + 1;
+  }
+  return shapes;
+}
+
+// heavy: residual, bias, gelu and aux: everything that an epilogue may have to read and write.
+Problem make_problem(const Shape& shape, DataType type, const BenchOptions& options) {
+  Problem problem{.m = shape.m, .n = shape.n, .k = shape.k};
+  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
+    matrix->type = type;
+  }
+  problem.b.layout = options.layout_b.value_or(Layout::row_major);
+  if (options.epilogue == "heavy") {
+    problem.epilogue = {.alpha = 1.25f,
+                        .beta = 0.5f,
+                        .bias = Bias::along_n,
+                        .activation = Activation::gelu_erf,
+                        .aux = true};
+  }
+  return problem;
+}
+
+// The operands of one problem, on the host and on the device.
+class Case {
+ public:
+  Case(Runner& runner, const Problem& problem) : runner_(runner), problem_(problem) {
+    const support::OperandBytes bytes = support::operand_bytes(problem);
+    a_ = fill(problem.a.type, bytes.a, 1, device_a_);
+    b_ = fill(problem.b.type, bytes.b, 2, device_b_);
+    c_ = fill(problem.c.type, bytes.c, 3, device_c_);
+    bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
+    d_.resize(bytes.d);
+    aux_.resize(bytes.aux);
+    device_d_ = unwrap(runner.allocate(bytes.d));
+    device_aux_ = unwrap(runner.allocate(bytes.aux));
+  }
+
+  std::vector<double> time(const Plan& plan, const BenchOptions& options, const Buffer* flush) {
+    workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
+    unwrap(runner_.fill(device_d_, 0xffffffffU));
+    unwrap(runner_.fill(device_aux_, 0xffffffffU));
+    const Operands operands{.a = device_a_.span(),
+                            .b = device_b_.span(),
+                            .c = device_c_.span(),
+                            .d = device_d_.span(),
+                            .bias = device_bias_.span(),
+                            .aux = device_aux_.span(),
+                            .workspace = workspace_.span()};
+    Runner::Commands before;
+    if (flush != nullptr) {
+      before = [flush](VkCommandBuffer commands) -> Result<void> {
+        vkCmdFillBuffer(commands, flush->handle(), 0, VK_WHOLE_SIZE, 0);
+        return {};
+      };
+    }
+    return unwrap(
+        runner_.time([&](VkCommandBuffer commands) { return plan.record(commands, operands); },
+                     static_cast<std::uint32_t>(options.repeat), options.warm_up_ms, before));
+  }
+
+  support::VerifyReport verify() {
+    unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
+    unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
+    const double per_row = static_cast<double>(problem_.n) * static_cast<double>(problem_.k);
+    const auto rows = static_cast<std::uint64_t>(std::clamp(kVerification / per_row, 2.0, 64.0));
+    return support::verify(problem_, {a_.data(), b_.data(), c_.data(), bias_.data()}, d_.data(),
+                           aux_.data(), {.mode = support::Verify::sampled, .sampled_rows = rows});
+  }
+
+ private:
+  std::vector<std::byte> fill(DataType type, std::uint64_t bytes, std::uint64_t seed,
+                              Buffer& device) {
+    std::vector<std::byte> data = generate(type, bytes, Fill::random, seed);
+    device = unwrap(runner_.allocate(bytes));
+    unwrap(runner_.upload(device, 0, data.data(), bytes));
+    return data;
+  }
+
+  Runner& runner_;
+  const Problem& problem_;
+  std::vector<std::byte> a_, b_, c_, bias_, d_, aux_;
+  Buffer device_a_, device_b_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
+};
+
+class Bench {
+ public:
+  Bench(Runner& runner, const BenchOptions& options) : runner_(runner), options_(options) {}
+
+  // False if a result was wrong.
+  bool run() {
+    const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    const std::vector<Shape> shapes = parse_shapes(!options_.shapes.empty() ? options_.shapes
+                                                   : cpu                    ? kCpuSuite
+                                                                            : kGpuSuite);
+    std::vector<DataType> types;
+    for (const std::string& text : options_.types) {
+      const auto type = parse_data_type(text);
+      if (!type)
+        throw Failure(usage_error, "--dtype is '" + text + "': f16, bf16 or f32 is needed");
+      types.push_back(*type);
+    }
+    if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(cpu ? 1 << 20 : kFlushBytes));
+    if (!options_.no_ceiling) find_ceiling();
+    print_header();
+    const std::size_t cases = types.size() * shapes.size();
+    std::size_t done = 0;
+    for (const DataType type : types) {
+      for (const Shape& shape : shapes) run_case(shape, type, ++done, cases);
+    }
+    if (!options_.plot.empty()) {
+      std::ofstream file(options_.plot);
+      file << plot_svg(rows_);
+      if (!file.flush())
+        throw Failure(usage_error, "--plot: " + options_.plot + " cannot be written");
+    }
+    return std::none_of(rows_.begin(), rows_.end(), [](const BenchRow& row) {
+      return row.error.empty() && row.relative_error >= 0.0 && !row.verified;
+    });
+  }
+
+ private:
+  void find_ceiling() {
+    std::fprintf(stderr, "measuring the ceiling …\n");
+    const Result<double> ceiling = measure_ceiling(runner_);
+    if (ceiling) {
+      ceiling_ = *ceiling;
+    } else if (ceiling.error().status == Status::unsupported) {
+      std::fprintf(stderr, "%s\n", ceiling.error().message.c_str());
+    } else {
+      throw Failure(ceiling.error());
+    }
+  }
+
+  void print_header() const {
+    if (options_.json) return;
+    if (options_.csv) return print_csv_header(stdout);
+    std::printf("%s, %s, vkgemm %s\n", runner_.caps().name.c_str(),
+                driver_of(runner_.caps()).c_str(), VKGEMM_COMMIT);
+    if (ceiling_ > 0.0) {
+      std::printf("ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n",
+                  ceiling_);
+    }
+    print_table_header(stdout);
+    std::fflush(stdout);
+  }
+
+  void run_case(const Shape& shape, DataType type, std::size_t index, std::size_t cases) {
+    const Problem problem = make_problem(shape, type, options_);
+    const std::vector<Config> configs =
+        choose_configs(runner_.context(), problem, options_.path, options_.configs);
+    std::fprintf(stderr, "case %zu of %zu: preparing operands …\n", index, cases);
+    Case data(runner_, problem);
+    for (std::size_t c = 0; c < configs.size(); ++c) {
+      std::fprintf(stderr, "case %zu of %zu, configuration %zu of %zu: %s\n", index, cases, c + 1,
+                   configs.size(), to_string(configs[c]).c_str());
+      rows_.push_back(run_config(problem, configs[c], data));
+      print(rows_.back());
+    }
+  }
+
+  BenchRow run_config(const Problem& problem, const Config& config, Case& data) {
+    BenchRow row;
+    row.device = runner_.caps().name;
+    row.driver = driver_of(runner_.caps());
+    row.commit = VKGEMM_COMMIT;
+    row.m = problem.m;
+    row.n = problem.n;
+    row.k = problem.k;
+    row.type = to_string(problem.a.type);
+    row.layout_b = to_string(problem.b.layout);
+    row.epilogue = options_.epilogue;
+    row.l2 = options_.warm_l2 ? "warm" : "cold";
+    row.kernel = "gemm_" + std::string(to_string(config.path)) + "_" + row.type;
+    row.config = to_string(config);
+    // A configuration that cannot be built is a result too; a lost device ends the run.
+    const auto plan = runner_.context().plan(problem, config);
+    if (!plan) {
+      if (plan.error().status == Status::device_lost) throw Failure(plan.error());
+      row.error = plan.error().message;
+      return row;
+    }
+    const std::vector<double> times =
+        data.time(*plan, options_, options_.warm_l2 ? nullptr : &flush_);
+    row.repeats = times.size();
+    row.median_ms = median(times);
+    row.min_ms = *std::min_element(times.begin(), times.end());
+    row.tflops = tera_flops(problem, row.median_ms);
+    // The ceiling is one of 16-bit products.
+    if (problem.a.type != DataType::f32) row.ceiling_tflops = ceiling_;
+    if (!options_.no_verify) {
+      const support::VerifyReport report = data.verify();
+      row.relative_error = report.relative_error;
+      row.verified = report.passed();
+      if (!report.passed()) std::fprintf(stderr, "wrong: %s\n", report.first_failure.c_str());
+    }
+    return row;
+  }
+
+  void print(const BenchRow& row) const {
+    if (options_.json) {
+      print_json_line(stdout, row);
+    } else if (options_.csv) {
+      print_csv_row(stdout, row);
+    } else {
+      print_table_row(stdout, row);
+    }
+  }
+
+  Runner& runner_;
+  const BenchOptions& options_;
+  Buffer flush_;
+  double ceiling_ = 0.0;
+  std::vector<BenchRow> rows_;
+};
+
+void print_host_times(const HostTimes& times) {
+  std::printf("plan(), cold             %10.2f us\n", times.cold_plan_us);
+  std::printf("plan(), same pipeline    %10.2f us\n", times.other_plan_us);
+  std::printf("plan(), warm             %10.3f us (median)\n", times.warm_plan_us);
+  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n", times.record_us,
+              times.record_max_us);
+  std::printf("allocations in record()  %10llu in %llu recordings\n",
+              static_cast<unsigned long long>(times.record_allocations),
+              static_cast<unsigned long long>(times.recordings));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App& command = *app.add_subcommand(
+      "bench", "Time shapes and configurations beside the ceiling of the device's matrix units");
+  command.footer(
+      "GPU timestamps, a full barrier between executions, random operands, sampled rows verified. "
+      "The L2 cache is flushed before each execution, unless --warm-l2.");
+  command.add_option(
+      "--shapes", options->shapes,
+      std::string("MxNxK or N, separated by commas (default on a GPU: ") + kGpuSuite + ")");
+  command.add_option("--dtype", options->types, "f16, bf16 or f32; may be repeated")
+      ->capture_default_str();
+  add_layout(command, "--layout-b", options->layout_b, "Layout of B");
+  command
+      .add_option("--epilogue", options->epilogue,
+                  "plain: nothing; heavy: alpha, residual, bias, gelu and aux")
+      ->check(CLI::IsMember({"plain", "heavy"}))
+      ->capture_default_str();
+  add_path(command, options->path);
+  command.add_option("--config", options->configs,
+                     "Configuration; may be repeated; all: every candidate (default: the one that "
+                     "the library chooses)");
+  add_size(command, "--repeat", options->repeat, "Timed executions", 1U << 20);
+  command
+      .add_option("--warm-up", options->warm_up_ms, "Milliseconds of warm-up before each timing")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->capture_default_str();
+  command.add_flag("--warm-l2", options->warm_l2, "Don't flush the L2 cache between executions");
+  command.add_flag("--no-verify", options->no_verify, "Don't check results");
+  command.add_flag("--no-ceiling", options->no_ceiling, "Don't measure the ceiling");
+  command.add_flag("--host", options->host, "Time plan() and record() on the host instead");
+  CLI::Option* csv = command.add_flag("--csv", options->csv, "Print CSV");
+  command.add_flag("--json", options->json, "Print a JSON object a line")->excludes(csv);
+  command.add_option("--plot", options->plot, "Draw fraction of the ceiling over size")
+      ->type_name("FILE.svg");
+  options->device.add(command);
+  command.callback([options, &exit_code] {
+    if (options->repeat == 0) throw Failure(usage_error, "--repeat is 0: at least 1 is needed");
+    const std::unique_ptr<Runner> runner = options->device.open();
+    bool good = true;
+    if (options->host) {
+      print_host_times(measure_host(*runner));
+    } else {
+      good = Bench(*runner, *options).run();
+    }
+    if (runner->validation_messages() != 0) {
+      std::fprintf(stderr, "vkgemm: %llu validation messages\n",
+                   static_cast<unsigned long long>(runner->validation_messages()));
+      good = false;
+    }
+    exit_code = good ? success : verification_failed;
+  });
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,13 @@
+// ceiling.hpp: the yardstick of the benchmarks: what cooperative matrices reach from registers
+// alone, on this device, now.
+#pragma once
+
+#include "support/runner.hpp"
+
+namespace vkgemm::tool {
+
+// TFLOP/s of f16 products with f32 accumulation, the best of the shapes that the device lists.
+// unsupported if the device has no cooperative matrices.
+Result<double> measure_ceiling(support::Runner& runner);
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,146 @@
+// vkgemm info: the devices, and what of them counts for a matrix product.
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tool/planning.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+std::string shape(std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+}
+
+std::string types(DataType input, DataType accumulator) {
+  return std::string(to_string(input)) + "->" + std::string(to_string(accumulator));
+}
+
+nlohmann::json path_json(const PathSupport& support) {
+  return {{"available", support.available}, {"reason", support.reason}};
+}
+
+nlohmann::json device_json(const support::DeviceListing& device) {
+  nlohmann::json json = {{"index", device.index}, {"name", device.name}};
+  if (!device.caps) {
+    json["usable"] = false;
+    json["reason"] = device.reason;
+    return json;
+  }
+  const DeviceCaps& caps = *device.caps;
+  const Limits& limits = caps.limits;
+  json["usable"] = true;
+  json["type"] = type_of(caps);
+  json["driver"] = driver_of(caps);
+  json["vendor_id"] = caps.vendor_id;
+  json["device_id"] = caps.device_id;
+  json["architecture"] = caps.architecture;
+  json["paths"] = {
+      {"nv", path_json(caps.nv)}, {"khr", path_json(caps.khr)}, {"fma", path_json(caps.fma)}};
+  json["bf16_matrices"] = caps.bf16_matrices;
+  json["limits"] = {{"max_shared_memory_bytes", limits.max_shared_memory_bytes},
+                    {"max_invocations", limits.max_invocations},
+                    {"max_push_constant_bytes", limits.max_push_constant_bytes},
+                    {"max_workgroup_count", limits.max_workgroup_count},
+                    {"min_subgroup_size", limits.min_subgroup_size},
+                    {"max_subgroup_size", limits.max_subgroup_size},
+                    {"max_subgroups_per_workgroup", limits.max_subgroups_per_workgroup},
+                    {"subgroup_size_control", limits.subgroup_size_control},
+                    {"compute_units", limits.compute_units},
+                    {"nv_max_invocations", limits.nv_max_invocations},
+                    {"nv_max_dimension", limits.nv_max_dimension},
+                    {"nv_reserved_shared_memory_bytes", limits.nv_reserved_shared_memory_bytes}};
+  json["fragment_shapes"] = nlohmann::json::array();
+  for (const FragmentShape& s : caps.fragment_shapes) {
+    json["fragment_shapes"].push_back({{"input", to_string(s.input)},
+                                       {"accumulator", to_string(s.accumulator)},
+                                       {"m", s.m},
+                                       {"n", s.n},
+                                       {"k", s.k}});
+  }
+  json["flexible_shapes"] = nlohmann::json::array();
+  for (const FlexibleShape& s : caps.flexible_shapes) {
+    json["flexible_shapes"].push_back(
+        {{"input", to_string(s.input)},
+         {"accumulator", to_string(s.accumulator)},
+         {"scope", s.scope == MatrixScope::workgroup ? "workgroup" : "subgroup"},
+         {"granularity_m", s.granularity_m},
+         {"granularity_n", s.granularity_n},
+         {"granularity_k", s.granularity_k},
+         {"invocations", s.invocations}});
+  }
+  return json;
+}
+
+void print_path(const char* name, const PathSupport& support) {
+  std::printf("  path %-8s %s\n", name,
+              support.available ? "available" : ("off: " + support.reason).c_str());
+}
+
+void print_device(const support::DeviceListing& device) {
+  std::printf("%u: %s\n", device.index, device.name.c_str());
+  if (!device.caps) {
+    std::printf("  unusable: %s\n", device.reason.c_str());
+    return;
+  }
+  const DeviceCaps& caps = *device.caps;
+  const Limits& limits = caps.limits;
+  std::printf("  type          %s, vendor 0x%04x, device 0x%04x\n", type_of(caps).c_str(),
+              caps.vendor_id, caps.device_id);
+  std::printf("  driver        %s\n", driver_of(caps).c_str());
+  std::printf("  architecture  %s\n", caps.architecture == "generic"
+                                          ? "not recognised (generic tuning table)"
+                                          : caps.architecture.c_str());
+  print_path("nv", caps.nv);
+  print_path("khr", caps.khr);
+  print_path("fma", caps.fma);
+  std::printf("  bf16          %s\n",
+              caps.bf16_matrices ? "cooperative matrices" : "widened to f32 on path fma");
+  std::printf("  fragments    ");
+  for (const FragmentShape& s : caps.fragment_shapes) {
+    std::printf(" %s %s", types(s.input, s.accumulator).c_str(), shape(s.m, s.n, s.k).c_str());
+  }
+  std::printf("%s\n", caps.fragment_shapes.empty() ? " none" : "");
+  std::printf("  flexible     ");
+  for (const FlexibleShape& s : caps.flexible_shapes) {
+    std::printf(" %s %s", types(s.input, s.accumulator).c_str(),
+                shape(s.granularity_m, s.granularity_n, s.granularity_k).c_str());
+    if (s.scope == MatrixScope::workgroup) std::printf("@%u", s.invocations);
+  }
+  std::printf("%s\n", caps.flexible_shapes.empty() ? " none" : "");
+  std::printf(
+      "  limits        %u bytes of shared memory, %u invocations, subgroups of %u to %u%s\n",
+      limits.max_shared_memory_bytes, limits.max_invocations, limits.min_subgroup_size,
+      limits.max_subgroup_size, limits.subgroup_size_control ? " (size can be required)" : "");
+  if (limits.compute_units != 0) std::printf("  compute units %u\n", limits.compute_units);
+  if (limits.nv_max_invocations != 0) {
+    std::printf(
+        "  nv limits     %u invocations, dimension %u, %u bytes of shared memory reserved\n",
+        limits.nv_max_invocations, limits.nv_max_dimension, limits.nv_reserved_shared_memory_bytes);
+  }
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App& command = *app.add_subcommand(
+      "info", "List the devices: architecture, paths and why one is off, shapes, limits");
+  command.add_flag("--json", *as_json, "Print JSON");
+  command.callback([as_json] {
+    std::string error;
+    const std::vector<support::DeviceListing> devices = support::list_devices(&error);
+    if (*as_json) {
+      nlohmann::json list = nlohmann::json::array();
+      for (const support::DeviceListing& device : devices) list.push_back(device_json(device));
+      std::printf("%s\n", nlohmann::json{{"devices", list}}.dump(2).c_str());
+    } else {
+      for (const support::DeviceListing& device : devices) print_device(device);
+    }
+    if (devices.empty()) throw Failure(device_error, error);
+  });
+}
+
+}  // namespace vkgemm::tool

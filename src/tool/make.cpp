@@ -1,0 +1,57 @@
+// vkgemm make: a .npy file of reproducible values.
+#include <cstdio>
+#include <memory>
+
+#include "tool/options.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+struct MakeOptions {
+  std::string file;
+  std::string shape;
+  std::optional<DataType> type;
+  std::uint64_t seed = 1;
+  Fill fill = Fill::random;
+  bool fortran = false;
+};
+
+void make(const MakeOptions& options) {
+  support::NpyArray array;
+  array.type = options.type.value_or(DataType::f16);
+  array.fortran_order = options.fortran;
+  array.shape = parse_sizes("--shape", options.shape);
+  if (array.shape.size() > 3) {
+    throw Failure(usage_error, "--shape is '" + options.shape + "': at most three dimensions");
+  }
+  std::uint64_t bytes = size_in_bytes(array.type);
+  for (const std::uint64_t dimension : array.shape) {
+    if (dimension != 0 && bytes > (1ULL << 48) / dimension) {
+      throw Failure(usage_error, "--shape is '" + options.shape + "': more than 256 TiB");
+    }
+    bytes *= dimension;
+  }
+  array.data = generate(array.type, bytes, options.fill, options.seed);
+  unwrap(support::write_npy(options.file, array));
+}
+
+}  // namespace
+
+void add_make(CLI::App& app) {
+  auto options = std::make_shared<MakeOptions>();
+  CLI::App& command = *app.add_subcommand("make", "Make a .npy file of reproducible values");
+  command.add_option("file", options->file, "File to write")->required();
+  command
+      .add_option("--shape", options->shape,
+                  "Rows x columns, e.g. 1024x512; one number: a vector; three: a batch of matrices")
+      ->required();
+  add_type(command, "--dtype", options->type,
+           "Element type (default f16; bf16 is stored as uint16)");
+  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX);
+  add_fill(command, options->fill);
+  command.add_flag("--fortran", options->fortran, "Write Fortran order (column-major)");
+  command.callback([options] { make(*options); });
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,195 @@
+#include "tool/matrices.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "support/convert.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+// A good hash of one number (splitmix64's finaliser): elements can be made in any order.
+std::uint64_t hash(std::uint64_t x) noexcept {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+double element(Fill fill, std::uint64_t seed, std::uint64_t index) noexcept {
+  const std::uint64_t bits = hash(hash(seed) + index);
+  if (fill == Fill::integers) return static_cast<double>(bits % 5) - 2.0;
+  return static_cast<double>(bits >> 40) * 0x1p-23 - 1.0;
+}
+
+// work(first, last) on parts of [0, count), by all cores where there is enough to do.
+template <class Work>
+void in_parallel(std::uint64_t count, const Work& work) {
+  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::uint64_t threads = std::min(cores, count / 65536 + 1);
+  std::vector<std::thread> others;
+  const auto part = [&](std::uint64_t t) {
+    return count / threads * t + count % threads * t / threads;
+  };
+  for (std::uint64_t t = 1; t < threads; ++t) {
+    others.emplace_back([&, t] { work(part(t), part(t + 1)); });
+  }
+  work(0, part(1));
+  for (std::thread& other : others) other.join();
+}
+
+// The number of contiguous runs of elements in one matrix, their length, and their distance.
+struct Runs {
+  Runs(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols)
+      : count(matrix.layout == Layout::row_major ? rows : cols),
+        length(matrix.layout == Layout::row_major ? cols : rows),
+        ld(matrix.ld.value_or(length)),
+        batch_stride(matrix.batch_stride.value_or(ld * count)) {}
+
+  bool packed() const noexcept { return ld == length && batch_stride == length * count; }
+
+  std::uint64_t count, length, ld, batch_stride;
+};
+
+std::string print_shape(const std::vector<std::uint64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i != 0 ? ", " : "") + std::to_string(shape[i]);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+support::NpyArray read(const std::string& file, bool uint16_is_bf16) {
+  return unwrap(support::read_npy(file, {.uint16_is_bf16 = uint16_is_bf16}));
+}
+
+}  // namespace
+
+std::optional<Fill> parse_fill(std::string_view text) noexcept {
+  if (text == "random") return Fill::random;
+  if (text == "integers") return Fill::integers;
+  return std::nullopt;
+}
+
+std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed) {
+  std::vector<std::byte> data(bytes);
+  in_parallel(bytes / size_in_bytes(type), [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      support::store_element(data.data(), type, i, element(fill, seed, i));
+    }
+  });
+  return data;
+}
+
+std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                                       std::uint64_t batch, Fill fill, std::uint64_t seed) {
+  if (rows == 0 || cols == 0 || batch == 0) return {};
+  const Runs runs(matrix, rows, cols);
+  const std::uint64_t elements =
+      (batch - 1) * runs.batch_stride + (runs.count - 1) * runs.ld + runs.length;
+  const std::uint64_t bytes = elements * size_in_bytes(matrix.type);
+  std::vector<std::byte> data = generate(matrix.type, bytes, fill, seed);
+  if (runs.packed() || runs.batch_stride < runs.ld * runs.count) return data;
+
+  std::vector<bool> used(elements);
+  for (std::uint64_t b = 0; b < batch; ++b) {
+    for (std::uint64_t run = 0; run < runs.count; ++run) {
+      const auto begin =
+          used.begin() + static_cast<std::ptrdiff_t>(b * runs.batch_stride + run * runs.ld);
+      std::fill(begin, begin + static_cast<std::ptrdiff_t>(runs.length), true);
+    }
+  }
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    if (used[i]) continue;
+    support::store_element(data.data(), matrix.type, i, std::numeric_limits<double>::quiet_NaN());
+  }
+  return data;
+}
+
+std::string LoadedMatrix::describe() const {
+  std::vector<std::uint64_t> shape{rows, cols};
+  if (is_batch) shape.insert(shape.begin(), batch);
+  return file + " " + print_shape(shape);
+}
+
+LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
+  support::NpyArray array = read(file, uint16_is_bf16);
+  const std::size_t dimensions = array.shape.size();
+  if (dimensions < 2) {
+    throw Failure(usage_error, file + ": shape " + print_shape(array.shape) +
+                                   ": a matrix (two dimensions) or a batch of them is needed");
+  }
+  if (dimensions == 3 && array.fortran_order && array.shape[0] > 1) {
+    throw Failure(usage_error, file +
+                                   ": a batch in Fortran order interleaves its matrices; "
+                                   "save it in C order");
+  }
+  LoadedMatrix matrix;
+  matrix.file = file;
+  matrix.type = array.type;
+  matrix.layout = array.fortran_order ? Layout::col_major : Layout::row_major;
+  matrix.is_batch = dimensions == 3;
+  matrix.batch = matrix.is_batch ? array.shape[0] : 1;
+  matrix.rows = array.shape[dimensions - 2];
+  matrix.cols = array.shape[dimensions - 1];
+  matrix.data = std::move(array.data);
+  return matrix;
+}
+
+std::string LoadedBias::describe() const {
+  return file + " " + (batch == 1 ? print_shape({length}) : print_shape({batch, length}));
+}
+
+LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
+  support::NpyArray array = read(file, uint16_is_bf16);
+  if (array.shape.size() > 2 || (array.shape.size() == 2 && array.fortran_order)) {
+    throw Failure(usage_error, file + ": shape " + print_shape(array.shape) +
+                                   (array.fortran_order ? " in Fortran order" : "") +
+                                   ": a bias has one dimension, or two: batch, length");
+  }
+  LoadedBias bias;
+  bias.file = file;
+  bias.type = array.type;
+  bias.batch = array.shape.size() == 2 ? array.shape[0] : 1;
+  bias.length = array.shape.back();
+  bias.data = std::move(array.data);
+  return bias;
+}
+
+void save_matrix(const std::string& file, const Matrix& matrix, std::uint64_t rows,
+                 std::uint64_t cols, std::uint64_t batch, std::vector<std::byte> data) {
+  support::NpyArray array;
+  array.type = matrix.type;
+  array.shape = {rows, cols};
+  // Fortran order would interleave a batch, so that is written in C order.
+  array.fortran_order = matrix.layout == Layout::col_major && batch == 1;
+  if (batch != 1) array.shape.insert(array.shape.begin(), batch);
+
+  const Runs runs(matrix, rows, cols);
+  const bool transpose = matrix.layout == Layout::col_major && batch != 1;
+  const std::uint64_t size = size_in_bytes(matrix.type);
+  if (rows == 0 || cols == 0 || batch == 0) {
+    data.clear();
+  } else if (!runs.packed() || transpose) {
+    std::vector<std::byte> packed(batch * rows * cols * size);
+    const std::uint64_t to_run = transpose ? 1 : runs.length;
+    const std::uint64_t to_element = transpose ? runs.count : 1;
+    for (std::uint64_t b = 0; b < batch; ++b) {
+      for (std::uint64_t run = 0; run < runs.count; ++run) {
+        for (std::uint64_t e = 0; e < runs.length; ++e) {
+          const std::uint64_t to = b * rows * cols + run * to_run + e * to_element;
+          const std::uint64_t from = b * runs.batch_stride + run * runs.ld + e;
+          std::memcpy(packed.data() + to * size, data.data() + from * size, size);
+        }
+      }
+    }
+    data = std::move(packed);
+  }
+  array.data = std::move(data);
+  unwrap(support::write_npy(file, array));
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,62 @@
+// matrices.hpp: matrices on the host: from .npy files or generated, and back into files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/npy.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+enum class Fill : std::uint8_t { random, integers };
+
+std::optional<Fill> parse_fill(std::string_view text) noexcept;
+
+// `bytes` bytes of elements that depend on `seed` and their place alone. Multi-threaded.
+std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed);
+
+// The same for a matrix that may have padding: that holds NaN, so that a kernel which reads it
+// shows.
+std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                                       std::uint64_t batch, Fill fill, std::uint64_t seed);
+
+// A matrix, or a batch of them, as a file has it. Fortran order is col_major: nothing is moved.
+struct LoadedMatrix {
+  std::string file;
+  DataType type = DataType::f16;
+  Layout layout = Layout::row_major;
+  std::uint64_t batch = 1;
+  bool is_batch = false;  // three dimensions
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::vector<std::byte> data;
+
+  // "a.npy (3, 512, 256)"
+  std::string describe() const;
+};
+
+LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16);
+
+// A bias: one dimension, or two where each matrix of the batch has its own.
+struct LoadedBias {
+  std::string file;
+  DataType type = DataType::f32;
+  std::uint64_t batch = 1;
+  std::uint64_t length = 0;
+  std::vector<std::byte> data;
+
+  std::string describe() const;
+};
+
+LoadedBias load_bias(const std::string& file, bool uint16_is_bf16);
+
+// Writes a result without its padding; col_major as Fortran order, batches as a third dimension.
+void save_matrix(const std::string& file, const Matrix& matrix, std::uint64_t rows,
+                 std::uint64_t cols, std::uint64_t batch, std::vector<std::byte> data);
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,64 @@
+// options.hpp: command line options of vkgemm's own kinds of values.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/reference.hpp"
+#include "tool/matrices.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+// The whole text as a number from 0 to `limit`, else a CLI::ValidationError that names the option.
+std::uint64_t parse_size(const std::string& option, const std::string& text, std::uint64_t limit);
+
+// "8192x4096x512" as its numbers.
+std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::string& text);
+
+constexpr std::uint64_t kMaxSize = (1ULL << 31) - 1;
+
+CLI::Option* add_size(CLI::App& app, const std::string& names, std::uint64_t& value,
+                      const std::string& help, std::uint64_t limit = kMaxSize);
+CLI::Option* add_size(CLI::App& app, const std::string& names, std::optional<std::uint64_t>& value,
+                      const std::string& help, std::uint64_t limit = kMaxSize);
+CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
+                      const std::string& help);
+CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<Layout>& value,
+                        const std::string& help);
+CLI::Option* add_fill(CLI::App& app, Fill& value);
+CLI::Option* add_path(CLI::App& app, std::optional<Path>& value);
+
+// How an operand lies in memory, as far as the command line says.
+struct MatrixOptions {
+  std::optional<DataType> type;
+  std::optional<Layout> layout;
+  std::optional<std::uint64_t> ld;
+  std::optional<std::uint64_t> batch_stride;
+  std::optional<std::uint64_t> alignment;
+
+  // Adds --dtype-x, --layout-x, --ld-x, --batch-stride-x, --alignment-x.
+  void add(CLI::App& app, const std::string& suffix);
+  Matrix matrix(DataType default_type, Layout default_layout) const;
+};
+
+struct EpilogueOptions {
+  float alpha = 1.0f;
+  float beta = 0.0f;
+  std::optional<Bias> bias;
+  std::optional<DataType> bias_type;
+  std::uint64_t bias_batch_stride = 0;
+  Activation activation = Activation::none;
+  std::optional<float> clamp_min;
+  std::optional<float> clamp_max;
+  bool with_aux = false;
+
+  void add(CLI::App& app);
+};
+
+}  // namespace vkgemm::tool

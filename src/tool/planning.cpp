@@ -1,0 +1,112 @@
+#include "tool/planning.hpp"
+
+#include <algorithm>
+
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+Config parse(const std::string& text) {
+  auto config = parse_config(text);
+  if (!config) throw Failure(usage_error, "--config: " + config.error().message);
+  return *config;
+}
+
+// The candidates, of one path if that is asked for. Never empty.
+std::vector<Config> candidates(const Context& context, const Problem& problem,
+                               std::optional<Path> path) {
+  std::vector<Config> configs;
+  for (const Candidate& candidate : unwrap(context.candidates(problem))) {
+    if (!path || candidate.config.path == *path) configs.push_back(candidate.config);
+  }
+  if (!configs.empty()) return configs;
+  if (!path) {
+    unwrap(context.plan(problem));  // throws, saying of every row why it is not legal
+    throw Failure(usage_error, "no configuration is legal for this problem here");
+  }
+  const PathSupport& support = context.caps().path(*path);
+  throw Failure(usage_error,
+                "--path " + std::string(to_string(*path)) + ": " +
+                    (support.available ? "no configuration of it is legal for this problem"
+                                       : support.reason));
+}
+
+}  // namespace
+
+void DeviceOptions::add(CLI::App& app) {
+  app.add_option("--device", device,
+                 "Index (see `vkgemm info`) or part of the name; default: the best");
+  app.add_flag("--validation", validation,
+               "Run under the Vulkan validation layers; any message fails the command");
+  app.add_option("--pipeline-cache", pipeline_cache_file, "File to keep compiled pipelines in");
+}
+
+std::unique_ptr<support::Runner> DeviceOptions::open() const {
+  support::RunnerOptions options;
+  options.device = device;
+  options.validation = validation;
+  options.pipeline_cache_file = pipeline_cache_file;
+  return unwrap(support::Runner::create(options));
+}
+
+Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
+                 const std::string& config) {
+  if (!config.empty()) return unwrap(context.plan(problem, parse(config)));
+  if (!path) return unwrap(context.plan(problem));
+  // A product of nothing has no candidates, and needs none.
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return unwrap(context.plan(problem));
+  return unwrap(context.plan(problem, candidates(context, problem, path).front()));
+}
+
+std::vector<Config> choose_configs(const Context& context, const Problem& problem,
+                                   std::optional<Path> path,
+                                   const std::vector<std::string>& configs) {
+  if (configs.empty()) return {choose_plan(context, problem, path, "").config()};
+  std::vector<Config> chosen;
+  for (const std::string& text : configs) {
+    if (text == "all") {
+      const std::vector<Config> all = candidates(context, problem, path);
+      chosen.insert(chosen.end(), all.begin(), all.end());
+    } else {
+      chosen.push_back(parse(text));
+    }
+  }
+  return chosen;
+}
+
+std::string driver_of(const DeviceCaps& caps) {
+  return caps.driver_name + (caps.driver_info.empty() ? "" : " " + caps.driver_info);
+}
+
+std::string type_of(const DeviceCaps& caps) {
+  switch (caps.type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return "virtual";
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return "cpu";
+    default:
+      return "other";
+  }
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double multiply_adds(const Problem& problem) {
+  return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+         static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+}
+
+double tera_flops(const Problem& problem, double milliseconds) {
+  return milliseconds > 0.0 ? 2.0 * multiply_adds(problem) / milliseconds * 1e-9 : 0.0;
+}
+
+}  // namespace vkgemm::tool

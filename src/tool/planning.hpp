@@ -1,0 +1,42 @@
+// planning.hpp: from options to devices and plans, for the commands that compute.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/runner.hpp"
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::tool {
+
+struct DeviceOptions {
+  std::string device;
+  bool validation = false;
+  std::string pipeline_cache_file;
+
+  void add(CLI::App& app);
+  std::unique_ptr<support::Runner> open() const;
+};
+
+// The best plan, the best one of `path`, or the one of `config`. A Failure says why there is none.
+Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
+                 const std::string& config);
+
+// The configurations that the options mean, best first: all the candidates (of `path`) if
+// `configs` is just "all", else those it names, else the best.
+std::vector<Config> choose_configs(const Context& context, const Problem& problem,
+                                   std::optional<Path> path,
+                                   const std::vector<std::string>& configs);
+
+// "NVIDIA 580.159.04"
+std::string driver_of(const DeviceCaps& caps);
+std::string type_of(const DeviceCaps& caps);
+
+double median(std::vector<double> values);
+double multiply_adds(const Problem& problem);
+double tera_flops(const Problem& problem, double milliseconds);
+
+}  // namespace vkgemm::tool

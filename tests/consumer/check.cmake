@@ -1,0 +1,36 @@
+# cmake -D... -P check.cmake: builds the consumer in one of the ways and runs it.
+#   USES        find_package, add_subdirectory or fetch_content
+#   SHARED      ON: vkgemm as a shared library
+#   SOURCE      vkgemm's source folder
+#   BUILT       find_package, static: the build folder to install from
+#   FOLDER      where to work; emptied first
+#   HEADERS, TOOLCHAIN, COMPILER, GENERATOR   as vkgemm's own build has them
+#   LAUNCHER    vkrun, or empty to run on this machine's own Vulkan
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "consumer: failed (${code}): ${command}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+# Debug compiles fastest, and each way compiles the whole library again.
+set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug
+           -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
+
+if(USES STREQUAL "find_package")
+  if(SHARED)
+    set(BUILT ${FOLDER}/vkgemm)
+    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF -DVKGEMM_BUILD_TOOL=OFF)
+    run(${CMAKE_COMMAND} --build ${BUILT})
+  endif()
+  run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/prefix)
+  set(options -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DVKGEMM_VULKAN_HEADERS=${HEADERS})
+else()
+  set(options -DCONSUMER_VKGEMM_SOURCE=${SOURCE})
+endif()
+
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build ${common} -DCONSUMER_USES=${USES} ${options})
+run(${CMAKE_COMMAND} --build ${FOLDER}/build)
+run(${LAUNCHER} ${FOLDER}/build/consumer)

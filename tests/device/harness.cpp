@@ -1,0 +1,139 @@
+#include "harness.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "legality.hpp"
+#include "resolved_problem.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+std::unique_ptr<support::Runner> the_runner;
+
+// The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.
+class Teardown : public testing::Environment {
+ public:
+  void TearDown() override { the_runner.reset(); }
+};
+
+// peel=0 halves the code, and with it the time that a CPU's driver compiles; one configuration of a
+// path keeps the default, so that both forms of the main loop run. swizzle=2: several bands of tiles
+// in small matrices.
+constexpr std::string_view khr_texts[] = {
+    // lavapipe: subgroups of 8; 8x8x8 is listed, the vendors' shapes are flexible dimensions
+    "khr:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,subtiles=1,swizzle=2,peel=0",
+    "khr:tile=16x16x16,fragment=16x16x16,subgroups=1x1,subgroup_size=8,swizzle=2,peel=0",
+    "khr:tile=32x8x16,fragment=16x8x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
+    "khr:tile=16x16x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=2,swizzle=2",
+    // NVIDIA, AMD
+    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
+    "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
+    "khr:tile=32x32x32,fragment=16x8x16,subgroups=1x2,subgroup_size=32,subtiles=2,swizzle=3",
+    "khr:tile=32x16x16,fragment=16x8x8,subgroups=1x2,subgroup_size=32,swizzle=2",
+    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
+    // Intel
+    "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
+    "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
+};
+constexpr std::string_view fma_texts[] = {
+    "fma:tile=16x16x8,fragment=4x4,swizzle=2,peel=0",
+    "fma:tile=8x16x16,fragment=4x4,swizzle=2",
+    "fma:tile=32x16x8,fragment=8x4,swizzle=3,peel=0",
+};
+constexpr std::string_view nv_texts[] = {
+    "nv:tile=32x32x32,invocations=128,swizzle=2",
+    "nv:tile=64x32x16,invocations=128,swizzle=2,unroll_k=4",
+    "nv:tile=64x64x32,invocations=256,swizzle=3,unroll_k=2",
+};
+
+std::vector<std::string_view> texts_of(Path path) {
+  switch (path) {
+    case Path::nv:
+      return {std::begin(nv_texts), std::end(nv_texts)};
+    case Path::khr:
+      return {std::begin(khr_texts), std::end(khr_texts)};
+    case Path::fma:
+      return {std::begin(fma_texts), std::end(fma_texts)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Settings& settings() {
+  static Settings the_settings;
+  return the_settings;
+}
+
+std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options) {
+  options.device = settings().device;
+  options.on_validation_message = [](std::string_view text) {
+    ADD_FAILURE() << "validation: " << text;
+  };
+  auto created = support::Runner::create(options);
+  if (!created) {
+    // Not a skip: somebody asked for the tests of a device.
+    std::fprintf(stderr, "no device to test: %s\n", created.error().message.c_str());
+    std::exit(1);
+  }
+  return std::move(*created);
+}
+
+support::Runner& runner() {
+  if (the_runner == nullptr) {
+    the_runner = another_runner();
+    testing::AddGlobalTestEnvironment(new Teardown);
+  }
+  return *the_runner;
+}
+
+std::vector<Config> small_configs(Path path, DataType input) {
+  // The strictest layouts: what is legal here is legal for all others.
+  const Matrix plain{.type = input};
+  std::vector<Config> legal;
+  for (const std::string_view text : texts_of(path)) {
+    const Config config = parse_config(text).value();
+    bool everywhere = true;
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        Problem problem{.m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .d = plain};
+        problem.a.layout = a;
+        problem.b.layout = b;
+        everywhere = everywhere && is_legal(config, resolve(problem).value(), caps());
+      }
+    }
+    if (everywhere) legal.push_back(config);
+  }
+  return legal;
+}
+
+std::string why_skip(Path path, DataType input) {
+  if (settings().path && *settings().path != path) {
+    return "only path " + std::string(to_string(*settings().path)) + " was asked for";
+  }
+  const PathSupport& support = caps().path(path);
+  if (!support.available) {
+    return "path " + std::string(to_string(path)) + " on " + caps().name + ": " + support.reason;
+  }
+  if (small_configs(path, input).empty()) {
+    return "no legal configuration of path " + std::string(to_string(path)) + " for " +
+           std::string(to_string(input)) + " inputs on " + caps().name +
+           (input == DataType::bf16 && !caps().bf16_matrices
+                ? ": no bf16 cooperative matrices (VK_KHR_shader_bfloat16)"
+                : "");
+  }
+  return {};
+}
+
+std::vector<DataType> inputs_of(Path path) {
+  std::vector<DataType> inputs;
+  for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32}) {
+    if (!small_configs(path, input).empty()) inputs.push_back(input);
+  }
+  return inputs;
+}
+
+}  // namespace vkgemm::test

@@ -1,0 +1,82 @@
+// harness.hpp: what all device tests share: one runner per process, and which configurations there
+// are to test on its device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/runner.hpp"
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::test {
+
+struct Settings {
+  std::string device;         // --device
+  std::optional<Path> path;   // --path: tests of other paths are skipped
+};
+Settings& settings();
+
+// Created on first use. Messages of the validation layers fail the test that is running.
+support::Runner& runner();
+inline const Context& context() { return runner().context(); }
+inline const DeviceCaps& caps() { return runner().caps(); }
+
+// A second device and context, e.g. to hand its plans to the first. `options.device` and the
+// validation callback are filled in.
+std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options = {});
+
+// A CPU: compiles slowly, computes slowly.
+inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+
+// Small configurations of a path that are legal here for a product of `input` types; each shape
+// of matrix that any vendor lists is among them. The first ones are the cheapest to compile.
+std::vector<Config> small_configs(Path path, DataType input);
+
+// Why there is nothing to test: the path's own reason, or that there is no configuration for these
+// inputs. Empty if there is.
+std::string why_skip(Path path, DataType input = DataType::f16);
+
+// Element types that the path multiplies on this device.
+std::vector<DataType> inputs_of(Path path);
+
+// A suite that runs once for each path.
+class EachPath : public testing::TestWithParam<Path> {};
+inline std::string path_name(const testing::TestParamInfo<Path>& info) {
+  return std::string(to_string(info.param));
+}
+#define VKGEMM_ON_EACH_PATH(suite)                                                              \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::Values(Path::khr, Path::fma, Path::nv), path_name)
+#define VKGEMM_SKIP_IF(reason) \
+  if (const std::string why = (reason); !why.empty()) GTEST_SKIP() << why
+
+// `result` is an error of this status whose message contains every one of `parts`.
+template <class T>
+testing::AssertionResult fails_with(const Result<T>& result, Status status,
+                                    std::initializer_list<std::string_view> parts) {
+  if (result) return testing::AssertionFailure() << "no error, expected " << to_string(status);
+  const Error& error = result.error();
+  if (error.status != status) {
+    return testing::AssertionFailure() << to_string(error.status) << " (" << error.message
+                                       << "), expected " << to_string(status);
+  }
+  for (const std::string_view part : parts) {
+    if (error.message.find(part) == std::string::npos) {
+      return testing::AssertionFailure()
+             << "message '" << error.message << "' does not say '" << part << "'";
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+template <class T>
+testing::AssertionResult succeeds(const Result<T>& result) {
+  if (result) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << to_string(result.error().status) << ": " << result.error().message;
+}
+
+}  // namespace vkgemm::test

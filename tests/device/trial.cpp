@@ -1,0 +1,320 @@
+#include "trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "harness.hpp"
+#include "support/convert.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+using support::Buffer;
+
+constexpr std::uint64_t margin = 256;
+
+// Where the elements of an operand stand.
+struct View {
+  const Matrix& matrix;
+  std::uint64_t rows, cols, batch;
+
+  bool row_major() const { return matrix.layout == Layout::row_major; }
+  std::uint64_t ld() const { return matrix.ld.value_or(row_major() ? cols : rows); }
+  std::uint64_t batch_stride() const {
+    return matrix.batch_stride.value_or((row_major() ? rows : cols) * ld());
+  }
+  std::uint64_t index(std::uint64_t b, std::uint64_t i, std::uint64_t j) const {
+    return b * batch_stride() + (row_major() ? i * ld() + j : j * ld() + i);
+  }
+  template <class Function>
+  void each(const Function& function) const {
+    for (std::uint64_t b = 0; b < batch; ++b) {
+      for (std::uint64_t i = 0; i < rows; ++i) {
+        for (std::uint64_t j = 0; j < cols; ++j) function(index(b, i, j));
+      }
+    }
+  }
+};
+
+View view(const Problem& p, char operand) {
+  switch (operand) {
+    case 'a':
+      return {p.a, p.m, p.k, p.batch};
+    case 'b':
+      return {p.b, p.k, p.n, p.batch};
+    case 'c':
+      return {p.c, p.m, p.n, p.batch};
+    case 'd':
+      return {p.d, p.m, p.n, p.batch};
+    default:
+      return {p.aux, p.m, p.n, p.batch};
+  }
+}
+
+// A small hash instead of a distribution of the standard library, whose values nobody promises.
+double value(Fill fill, std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t x = (seed << 48) + index;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  x ^= x >> 31;
+  if (fill == Fill::integers) return static_cast<double>(x % 7) - 3.0;
+  return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
+}
+
+HostBuffer make_buffer(std::uint64_t size, std::uint64_t shift) {
+  HostBuffer buffer;
+  buffer.begin = margin + shift;
+  buffer.size = size;
+  buffer.bytes.assign((buffer.begin + size + margin + 3) / 4 * 4, nan_byte);
+  return buffer;
+}
+
+void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t seed) {
+  view.each([&](std::uint64_t index) {
+    support::store_element(buffer.data(), view.matrix.type, index, value(fill, seed, index));
+  });
+}
+
+std::uint64_t bias_length(const Problem& p) { return p.epilogue.bias == Bias::along_n ? p.n : p.m; }
+
+// A copy of host memory on the device.
+class DeviceCopy {
+ public:
+  testing::AssertionResult upload(const HostBuffer& host) {
+    auto made = runner().allocate(host.bytes.size());
+    if (!made) return succeeds(made);
+    buffer_ = std::move(*made);
+    span_ = buffer_.span(host.begin, host.size);
+    return succeeds(runner().upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
+  }
+  testing::AssertionResult download(HostBuffer& host) const {
+    return succeeds(runner().download(buffer_, 0, host.bytes.data(), host.bytes.size()));
+  }
+  DeviceSpan span() const { return span_; }
+
+ private:
+  Buffer buffer_;
+  DeviceSpan span_;
+};
+
+// The first byte in which they differ, as what stands there.
+testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
+                                    const HostBuffer& expected, DataType type) {
+  const auto [at, other] = std::ranges::mismatch(got.bytes, expected.bytes);
+  if (at == got.bytes.end()) return testing::AssertionSuccess();
+  const std::int64_t byte = at - got.bytes.begin();
+  const std::int64_t size = size_in_bytes(type);
+  const std::int64_t inside = byte - static_cast<std::int64_t>(got.begin);
+  const std::int64_t element = inside >= 0 ? inside / size : (inside - size + 1) / size;
+  std::int64_t differences = 0;
+  for (std::size_t i = 0; i < got.bytes.size(); ++i) differences += got.bytes[i] != expected.bytes[i];
+  const auto show = [&](const HostBuffer& buffer) {
+    return support::load_element(buffer.data() + element * size, type, 0);
+  };
+  return testing::AssertionFailure()
+         << name << " differs in " << differences << " bytes, first at element offset " << element
+         << " of " << got.size / static_cast<std::uint64_t>(size) << ": " << show(got)
+         << ", expected " << show(expected);
+}
+
+bool is_exact(Activation activation) {
+  return activation == Activation::none || activation == Activation::relu;
+}
+
+}  // namespace
+
+Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
+    : problem_(problem), options_(options) {
+  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const Epilogue& epilogue = problem.epilogue;
+  a_ = make_buffer(bytes.a, options.shift);
+  b_ = make_buffer(bytes.b, options.shift);
+  c_ = make_buffer(bytes.c, options.shift);
+  d_ = make_buffer(bytes.d, options.shift);
+  aux_ = make_buffer(bytes.aux, options.shift);
+  bias_ = make_buffer(bytes.bias, options.shift);
+  if (bytes.d == 0) return;
+  fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
+  fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
+  if (epilogue.beta != 0.0f) fill_matrix(c_, view(problem, 'c'), fill, options.seed * 4 + 2);
+  if (epilogue.bias != Bias::none) {
+    for (std::uint64_t b = 0; b < problem.batch; ++b) {
+      for (std::uint64_t i = 0; i < bias_length(problem); ++i) {
+        const std::uint64_t index = b * epilogue.bias_batch_stride + i;
+        support::store_element(bias_.data(), epilogue.bias_type, index,
+                               value(fill, options.seed * 4 + 3, index));
+      }
+    }
+  }
+}
+
+void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double element,
+                std::uint64_t batch) {
+  if (operand == 'v') {
+    const Epilogue& epilogue = problem_.epilogue;
+    const std::uint64_t index = batch * epilogue.bias_batch_stride + (row != 0 ? row : col);
+    support::store_element(bias_.data(), epilogue.bias_type, index, element);
+    return;
+  }
+  const View where = view(problem_, operand);
+  HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : c_;
+  support::store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
+}
+
+support::HostOperands Trial::host_operands() const {
+  return {a_.data(), b_.data(), c_.data(), bias_.data()};
+}
+
+HostBuffer Trial::poisoned(const HostBuffer& like) const {
+  HostBuffer buffer = like;
+  if (options_.in_place && &like == &d_) {
+    buffer.bytes = c_.bytes;
+  } else {
+    std::ranges::fill(buffer.bytes, options_.poison);
+  }
+  return buffer;
+}
+
+testing::AssertionResult Trial::run(const std::function<Result<Plan>()>& make_plan) {
+  const auto plan = make_plan();
+  if (!plan) return succeeds(plan);
+  d_ = poisoned(d_);
+  aux_ = poisoned(aux_);
+  DeviceCopy a, b, c, d, aux, bias;
+  for (const auto& [copy, host] : {std::pair{&a, &a_}, {&b, &b_}, {&c, &c_}, {&d, &d_},
+                                   {&aux, &aux_}, {&bias, &bias_}}) {
+    if (auto uploaded = copy->upload(*host); !uploaded) return uploaded;
+  }
+  const Epilogue& epilogue = problem_.epilogue;
+  Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
+  // What the problem does not use stays unbound.
+  if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
+  if (epilogue.aux) operands.aux = aux.span();
+  if (epilogue.bias != Bias::none) operands.bias = bias.span();
+  Buffer workspace;
+  if (plan->workspace_bytes() != 0) {
+    auto made = runner().allocate(plan->workspace_bytes());
+    if (!made) return succeeds(made);
+    workspace = std::move(*made);
+    operands.workspace = workspace.span();
+  }
+  const auto submitted = runner().submit(
+      [&](VkCommandBuffer commands) { return plan->record(commands, operands); });
+  if (!submitted) return succeeds(submitted);
+  if (auto got = d.download(d_); !got) return got;
+  return aux.download(aux_);
+}
+
+testing::AssertionResult Trial::run(const Config& config) {
+  return run([&] { return context().plan(problem_, config); });
+}
+
+testing::AssertionResult Trial::run(const Plan& plan) {
+  return run([&]() -> Result<Plan> { return plan; });
+}
+
+testing::AssertionResult Trial::is_exact() const {
+  HostBuffer d = poisoned(d_);
+  HostBuffer aux = poisoned(aux_);
+  support::compute_reference(problem_, host_operands(), d.data(),
+                             problem_.epilogue.aux ? aux.data() : nullptr, 1);
+  if (auto same = same_bytes("d", d_, d, problem_.d.type); !same) return same;
+  return same_bytes("aux", aux_, aux, problem_.aux.type);
+}
+
+testing::AssertionResult Trial::is_within_bound() const {
+  const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
+  const support::VerifyReport report =
+      support::verify(problem_, host_operands(), d_.data(), aux, {.threads = 1});
+  if (!report.passed()) {
+    return testing::AssertionFailure() << report.failures << " of " << report.checked
+                                       << " elements are wrong, first " << report.first_failure;
+  }
+  // Elements that were written may hold anything now: make them equal, and nothing else may differ.
+  HostBuffer d = d_, d_before = poisoned(d_);
+  HostBuffer x = aux_, x_before = poisoned(aux_);
+  const auto equalise = [&](char operand, HostBuffer& got, HostBuffer& before) {
+    const View where = view(problem_, operand);
+    where.each([&](std::uint64_t index) {
+      support::store_element(got.data(), where.matrix.type, index, 0.0);
+      support::store_element(before.data(), where.matrix.type, index, 0.0);
+    });
+  };
+  if (d_.size != 0) equalise('d', d, d_before);
+  if (aux_.size != 0) equalise('x', x, x_before);
+  if (auto same = same_bytes("d, outside its elements,", d, d_before, problem_.d.type); !same) {
+    return same;
+  }
+  return same_bytes("aux, outside its elements,", x, x_before, problem_.aux.type);
+}
+
+testing::AssertionResult Trial::repeats(const Config& config) {
+  const HostBuffer d = d_, aux = aux_;
+  if (auto again = run(config); !again) return again;
+  if (auto same = same_bytes("d of the second run", d_, d, problem_.d.type); !same) return same;
+  return same_bytes("aux of the second run", aux_, aux, problem_.aux.type);
+}
+
+double Trial::d(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
+  return support::load_element(d_.data(), problem_.d.type,
+                               view(problem_, 'd').index(batch, row, col));
+}
+double Trial::aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
+  return support::load_element(aux_.data(), problem_.aux.type,
+                               view(problem_, 'x').index(batch, row, col));
+}
+
+testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
+                                      const TrialOptions& options) {
+  const auto with_context = [&](const char* gate, const testing::AssertionResult& result) {
+    return testing::AssertionFailure() << gate << ": " << result.message() << "\n  "
+                                       << describe(config, problem);
+  };
+  if (is_exact(problem.epilogue.activation)) {
+    Trial trial(problem, Fill::integers, options);
+    if (auto ran = trial.run(config); !ran) return with_context("integers", ran);
+    if (auto exact = trial.is_exact(); !exact) return with_context("integers", exact);
+  }
+  Trial trial(problem, Fill::random, options);
+  if (auto ran = trial.run(config); !ran) return with_context("random", ran);
+  if (auto bounded = trial.is_within_bound(); !bounded) return with_context("random", bounded);
+  if (auto same = trial.repeats(config); !same) return with_context("repeated", same);
+  return testing::AssertionSuccess();
+}
+
+std::string describe(const Config& config, const Problem& problem) {
+  return to_string(config) + "\n  " + to_command_line(problem);
+}
+
+Problem gemm(Shape shape, DataType input, DataType output) {
+  return {.m = shape.m,
+          .n = shape.n,
+          .k = shape.k,
+          .a = {.type = input},
+          .b = {.type = input},
+          .c = {.type = input},
+          .d = {.type = output},
+          .aux = {.type = output}};
+}
+
+Problem with_padding(Problem problem, std::uint64_t padding) {
+  const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                       std::uint64_t extra) {
+    const bool row_major = matrix.layout == Layout::row_major;
+    const std::uint64_t length = row_major ? cols : rows;
+    matrix.ld = std::max<std::uint64_t>(length + extra, 1);
+    if (problem.batch > 1) matrix.batch_stride = *matrix.ld * (row_major ? rows : cols) + extra;
+    matrix.alignment = size_in_bytes(matrix.type);
+  };
+  // A different amount each, so that none passes for another's.
+  pad(problem.a, problem.m, problem.k, padding);
+  pad(problem.b, problem.k, problem.n, padding + 2);
+  pad(problem.c, problem.m, problem.n, padding + 4);
+  pad(problem.d, problem.m, problem.n, padding + 6);
+  pad(problem.aux, problem.m, problem.n, padding + 8);
+  return problem;
+}
+
+}  // namespace vkgemm::test

@@ -1,0 +1,102 @@
+// trial.hpp: one problem on one configuration, through the three gates: exact results where the
+// arithmetic is exact, the elementwise bound elsewhere, and the same bits whenever it is repeated.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/reference.hpp"
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::test {
+
+// What A, B, C and bias hold. All that no element stands on (padding between rows and matrices,
+// what lies before and behind) is NaN.
+enum class Fill : std::uint8_t {
+  integers,  // -3 … 3: every sum is exact, whatever its order
+  random,    // -1 … 1
+};
+
+// One operand in host memory, with a margin of foreign bytes on both sides.
+struct HostBuffer {
+  std::vector<std::byte> bytes;
+  std::uint64_t begin = 0;  // of the span, in bytes
+  std::uint64_t size = 0;   // of the span
+
+  std::byte* data() { return bytes.data() + begin; }
+  const std::byte* data() const { return bytes.data() + begin; }
+};
+
+// 0xff…: NaN in all three types. What D and aux hold before every run, and all padding.
+inline constexpr std::byte nan_byte{0xff};
+
+struct TrialOptions {
+  // Bytes by which every span starts behind a 256-byte boundary; a multiple of what the problem
+  // promises.
+  std::uint64_t shift = 0;
+  bool in_place = false;  // D is C
+  std::uint64_t seed = 1;
+  std::byte poison = nan_byte;  // of D and aux; another one where NaN is what is expected
+};
+
+// Operands on the host, and what to do with them.
+class Trial {
+ public:
+  Trial(const Problem& problem, Fill fill, const TrialOptions& options = {});
+
+  // Sets one element: operand 'a', 'b', 'c' or 'v' (bias; row 0).
+  void set(char operand, std::uint64_t row, std::uint64_t col, double value,
+           std::uint64_t batch = 0);
+
+  // Plans with `config`, runs with D and aux poisoned.
+  testing::AssertionResult run(const Config& config);
+  // The same with a plan that there is, and `record` in place of Plan::record.
+  testing::AssertionResult run(const Plan& plan);
+
+  // After run(): every byte of D's and aux's memory, their margins and padding, against the
+  // reference. The whole of it must be equal …
+  testing::AssertionResult is_exact() const;
+  // … or within the bound, and equal only where no element stands.
+  testing::AssertionResult is_within_bound() const;
+  // Runs again: all bytes as before.
+  testing::AssertionResult repeats(const Config& config);
+
+  double d(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
+  double aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
+
+ private:
+  testing::AssertionResult run(const std::function<Result<Plan>()>& make_plan);
+  HostBuffer poisoned(const HostBuffer& like) const;
+  support::HostOperands host_operands() const;
+
+  Problem problem_;
+  TrialOptions options_;
+  HostBuffer a_, b_, c_, bias_;
+  HostBuffer d_, aux_;  // what the device wrote
+};
+
+// The three gates. Exactness is not asked of activations that are not exact.
+testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
+                                      const TrialOptions& options = {});
+
+// `text` as two lines about what was tried, for messages.
+std::string describe(const Config& config, const Problem& problem);
+
+// --- problems ---------------------------------------------------------------------------------------
+
+struct Shape {
+  std::uint64_t m, n, k;
+};
+
+// Packed and 16-byte aligned, all operands of `input` type; D of `output` type.
+Problem gemm(Shape shape, DataType input = DataType::f16, DataType output = DataType::f32);
+
+// Nothing promised but the elements' own size, and every row and matrix followed by padding.
+Problem with_padding(Problem problem, std::uint64_t padding = 1);
+
+}  // namespace vkgemm::test

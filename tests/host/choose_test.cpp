@@ -1,0 +1,156 @@
+#include "choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "legality.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::contains;
+using test::gemm;
+using test::resolved;
+
+TuningRow row_of(std::string_view config, double rate) {
+  TuningRow row;
+  row.config = test::config(config);
+  row.rate = rate;
+  row.provenance = "derived: for a test";
+  return row;
+}
+
+Path best_path(const Problem& problem, const DeviceCaps& caps) {
+  const auto ranked = rank(built_in_table("generic"), resolved(problem), caps);
+  EXPECT_FALSE(ranked.empty()) << caps.name;
+  return ranked.empty() ? Path::fma : ranked.front().row->config.path;
+}
+
+TEST(Rank, SomethingIsLegalForEveryProblemOnEveryDevice) {
+  const std::uint64_t sizes[] = {1, 7, 16, 129, 4096};
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+      for (const std::uint64_t m : sizes) {
+        for (const std::uint64_t n : sizes) {
+          for (const std::uint64_t k : {0u, 1u, 4096u}) {
+            for (int layouts = 0; layouts < 4; ++layouts) {
+              Problem p = gemm(m, n, k, type);
+              p.a.layout = static_cast<Layout>(layouts % 2);
+              p.b.layout = static_cast<Layout>(layouts / 2);
+              const ResolvedProblem r = resolved(p);
+              const auto ranked = rank(built_in_table("generic"), r, caps);
+              ASSERT_FALSE(ranked.empty()) << caps.name << " " << m << "x" << n << "x" << k;
+              for (std::size_t i = 0; i < ranked.size(); ++i) {
+                ASSERT_TRUE(is_legal(ranked[i].row->config, r, caps));
+                ASSERT_TRUE(std::isfinite(ranked[i].cost));
+                if (i > 0) {
+                  ASSERT_LE(ranked[i - 1].cost, ranked[i].cost);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Rank, PathsFollowWhatTheDeviceCan) {
+  EXPECT_EQ(best_path(gemm(4096, 4096, 4096), test::h200()), Path::nv);
+  EXPECT_EQ(best_path(gemm(4096, 4096, 4096), test::navi31()), Path::khr);
+  EXPECT_EQ(best_path(gemm(4096, 4096, 4096), test::battlemage()), Path::khr);
+  EXPECT_EQ(best_path(gemm(512, 512, 512), test::lavapipe()), Path::khr);
+  for (const DeviceCaps& caps : test::all_devices()) {
+    EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::f32), caps), Path::fma) << caps.name;
+  }
+  EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::bf16), test::navi31()), Path::fma);
+  EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::bf16), test::lavapipe()), Path::fma);
+}
+
+TEST(Rank, MisalignedOperandsCostMoreOnNv) {
+  const auto cost = [](std::string_view config, const Problem& p) {
+    return estimate_cost(row_of(config, 100), resolved(p), test::h200());
+  };
+  Problem p = gemm(4096, 4096, 4096);
+  const double aligned = cost("nv:tile=128x128x32,invocations=128", p);
+  p.b.alignment = 2;
+  EXPECT_GT(cost("nv:tile=128x128x32,invocations=128", p), 2.0 * aligned);
+  EXPECT_EQ(best_path(p, test::h200()), Path::khr);
+}
+
+TEST(Rank, WavesAreCounted) {
+  const TuningRow row = row_of("fma:tile=64x64x16,fragment=8x8", 10);
+  DeviceCaps caps = test::h200();
+  caps.limits.compute_units = 4;
+  const auto cost = [&](std::uint64_t m) {
+    return estimate_cost(row, resolved(gemm(m, 64, 64)), caps);
+  };
+  EXPECT_EQ(cost(1), cost(4 * 64)) << "one wave, whatever it holds";
+  EXPECT_EQ(cost(4 * 64 + 1), 2.0 * cost(4 * 64));
+  Problem batched = gemm(64, 64, 64);
+  batched.batch = 5;
+  EXPECT_EQ(estimate_cost(row, resolved(batched), caps), 2.0 * cost(64));
+  caps.limits.compute_units = 0;
+  EXPECT_LT(cost(1), cost(64 * 1024)) << "unknown is not infinite";
+}
+
+TEST(Rank, TinyProblemsGetSmallTiles) {
+  const auto best = [](const Problem& p, const DeviceCaps& caps) {
+    return rank(built_in_table("generic"), resolved(p), caps).front().row->config;
+  };
+  EXPECT_LE(best(gemm(1, 4096, 4096), test::h200()).tile_m, 32u);
+  EXPECT_LE(best(gemm(1, 4096, 4096, DataType::f32), test::h200()).tile_m, 32u);
+  EXPECT_LE(best(gemm(256, 256, 256), test::h200()).tile_m, 64u);
+  EXPECT_GE(best(gemm(8192, 8192, 8192), test::h200()).tile_m, 128u);
+}
+
+TEST(Rank, TiesKeepTheTablesOrder) {
+  TuningTable table;
+  table.architecture = "x";
+  for (const std::string_view swizzle : {"8", "1", "4", "2"}) {
+    table.rows.push_back(
+        row_of("fma:tile=64x64x16,fragment=8x8,swizzle=" + std::string(swizzle), 1.0));
+  }
+  const auto ranked = rank(table, resolved(gemm(64, 64, 64)), test::h200());
+  ASSERT_EQ(ranked.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(ranked[i].row, &table.rows[i]);
+}
+
+TEST(Rank, SkipsWhatTheTableRefuses) {
+  TuningTable table;
+  table.rows = {row_of("fma:tile=64x64x16,fragment=8x8", 9),
+                row_of("fma:tile=32x32x16,fragment=4x4", 1)};
+  table.refused = {{"nvidia_sm90", table.rows[0].config, "computes nonsense"}};
+  const ResolvedProblem r = resolved(gemm(64, 64, 64));
+  const auto ranked = rank(table, r, test::h200());
+  ASSERT_EQ(ranked.size(), 1u);
+  EXPECT_EQ(ranked[0].row, &table.rows[1]);
+  EXPECT_EQ(rank(table, r, test::navi31()).size(), 2u);
+}
+
+TEST(WhyNothingIsLegal, OneLineARow) {
+  TuningTable table;
+  table.architecture = "x";
+  table.rows = {row_of("nv:tile=128x128x32,invocations=128", 9),
+                row_of("khr:tile=8x8x8,fragment=8x8x8,subgroups=1x1,subgroup_size=8", 1)};
+  const ResolvedProblem r = resolved(gemm(64, 64, 64));
+  EXPECT_TRUE(rank(table, r, test::navi31()).empty());
+  const std::string text = why_nothing_is_legal(table, r, test::navi31());
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_TRUE(contains(text, "nv:tile=128x128x32,invocations=128: path nv is off")) << text;
+  EXPECT_TRUE(contains(text, "fragment 8x8x8")) << text;
+  table.rows.clear();
+  EXPECT_TRUE(contains(why_nothing_is_legal(table, r, test::navi31()), "no row")) << text;
+}
+
+TEST(ScoredRow, Prints) {
+  const TuningRow row = row_of("fma:tile=64x64x16,fragment=8x8", 2.5);
+  EXPECT_EQ(to_string(ScoredRow{.row = &row, .cost = 1000.5}),
+            "fma:tile=64x64x16,fragment=8x8 cost 1000.5, rate 2.5, derived: for a test");
+}
+
+}  // namespace
+}  // namespace vkgemm

@@ -1,0 +1,98 @@
+// Feature bits are found wherever an application put them, and count only with their extension.
+#include <gtest/gtest.h>
+
+#include "features.hpp"
+
+namespace vkgemm {
+namespace {
+
+TEST(Features, AreReadFromTheStructuresOfVersions) {
+  VkPhysicalDeviceVulkan13Features v13{.sType =
+                                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  v13.maintenance4 = VK_TRUE;
+  VkPhysicalDeviceVulkan12Features v12{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &v13};
+  v12.bufferDeviceAddress = VK_TRUE;
+  VkPhysicalDeviceVulkan11Features v11{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &v12};
+  v11.storageBuffer16BitAccess = VK_TRUE;
+  VkPhysicalDeviceFeatures2 head{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                 .pNext = &v11};
+  head.features.shaderInt64 = VK_TRUE;
+
+  FeatureSet expected;
+  expected.add(Feature::maintenance4);
+  expected.add(Feature::buffer_device_address);
+  expected.add(Feature::storage_buffer_16bit_access);
+  expected.add(Feature::shader_int64);
+  EXPECT_EQ(read_features(&head), expected);
+}
+
+TEST(Features, AreReadFromTheStructuresOfExtensions) {
+  VkPhysicalDeviceMaintenance4Features maintenance4{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES};
+  maintenance4.maintenance4 = VK_TRUE;
+  VkPhysicalDeviceSubgroupSizeControlFeatures size_control{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+      .pNext = &maintenance4};
+  size_control.computeFullSubgroups = VK_TRUE;
+  VkPhysicalDeviceShaderFloat16Int8Features float16{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+      .pNext = &size_control};
+  float16.shaderFloat16 = VK_TRUE;
+  VkPhysicalDeviceRobustness2FeaturesEXT unknown{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, .pNext = &float16};
+  VkPhysicalDeviceFeatures2 head{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                 .pNext = &unknown};
+
+  FeatureSet expected;
+  expected.add(Feature::maintenance4);
+  expected.add(Feature::compute_full_subgroups);
+  expected.add(Feature::shader_float16);
+  EXPECT_EQ(read_features(&head), expected);
+}
+
+FeatureSet all_features() {
+  FeatureSet all;
+  for (int i = 0; i < static_cast<int>(Feature::count); ++i) all.add(static_cast<Feature>(i));
+  return all;
+}
+
+TEST(Features, ComeBackFromAChain) {
+  ExtensionSet extensions;
+  for (int i = 0; i < static_cast<int>(Feature::count); ++i) {
+    extensions.emplace(extension_of(static_cast<Feature>(i)));
+  }
+  FeatureChain chain(extensions);
+  EXPECT_EQ(read_features(chain.head()), FeatureSet{});
+  for (int i = 0; i < static_cast<int>(Feature::count); ++i) {
+    FeatureSet one;
+    one.add(static_cast<Feature>(i));
+    chain.write(one);
+    EXPECT_EQ(read_features(chain.head()), one) << to_string(static_cast<Feature>(i));
+  }
+  chain.write(all_features());
+  EXPECT_EQ(read_features(chain.head()), all_features());
+}
+
+TEST(Features, OfExtensionsThatAreNotListedAreNotAskedFor) {
+  FeatureChain chain({});
+  chain.write(all_features());
+  const FeatureSet found = read_features(chain.head());
+  for (int i = 0; i < static_cast<int>(Feature::count); ++i) {
+    const auto feature = static_cast<Feature>(i);
+    EXPECT_EQ(found.has(feature), extension_of(feature).empty()) << to_string(feature);
+  }
+}
+
+TEST(Features, CountOnlyWithTheirExtension) {
+  Facilities device;
+  device.features = all_features();
+  EXPECT_TRUE(device.has(Feature::shader_int64));
+  EXPECT_FALSE(device.has(Feature::bfloat16_type));  // as on RADV's navi31 stub
+  device.extensions.emplace(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+  EXPECT_TRUE(device.has(Feature::bfloat16_type));
+}
+
+}  // namespace
+}  // namespace vkgemm

@@ -1,0 +1,264 @@
+#include "kernel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "legality.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::gemm;
+using test::resolved;
+
+const Config khr_config =
+    test::config("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4");
+const Config nv_config = test::config("nv:tile=128x256x32,invocations=256,unroll_k=8");
+const Config fma_config = test::config("fma:tile=64x64x16,fragment=8x8");
+
+Kernel lower_on_h200(const Config& config, const Problem& problem) {
+  const ResolvedProblem r = resolved(problem);
+  EXPECT_EQ(why_illegal(config, r, test::h200()), std::nullopt);
+  return lower(config, r, test::h200());
+}
+std::uint32_t constant(const Config& config, const Problem& problem, std::size_t id) {
+  return lower_on_h200(config, problem).key.constants[id];
+}
+
+TEST(CutGrid, CoversEachTileOnce) {
+  struct Case {
+    std::uint64_t tiles, batches;
+    std::uint32_t limit_x, limit_y;
+  };
+  const Case cases[] = {{1, 1, 1, 1}, {10, 7, 3, 2}, {9, 6, 3, 2},   {3, 2, 3, 2},
+                        {4, 1, 3, 9}, {1, 10, 5, 3}, {100, 1, 1, 1}, {7, 5, 100, 100}};
+  for (const Case& c : cases) {
+    Limits limits;
+    limits.max_workgroup_count = {c.limit_x, c.limit_y, 1};
+    std::vector<int> visits(c.tiles * c.batches);
+    const auto dispatches = cut_grid(c.tiles, c.batches, limits);
+    EXPECT_EQ(dispatches.size(), dispatch_count(c.tiles, c.batches, limits));
+    for (const Dispatch& d : dispatches) {
+      ASSERT_GT(d.tiles, 0u);
+      ASSERT_GT(d.batches, 0u);
+      ASSERT_LE(d.tiles, c.limit_x);
+      ASSERT_LE(d.batches, c.limit_y);
+      for (std::uint64_t batch = 0; batch < d.batches; ++batch) {
+        for (std::uint64_t tile = 0; tile < d.tiles; ++tile) {
+          ++visits.at((d.first_batch + batch) * c.tiles + d.first_tile + tile);
+        }
+      }
+    }
+    for (const int count : visits) ASSERT_EQ(count, 1);
+  }
+}
+
+TEST(CutGrid, EdgesOfThe32BitRange) {
+  EXPECT_TRUE(cut_grid(0, 5, {}).empty());
+  EXPECT_TRUE(cut_grid(5, 0, {}).empty());
+  Limits limits;
+  limits.max_workgroup_count = {2147483647, 65535, 65535};
+  const auto one = cut_grid(2147483647, 1, limits);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].tiles, 2147483647u);
+  const auto batches = cut_grid(1, 65536, limits);
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_EQ(batches[1],
+            (Dispatch{.tiles = 1, .batches = 1, .first_tile = 0, .first_batch = 65535}));
+  // Unknown limits: what every implementation has.
+  EXPECT_EQ(cut_grid(65536, 1, {}).size(), 2u);
+}
+
+TEST(Lower, NamesTheModule) {
+  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).key.module, "gemm_nv_f16");
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64, DataType::bf16)).key.module,
+            "gemm_khr_bf16");
+  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64, DataType::f32)).key.module, "gemm_fma_f32");
+}
+
+TEST(Lower, RequiresASubgroupSizeOnlyWhereItCan) {
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64)).key.required_subgroup_size, 32u);
+  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).key.required_subgroup_size, 0u);
+  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64)).key.required_subgroup_size, 0u);
+  DeviceCaps caps = test::h200();
+  caps.limits.subgroup_size_control = false;
+  EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).key.required_subgroup_size, 0u);
+}
+
+TEST(Lower, TilingConstants) {
+  const auto khr = lower_on_h200(khr_config, gemm(64, 64, 64)).key.constants;
+  EXPECT_EQ(khr[SPEC_LOCAL_SIZE], 128u);
+  EXPECT_EQ(khr[SPEC_TILE_M], 128u);
+  EXPECT_EQ(khr[SPEC_TILE_K], 32u);
+  EXPECT_EQ(khr[SPEC_FRAGMENT_K], 16u);
+  EXPECT_EQ(khr[SPEC_SUBGROUPS_N], 2u);
+  EXPECT_EQ(khr[SPEC_SUBTILES], 4u);
+  EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
+  const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).key.constants;
+  EXPECT_EQ(nv[SPEC_TILE_N], 256u);
+  EXPECT_EQ(nv[SPEC_UNROLL_K], 8u);
+  // Nothing that a shader might divide by is zero.
+  for (const int id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
+                       SPEC_SUBGROUPS_N, SPEC_SUBTILES, SPEC_SWIZZLE, SPEC_UNROLL_K}) {
+    EXPECT_NE(nv[static_cast<std::size_t>(id)], 0u) << id;
+  }
+}
+
+TEST(Lower, EdgesAndTails) {
+  EXPECT_EQ(constant(khr_config, gemm(256, 128, 64), SPEC_EDGES), 0u);
+  EXPECT_EQ(constant(khr_config, gemm(255, 128, 64), SPEC_EDGES), 1u);
+  EXPECT_EQ(constant(khr_config, gemm(256, 136, 64), SPEC_EDGES), 1u);
+  EXPECT_EQ(constant(khr_config, gemm(256, 128, 64), SPEC_K_TAIL), 0u);
+  EXPECT_EQ(constant(khr_config, gemm(256, 128, 80), SPEC_K_TAIL), 1u);
+  EXPECT_EQ(constant(khr_config, gemm(256, 128, 0), SPEC_K_TAIL), 0u);
+  EXPECT_EQ(constant(nv_config, gemm(128, 256, 256), SPEC_K_TAIL), 0u);
+  EXPECT_EQ(constant(nv_config, gemm(128, 256, 32), SPEC_K_TAIL), 1u)
+      << "not a whole unrolled step";
+}
+
+TEST(Lower, LoadVectors) {
+  EXPECT_EQ(constant(khr_config, gemm(64, 64, 64), SPEC_A_VECTOR), 8u);
+  EXPECT_EQ(constant(khr_config, gemm(64, 64, 60), SPEC_A_VECTOR), 0u);
+  EXPECT_EQ(constant(khr_config, gemm(64, 60, 64), SPEC_B_VECTOR), 0u);
+  EXPECT_EQ(constant(fma_config, gemm(64, 64, 60, DataType::f32), SPEC_A_VECTOR), 4u);
+  EXPECT_EQ(constant(fma_config, gemm(64, 64, 62, DataType::f32), SPEC_A_VECTOR), 0u);
+  EXPECT_EQ(constant(fma_config, gemm(64, 64, 60, DataType::f16), SPEC_A_VECTOR), 0u);
+  Problem p = gemm(64, 64, 64);
+  p.a.alignment = 8;
+  EXPECT_EQ(constant(khr_config, p, SPEC_A_VECTOR), 0u);
+  // nv: a power of two that divides the leading dimension.
+  for (const std::uint64_t k : {8u, 24u, 16u, 48u, 64u, 4096u, 4104u, 12u}) {
+    const std::uint32_t vector = constant(nv_config, gemm(64, 64, k), SPEC_A_VECTOR);
+    if (k % 8 != 0) {
+      EXPECT_EQ(vector, 0u) << k;
+      continue;
+    }
+    EXPECT_GE(vector, 8u) << k;
+    EXPECT_EQ(vector & (vector - 1), 0u) << k;
+    EXPECT_EQ(k % vector, 0u) << k;
+  }
+}
+
+TEST(Lower, EpilogueVectors) {
+  const auto d_vector = [](const Config& config, Matrix d, std::uint64_t n) {
+    Problem p = gemm(64, n, 64);
+    p.d = d;
+    return constant(config, p, SPEC_D_VECTOR);
+  };
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16}, 64), 1u);
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16}, 60), 1u);
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16}, 62), 0u);
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16, .ld = 66}, 64), 0u);
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16, .alignment = 8}, 64), 1u);
+  EXPECT_EQ(d_vector(khr_config, {.type = DataType::f16, .alignment = 4}, 64), 0u);
+  EXPECT_EQ(d_vector(fma_config, {.type = DataType::f32, .alignment = 8}, 64), 0u);
+  EXPECT_EQ(d_vector(fma_config, {.type = DataType::f32}, 60), 1u);
+  EXPECT_EQ(d_vector(nv_config, {.type = DataType::f32}, 64), 0u) << "nv has no use for it";
+}
+
+TEST(Lower, WhatIsNotUsedDoesNotMakeAnotherPipeline) {
+  const Problem plain = gemm(64, 64, 64);
+  Problem same = plain;
+  same.c = {.type = DataType::f32, .ld = 100};
+  same.aux = {.type = DataType::bf16, .ld = 77};
+  same.epilogue.bias_type = DataType::bf16;
+  same.epilogue.alpha = 3.0f;
+  same.m = 128 - 64;
+  for (const Config& config : {nv_config, khr_config, fma_config}) {
+    const PipelineKey a = lower_on_h200(config, plain).key;
+    const PipelineKey b = lower_on_h200(config, same).key;
+    EXPECT_EQ(a, b);
+    EXPECT_EQ(PipelineKeyHash{}(a), PipelineKeyHash{}(b));
+  }
+  // Dynamic sizes share one pipeline, static ones do not.
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(128, 128, 64)).key,
+            lower_on_h200(khr_config, gemm(1280, 256, 640)).key);
+  Config fixed = khr_config;
+  fixed.static_shape = true;
+  const auto constants = lower_on_h200(fixed, gemm(1280, 256, 640)).key.constants;
+  EXPECT_EQ(constants[SPEC_STATIC_N], 256u);
+  EXPECT_EQ(constants[SPEC_STATIC_K], 640u);
+  EXPECT_EQ(constants[SPEC_STATIC_LDA], 640u);
+  EXPECT_EQ(constants[SPEC_STATIC_LDB], 256u);
+}
+
+TEST(Lower, EpilogueConstants) {
+  Problem p = gemm(64, 64, 64);
+  auto constants = lower_on_h200(khr_config, p).key.constants;
+  EXPECT_EQ(constants[SPEC_C_TYPE], TYPE_NONE + 0u);
+  EXPECT_EQ(constants[SPEC_D_TYPE], TYPE_F16 + 0u);
+  EXPECT_EQ(constants[SPEC_AUX_TYPE], TYPE_NONE + 0u);
+  EXPECT_EQ(constants[SPEC_BIAS_TYPE], TYPE_NONE + 0u);
+  EXPECT_EQ(constants[SPEC_CLAMP], 0u);
+  p.c.type = DataType::bf16;
+  p.d.type = DataType::f32;
+  p.aux.type = DataType::f16;
+  p.epilogue = {.beta = 0.5f,
+                .bias = Bias::along_m,
+                .bias_type = DataType::f16,
+                .activation = Activation::tanh,
+                .aux = true,
+                .clamp_max = 6.0f};
+  constants = lower_on_h200(khr_config, p).key.constants;
+  EXPECT_EQ(constants[SPEC_C_TYPE], TYPE_BF16 + 0u);
+  EXPECT_EQ(constants[SPEC_D_TYPE], TYPE_F32 + 0u);
+  EXPECT_EQ(constants[SPEC_AUX_TYPE], TYPE_F16 + 0u);
+  EXPECT_EQ(constants[SPEC_BIAS_TYPE], TYPE_F16 + 0u);
+  EXPECT_EQ(constants[SPEC_BIAS], BIAS_ALONG_M + 0u);
+  EXPECT_EQ(constants[SPEC_ACTIVATION], ACTIVATION_TANH + 0u);
+  EXPECT_EQ(constants[SPEC_CLAMP], 1u);
+}
+
+TEST(Lower, Parameters) {
+  Problem p = gemm(10, 20, 30);
+  p.batch = 2;
+  p.a.ld = 40;
+  p.a.batch_stride = 5'000'000'000;  // in bytes it doesn't fit 32 bits, nor do the elements
+  p.d = {.type = DataType::f32, .ld = 22};
+  p.epilogue = {.alpha = 1.25f,
+                .beta = -0.5f,
+                .bias = Bias::along_n,
+                .bias_batch_stride = 20,
+                .clamp_min = -1.0f};
+  p.c.batch_stride = 0;
+  const Kernel kernel = lower_on_h200(fma_config, p);
+  EXPECT_EQ(kernel.params.m, 10u);
+  EXPECT_EQ(kernel.params.n, 20u);
+  EXPECT_EQ(kernel.params.k, 30u);
+  EXPECT_EQ(kernel.params.lda, 40u);
+  EXPECT_EQ(kernel.params.ldb, 20u);
+  EXPECT_EQ(kernel.params.ldc, 20u);
+  EXPECT_EQ(kernel.params.ldd, 22u);
+  EXPECT_EQ(kernel.params.a_batch, 10'000'000'000u);
+  EXPECT_EQ(kernel.params.b_batch, 30u * 20 * 2);
+  EXPECT_EQ(kernel.params.c_batch, 0u);
+  EXPECT_EQ(kernel.params.d_batch, 220u * 4);
+  EXPECT_EQ(kernel.params.bias_batch, 80u);
+  EXPECT_EQ(kernel.params.alpha, 1.25f);
+  EXPECT_EQ(kernel.params.beta, -0.5f);
+  EXPECT_EQ(kernel.params.clamp_min, -1.0f);
+  EXPECT_EQ(kernel.params.clamp_max, std::numeric_limits<float>::infinity());
+  ASSERT_EQ(kernel.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = 1, .batches = 2}));
+  EXPECT_EQ(kernel.workspace_bytes, 0u);
+}
+
+TEST(Lower, KeysThatDifferHashDifferently) {
+  std::unordered_set<std::size_t> hashes;
+  PipelineKey key = lower_on_h200(khr_config, gemm(64, 64, 64)).key;
+  hashes.insert(PipelineKeyHash{}(key));
+  for (std::uint32_t& value : key.constants) {
+    for (const std::uint32_t flip : {1u, 0x80000000u}) {
+      value ^= flip;
+      EXPECT_TRUE(hashes.insert(PipelineKeyHash{}(key)).second);
+      value ^= flip;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm

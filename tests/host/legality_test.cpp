@@ -1,0 +1,457 @@
+#include "legality.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "../shaders/lib/gemm_params.h"
+#include "test_devices.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::contains;
+using test::gemm;
+using test::resolved;
+
+const Config khr_config =
+    test::config("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4");
+const Config nv_config = test::config("nv:tile=128x256x32,invocations=256,unroll_k=8");
+const Config fma_config = test::config("fma:tile=64x64x16,fragment=8x8");
+
+struct Setting {
+  Config config;
+  Problem problem = gemm(512, 512, 512);
+  DeviceCaps caps = test::h200();
+};
+
+struct Case {
+  std::string_view name;
+  std::function<void(Setting&)> change;
+  std::string_view expected;  // in the reason; empty: legal
+};
+
+void expect_cases(const Config& config, std::initializer_list<Case> cases) {
+  for (const Case& c : cases) {
+    Setting s{.config = config};
+    c.change(s);
+    const auto r = resolve(s.problem);
+    ASSERT_TRUE(r) << c.name << ": " << r.error().message;
+    const auto reason = why_illegal(s.config, *r, s.caps);
+    EXPECT_EQ(is_legal(s.config, *r, s.caps), !reason);
+    if (c.expected.empty()) {
+      EXPECT_EQ(reason, std::nullopt) << c.name;
+    } else {
+      ASSERT_NE(reason, std::nullopt) << c.name;
+      EXPECT_TRUE(contains(*reason, c.expected)) << c.name << ": " << *reason;
+    }
+  }
+}
+
+TEST(Legality, EveryPath) {
+  for (const Config& config : {khr_config, nv_config, fma_config}) {
+    expect_cases(
+        config,
+        {
+            {"as it is", [](Setting&) {}, ""},
+            {"path off",
+             [](Setting& s) {
+               for (PathSupport* support : {&s.caps.nv, &s.caps.khr, &s.caps.fma}) {
+                 *support = {.available = false, .reason = "feature bit missing"};
+               }
+             },
+             "is off: feature bit missing"},
+            {"tile_m 0", [](Setting& s) { s.config.tile_m = 0; }, "tile_m is 0"},
+            {"tile_n 0", [](Setting& s) { s.config.tile_n = 0; }, "tile_n is 0"},
+            {"tile_k 0", [](Setting& s) { s.config.tile_k = 0; }, "tile_k is 0"},
+            {"tile_m huge", [](Setting& s) { s.config.tile_m = 0x80000000u; },
+             "tile_m is 2147483648"},
+            {"swizzle 0", [](Setting& s) { s.config.swizzle = 0; }, "swizzle is 0"},
+            {"subtiles 0", [](Setting& s) { s.config.subtiles = 0; }, "subtiles is 0"},
+            {"unroll_k 0", [](Setting& s) { s.config.unroll_k = 0; }, "unroll_k is 0"},
+            {"unroll_k huge", [](Setting& s) { s.config.unroll_k = 65; }, "unroll_k is 65"},
+            {"invocations 0", [](Setting& s) { s.config.invocations = 0; }, "invocations is 0"},
+            {"push constants exact",
+             [](Setting& s) { s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams); },
+             ""},
+            {"push constants one short",
+             [](Setting& s) {
+               s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams) - 1;
+             },
+             "push constants, the device has 151"},
+            {"too many dispatches",
+             [](Setting& s) {
+               s.problem.batch = 2147483647;
+               s.caps.limits.max_workgroup_count = {65535, 1, 1};
+             },
+             "2147483647 dispatches"},
+            {"K = 0", [](Setting& s) { s.problem.k = 0; }, ""},
+            {"misaligned",
+             [](Setting& s) {
+               s.problem = gemm(127, 131, 137);
+               s.problem.a.alignment = s.problem.b.alignment = s.problem.d.alignment = 2;
+             },
+             ""},
+        });
+  }
+}
+
+TEST(Legality, GridsThatCannotBeNumbered) {
+  for (const Config& config : {khr_config, fma_config}) {
+    expect_cases(
+        config,
+        {
+            {"too many tiles", [](Setting& s) { s.problem = gemm(2147483647, 2147483647, 1); },
+             "tiles, at most 2147483647"},
+            {"bands of tiles beyond 32 bits",
+             [](Setting& s) { s.problem = gemm(64, 2147483647, 1), s.config.swizzle = 65536; },
+             "swizzle is 65536: a band of"},
+            {"bands of tiles within 32 bits",
+             [](Setting& s) { s.problem = gemm(64, 2147483647, 1), s.config.swizzle = 64; }, ""},
+        });
+  }
+}
+
+TEST(Legality, Khr) {
+  expect_cases(
+      khr_config,
+      {
+          {"bf16", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::bf16); }, ""},
+          {"bf16 off",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::bf16);
+             s.caps.bf16_matrices = false;
+           },
+           "input type bf16 on path khr needs bf16 cooperative matrices"},
+          {"bf16 on, shape not listed",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::bf16);
+             s.config.fragment_n = 8;
+           },
+           "fragment 16x8x16 with bf16 inputs and f32 accumulators is not listed"},
+          {"f32", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::f32); },
+           "input type f32 needs true f32 arithmetic"},
+          {"any output type", [](Setting& s) { s.problem.d.type = DataType::bf16; }, ""},
+          {"f16 16x8x16", [](Setting& s) { s.config.fragment_n = 8; }, ""},
+          {"f16 8x8x8", [](Setting& s) { s.config.fragment_m = s.config.fragment_n = 8; },
+           "fragment 8x8x16"},
+          {"only f16 accumulators listed",
+           [](Setting& s) {
+             for (FragmentShape& shape : s.caps.fragment_shapes) shape.accumulator = DataType::f16;
+           },
+           "is not listed"},
+          {"workgroup-scope flexible shapes don't count",
+           [](Setting& s) { s.caps.fragment_shapes.clear(); }, "is not listed"},
+          {"subgroup-scope flexible shapes do",
+           [](Setting& s) {
+             s.caps.fragment_shapes.clear();
+             s.caps.flexible_shapes = {
+                 {DataType::f16, DataType::f32, MatrixScope::subgroup, 16, 8, 16, 0}};
+           },
+           ""},
+          {"not a multiple of the granularity",
+           [](Setting& s) {
+             s.caps.fragment_shapes.clear();
+             s.caps.flexible_shapes = {
+                 {DataType::f16, DataType::f32, MatrixScope::subgroup, 16, 8, 32, 0}};
+           },
+           "is not listed"},
+          {"granularity of zero",
+           [](Setting& s) {
+             s.caps.fragment_shapes.clear();
+             s.caps.flexible_shapes = {
+                 {DataType::f16, DataType::f32, MatrixScope::subgroup, 0, 0, 0, 0}};
+           },
+           "is not listed"},
+          {"subgroup size too large",
+           [](Setting& s) { s.config.subgroup_size = 64, s.config.invocations = 256; },
+           "subgroup_size is 64, the device has 32 to 32"},
+          {"subgroup size not a power of two",
+           [](Setting& s) {
+             s.caps.limits.max_subgroup_size = 64;
+             s.config.subgroup_size = 48, s.config.invocations = 192;
+           },
+           "subgroup_size is 48"},
+          {"no size control, one size",
+           [](Setting& s) { s.caps.limits.subgroup_size_control = false; }, ""},
+          {"no size control, two sizes",
+           [](Setting& s) {
+             s.caps.limits.subgroup_size_control = false;
+             s.caps.limits.max_subgroup_size = 64;
+           },
+           "subgroup_size 32 cannot be required"},
+          {"invocations", [](Setting& s) { s.config.invocations = 127; },
+           "invocations is 127: subgroups 2x2 of 32 are 128"},
+          {"most invocations", [](Setting& s) { s.caps.limits.max_invocations = 128; }, ""},
+          {"one invocation too many", [](Setting& s) { s.caps.limits.max_invocations = 127; },
+           "invocations is 128, the device has at most 127"},
+          {"one subgroup too many",
+           [](Setting& s) { s.caps.limits.max_subgroups_per_workgroup = 3; },
+           "subgroups 2x2 are 4, the device has at most 3"},
+          {"tile does not divide", [](Setting& s) { s.config.tile_m = 120; },
+           "tile 120x128x32 does not divide into subgroups 2x2 of fragment 16x16x16"},
+          {"tile_k does not divide", [](Setting& s) { s.config.tile_k = 24; }, "tile 128x128x24"},
+          {"subtiles", [](Setting& s) { s.config.subtiles = 3; },
+           "subtiles is 3: does not divide the 4 fragments"},
+          {"subtiles beyond the fragments", [](Setting& s) { s.config.subtiles = 8; },
+           "subtiles is 8"},
+          {"unrolled", [](Setting& s) { s.config.unroll_k = 2; },
+           "unroll_k is 2: path khr takes 1 only"},
+          {"registers, 80x64 per subgroup",
+           [](Setting& s) { s.config.tile_m = 160, s.config.subtiles = 5; }, ""},
+          {"registers, 96x64 per subgroup",
+           [](Setting& s) { s.config.tile_m = 192, s.config.subtiles = 6; },
+           "tile 192x128x32 needs 192 accumulators in each of 128 invocations, at most 160"},
+      });
+}
+
+TEST(Legality, Fma) {
+  expect_cases(
+      fma_config,
+      {
+          {"f32", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::f32); }, ""},
+          {"bf16 needs no bf16 matrices",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::bf16);
+             s.caps.bf16_matrices = false;
+           },
+           ""},
+          {"fragment_m", [](Setting& s) { s.config.fragment_m = 2; },
+           "fragment 2x8: not multiples of 4"},
+          {"fragment_k", [](Setting& s) { s.config.fragment_k = 2; },
+           "fragment_k is 2: path fma takes 1 only"},
+          {"fragment 0", [](Setting& s) { s.config.fragment_n = 0; }, "fragment_n is 0"},
+          {"tile", [](Setting& s) { s.config.tile_m = 68; },
+           "tile 68x64x16 does not divide into fragments of 8x8"},
+          {"invocations", [](Setting& s) { s.config.invocations = 32; },
+           "invocations is 32: tile 64x64x16 has 64 fragments of 8x8"},
+          {"subgroups", [](Setting& s) { s.config.subgroups_m = 1; },
+           "subgroups_m is 1: path fma takes 0 only"},
+          {"subgroup_size", [](Setting& s) { s.config.subgroup_size = 32; }, "subgroup_size is 32"},
+          {"subtiles", [](Setting& s) { s.config.subtiles = 2; }, "subtiles is 2"},
+          {"tile_k 12, f16", [](Setting& s) { s.config.tile_k = 12; },
+           "rows of 12 elements of A to load: not a multiple of 8"},
+          {"tile_k 12, f32",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::f32);
+             s.config.tile_k = 12;
+           },
+           ""},
+          {"tile_k 12, f16, K not adjacent",
+           [](Setting& s) {
+             s.problem.a.layout = Layout::col_major;
+             s.config.tile_k = 12;
+           },
+           ""},
+          {"registers",
+           [](Setting& s) { s.config = test::config("fma:tile=64x64x16,fragment=16x12"); },
+           "does not divide"},
+          {"128 accumulators",
+           [](Setting& s) { s.config = test::config("fma:tile=64x64x16,fragment=16x8"); }, ""},
+          {"256 accumulators",
+           [](Setting& s) { s.config = test::config("fma:tile=64x64x16,fragment=16x16"); },
+           "needs 256 accumulators in each of 16 invocations, at most 128"},
+      });
+}
+
+TEST(Legality, Nv) {
+  expect_cases(
+      nv_config,
+      {
+          {"f32", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::f32); },
+           "input type f32 needs true f32 arithmetic, which path nv does not have"},
+          {"bf16", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::bf16); }, ""},
+          {"bf16 not listed",
+           [](Setting& s) {
+             s.problem = gemm(64, 64, 64, DataType::bf16);
+             s.caps.flexible_shapes.resize(2);
+           },
+           "tile 128x256x32 with bf16 inputs at 256 invocations"},
+          {"f32 out", [](Setting& s) { s.problem.d.type = DataType::f32; }, ""},
+          {"bf16 out of f16", [](Setting& s) { s.problem.d.type = DataType::bf16; },
+           "d.type is bf16 with f16 inputs: not built on path nv"},
+          {"bf16 C",
+           [](Setting& s) { s.problem.c.type = DataType::bf16, s.problem.epilogue.beta = 1.0f; },
+           "c.type is bf16"},
+          {"bf16 C unused", [](Setting& s) { s.problem.c.type = DataType::bf16; }, ""},
+          {"bf16 aux",
+           [](Setting& s) { s.problem.aux.type = DataType::bf16, s.problem.epilogue.aux = true; },
+           "aux.type is bf16"},
+          {"256 invocations at most", [](Setting& s) { s.config.invocations = 512; },
+           "invocations is 512: workgroup matrices take at most 256"},
+          {"invocations not listed", [](Setting& s) { s.config.invocations = 64; },
+           "at 64 invocations is no multiple"},
+          {"granularity M", [](Setting& s) { s.config.tile_m = 48; }, "tile 48x256x32"},
+          {"granularity N at 256", [](Setting& s) { s.config.tile_n = 48; }, "tile 128x48x32"},
+          {"granularity N at 128",
+           [](Setting& s) { s.config.tile_n = 48, s.config.invocations = 128; }, ""},
+          {"granularity K", [](Setting& s) { s.config.tile_k = 24; }, "tile 128x256x24"},
+          {"dimension", [](Setting& s) { s.caps.limits.nv_max_dimension = 255; },
+           "workgroup matrices have at most 255"},
+          {"fragment", [](Setting& s) { s.config.fragment_m = 16; },
+           "fragment_m is 16: path nv takes 0 only"},
+          {"subtiles", [](Setting& s) { s.config.subtiles = 2; }, "subtiles is 2"},
+          {"256x256 spills", [](Setting& s) { s.config.tile_m = 256; },
+           "tile 256x256x32 needs 256 accumulators in each of 256 invocations, at most 160"},
+          {"reserved memory",
+           [](Setting& s) { s.caps.limits.nv_reserved_shared_memory_bytes = 49153; },
+           "needs 49153 bytes of shared memory, the device has 49152"},
+          {"large, but not within a tile", [](Setting& s) { s.problem = gemm(1700000, 96, 2592); },
+           ""},
+          // 2^31 bytes: 32 rows of 2^26 for A, so 128 rows of 2^23 f16.
+          {"last ld that fits",
+           [](Setting& s) { s.problem = gemm(128, 64, 64), s.problem.a.ld = (1 << 23) - 1; }, ""},
+          {"first ld that does not",
+           [](Setting& s) { s.problem = gemm(128, 64, 64), s.problem.a.ld = 1 << 23; },
+           "part of a takes 128 rows or columns of 16777216 bytes: path nv addresses at most"},
+          {"all of K counts where it is not adjacent",
+           [](Setting& s) { s.problem = gemm(8, 65536, 16384); },
+           "part of b takes 16384 rows or columns"},
+          {"unless it is adjacent",
+           [](Setting& s) {
+             s.problem = gemm(8, 65536, 16384);
+             s.problem.b.layout = Layout::col_major;
+           },
+           ""},
+          {"ld of D", [](Setting& s) { s.problem = gemm(128, 64, 64), s.problem.d.ld = 1 << 23; },
+           "part of d"},
+          {"ld of aux",
+           [](Setting& s) {
+             s.problem = gemm(128, 64, 64);
+             s.problem.aux.ld = 1 << 23, s.problem.epilogue.aux = true;
+           },
+           "part of aux"},
+      });
+}
+
+// What the shaders declare, by hand: tiles of 2-byte elements with 8 of padding a row, or slices of
+// floats with 4 of padding a row; whichever is larger.
+TEST(Legality, SharedMemoryByLayout) {
+  struct Layouts {
+    Layout a, b;
+    std::uint64_t bytes;
+  };
+  constexpr Layout row = Layout::row_major;
+  constexpr Layout col = Layout::col_major;
+  Config c = khr_config;  // 128x64x32, so that all differ; slices of 16 rows are smaller
+  c.tile_n = 64;
+  const Layouts cases[] = {{row, row, (128 * 40 + 32 * 72) * 2},
+                           {col, row, (32 * 136 + 32 * 72) * 2},
+                           {row, col, (128 * 40 + 64 * 40) * 2},
+                           {col, col, (32 * 136 + 64 * 40) * 2}};
+  for (const Layouts& layouts : cases) {
+    Problem p = gemm(512, 512, 512);
+    p.a.layout = layouts.a;
+    p.b.layout = layouts.b;
+    EXPECT_EQ(shared_memory_bytes(c, resolved(p), test::h200()), layouts.bytes);
+  }
+  c.subtiles = 1;
+  EXPECT_EQ(shared_memory_bytes(c, resolved(gemm(8, 8, 8)), test::h200()), 128u * 68 * 4);
+  EXPECT_EQ(shared_memory_bytes(fma_config, resolved(gemm(8, 8, 8)), test::h200()),
+            (68u + 68) * 16 * 4);
+  EXPECT_EQ(shared_memory_bytes(nv_config, resolved(gemm(8, 8, 8)), test::h200()), 8192u);
+}
+
+// Over the budget by one step is illegal, at it is legal: for each path and reason to need memory.
+TEST(Legality, SharedMemoryBudgetIsExact) {
+  const Config configs[] = {
+      khr_config,
+      test::config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32"),
+      fma_config, nv_config};
+  for (const Config& config : configs) {
+    const ResolvedProblem r = resolved(gemm(512, 512, 512));
+    DeviceCaps caps = test::h200();
+    const auto needed = static_cast<std::uint32_t>(shared_memory_bytes(config, r, caps));
+    caps.limits.max_shared_memory_bytes = needed;
+    EXPECT_EQ(why_illegal(config, r, caps), std::nullopt) << to_string(config);
+    caps.limits.max_shared_memory_bytes = needed - 1;
+    const auto reason = why_illegal(config, r, caps);
+    ASSERT_TRUE(reason) << to_string(config);
+    EXPECT_TRUE(contains(*reason, std::to_string(needed))) << *reason;
+    EXPECT_TRUE(contains(*reason, std::to_string(needed - 1))) << *reason;
+  }
+  // One step of tile_k beyond 48 KiB: 128x128 takes 64 but not 128, and 32 KiB takes 32 but not 64.
+  const ResolvedProblem r = resolved(gemm(512, 512, 512));
+  Config c = khr_config;
+  c.tile_k = 64;
+  EXPECT_TRUE(is_legal(c, r, test::h200()));
+  c.tile_k = 96;
+  EXPECT_FALSE(is_legal(c, r, test::h200()));
+  c.tile_k = 80;
+  EXPECT_TRUE(is_legal(c, r, test::h200())) << "loads that don't divide the workgroup are allowed";
+  // An epilogue that doesn't fit: without subtiles a 128x128 tile needs 67584 bytes.
+  c = khr_config;
+  c.subtiles = 1;
+  const auto reason = why_illegal(c, r, test::h200());
+  ASSERT_TRUE(reason);
+  EXPECT_EQ(*reason, "tile 128x128x32 needs 67584 bytes of shared memory, the device has 49152");
+}
+
+TEST(Legality, DevicesListWhatTheyList) {
+  const ResolvedProblem f16 = resolved(gemm(64, 64, 64));
+  const ResolvedProblem bf16 = resolved(gemm(64, 64, 64, DataType::bf16));
+  const Config intel =
+      test::config("khr:tile=64x64x32,fragment=8x16x16,subgroups=4x2,subgroup_size=16,subtiles=2");
+  EXPECT_TRUE(is_legal(intel, f16, test::battlemage()));
+  EXPECT_TRUE(is_legal(intel, bf16, test::battlemage()));
+  EXPECT_FALSE(is_legal(intel, f16, test::dg2()));
+  EXPECT_FALSE(is_legal(intel, f16, test::h200()));
+  EXPECT_TRUE(is_legal(khr_config, f16, test::navi31()));
+  EXPECT_FALSE(is_legal(khr_config, bf16, test::navi31()));
+  EXPECT_FALSE(is_legal(khr_config, f16, test::lavapipe()));
+  EXPECT_FALSE(is_legal(nv_config, f16, test::navi31()));
+  for (const DeviceCaps& caps : test::all_devices()) {
+    EXPECT_TRUE(is_legal(fma_config, bf16, caps)) << caps.name;
+  }
+}
+
+TEST(Legality, RefusedByATable) {
+  const ResolvedProblem r = resolved(gemm(64, 64, 64));
+  for (const std::string_view swizzle : {"", ",swizzle=1"}) {
+    const Config spills = test::config(
+        std::string(
+            "khr:tile=64x64x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2") +
+        std::string(swizzle));
+    const auto reason = why_illegal(spills, r, test::battlemage());
+    ASSERT_TRUE(reason);
+    EXPECT_TRUE(contains(*reason, "refused on intel_xe2")) << *reason;
+    DeviceCaps other = test::battlemage();
+    other.architecture = "generic";
+    EXPECT_EQ(why_illegal(spills, r, other), std::nullopt);
+  }
+}
+
+// Whatever a table says, the answer comes without overflow or division by zero (sanitizers watch).
+TEST(Legality, SurvivesEveryConfiguration) {
+  const std::uint32_t values[] = {0, 1, 8, 16, 32, 1024, 65536, 0x80000000u, 0xffffffffu};
+  const ResolvedProblem r = resolved(gemm(2147483647, 1, 2147483647));
+  const DeviceCaps caps = test::h200();
+  std::uint32_t state = 1;
+  const auto any = [&] {
+    state = state * 1664525u + 1013904223u;
+    return values[(state >> 16) % std::size(values)];
+  };
+  for (int i = 0; i < 100000; ++i) {
+    const Config c{.path = static_cast<Path>(i % 3),
+                   .tile_m = any(),
+                   .tile_n = any(),
+                   .tile_k = any(),
+                   .fragment_m = any(),
+                   .fragment_n = any(),
+                   .fragment_k = any(),
+                   .subgroups_m = any(),
+                   .subgroups_n = any(),
+                   .subgroup_size = any(),
+                   .invocations = any(),
+                   .subtiles = any(),
+                   .swizzle = any(),
+                   .unroll_k = any()};
+    const auto reason = why_illegal(c, r, caps);
+    if (reason) {
+      ASSERT_FALSE(reason->empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm

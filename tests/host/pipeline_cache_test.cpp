@@ -1,0 +1,180 @@
+// The pipeline cache's file: what fits comes back, whatever else is discarded with a reason.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cache_file.hpp"
+
+namespace vkgemm {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+CacheIdentity identity() {
+  CacheIdentity id{.vendor_id = 0x10de, .device_id = 0x2335, .driver_version = 580159};
+  for (std::size_t i = 0; i < id.uuid.size(); ++i) id.uuid[i] = static_cast<std::uint8_t>(i + 1);
+  return id;
+}
+
+// As a driver writes it: VkPipelineCacheHeaderVersionOne and something of its own.
+Bytes driver_data(const CacheIdentity& id, std::size_t own_bytes = 100) {
+  Bytes data;
+  const auto put = [&](std::uint32_t value) {
+    for (int i = 0; i < 4; ++i) data.push_back(static_cast<std::byte>(value >> (8 * i)));
+  };
+  put(32);
+  put(VK_PIPELINE_CACHE_HEADER_VERSION_ONE);
+  put(id.vendor_id);
+  put(id.device_id);
+  for (const std::uint8_t byte : id.uuid) data.push_back(static_cast<std::byte>(byte));
+  for (std::size_t i = 0; i < own_bytes; ++i) data.push_back(static_cast<std::byte>(i * 37));
+  return data;
+}
+
+std::string reason(const Bytes& file, const CacheIdentity& id = identity()) {
+  const auto parsed = parse_cache_file(file, id);
+  return parsed ? "accepted" : parsed.error().message;
+}
+
+TEST(PipelineCacheFile, GivesBackWhatWasPutIn) {
+  for (const std::size_t own_bytes : {0, 1, 100, 100000}) {
+    const Bytes data = driver_data(identity(), own_bytes);
+    const Bytes file = make_cache_file(data, identity());
+    const auto parsed = parse_cache_file(file, identity());
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(Bytes(parsed->begin(), parsed->end()), data);
+  }
+}
+
+TEST(PipelineCacheFile, MayHoldNothing) {
+  const auto parsed = parse_cache_file(make_cache_file({}, identity()), identity());
+  ASSERT_FALSE(!parsed);
+}
+
+TEST(PipelineCacheFile, DiscardsEveryTruncation) {
+  const Bytes file = make_cache_file(driver_data(identity()), identity());
+  for (std::size_t bytes = 0; bytes < file.size(); ++bytes) {
+    const Bytes part(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(bytes));
+    EXPECT_FALSE(parse_cache_file(part, identity())) << bytes;
+  }
+}
+
+TEST(PipelineCacheFile, DiscardsTrailingBytes) {
+  Bytes file = make_cache_file(driver_data(identity()), identity());
+  file.push_back(std::byte{0});
+  EXPECT_NE(reason(file).find("payload"), std::string::npos) << reason(file);
+}
+
+TEST(PipelineCacheFile, DiscardsEveryFlippedBitThatMatters) {
+  const Bytes file = make_cache_file(driver_data(identity()), identity());
+  for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
+    const std::size_t byte = bit / 8;
+    if (byte >= 12 && byte < 16) continue;  // reserved
+    Bytes damaged = file;
+    damaged[byte] ^= static_cast<std::byte>(1U << (bit % 8));
+    EXPECT_FALSE(parse_cache_file(damaged, identity())) << "bit " << bit;
+  }
+}
+
+TEST(PipelineCacheFile, DiscardsAnotherDeviceOrDriver) {
+  const Bytes file = make_cache_file(driver_data(identity()), identity());
+  CacheIdentity other = identity();
+  other.vendor_id = 0x1002;
+  EXPECT_EQ(reason(file, other), "its vendor id is 4318, expected 4098");
+  other = identity();
+  other.device_id = 7;
+  EXPECT_EQ(reason(file, other), "its device id is 9013, expected 7");
+  other = identity();
+  ++other.driver_version;
+  EXPECT_EQ(reason(file, other), "its driver version is 580159, expected 580160");
+  other = identity();
+  other.uuid[15] ^= 1;
+  EXPECT_EQ(reason(file, other), "its pipeline cache UUID is another one");
+}
+
+TEST(PipelineCacheFile, DiscardsWhatVulkansOwnHeaderContradicts) {
+  CacheIdentity other = identity();
+  other.device_id = 7;
+  const Bytes file = make_cache_file(driver_data(other), identity());
+  EXPECT_NE(reason(file).find("VkPipelineCacheHeader"), std::string::npos) << reason(file);
+  Bytes short_data = driver_data(identity(), 0);
+  short_data.pop_back();
+  EXPECT_NE(reason(make_cache_file(short_data, identity())), "accepted");
+  Bytes long_header = driver_data(identity(), 0);
+  long_header[0] = std::byte{33};  // longer than the data
+  EXPECT_NE(reason(make_cache_file(long_header, identity())), "accepted");
+}
+
+TEST(PipelineCacheFile, SurvivesAnyBytes) {
+  std::mt19937 random(1);
+  const Bytes good = make_cache_file(driver_data(identity()), identity());
+  for (int round = 0; round < 20000; ++round) {
+    Bytes bytes(random() % 200);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    // Half of them start like a cache file, so that the later checks are reached as well.
+    const std::size_t genuine = round % 2 == 0 ? 0 : random() % 65;
+    for (std::size_t i = 0; i < std::min(genuine, bytes.size()); ++i) bytes[i] = good[i];
+    EXPECT_FALSE(parse_cache_file(bytes, identity()));
+  }
+}
+
+class PipelineCacheFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("vkgemm-pipeline-cache-" + std::to_string(std::random_device{}()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(PipelineCacheFolder, ReplacesAndReads) {
+  const std::filesystem::path path = folder_ / "pipelines.bin";
+  const auto missing = read_cache_file(path);
+  ASSERT_TRUE(missing);
+  EXPECT_TRUE(missing->empty());
+  for (const std::size_t own_bytes : {500, 20}) {  // the second is shorter than the first
+    const Bytes file = make_cache_file(driver_data(identity(), own_bytes), identity());
+    const auto written = replace_cache_file(path, file);
+    ASSERT_TRUE(written) << written.error().message;
+    const auto content = read_cache_file(path);
+    ASSERT_TRUE(content) << content.error().message;
+    EXPECT_EQ(*content, file);
+  }
+  // No temporary file stays behind.
+  const std::filesystem::directory_iterator files(folder_);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(PipelineCacheFolder, SaysWhatCannotBeWritten) {
+  const auto written = replace_cache_file(folder_ / "no such folder" / "pipelines.bin", Bytes(3));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().status, Status::io_error);
+  EXPECT_NE(written.error().message.find("no such folder"), std::string::npos);
+}
+
+TEST_F(PipelineCacheFolder, DoesNotReadAFolder) {
+  const auto content = read_cache_file(folder_);
+  ASSERT_FALSE(content);
+  EXPECT_EQ(content.error().status, Status::io_error);
+}
+
+TEST_F(PipelineCacheFolder, DoesNotReadAGiantFile) {
+  const std::filesystem::path path = folder_ / "giant.bin";
+  std::ofstream(path).put('x');
+  std::filesystem::resize_file(path, cache_file_max_bytes + 1);  // sparse
+  const auto content = read_cache_file(path);
+  ASSERT_FALSE(content);
+  EXPECT_EQ(content.error().status, Status::io_error);
+}
+
+}  // namespace
+}  // namespace vkgemm

@@ -1,0 +1,115 @@
+// test_devices.hpp: capabilities written by hand, after FACTS: what the devices list, with no
+// device.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm::test {
+
+inline FragmentShape shape(DataType input, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+  return {.input = input, .accumulator = DataType::f32, .m = m, .n = n, .k = k};
+}
+
+inline DeviceCaps base_device(std::string name, std::string architecture) {
+  DeviceCaps caps;
+  caps.name = std::move(name);
+  caps.architecture = std::move(architecture);
+  caps.type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  caps.limits.max_shared_memory_bytes = 65536;
+  caps.limits.max_invocations = 1024;
+  caps.limits.max_push_constant_bytes = 256;
+  caps.limits.max_workgroup_count = {2147483647, 65535, 65535};
+  caps.limits.max_subgroups_per_workgroup = 64;
+  caps.limits.subgroup_size_control = true;
+  caps.nv = {.available = false, .reason = "VK_NV_cooperative_matrix2 is not supported"};
+  caps.khr = {.available = true, .reason = ""};
+  caps.fma = {.available = true, .reason = ""};
+  return caps;
+}
+
+inline DeviceCaps h200() {
+  DeviceCaps caps = base_device("NVIDIA H200", "nvidia_sm90");
+  caps.limits.max_shared_memory_bytes = 49152;
+  caps.limits.min_subgroup_size = 32;
+  caps.limits.max_subgroup_size = 32;
+  caps.limits.max_subgroups_per_workgroup = 32;
+  caps.limits.compute_units = 132;
+  caps.limits.nv_max_invocations = 256;
+  caps.limits.nv_max_dimension = 1024;
+  caps.limits.nv_reserved_shared_memory_bytes = 8192;
+  caps.bf16_matrices = true;
+  caps.nv = {.available = true, .reason = ""};
+  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16), shape(DataType::f16, 16, 8, 16),
+                          shape(DataType::f16, 16, 8, 8), shape(DataType::bf16, 16, 16, 16)};
+  for (const DataType input : {DataType::f16, DataType::bf16}) {
+    caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 16, 16, 128});
+    caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 32, 16, 256});
+  }
+  return caps;
+}
+
+inline DeviceCaps lavapipe() {
+  DeviceCaps caps = base_device("llvmpipe", "generic");
+  caps.type = VK_PHYSICAL_DEVICE_TYPE_CPU;
+  caps.limits.max_shared_memory_bytes = 32768;
+  caps.limits.max_workgroup_count = {65535, 65535, 65535};
+  caps.limits.min_subgroup_size = 8;
+  caps.limits.max_subgroup_size = 8;
+  caps.limits.max_subgroups_per_workgroup = 32;
+  caps.fragment_shapes = {shape(DataType::f16, 8, 8, 8)};
+  caps.flexible_shapes = {{DataType::f16, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0}};
+  return caps;
+}
+
+inline DeviceCaps navi31() {
+  DeviceCaps caps = base_device("AMD Radeon RX 7900 XTX", "amd_rdna3");
+  caps.limits.min_subgroup_size = 32;
+  caps.limits.max_subgroup_size = 64;
+  caps.limits.compute_units = 48;
+  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16)};
+  return caps;
+}
+
+inline DeviceCaps battlemage() {
+  DeviceCaps caps = base_device("Intel Arc B580", "intel_xe2");
+  caps.limits.min_subgroup_size = 16;
+  caps.limits.max_subgroup_size = 32;
+  caps.bf16_matrices = true;
+  caps.fragment_shapes = {shape(DataType::f16, 8, 16, 16), shape(DataType::bf16, 8, 16, 16)};
+  return caps;
+}
+
+inline DeviceCaps dg2() {
+  DeviceCaps caps = base_device("Intel Arc A770", "intel_xe_hpg");
+  caps.limits.min_subgroup_size = 8;
+  caps.limits.max_subgroup_size = 32;
+  caps.limits.max_subgroups_per_workgroup = 128;
+  caps.bf16_matrices = true;
+  caps.fragment_shapes = {shape(DataType::f16, 8, 8, 16), shape(DataType::bf16, 8, 8, 16)};
+  return caps;
+}
+
+inline std::vector<DeviceCaps> all_devices() {
+  return {h200(), lavapipe(), navi31(), battlemage(), dg2()};
+}
+
+inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,
+                    DataType type = DataType::f16) {
+  return {.m = m, .n = n, .k = k, .a = {.type = type}, .b = {.type = type}, .d = {.type = type}};
+}
+
+// For problems that a test knows to be right.
+inline ResolvedProblem resolved(const Problem& problem) { return resolve(problem).value(); }
+inline Config config(std::string_view text) { return parse_config(text).value(); }
+
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace vkgemm::test
