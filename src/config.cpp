@@ -77,10 +77,9 @@ class PartParser {
   bool has_invocations() const { return seen_[4]; }
 
  private:
-  static constexpr std::string_view names[] = {"tile",          "fragment",    "subgroups",
-                                               "subgroup_size", "invocations", "subtiles",
-                                               "swizzle",       "unroll_k",    "peel",
-                                               "static_shape"};
+  static constexpr std::string_view names[] = {
+      "tile",     "fragment", "subgroups", "subgroup_size", "invocations",
+      "subtiles", "swizzle",  "unroll_k",  "peel",          "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;

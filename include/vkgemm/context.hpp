@@ -59,8 +59,7 @@ struct ContextCreateInfo {
 
   // At most one of these two. The application's cache is used and never destroyed; one made with
   // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT needs plan() to be synchronised as well. A
-  // file is read
-  // if it fits this device and driver, discarded if not, and replaced atomically by
+  // file is read if it fits this device and driver, discarded if not, and replaced atomically by
   // save_pipeline_cache() and on destruction.
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};

@@ -172,9 +172,10 @@ std::optional<std::uint64_t> data_bytes(const std::vector<std::uint64_t>& shape,
 
 std::string print_shape(const std::vector<std::uint64_t>& shape) {
   std::string text = "(";
-  for (const std::uint64_t dimension : shape) text += std::to_string(dimension) + ",";
-  if (shape.size() > 1) text.pop_back();
-  return text + ")";
+  for (const std::uint64_t dimension : shape) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(dimension);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
 }
 
 class Reader {

@@ -149,7 +149,7 @@ class CeilingKernel {
 
 Result<double> measure_ceiling(Runner& runner) {
   if (!runner.caps().khr.available) {
-    return Error{Status::unsupported, "no ceiling: " + runner.caps().khr.reason};
+    return Error{Status::unsupported, runner.caps().khr.reason};
   }
   double best = 0.0;
   for (const FragmentShape& shape : runner.caps().fragment_shapes) {
@@ -158,7 +158,7 @@ Result<double> measure_ceiling(Runner& runner) {
     if (!measured) return measured.error();
     best = std::max(best, *measured);
   }
-  if (best == 0.0) return Error{Status::unsupported, "no ceiling: no f16->f32 fragment shape"};
+  if (best == 0.0) return Error{Status::unsupported, "no f16->f32 fragment shape"};
   return best;
 }
 

@@ -18,12 +18,12 @@ std::string types(DataType input, DataType accumulator) {
   return std::string(to_string(input)) + "->" + std::string(to_string(accumulator));
 }
 
-nlohmann::json path_json(const PathSupport& support) {
+nlohmann::ordered_json path_json(const PathSupport& support) {
   return {{"available", support.available}, {"reason", support.reason}};
 }
 
-nlohmann::json device_json(const support::DeviceListing& device) {
-  nlohmann::json json = {{"index", device.index}, {"name", device.name}};
+nlohmann::ordered_json device_json(const support::DeviceListing& device) {
+  nlohmann::ordered_json json = {{"index", device.index}, {"name", device.name}};
   if (!device.caps) {
     json["usable"] = false;
     json["reason"] = device.reason;
@@ -52,7 +52,7 @@ nlohmann::json device_json(const support::DeviceListing& device) {
                     {"nv_max_invocations", limits.nv_max_invocations},
                     {"nv_max_dimension", limits.nv_max_dimension},
                     {"nv_reserved_shared_memory_bytes", limits.nv_reserved_shared_memory_bytes}};
-  json["fragment_shapes"] = nlohmann::json::array();
+  json["fragment_shapes"] = nlohmann::ordered_json::array();
   for (const FragmentShape& s : caps.fragment_shapes) {
     json["fragment_shapes"].push_back({{"input", to_string(s.input)},
                                        {"accumulator", to_string(s.accumulator)},
@@ -60,7 +60,7 @@ nlohmann::json device_json(const support::DeviceListing& device) {
                                        {"n", s.n},
                                        {"k", s.k}});
   }
-  json["flexible_shapes"] = nlohmann::json::array();
+  json["flexible_shapes"] = nlohmann::ordered_json::array();
   for (const FlexibleShape& s : caps.flexible_shapes) {
     json["flexible_shapes"].push_back(
         {{"input", to_string(s.input)},
@@ -133,9 +133,9 @@ void add_info(CLI::App& app) {
     std::string error;
     const std::vector<support::DeviceListing> devices = support::list_devices(&error);
     if (*as_json) {
-      nlohmann::json list = nlohmann::json::array();
+      nlohmann::ordered_json list = nlohmann::ordered_json::array();
       for (const support::DeviceListing& device : devices) list.push_back(device_json(device));
-      std::printf("%s\n", nlohmann::json{{"devices", list}}.dump(2).c_str());
+      std::printf("%s\n", nlohmann::ordered_json{{"devices", list}}.dump(2).c_str());
     } else {
       for (const support::DeviceListing& device : devices) print_device(device);
     }

@@ -413,47 +413,50 @@ void add_run(CLI::App& app, int& exit_code) {
       "dimension is a batch) or are generated from --m, --n and --k. D and aux are written as "
       ".npy; bf16 as uint16.");
 
-  CLI::App& files = *command.add_option_group("files");
-  files.add_option("--a", options->a_file, "A, M x K")->type_name("FILE");
-  files.add_option("--b", options->b_file, "B, K x N")->type_name("FILE");
-  files.add_option("--c", options->c_file, "C, M x N")->type_name("FILE");
-  files.add_option("--bias", options->bias_file, "Bias, N values (or M, see --bias-mode)")
+  command.option_defaults()->group("Files");
+  command.add_option("--a", options->a_file, "A, M x K")->type_name("FILE");
+  command.add_option("--b", options->b_file, "B, K x N")->type_name("FILE");
+  command.add_option("--c", options->c_file, "C, M x N")->type_name("FILE");
+  command.add_option("--bias", options->bias_file, "Bias, N values (or M, see --bias-mode)")
       ->type_name("FILE");
-  files.add_option("--out,--d", options->d_file, "Write D")->type_name("FILE");
-  files.add_option("--aux", options->aux_file, "Write aux, the value before the activation")
+  command.add_option("--out,--d", options->d_file, "Write D")->type_name("FILE");
+  command.add_option("--aux", options->aux_file, "Write aux, the value before the activation")
       ->type_name("FILE");
-  files.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
+  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
 
-  CLI::App& sizes = *command.add_option_group("generated operands");
-  add_size(sizes, "--m", options->m, "Rows of A and D");
-  add_size(sizes, "--n", options->n, "Columns of B and D");
-  add_size(sizes, "--k", options->k, "Columns of A, rows of B");
-  add_size(sizes, "--batch", options->batch, "Number of products");
-  add_type(sizes, "--dtype", options->type, "Element type of A and B (default f16)");
-  add_fill(sizes, options->fill);
-  add_size(sizes, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
+  command.option_defaults()->group("Generated operands");
+  add_size(command, "--m", options->m, "Rows of A and D");
+  add_size(command, "--n", options->n, "Columns of B and D");
+  add_size(command, "--k", options->k, "Columns of A, rows of B");
+  add_size(command, "--batch", options->batch, "Number of products");
+  add_type(command, "--dtype", options->type, "Element type of A and B (default f16)");
+  add_fill(command, options->fill);
+  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
 
-  options->epilogue.add(*command.add_option_group("epilogue"));
-  CLI::App& memory = *command.add_option_group("types and layouts");
-  options->a.add(memory, "a");
-  options->b.add(memory, "b");
-  options->c.add(memory, "c");
-  options->d.add(memory, "d");
-  options->aux.add(memory, "aux");
+  command.option_defaults()->group("Epilogue");
+  options->epilogue.add(command);
+  command.option_defaults()->group("Types and layouts");
+  options->a.add(command, "a");
+  options->b.add(command, "b");
+  options->c.add(command, "c");
+  options->d.add(command, "d");
+  options->aux.add(command, "aux");
 
-  CLI::App& how = *command.add_option_group("execution");
-  options->device.add(how);
-  how.add_flag("--list-devices", options->list_devices, "List the devices and stop");
-  add_path(how, options->path);
-  how.add_option("--config", options->config,
-                 "Use this configuration, as --explain or `vkgemm bench` print them");
-  how.add_option("--verify", options->verify,
-                 "Check D and aux against double precision: every element, up to 64 rows of each "
-                 "matrix, nothing; auto: full up to 2^33 multiply-adds")
+  command.option_defaults()->group("Execution");
+  options->device.add(command);
+  command.add_flag("--list-devices", options->list_devices, "List the devices and stop");
+  add_path(command, options->path);
+  command.add_option("--config", options->config,
+                     "Use this configuration, as --explain or `vkgemm bench` print them");
+  command
+      .add_option("--verify", options->verify,
+                  "Check D and aux against double precision: every element, up to 64 rows of each "
+                  "matrix, nothing; auto: full up to 2^33 multiply-adds")
       ->check(CLI::IsMember({"auto", "full", "sampled", "off"}))
       ->capture_default_str();
-  add_size(how, "--repeat", options->repeat, "Timed executions (default: about a second's worth)");
-  how.add_flag("--explain", options->explain, "Say why this kernel was chosen");
+  add_size(command, "--repeat", options->repeat,
+           "Timed executions (default: about a second's worth)");
+  command.add_flag("--explain", options->explain, "Say why this kernel was chosen");
   command.callback([options, &exit_code] {
     if (!options->list_devices) {
       exit_code = run(*options);

@@ -63,9 +63,9 @@ double value(Fill fill, std::uint64_t seed, std::uint64_t index) {
   return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
 }
 
-HostBuffer make_buffer(std::uint64_t size, std::uint64_t shift) {
+HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
   HostBuffer buffer;
-  buffer.begin = margin + shift;
+  buffer.begin = margin + shift * size_in_bytes(type);
   buffer.size = size;
   buffer.bytes.assign((buffer.begin + size + margin + 3) / 4 * 4, nan_byte);
   return buffer;
@@ -119,7 +119,7 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
          << ", expected " << show(expected);
 }
 
-bool is_exact(Activation activation) {
+bool has_exact_results(Activation activation) {
   return activation == Activation::none || activation == Activation::relu;
 }
 
@@ -129,12 +129,12 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     : problem_(problem), options_(options) {
   const support::OperandBytes bytes = support::operand_bytes(problem);
   const Epilogue& epilogue = problem.epilogue;
-  a_ = make_buffer(bytes.a, options.shift);
-  b_ = make_buffer(bytes.b, options.shift);
-  c_ = make_buffer(bytes.c, options.shift);
-  d_ = make_buffer(bytes.d, options.shift);
-  aux_ = make_buffer(bytes.aux, options.shift);
-  bias_ = make_buffer(bytes.bias, options.shift);
+  a_ = make_buffer(bytes.a, problem.a.type, options.shift);
+  b_ = make_buffer(bytes.b, problem.b.type, options.shift);
+  c_ = make_buffer(bytes.c, problem.c.type, options.shift);
+  d_ = make_buffer(bytes.d, problem.d.type, options.shift);
+  aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
+  bias_ = make_buffer(bytes.bias, epilogue.bias_type, options.shift);
   if (bytes.d == 0) return;
   fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
   fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
@@ -177,8 +177,7 @@ HostBuffer Trial::poisoned(const HostBuffer& like) const {
   return buffer;
 }
 
-testing::AssertionResult Trial::run(const std::function<Result<Plan>()>& make_plan) {
-  const auto plan = make_plan();
+testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
@@ -208,11 +207,11 @@ testing::AssertionResult Trial::run(const std::function<Result<Plan>()>& make_pl
 }
 
 testing::AssertionResult Trial::run(const Config& config) {
-  return run([&] { return context().plan(problem_, config); });
+  return run(context().plan(problem_, config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) {
-  return run([&]() -> Result<Plan> { return plan; });
+  return run(Result<Plan>(plan));
 }
 
 testing::AssertionResult Trial::is_exact() const {
@@ -224,10 +223,10 @@ testing::AssertionResult Trial::is_exact() const {
   return same_bytes("aux", aux_, aux, problem_.aux.type);
 }
 
-testing::AssertionResult Trial::is_within_bound() const {
+testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
   const support::VerifyReport report =
-      support::verify(problem_, host_operands(), d_.data(), aux, {.threads = 1});
+      support::verify(problem_, host_operands(), d_.data(), aux, {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u});
   if (!report.passed()) {
     return testing::AssertionFailure() << report.failures << " of " << report.checked
                                        << " elements are wrong, first " << report.first_failure;
@@ -272,7 +271,7 @@ testing::AssertionResult passes_gates(const Config& config, const Problem& probl
     return testing::AssertionFailure() << gate << ": " << result.message() << "\n  "
                                        << describe(config, problem);
   };
-  if (is_exact(problem.epilogue.activation)) {
+  if (has_exact_results(problem.epilogue.activation)) {
     Trial trial(problem, Fill::integers, options);
     if (auto ran = trial.run(config); !ran) return with_context("integers", ran);
     if (auto exact = trial.is_exact(); !exact) return with_context("integers", exact);
@@ -299,21 +298,20 @@ Problem gemm(Shape shape, DataType input, DataType output) {
           .aux = {.type = output}};
 }
 
-Problem with_padding(Problem problem, std::uint64_t padding) {
+Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
   const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
                        std::uint64_t extra) {
     const bool row_major = matrix.layout == Layout::row_major;
     const std::uint64_t length = row_major ? cols : rows;
     matrix.ld = std::max<std::uint64_t>(length + extra, 1);
     if (problem.batch > 1) matrix.batch_stride = *matrix.ld * (row_major ? rows : cols) + extra;
-    matrix.alignment = size_in_bytes(matrix.type);
+    matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   };
-  // A different amount each, so that none passes for another's.
   pad(problem.a, problem.m, problem.k, padding);
-  pad(problem.b, problem.k, problem.n, padding + 2);
-  pad(problem.c, problem.m, problem.n, padding + 4);
-  pad(problem.d, problem.m, problem.n, padding + 6);
-  pad(problem.aux, problem.m, problem.n, padding + 8);
+  pad(problem.b, problem.k, problem.n, padding * 2);
+  pad(problem.c, problem.m, problem.n, padding * 3);
+  pad(problem.d, problem.m, problem.n, padding * 4);
+  pad(problem.aux, problem.m, problem.n, padding * 5);
   return problem;
 }
 

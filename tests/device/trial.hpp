@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,8 +35,8 @@ struct HostBuffer {
 inline constexpr std::byte nan_byte{0xff};
 
 struct TrialOptions {
-  // Bytes by which every span starts behind a 256-byte boundary; a multiple of what the problem
-  // promises.
+  // Elements by which every span starts behind a 256-byte boundary; more than 0 only if the problem
+  // promises no alignment.
   std::uint64_t shift = 0;
   bool in_place = false;  // D is C
   std::uint64_t seed = 1;
@@ -55,14 +54,13 @@ class Trial {
 
   // Plans with `config`, runs with D and aux poisoned.
   testing::AssertionResult run(const Config& config);
-  // The same with a plan that there is, and `record` in place of Plan::record.
   testing::AssertionResult run(const Plan& plan);
 
   // After run(): every byte of D's and aux's memory, their margins and padding, against the
   // reference. The whole of it must be equal …
   testing::AssertionResult is_exact() const;
   // … or within the bound, and equal only where no element stands.
-  testing::AssertionResult is_within_bound() const;
+  testing::AssertionResult is_within_bound(support::Verify mode = support::Verify::full) const;
   // Runs again: all bytes as before.
   testing::AssertionResult repeats(const Config& config);
 
@@ -70,7 +68,7 @@ class Trial {
   double aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
 
  private:
-  testing::AssertionResult run(const std::function<Result<Plan>()>& make_plan);
+  testing::AssertionResult run(const Result<Plan>& plan);
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
 
@@ -84,7 +82,7 @@ class Trial {
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
                                       const TrialOptions& options = {});
 
-// `text` as two lines about what was tried, for messages.
+// What was tried, for messages: two lines that repeat it.
 std::string describe(const Config& config, const Problem& problem);
 
 // --- problems ---------------------------------------------------------------------------------------
@@ -96,7 +94,8 @@ struct Shape {
 // Packed and 16-byte aligned, all operands of `input` type; D of `output` type.
 Problem gemm(Shape shape, DataType input = DataType::f16, DataType output = DataType::f32);
 
-// Nothing promised but the elements' own size, and every row and matrix followed by padding.
-Problem with_padding(Problem problem, std::uint64_t padding = 1);
+// Every row (or column) and every matrix is followed by padding, of A by `padding` elements, of B by
+// twice that, and so on. `aligned`: 16 bytes are promised, else only the element's own size.
+Problem with_padding(Problem problem, std::uint64_t padding = 1, bool aligned = false);
 
 }  // namespace vkgemm::test

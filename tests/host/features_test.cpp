@@ -6,18 +6,26 @@
 namespace vkgemm {
 namespace {
 
+template <class Structure>
+Structure structure(VkStructureType type, void* next) {
+  Structure s{};
+  s.sType = type;
+  s.pNext = next;
+  return s;
+}
+
 TEST(Features, AreReadFromTheStructuresOfVersions) {
-  VkPhysicalDeviceVulkan13Features v13{.sType =
-                                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  auto v13 = structure<VkPhysicalDeviceVulkan13Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, nullptr);
   v13.maintenance4 = VK_TRUE;
-  VkPhysicalDeviceVulkan12Features v12{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &v13};
+  auto v12 = structure<VkPhysicalDeviceVulkan12Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, &v13);
   v12.bufferDeviceAddress = VK_TRUE;
-  VkPhysicalDeviceVulkan11Features v11{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &v12};
+  auto v11 = structure<VkPhysicalDeviceVulkan11Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12);
   v11.storageBuffer16BitAccess = VK_TRUE;
-  VkPhysicalDeviceFeatures2 head{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                 .pNext = &v11};
+  auto head =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11);
   head.features.shaderInt64 = VK_TRUE;
 
   FeatureSet expected;
@@ -29,21 +37,19 @@ TEST(Features, AreReadFromTheStructuresOfVersions) {
 }
 
 TEST(Features, AreReadFromTheStructuresOfExtensions) {
-  VkPhysicalDeviceMaintenance4Features maintenance4{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES};
+  auto maintenance4 = structure<VkPhysicalDeviceMaintenance4Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES, nullptr);
   maintenance4.maintenance4 = VK_TRUE;
-  VkPhysicalDeviceSubgroupSizeControlFeatures size_control{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
-      .pNext = &maintenance4};
+  auto size_control = structure<VkPhysicalDeviceSubgroupSizeControlFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, &maintenance4);
   size_control.computeFullSubgroups = VK_TRUE;
-  VkPhysicalDeviceShaderFloat16Int8Features float16{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
-      .pNext = &size_control};
+  auto float16 = structure<VkPhysicalDeviceShaderFloat16Int8Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &size_control);
   float16.shaderFloat16 = VK_TRUE;
-  VkPhysicalDeviceRobustness2FeaturesEXT unknown{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, .pNext = &float16};
-  VkPhysicalDeviceFeatures2 head{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                 .pNext = &unknown};
+  auto unknown = structure<VkPhysicalDeviceRobustness2FeaturesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT, &float16);
+  auto head =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &unknown);
 
   FeatureSet expected;
   expected.add(Feature::maintenance4);

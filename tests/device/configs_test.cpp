@@ -1,0 +1,122 @@
+// Every configuration that Context::candidates offers here passes the gates.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "harness.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+class Candidates : public EachPath {};
+VKGEMM_ON_EACH_PATH(Candidates);
+
+// What a CPU's driver compiles in seconds, not in minutes: what one invocation of the main loop does
+// is unrolled into the code of all the invocations that run together.
+bool compiles_quickly(const Config& config) {
+  const std::uint64_t work = std::uint64_t{config.tile_m} * config.tile_n * config.tile_k;
+  return work / config.invocations <= 256;
+}
+
+Problem problem_for(const Config& config, DataType input, Layout a, Layout b) {
+  Problem problem = gemm({config.tile_m + 8u, 2 * config.tile_n + 8u,
+                          std::uint64_t{config.tile_k} * config.unroll_k + 8},
+                         input);
+  problem.a.layout = a;
+  problem.b.layout = b;
+  problem.epilogue = {.alpha = 0.5f, .beta = -1.0f, .bias = Bias::along_n};
+  return with_padding(problem, 8, true);
+}
+
+enum class Part : std::uint8_t { quick, slow, all };
+
+void run_candidates(Path path, Part part, Layout a, Layout b) {
+  for (const DataType input : inputs_of(path)) {
+    const Matrix plain_a{.type = input, .layout = a};
+    const Matrix plain_b{.type = input, .layout = b};
+    // Large and small: rows of the tables may be for few rows or columns only.
+    std::vector<Config> configs;
+    for (const Shape& shape : {Shape{512, 512, 512}, {16, 512, 512}, {512, 16, 512}}) {
+      Problem problem = gemm(shape, input);
+      problem.a = plain_a;
+      problem.b = plain_b;
+      const auto candidates = context().candidates(problem);
+      ASSERT_TRUE(succeeds(candidates));
+      for (const Candidate& candidate : *candidates) {
+        const Config& config = candidate.config;
+        if (config.path != path || std::ranges::find(configs, config) != configs.end()) continue;
+        configs.push_back(config);
+      }
+    }
+    EXPECT_FALSE(configs.empty()) << to_string(path) << ' ' << to_string(input);
+    for (const Config& config : configs) {
+      if (on_cpu() && part != Part::all && compiles_quickly(config) != (part == Part::quick)) {
+        continue;
+      }
+      const auto start = std::chrono::steady_clock::now();
+      EXPECT_TRUE(passes_gates(config, problem_for(config, input, a, b)));
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      std::printf("%6.1f s  %s %s\n", took.count(), std::string(to_string(input)).c_str(),
+                  to_string(config).c_str());
+    }
+  }
+}
+
+TEST_P(Candidates, PassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  run_candidates(GetParam(), Part::quick, Layout::row_major, Layout::row_major);
+}
+
+TEST_P(Candidates, NightlySlowOnesPassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  if (!on_cpu()) GTEST_SKIP() << "nothing is slow here";
+  run_candidates(GetParam(), Part::slow, Layout::row_major, Layout::row_major);
+}
+
+TEST_P(Candidates, NightlyOtherLayoutsPassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  run_candidates(GetParam(), Part::all, Layout::row_major, Layout::col_major);
+  run_candidates(GetParam(), Part::all, Layout::col_major, Layout::row_major);
+  run_candidates(GetParam(), Part::all, Layout::col_major, Layout::col_major);
+}
+
+// The configurations that the other tests use, all of them: among them every shape of matrix that
+// a vendor lists, on devices that can do them.
+TEST_P(Candidates, SmallConfigsPassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  const DataType input = inputs_of(GetParam()).front();
+  for (const Config& config : small_configs(GetParam(), input)) {
+    EXPECT_TRUE(passes_gates(
+        config, problem_for(config, input, Layout::row_major, Layout::col_major)));
+  }
+}
+
+// N, K and the leading dimensions as constants of the pipeline.
+TEST_P(Candidates, StaticShapes) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  const DataType input = inputs_of(GetParam()).front();
+  Config config = small_configs(GetParam(), input).front();
+  config.static_shape = true;
+  EXPECT_TRUE(passes_gates(config, problem_for(config, input, Layout::row_major, Layout::row_major)));
+}
+
+// What the library chooses when nobody says.
+TEST_P(Candidates, TheChosenOneIsTheFirst) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  const DataType input = inputs_of(GetParam()).front();
+  const Problem problem = gemm({33, 65, 17}, input);
+  const auto candidates = context().candidates(problem);
+  const auto plan = context().plan(problem);
+  ASSERT_TRUE(succeeds(candidates));
+  ASSERT_TRUE(succeeds(plan));
+  ASSERT_FALSE(candidates->empty());
+  EXPECT_EQ(plan->config(), candidates->front().config);
+  EXPECT_NE(plan->explain().find(candidates->front().provenance), std::string::npos);
+  const auto parsed = parse_config(to_string(plan->config()));
+  ASSERT_TRUE(succeeds(parsed));
+  EXPECT_EQ(*parsed, plan->config());
+}
+
+}  // namespace
+}  // namespace vkgemm::test
