@@ -45,9 +45,8 @@ std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const auto constant = [&](std::size_t id) { return plan.kernel.key.constants[id] != 0; };
   // The widths that kernel.cpp decides by.
-  const bool fma = plan.config.path == Path::fma;
-  const std::uint32_t load = fma ? 4 : 16 / size_in_bytes(p.a.type);
-  const std::uint32_t epilogue = fma ? 4 : 8;
+  const std::uint32_t load = 16 / size_in_bytes(p.a.type);
+  constexpr std::uint32_t epilogue = 4;
   std::string text;
   text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, constant(SPEC_A_VECTOR));
   text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, constant(SPEC_B_VECTOR));

@@ -85,15 +85,23 @@ float pre_element(const in uint row, const in uint col, const in float v, const 
     return epilogue_pre(t, t.row + row, t.col + col, v);
 }
 
+// Conversions between matrices may round in any way: NVIDIA's driver 580.159.04 truncates f32 to
+// bf16. A value that is rounded beforehand converts exactly.
+float round_bf16(float v) { return bf16_to_float(float_to_bf16(v)); }
+
 float post_element(const in uint row, const in uint col, const in float v) {
-    return epilogue_post(v);
+    const float d = epilogue_post(v);
+    return D_TYPE == TYPE_BF16 ? round_bf16(d) : d;
+}
+
+float aux_element(const in uint row, const in uint col, const in float v) {
+    return round_bf16(v);
 }
 
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer OutIn { IN_SCALAR x[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer OutIn16 { IN_SCALAR x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { float x[]; };
 
-#define STORE_MODE(SCALAR, BUFFER, mode, address, ld)                                              \
+#define STORE_MODE(acc, SCALAR, BUFFER, mode, address, ld)                                             \
     {                                                                                              \
         tensorLayoutNV<2, mode> layout_ = createTensorLayoutNV(2, mode);                           \
         layout_ = setTensorLayoutDimensionNV(layout_, p.m - t.row, size_n() - t.col);              \
@@ -104,22 +112,31 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
         coopMatStoreTensorNV(out_, BUFFER(address).x, 0, layout_);                                 \
     }
 
-#define STORE(SCALAR, BUFFER, address, ld)                                                         \
+#define STORE(acc, SCALAR, BUFFER, address, ld)                                                    \
     if (EDGES == 0 || (p.m - t.row >= TILE_M && size_n() - t.col >= TILE_N))                       \
-        STORE_MODE(SCALAR, BUFFER, UNCLAMPED, address, ld)                                         \
+        STORE_MODE(acc, SCALAR, BUFFER, UNCLAMPED, address, ld)                                    \
     else                                                                                           \
-        STORE_MODE(SCALAR, BUFFER, CLAMPED, address, ld)
+        STORE_MODE(acc, SCALAR, BUFFER, CLAMPED, address, ld)
 
 // D and aux are of the input type or f32 here (is_legal refuses the rest).
 void store_tile(Acc acc, const Tile t) {
     coopMatPerElementNV(acc, acc, pre_element, t);
     if (AUX_TYPE != TYPE_NONE) {
         const uint64_t at = element(t.aux, AUX_TYPE, t.row, p.ld_aux, t.col);
-        if (AUX_TYPE == IN_TYPE) { STORE(IN_SCALAR, OutIn, at, p.ld_aux) }
-        else { STORE(float, OutF32, at, p.ld_aux) }
+        if (AUX_TYPE == TYPE_F32) {
+            STORE(acc, float, OutF32, at, p.ld_aux)
+        } else {
+            Acc aux = acc;
+            if (AUX_TYPE == TYPE_BF16) coopMatPerElementNV(aux, acc, aux_element);
+            STORE(aux, IN_SCALAR, OutIn, at, p.ld_aux)
+        }
     }
-    if (ACTIVATION != ACTIVATION_NONE || CLAMP != 0) coopMatPerElementNV(acc, acc, post_element);
+    if (ACTIVATION != ACTIVATION_NONE || CLAMP != 0 || D_TYPE == TYPE_BF16)
+        coopMatPerElementNV(acc, acc, post_element);
     const uint64_t at = element(t.d, D_TYPE, t.row, p.ldd, t.col);
-    if (D_TYPE == IN_TYPE) { STORE(IN_SCALAR, OutIn, at, p.ldd) }
-    else { STORE(float, OutF32, at, p.ldd) }
+    if (D_TYPE == TYPE_F32) {
+        STORE(acc, float, OutF32, at, p.ldd)
+    } else {
+        STORE(acc, IN_SCALAR, OutIn, at, p.ldd)
+    }
 }

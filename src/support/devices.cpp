@@ -23,80 +23,82 @@ std::pair<int, int> FoundDevice::rank() const noexcept {
                    : type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
                    : type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 3
                                                                     : 4;
-  if (!requirements) return {
-      5, 0 Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
-        auto handles = instance.physical_devices();
-        if (!handles) return handles.error();
-        std::vector<FoundDevice> devices;
-        for (VkPhysicalDevice handle : *handles) {
-          FoundDevice device;
-          device.index = static_cast<std::uint32_t>(devices.size());
-          device.handle = handle;
-          VkPhysicalDeviceProperties properties{};
-          vkGetPhysicalDeviceProperties(handle, &properties);
-          device.name = properties.deviceName;
-          device.type = properties.deviceType;
-          auto requirements = query_requirements(instance.handle(), handle, vkGetInstanceProcAddr);
-          if (requirements) {
-            device.requirements = std::move(*requirements);
-          } else {
-            device.reason = requirements.error().message;
-          }
-          devices.push_back(std::move(device));
-        }
-        return devices;
-      }
+  if (!requirements) return {5, 0};
+  const DeviceCaps& caps = requirements->caps();
+  return {kind, caps.nv.available ? 0 : caps.khr.available ? 1 : 2};
+}
 
-      Result<FoundDevice*> choose_device(std::vector<FoundDevice> & devices,
-                                         const std::string& wanted) {
-        if (devices.empty()) {
-          return Error{Status::missing_feature, "the Vulkan loader shows no device"};
-        }
-        std::string names;
-        for (const FoundDevice& device : devices) {
-          names += "\n  " + std::to_string(device.index) + ": " + device.name;
-        }
-        std::uint32_t index = 0;
-        const auto [end, code] =
-            std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
-        if (!wanted.empty() && code == std::errc() && end == wanted.data() + wanted.size()) {
-          if (index >= devices.size()) {
-            return Error{Status::invalid_argument,
-                         "device is " + wanted + ", but there are only:" + names};
-          }
-          return &devices[index];
-        }
-        FoundDevice* best = nullptr;
-        for (FoundDevice& device : devices) {
-          if (lower_case(device.name).find(lower_case(wanted)) == std::string::npos) continue;
-          if (best == nullptr || device.rank() < best->rank()) best = &device;
-        }
-        if (best == nullptr) {
-          return Error{Status::invalid_argument, "device '" + wanted + "' is none of:" + names};
-        }
-        return best;
-      }
+Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
+  auto handles = instance.physical_devices();
+  if (!handles) return handles.error();
+  std::vector<FoundDevice> devices;
+  for (VkPhysicalDevice handle : *handles) {
+    FoundDevice device;
+    device.index = static_cast<std::uint32_t>(devices.size());
+    device.handle = handle;
+    VkPhysicalDeviceProperties properties{};
+    vkGetPhysicalDeviceProperties(handle, &properties);
+    device.name = properties.deviceName;
+    device.type = properties.deviceType;
+    auto requirements = query_requirements(instance.handle(), handle, vkGetInstanceProcAddr);
+    if (requirements) {
+      device.requirements = std::move(*requirements);
+    } else {
+      device.reason = requirements.error().message;
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
 
-      std::vector<DeviceListing> list_devices(std::string * error) {
-        const auto fail = [error](const Error& why) {
-          if (error != nullptr) *error = why.message;
-          return std::vector<DeviceListing>();
-        };
-        auto instance = Instance::create(false);
-        if (!instance) return fail(instance.error());
-        auto devices = find_devices(**instance);
-        if (!devices) return fail(devices.error());
-        if (devices->empty() && error != nullptr) *error = "the Vulkan loader shows no device";
-        std::vector<DeviceListing> listing;
-        for (FoundDevice& device : *devices) {
-          DeviceListing entry;
-          entry.index = device.index;
-          entry.name = device.name;
-          if (device.requirements) entry.caps = device.requirements->caps();
-          entry.reason = device.reason;
-          listing.push_back(std::move(entry));
-        }
-        return listing;
-      }
+Result<FoundDevice*> choose_device(std::vector<FoundDevice>& devices, const std::string& wanted) {
+  if (devices.empty()) {
+    return Error{Status::missing_feature, "the Vulkan loader shows no device"};
+  }
+  std::string names;
+  for (const FoundDevice& device : devices) {
+    names += "\n  " + std::to_string(device.index) + ": " + device.name;
+  }
+  std::uint32_t index = 0;
+  const auto [end, code] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
+  if (!wanted.empty() && code == std::errc() && end == wanted.data() + wanted.size()) {
+    if (index >= devices.size()) {
+      return Error{Status::invalid_argument,
+                   "device is " + wanted + ", but there are only:" + names};
+    }
+    return &devices[index];
+  }
+  FoundDevice* best = nullptr;
+  for (FoundDevice& device : devices) {
+    if (lower_case(device.name).find(lower_case(wanted)) == std::string::npos) continue;
+    if (best == nullptr || device.rank() < best->rank()) best = &device;
+  }
+  if (best == nullptr) {
+    return Error{Status::invalid_argument, "device '" + wanted + "' is none of:" + names};
+  }
+  return best;
+}
 
-    }  // namespace vkgemm::support
+std::vector<DeviceListing> list_devices(std::string* error) {
+  const auto fail = [error](const Error& why) {
+    if (error != nullptr) *error = why.message;
+    return std::vector<DeviceListing>();
+  };
+  auto instance = Instance::create(false);
+  if (!instance) return fail(instance.error());
+  auto devices = find_devices(**instance);
+  if (!devices) return fail(devices.error());
+  if (devices->empty() && error != nullptr) *error = "the Vulkan loader shows no device";
+  std::vector<DeviceListing> listing;
+  for (FoundDevice& device : *devices) {
+    DeviceListing entry;
+    entry.index = device.index;
+    entry.name = device.name;
+    if (device.requirements) entry.caps = device.requirements->caps();
+    entry.reason = device.reason;
+    listing.push_back(std::move(entry));
+  }
+  return listing;
+}
+
+}  // namespace vkgemm::support

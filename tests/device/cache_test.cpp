@@ -55,7 +55,7 @@ class PipelineCacheFile : public testing::Test {
 TEST_F(PipelineCacheFile, RoundTrip) {
   EXPECT_EQ(use(), "");
   const std::vector<char> first = read();
-  ASSERT_GT(first.size(), 64u);
+  ASSERT_GE(first.size(), 64u);  // a driver may have nothing to keep: lavapipe has its own cache
   EXPECT_EQ(std::string(first.data(), 8), "vkgemmPC");
   EXPECT_EQ(use(), "");  // accepted
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "temporary files are left";
@@ -64,11 +64,11 @@ TEST_F(PipelineCacheFile, RoundTrip) {
 TEST_F(PipelineCacheFile, WhatDoesNotMatchIsDiscardedAndRebuilt) {
   EXPECT_EQ(use(), "");
   const std::vector<char> good = read();
-  ASSERT_GT(good.size(), 64u);
+  ASSERT_GE(good.size(), 64u);
   const auto expect_discarded = [&](const char* what, const std::vector<char>& bytes) {
     write(bytes);
     EXPECT_NE(use().find("is discarded and rebuilt"), std::string::npos) << what;
-    EXPECT_EQ(read().size() > 64, true) << what;
+    EXPECT_GE(read().size(), 64u) << what;
     EXPECT_EQ(use(), "") << what << ": the rebuilt file is not accepted";
   };
   const auto flipped = [&](std::size_t at) {

@@ -1,4 +1,5 @@
 // Context::create on devices that lack something, a driver that fails, a device that is lost.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>

@@ -1,6 +1,8 @@
 // What Plan::record refuses, with the field and its value, and without a trace in the command buffer;
 // and what it accepts.
+#include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "harness.hpp"
 #include "operand_check.hpp"
@@ -194,7 +196,7 @@ TEST(PlanErrors, NameFieldAndValue) {
       {[](Problem& p) { p.batch = 2, p.d.batch_stride = 0; }, Status::invalid_argument,
        {"d.batch_stride is 0"}},
       {[](Problem& p) { p.a.alignment = 1; }, Status::invalid_argument, {"a.alignment is 1"}},
-      {[](Problem& p) { p.epilogue.alpha = std::nanf(""); }, Status::invalid_argument, {"alpha"}},
+      {[](Problem& p) { p.epilogue.alpha = std::numeric_limits<float>::quiet_NaN(); }, Status::invalid_argument, {"alpha"}},
       {[](Problem& p) { p.epilogue.activation = static_cast<Activation>(99); },
        Status::invalid_argument, {"epilogue.activation is 99"}},
       {[](Problem& p) { p.d.type = static_cast<DataType>(7); }, Status::invalid_argument,

@@ -1,0 +1,202 @@
+// Compiles every configuration that is legal on a device, on stub devices that compute nothing, and
+// reads what the compiler says about it. A legal configuration that spills registers to memory
+// fails: it belongs into the `refused` rows of a tuning table.
+//
+// VKGEMM_COMPILE_DEVICE: the device's name in the report (default: the driver's).
+// VKGEMM_COMPILE_REPORT: a .csv to write, one line a pipeline.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel.hpp"
+#include "plan_internal.hpp"
+#include "support/runner.hpp"
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+std::unique_ptr<support::Runner> the_runner;
+
+support::Runner& runner() {
+  if (the_runner != nullptr) return *the_runner;
+  auto created = support::Runner::create(
+      {.on_validation_message = [](std::string_view text) { ADD_FAILURE() << text; },
+       .statistics = true});
+  if (!created) {
+    std::fprintf(stderr, "no device to compile for: %s\n", created.error().message.c_str());
+    std::exit(1);
+  }
+  the_runner = std::move(*created);
+  return *the_runner;
+}
+
+// --- what the compiler says -------------------------------------------------------------------------------
+
+struct Statistics {
+  std::optional<std::uint64_t> registers;
+  std::optional<std::uint64_t> spills;      // to memory
+  std::optional<std::uint64_t> sgpr_spills;  // AMD's scalar registers, to vector registers
+  std::optional<std::uint64_t> shared_bytes;
+  std::optional<std::uint64_t> code;  // bytes or instructions, as the driver counts
+};
+
+// The drivers' names for the same things.
+Statistics read_statistics(VkPipeline pipeline) {
+  struct Name {
+    const char* name;
+    std::optional<std::uint64_t> Statistics::*member;
+  };
+  constexpr Name names[] = {
+      {"VGPRs", &Statistics::registers},                  // RADV
+      {"Spilled VGPRs", &Statistics::spills},
+      {"Spilled SGPRs", &Statistics::sgpr_spills},
+      {"LDS size", &Statistics::shared_bytes},
+      {"Code size", &Statistics::code},
+      {"Number of GPRs", &Statistics::registers},         // NVK
+      {"Register count", &Statistics::registers},
+      {"Spills to memory", &Statistics::spills},
+      {"Shared memory size", &Statistics::shared_bytes},
+      {"Instruction count", &Statistics::code},           // NVK, ANV
+      {"Spill count", &Statistics::spills},               // ANV
+  };
+  Statistics statistics;
+  static bool printed = false;
+  for (const auto& [name, value] : runner().pipeline_statistics(pipeline)) {
+    if (!printed) std::printf("  %s = %s\n", name.c_str(), value.c_str());
+    for (const Name& known : names) {
+      if (name == known.name) statistics.*known.member = std::strtoull(value.c_str(), nullptr, 10);
+    }
+  }
+  printed = true;
+  return statistics;
+}
+
+std::string text(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "";
+}
+
+// --- the report -------------------------------------------------------------------------------------------
+
+std::vector<std::string> lines;
+
+class Report : public testing::Environment {
+ public:
+  void TearDown() override {
+    the_runner.reset();
+    const char* const path = std::getenv("VKGEMM_COMPILE_REPORT");
+    if (path == nullptr || lines.empty()) return;
+    std::ofstream file(path);
+    file << "device,driver,config,input,layouts,epilogue,registers,spills,sgpr_spills,"
+            "shared_bytes,code\n";
+    for (const std::string& line : lines) file << line << '\n';
+    EXPECT_TRUE(file.good()) << path;
+  }
+};
+const auto* const report = testing::AddGlobalTestEnvironment(new Report);
+
+std::string driver() {
+  std::string name = runner().caps().driver_name + " " + runner().caps().driver_info;
+  std::ranges::replace(name, ',', ';');
+  return name;
+}
+
+// --- the test ----------------------------------------------------------------------------------------------
+
+struct Variant {
+  DataType input;
+  Layout b;
+  bool heavy;  // residual, bias, gelu, aux: what an epilogue can need at most
+};
+
+Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
+  // Not multiples of any tile: with the code for the edges, which needs the most registers.
+  Problem problem{.m = m,
+                  .n = n,
+                  .k = 1000,
+                  .a = {.type = variant.input},
+                  .b = {.type = variant.input, .layout = variant.b},
+                  .c = {.type = variant.input},
+                  .d = {.type = variant.input},
+                  .aux = {.type = variant.input}};
+  if (variant.heavy) {
+    problem.epilogue = {.alpha = 1.25f, .beta = 0.5f, .bias = Bias::along_n,
+                        .activation = Activation::gelu_erf, .aux = true};
+  }
+  return problem;
+}
+
+class Compile : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(
+    , Compile,
+    testing::Values(Variant{DataType::f16, Layout::row_major, true},
+                    Variant{DataType::f16, Layout::col_major, false},
+                    Variant{DataType::bf16, Layout::row_major, true},
+                    Variant{DataType::f32, Layout::row_major, false},
+                    Variant{DataType::f32, Layout::col_major, true}),
+    [](const testing::TestParamInfo<Variant>& info) {
+      return std::string(to_string(info.param.input)) +
+             (info.param.b == Layout::row_major ? "_nn" : "_nt") +
+             (info.param.heavy ? "_heavy" : "_plain");
+    });
+
+TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
+  const Variant& variant = GetParam();
+  const char* const alias = std::getenv("VKGEMM_COMPILE_DEVICE");
+  const std::string device = alias != nullptr ? alias : runner().caps().name;
+  std::vector<Config> done;
+  // Large, few rows, few columns: rows of the tables may be for one of them only.
+  for (const auto& [m, n] : {std::pair{1000, 1000}, {10, 1000}, {1000, 10}}) {
+    const Problem problem =
+        problem_of(variant, static_cast<std::uint64_t>(m), static_cast<std::uint64_t>(n));
+    const auto candidates = runner().context().candidates(problem);
+    ASSERT_TRUE(candidates) << candidates.error().message;
+    EXPECT_FALSE(candidates->empty());
+    for (const Candidate& candidate : *candidates) {
+      const Config& config = candidate.config;
+      if (std::ranges::find(done, config) != done.end()) continue;
+      done.push_back(config);
+      const auto start = std::chrono::steady_clock::now();
+      const auto plan = runner().context().plan(problem, config);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      if (!plan) {
+        ADD_FAILURE() << to_string(config) << ": " << plan.error().message;
+        continue;
+      }
+      const Statistics s = read_statistics(pipeline_of(*plan));
+      EXPECT_TRUE(s.registers) << "the driver does not tell the number of registers";
+      EXPECT_EQ(s.spills.value_or(0), 0u) << to_string(config) << " spills on " << device;
+      // What legality believes, against what the driver has allocated.
+      if (s.shared_bytes && config.path != Path::nv) {
+        EXPECT_LE(*s.shared_bytes, runner().caps().limits.max_shared_memory_bytes);
+      }
+      std::printf("%5.2f s  registers %4s  spills %4s  shared %6s of %6llu  %s\n", took.count(),
+                  text(s.registers).c_str(), text(s.spills).c_str(), text(s.shared_bytes).c_str(),
+                  static_cast<unsigned long long>(kernel_of(*plan).shared_memory_bytes),
+                  to_string(config).c_str());
+      lines.push_back(device + ",\"" + driver() + "\",\"" + to_string(config) + "\"," +
+                      std::string(to_string(variant.input)) + "," +
+                      (variant.b == Layout::row_major ? "nn" : "nt") + "," +
+                      (variant.heavy ? "heavy" : "plain") + "," + text(s.registers) + "," +
+                      text(s.spills) + "," + text(s.sgpr_spills) + "," + text(s.shared_bytes) +
+                      "," + text(s.code));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
