@@ -396,8 +396,10 @@ TEST(Legality, DevicesListWhatTheyList) {
   EXPECT_TRUE(is_legal(intel, bf16, test::battlemage()));
   EXPECT_FALSE(is_legal(intel, f16, test::dg2()));
   EXPECT_FALSE(is_legal(intel, f16, test::h200()));
-  EXPECT_TRUE(is_legal(khr_config, f16, test::navi31()));
-  EXPECT_FALSE(is_legal(khr_config, bf16, test::navi31()));
+  const Config amd =
+      test::config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2");
+  EXPECT_TRUE(is_legal(amd, f16, test::navi31()));
+  EXPECT_FALSE(is_legal(amd, bf16, test::navi31()));
   EXPECT_FALSE(is_legal(khr_config, f16, test::lavapipe()));
   EXPECT_FALSE(is_legal(nv_config, f16, test::navi31()));
   for (const DeviceCaps& caps : test::all_devices()) {
