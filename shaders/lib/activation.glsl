@@ -1,6 +1,10 @@
 // The activations, in f32, written so that NaN propagates, large arguments saturate instead of
 // overflowing to NaN, and small results keep their relative precision.
 
+// NaN is asked for by its bits: compilers may take it that there is none. On the H200 (driver
+// 580.159.04) x < 0 ? 0 : x became a maximum, which makes 0 of NaN.
+bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+
 // tanh: GLSL's own may compute sinh / cosh and give Inf / Inf. The polynomial for small arguments
 // is the one of the Cephes library's tanhf (Moshier).
 float tanh_stable(float x) {
@@ -45,7 +49,7 @@ float gelu_tanh(float x) {
 
 float activate(float x) {
     switch (ACTIVATION) {
-        case ACTIVATION_RELU: return x < 0.0 ? 0.0 : x;
+        case ACTIVATION_RELU: return is_nan(x) ? x : max(x, 0.0);
         case ACTIVATION_GELU_ERF: return gelu_erf(x);
         case ACTIVATION_GELU_TANH: return gelu_tanh(x);
         case ACTIVATION_SILU: return x * sigmoid(x);

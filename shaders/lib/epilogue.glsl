@@ -11,11 +11,7 @@ uint64_t element(uint64_t base, const uint type, uint row, uint ld, uint col) {
 
 float epilogue_post(float pre) {
     float v = activate(pre);
-    if (CLAMP != 0) {
-        // not min/max: those may turn NaN into a bound
-        v = v < p.clamp_min ? p.clamp_min : v;
-        v = v > p.clamp_max ? p.clamp_max : v;
-    }
+    if (CLAMP != 0 && !is_nan(v)) v = clamp(v, p.clamp_min, p.clamp_max);
     return v;
 }
 
