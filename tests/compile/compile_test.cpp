@@ -40,11 +40,12 @@ support::Runner& runner() {
   return *the_runner;
 }
 
-// --- what the compiler says -------------------------------------------------------------------------------
+// --- what the compiler says
+// -------------------------------------------------------------------------------
 
 struct Statistics {
   std::optional<std::uint64_t> registers;
-  std::optional<std::uint64_t> spills;      // to memory
+  std::optional<std::uint64_t> spills;       // to memory
   std::optional<std::uint64_t> sgpr_spills;  // AMD's scalar registers, to vector registers
   std::optional<std::uint64_t> shared_bytes;
   std::optional<std::uint64_t> code;  // bytes or instructions, as the driver counts
@@ -57,17 +58,17 @@ Statistics read_statistics(VkPipeline pipeline) {
     std::optional<std::uint64_t> Statistics::*member;
   };
   constexpr Name names[] = {
-      {"VGPRs", &Statistics::registers},                  // RADV
+      {"VGPRs", &Statistics::registers},  // RADV
       {"Spilled VGPRs", &Statistics::spills},
       {"Spilled SGPRs", &Statistics::sgpr_spills},
       {"LDS size", &Statistics::shared_bytes},
       {"Code size", &Statistics::code},
-      {"Number of GPRs", &Statistics::registers},         // NVK
+      {"Number of GPRs", &Statistics::registers},  // NVK
       {"Register count", &Statistics::registers},
       {"Spills to memory", &Statistics::spills},
       {"Shared memory size", &Statistics::shared_bytes},
-      {"Instruction count", &Statistics::code},           // NVK, ANV
-      {"Spill count", &Statistics::spills},               // ANV
+      {"Instruction count", &Statistics::code},  // NVK, ANV
+      {"Spill count", &Statistics::spills},      // ANV
   };
   Statistics statistics;
   static bool printed = false;
@@ -85,7 +86,8 @@ std::string text(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "";
 }
 
-// --- the report -------------------------------------------------------------------------------------------
+// --- the report
+// -------------------------------------------------------------------------------------------
 
 std::vector<std::string> lines;
 
@@ -110,7 +112,8 @@ std::string driver() {
   return name;
 }
 
-// --- the test ----------------------------------------------------------------------------------------------
+// --- the test
+// ----------------------------------------------------------------------------------------------
 
 struct Variant {
   DataType input;
@@ -129,25 +132,27 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
                   .d = {.type = variant.input},
                   .aux = {.type = variant.input}};
   if (variant.heavy) {
-    problem.epilogue = {.alpha = 1.25f, .beta = 0.5f, .bias = Bias::along_n,
-                        .activation = Activation::gelu_erf, .aux = true};
+    problem.epilogue = {.alpha = 1.25f,
+                        .beta = 0.5f,
+                        .bias = Bias::along_n,
+                        .activation = Activation::gelu_erf,
+                        .aux = true};
   }
   return problem;
 }
 
 class Compile : public testing::TestWithParam<Variant> {};
-INSTANTIATE_TEST_SUITE_P(
-    , Compile,
-    testing::Values(Variant{DataType::f16, Layout::row_major, true},
-                    Variant{DataType::f16, Layout::col_major, false},
-                    Variant{DataType::bf16, Layout::row_major, true},
-                    Variant{DataType::f32, Layout::row_major, false},
-                    Variant{DataType::f32, Layout::col_major, true}),
-    [](const testing::TestParamInfo<Variant>& info) {
-      return std::string(to_string(info.param.input)) +
-             (info.param.b == Layout::row_major ? "_nn" : "_nt") +
-             (info.param.heavy ? "_heavy" : "_plain");
-    });
+INSTANTIATE_TEST_SUITE_P(, Compile,
+                         testing::Values(Variant{DataType::f16, Layout::row_major, true},
+                                         Variant{DataType::f16, Layout::col_major, false},
+                                         Variant{DataType::bf16, Layout::row_major, true},
+                                         Variant{DataType::f32, Layout::row_major, false},
+                                         Variant{DataType::f32, Layout::col_major, true}),
+                         [](const testing::TestParamInfo<Variant>& info) {
+                           return std::string(to_string(info.param.input)) +
+                                  (info.param.b == Layout::row_major ? "_nn" : "_nt") +
+                                  (info.param.heavy ? "_heavy" : "_plain");
+                         });
 
 TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
   const Variant& variant = GetParam();

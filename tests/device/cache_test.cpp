@@ -36,8 +36,8 @@ class PipelineCacheFile : public testing::Test {
       if (level != LogLevel::info) log.append(message).append("\n");
     };
     const auto other = another_runner(std::move(options));
-    EXPECT_TRUE(succeeds(other->context().plan(
-        gemm({8, 8, 8}, DataType::f32), small_configs(Path::fma, DataType::f32).front())));
+    EXPECT_TRUE(succeeds(other->context().plan(gemm({8, 8, 8}, DataType::f32),
+                                               small_configs(Path::fma, DataType::f32).front())));
     EXPECT_TRUE(succeeds(other->context().save_pipeline_cache()));
     return log;
   }

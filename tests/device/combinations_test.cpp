@@ -1,5 +1,5 @@
-// Every pair of: configuration, input type, layouts, alignment, edges, tail of K, types of C, D, aux
-// and bias, bias direction, activation, clamp. Few pipelines, several shapes on each.
+// Every pair of: configuration, input type, layouts, alignment, edges, tail of K, types of C, D,
+// aux and bias, bias direction, activation, clamp. Few pipelines, several shapes on each.
 #include <algorithm>
 
 #include "harness.hpp"
@@ -13,8 +13,21 @@ class Combinations : public EachPath {};
 VKGEMM_ON_EACH_PATH(Combinations);
 
 enum Factor : std::size_t {
-  f_config, f_input, f_a_layout, f_b_layout, f_d_layout, f_aligned, f_extent, f_c_type, f_d_type,
-  f_aux_type, f_bias, f_bias_type, f_activation, f_clamp, f_count
+  f_config,
+  f_input,
+  f_a_layout,
+  f_b_layout,
+  f_d_layout,
+  f_aligned,
+  f_extent,
+  f_c_type,
+  f_d_type,
+  f_aux_type,
+  f_bias,
+  f_bias_type,
+  f_activation,
+  f_clamp,
+  f_count
 };
 
 // Which of the pipelines' two variants for whole and partial tiles.
@@ -80,7 +93,8 @@ Problem problem_of(Path path, const std::vector<std::size_t>& row, Shape shape, 
 void run_combinations(Path path, std::size_t part, std::size_t parts) {
   const std::vector<DataType> inputs = inputs_of(path);
   std::size_t configs = 3;
-  for (const DataType input : inputs) configs = std::min(configs, small_configs(path, input).size());
+  for (const DataType input : inputs)
+    configs = std::min(configs, small_configs(path, input).size());
   const std::size_t levels[f_count] = {configs, inputs.size(), 2, 2, 2, 2, 4, 4, 3, 4, 3, 3, 7, 2};
   const auto rows = pairwise(levels);
   for (std::size_t r = part; r < rows.size(); r += parts) {
@@ -88,7 +102,8 @@ void run_combinations(Path path, std::size_t part, std::size_t parts) {
     const DataType input = inputs[row[f_input]];
     const Config config = small_configs(path, input)[row[f_config]];
     const bool aligned = row[f_aligned] != 0;
-    for (const Shape& shape : shapes_of(config, extent_of(row[f_extent]), aligned, row[f_d_layout] != 0)) {
+    for (const Shape& shape :
+         shapes_of(config, extent_of(row[f_extent]), aligned, row[f_d_layout] != 0)) {
       const Problem problem = problem_of(path, row, shape, input);
       EXPECT_TRUE(passes_gates(config, problem, {.shift = aligned ? 0u : 1u, .seed = r + 1}));
     }

@@ -106,7 +106,8 @@ TEST(Concurrency, PlansAndRecordsFromFourThreads) {
 // One plan recorded by four threads into four command buffers; all of them compute.
 TEST(Concurrency, OnePlanRecordedByFourThreads) {
   constexpr std::size_t threads = 4;
-  const auto plan = context().plan(ones_problem(0.5f), small_configs(Path::fma, DataType::f32).front());
+  const auto plan =
+      context().plan(ones_problem(0.5f), small_configs(Path::fma, DataType::f32).front());
   ASSERT_TRUE(succeeds(plan));
   auto input = runner().allocate(matrix_bytes);
   auto output = runner().allocate(threads * matrix_bytes);
@@ -150,7 +151,8 @@ TEST(Allocations, RecordMakesNone) {
 #ifndef VKGEMM_COUNTS_ALLOCATIONS
   GTEST_SKIP() << "a sanitizer has taken operator new";
 #else
-  const auto plan = context().plan(ones_problem(1.0f), small_configs(Path::fma, DataType::f32).front());
+  const auto plan =
+      context().plan(ones_problem(1.0f), small_configs(Path::fma, DataType::f32).front());
   ASSERT_TRUE(succeeds(plan));
   auto buffer = runner().allocate(3 * matrix_bytes);
   ASSERT_TRUE(succeeds(buffer));
@@ -183,14 +185,18 @@ TEST(Logging, OneLinePerPlan) {
   };
   const auto other = another_runner(std::move(options));
   Problem problem = with_padding(gemm({9, 10, 11}, DataType::f16, DataType::bf16));
-  problem.epilogue = {.alpha = 1.25f, .beta = 0.5f, .bias = Bias::along_m,
-                      .activation = Activation::gelu_erf, .aux = true, .clamp_max = 6.0f};
+  problem.epilogue = {.alpha = 1.25f,
+                      .beta = 0.5f,
+                      .bias = Bias::along_m,
+                      .activation = Activation::gelu_erf,
+                      .aux = true,
+                      .clamp_max = 6.0f};
   const auto plan = other->context().plan(problem);
   ASSERT_TRUE(succeeds(plan));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0], plan->command_line());
-  EXPECT_EQ(lines[0], "vkgemm run " + to_command_line(problem) + " --config " +
-                          to_string(plan->config()));
+  EXPECT_EQ(lines[0],
+            "vkgemm run " + to_command_line(problem) + " --config " + to_string(plan->config()));
 }
 
 }  // namespace

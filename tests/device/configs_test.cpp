@@ -12,8 +12,8 @@ namespace {
 class Candidates : public EachPath {};
 VKGEMM_ON_EACH_PATH(Candidates);
 
-// What a CPU's driver compiles in seconds, not in minutes: what one invocation of the main loop does
-// is unrolled into the code of all the invocations that run together.
+// What a CPU's driver compiles in seconds, not in minutes: what one invocation of the main loop
+// does is unrolled into the code of all the invocations that run together.
 bool compiles_quickly(const Config& config) {
   const std::uint64_t work = std::uint64_t{config.tile_m} * config.tile_n * config.tile_k;
   return work / config.invocations <= 256;
@@ -87,8 +87,8 @@ TEST_P(Candidates, SmallConfigsPassTheGates) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   const DataType input = inputs_of(GetParam()).front();
   for (const Config& config : small_configs(GetParam(), input)) {
-    EXPECT_TRUE(passes_gates(
-        config, problem_for(config, input, Layout::row_major, Layout::col_major)));
+    EXPECT_TRUE(
+        passes_gates(config, problem_for(config, input, Layout::row_major, Layout::col_major)));
   }
 }
 
@@ -98,7 +98,8 @@ TEST_P(Candidates, StaticShapes) {
   const DataType input = inputs_of(GetParam()).front();
   Config config = small_configs(GetParam(), input).front();
   config.static_shape = true;
-  EXPECT_TRUE(passes_gates(config, problem_for(config, input, Layout::row_major, Layout::row_major)));
+  EXPECT_TRUE(
+      passes_gates(config, problem_for(config, input, Layout::row_major, Layout::row_major)));
 }
 
 // What the library chooses when nobody says.

@@ -92,7 +92,8 @@ TEST(ContextCreate, NeedsEveryRequiredFeature) {
   for (const auto& [name, take_away] : cases) {
     BareDevice device;
     take_away(device);
-    EXPECT_TRUE(fails_with(device.create_context(), Status::missing_feature, {name, "not enabled"}));
+    EXPECT_TRUE(
+        fails_with(device.create_context(), Status::missing_feature, {name, "not enabled"}));
   }
 }
 
@@ -154,13 +155,16 @@ TEST(ContextCreate, RefusesIncompleteInformation) {
   }
 }
 
-// --- a driver that fails --------------------------------------------------------------------------------
+// --- a driver that fails
+// --------------------------------------------------------------------------------
 
 VkResult pipeline_result = VK_SUCCESS;
 
-VKAPI_ATTR VkResult VKAPI_CALL failing_create_compute_pipelines(
-    VkDevice, VkPipelineCache, std::uint32_t count, const VkComputePipelineCreateInfo*,
-    const VkAllocationCallbacks*, VkPipeline* pipelines) {
+VKAPI_ATTR VkResult VKAPI_CALL failing_create_compute_pipelines(VkDevice, VkPipelineCache,
+                                                                std::uint32_t count,
+                                                                const VkComputePipelineCreateInfo*,
+                                                                const VkAllocationCallbacks*,
+                                                                VkPipeline* pipelines) {
   std::fill_n(pipelines, count, VkPipeline{VK_NULL_HANDLE});
   return pipeline_result;
 }
@@ -210,7 +214,8 @@ TEST(DriverFailures, OutOfDeviceMemory) {
                          {std::to_string(std::uint64_t{1} << 60)}));
 }
 
-// --- a device that is lost ------------------------------------------------------------------------------
+// --- a device that is lost
+// ------------------------------------------------------------------------------
 
 TEST(DeviceLost, IsStickyAndDestructionWorks) {
   const auto other = another_runner();
@@ -221,8 +226,8 @@ TEST(DeviceLost, IsStickyAndDestructionWorks) {
   auto buffer = other->allocate(4096);
   ASSERT_TRUE(succeeds(buffer));
   ASSERT_TRUE(succeeds(other->fill(*buffer, 0x5a5a5a5a)));
-  const Operands operands{.a = buffer->span(0, 256), .b = buffer->span(256, 256),
-                          .d = buffer->span(512, 256)};
+  const Operands operands{
+      .a = buffer->span(0, 256), .b = buffer->span(256, 256), .d = buffer->span(512, 256)};
 
   EXPECT_FALSE(lost.device_lost());
   lost.notify_device_lost();
@@ -233,7 +238,8 @@ TEST(DeviceLost, IsStickyAndDestructionWorks) {
     EXPECT_TRUE(fails_with(lost.candidates(problem), Status::device_lost, {"lost"}));
     EXPECT_TRUE(succeeds(other->submit([&](VkCommandBuffer commands) -> Result<void> {
       EXPECT_TRUE(fails_with(plan->record(commands, operands), Status::device_lost, {"lost"}));
-      EXPECT_TRUE(fails_with(lost.record(*plan, commands, operands), Status::device_lost, {"lost"}));
+      EXPECT_TRUE(
+          fails_with(lost.record(*plan, commands, operands), Status::device_lost, {"lost"}));
       return {};
     })));
   }

@@ -20,8 +20,8 @@ class Teardown : public testing::Environment {
 };
 
 // peel=0 halves the code, and with it the time that a CPU's driver compiles; one configuration of a
-// path keeps the default, so that both forms of the main loop run. swizzle=2: several bands of tiles
-// in small matrices.
+// path keeps the default, so that both forms of the main loop run. swizzle=2: several bands of
+// tiles in small matrices.
 constexpr std::string_view khr_texts[] = {
     // lavapipe: subgroups of 8; 8x8x8 is listed, the vendors' shapes are flexible dimensions
     "khr:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,subtiles=1,swizzle=2,peel=0",

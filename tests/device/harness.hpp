@@ -15,8 +15,8 @@
 namespace vkgemm::test {
 
 struct Settings {
-  std::string device;         // --device
-  std::optional<Path> path;   // --path: tests of other paths are skipped
+  std::string device;        // --device
+  std::optional<Path> path;  // --path: tests of other paths are skipped
 };
 Settings& settings();
 
@@ -48,7 +48,7 @@ class EachPath : public testing::TestWithParam<Path> {};
 inline std::string path_name(const testing::TestParamInfo<Path>& info) {
   return std::string(to_string(info.param));
 }
-#define VKGEMM_ON_EACH_PATH(suite)                                                              \
+#define VKGEMM_ON_EACH_PATH(suite) \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::Values(Path::khr, Path::fma, Path::nv), path_name)
 #define VKGEMM_SKIP_IF(reason) \
   if (const std::string why = (reason); !why.empty()) GTEST_SKIP() << why

@@ -111,7 +111,8 @@ TEST_P(Large, BatchesFarApart) {
     }
   }
   std::vector<std::uint16_t> counting(256);
-  for (std::size_t i = 0; i < 256; ++i) counting[i] = support::double_to_f16(static_cast<double>(i));
+  for (std::size_t i = 0; i < 256; ++i)
+    counting[i] = support::double_to_f16(static_cast<double>(i));
   ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), 512)));
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return plan->record(commands, {.a = a.span(), .b = b.span(), .d = d.span()});
@@ -138,9 +139,11 @@ TEST_P(Large, TallMatrix) {
   // B is 1 everywhere, A too but for some rows, first and last among them.
   ASSERT_TRUE(succeeds(runner().fill(b, 0x3c003c00)));
   ASSERT_TRUE(succeeds(runner().fill(a, 0x3c003c00)));
-  const std::uint64_t special[] = {0, 828504, 828505, 1657008, 1657009, m - 1};  // 2^32 bytes and 2^33
+  const std::uint64_t special[] = {0,       828504,  828505,
+                                   1657008, 1657009, m - 1};  // 2^32 bytes and 2^33
   for (const std::uint64_t row : special) {
-    const std::vector<std::uint16_t> values(k, support::double_to_f16(static_cast<double>(row % 7 + 2)));
+    const std::vector<std::uint16_t> values(
+        k, support::double_to_f16(static_cast<double>(row % 7 + 2)));
     ASSERT_TRUE(succeeds(runner().upload(a, row * k * 2, values.data(), k * 2)));
   }
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {

@@ -9,7 +9,8 @@
 namespace {
 
 int usage(const char* problem, std::string_view argument) {
-  std::fprintf(stderr, "%s: %.*s\nusage: [--device NAME|INDEX] [--path nv|khr|fma] [--list-devices]\n",
+  std::fprintf(stderr,
+               "%s: %.*s\nusage: [--device NAME|INDEX] [--path nv|khr|fma] [--list-devices]\n",
                problem, static_cast<int>(argument.size()), argument.data());
   return 2;
 }
@@ -17,8 +18,8 @@ int usage(const char* problem, std::string_view argument) {
 int list_devices() {
   std::string error;
   for (const auto& device : vkgemm::support::list_devices(&error)) {
-    std::printf("%u: %s%s%s\n", device.index, device.name.c_str(), device.reason.empty() ? "" : ": ",
-                device.reason.c_str());
+    std::printf("%u: %s%s%s\n", device.index, device.name.c_str(),
+                device.reason.empty() ? "" : ": ", device.reason.c_str());
   }
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
   return error.empty() ? 0 : 1;

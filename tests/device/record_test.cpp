@@ -1,5 +1,5 @@
-// What Plan::record refuses, with the field and its value, and without a trace in the command buffer;
-// and what it accepts.
+// What Plan::record refuses, with the field and its value, and without a trace in the command
+// buffer; and what it accepts.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -78,9 +78,9 @@ TEST_F(Record, SpansTooSmallByOneByte) {
   for (int i = 0; i < 6; ++i) {
     Operands operands = operands_;
     const std::uint64_t needed = (operands.*spans[i]).bytes--;
-    expect_refused(operands, Status::span_too_small,
-                   {std::string(names[i]) + " span", std::to_string(needed - 1),
-                    std::to_string(needed)});
+    expect_refused(
+        operands, Status::span_too_small,
+        {std::string(names[i]) + " span", std::to_string(needed - 1), std::to_string(needed)});
   }
 }
 
@@ -101,8 +101,9 @@ TEST_F(Record, MisalignedAddresses) {
     Operands operands = operands_;
     const std::uint64_t step = i == 4 ? 2 : 8;  // bias promises its element's size, 4
     (operands.*spans[i]).address += step;
-    expect_refused(operands, Status::misaligned,
-                   {std::string(names[i]) + ".address is 0x", i == 4 ? "of 4 bytes" : "of 16 bytes"});
+    expect_refused(
+        operands, Status::misaligned,
+        {std::string(names[i]) + ".address is 0x", i == 4 ? "of 4 bytes" : "of 16 bytes"});
   }
 }
 
@@ -191,17 +192,24 @@ TEST(PlanErrors, NameFieldAndValue) {
       {[](Problem& p) { p.a.ld = 0; }, Status::invalid_argument, {"a.ld is 0"}},
       {[](Problem& p) { p.b.ld = 7; }, Status::invalid_argument, {"b.ld is 7", "8"}},
       {[](Problem& p) { p.d.ld = 7; }, Status::invalid_argument, {"d.ld is 7", "8"}},
-      {[](Problem& p) { p.m = std::uint64_t{1} << 31; }, Status::invalid_argument,
+      {[](Problem& p) { p.m = std::uint64_t{1} << 31; },
+       Status::invalid_argument,
        {"m is 2147483648"}},
-      {[](Problem& p) { p.batch = 2, p.d.batch_stride = 0; }, Status::invalid_argument,
+      {[](Problem& p) { p.batch = 2, p.d.batch_stride = 0; },
+       Status::invalid_argument,
        {"d.batch_stride is 0"}},
       {[](Problem& p) { p.a.alignment = 1; }, Status::invalid_argument, {"a.alignment is 1"}},
-      {[](Problem& p) { p.epilogue.alpha = std::numeric_limits<float>::quiet_NaN(); }, Status::invalid_argument, {"alpha"}},
+      {[](Problem& p) { p.epilogue.alpha = std::numeric_limits<float>::quiet_NaN(); },
+       Status::invalid_argument,
+       {"alpha"}},
       {[](Problem& p) { p.epilogue.activation = static_cast<Activation>(99); },
-       Status::invalid_argument, {"epilogue.activation is 99"}},
-      {[](Problem& p) { p.d.type = static_cast<DataType>(7); }, Status::invalid_argument,
+       Status::invalid_argument,
+       {"epilogue.activation is 99"}},
+      {[](Problem& p) { p.d.type = static_cast<DataType>(7); },
+       Status::invalid_argument,
        {"d.type is 7"}},
-      {[](Problem& p) { p.b.type = DataType::f32; }, Status::unsupported,
+      {[](Problem& p) { p.b.type = DataType::f32; },
+       Status::unsupported,
        {"a.type is f16", "b.type is f32"}},
   };
   for (const Case& test : cases) {

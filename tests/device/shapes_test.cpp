@@ -18,10 +18,18 @@ TEST_P(Shapes, AroundTheTile) {
   const std::uint64_t m = config.tile_m, n = config.tile_n;
   const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
   const Shape shapes[] = {
-      {m + 1, n - 1, k - 1}, {m - 1, n + 1, k + 1},     {2 * m + 1, 2 * n + 1, 2 * k + 1},
-      {1, 1, 1},             {1, n + 1, k + 1},         {m + 1, 1, 2 * k - 1},
-      {m + 1, n + 1, 1},     {31, 37, 41},              {101, 3, 97},
-      {2, 103, 7},           {4 * m - 1, 3 * n + 2, 3}, {3, 5 * n + 1, 4 * k + 1},
+      {m + 1, n - 1, k - 1},
+      {m - 1, n + 1, k + 1},
+      {2 * m + 1, 2 * n + 1, 2 * k + 1},
+      {1, 1, 1},
+      {1, n + 1, k + 1},
+      {m + 1, 1, 2 * k - 1},
+      {m + 1, n + 1, 1},
+      {31, 37, 41},
+      {101, 3, 97},
+      {2, 103, 7},
+      {4 * m - 1, 3 * n + 2, 3},
+      {3, 5 * n + 1, 4 * k + 1},
   };
   for (const Shape& shape : shapes) {
     EXPECT_TRUE(passes_gates(config, with_padding(gemm(shape, input)), {.shift = 1}));
@@ -105,7 +113,8 @@ TEST_P(Shapes, FromPublicSuites) {
   }
 }
 
-// lda=503 ldb=604 ldd=505, as one of those suites has it; and a leading dimension far above the row.
+// lda=503 ldb=604 ldd=505, as one of those suites has it; and a leading dimension far above the
+// row.
 TEST_P(Shapes, LeadingDimensions) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   const DataType input = inputs_of(GetParam()).front();
@@ -125,7 +134,8 @@ TEST_P(Shapes, LeadingDimensions) {
   EXPECT_TRUE(passes_gates(config, problem, {.shift = 1}));
 }
 
-// --- batches ------------------------------------------------------------------------------------------
+// --- batches
+// ------------------------------------------------------------------------------------------
 
 TEST_P(Shapes, BatchWithGaps) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
@@ -133,8 +143,8 @@ TEST_P(Shapes, BatchWithGaps) {
   const Config config = small_configs(GetParam(), input).front();
   Problem problem = gemm({config.tile_m + 1u, config.tile_n + 3u, config.tile_k + 1u}, input);
   problem.batch = 5;
-  problem.epilogue = {.beta = 1.0f, .bias = Bias::along_n, .bias_batch_stride = problem.n + 1,
-                      .aux = true};
+  problem.epilogue = {
+      .beta = 1.0f, .bias = Bias::along_n, .bias_batch_stride = problem.n + 1, .aux = true};
   EXPECT_TRUE(passes_gates(config, with_padding(problem, 3), {.shift = 1}));
   problem.epilogue.bias_batch_stride = 0;
   EXPECT_TRUE(passes_gates(config, with_padding(problem, 3), {.shift = 1}));

@@ -109,7 +109,8 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
   const std::int64_t inside = byte - static_cast<std::int64_t>(got.begin);
   const std::int64_t element = inside >= 0 ? inside / size : (inside - size + 1) / size;
   std::int64_t differences = 0;
-  for (std::size_t i = 0; i < got.bytes.size(); ++i) differences += got.bytes[i] != expected.bytes[i];
+  for (std::size_t i = 0; i < got.bytes.size(); ++i)
+    differences += got.bytes[i] != expected.bytes[i];
   const auto show = [&](const HostBuffer& buffer) {
     return support::load_element(buffer.data() + element * size, type, 0);
   };
@@ -182,8 +183,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   DeviceCopy a, b, c, d, aux, bias;
-  for (const auto& [copy, host] : {std::pair{&a, &a_}, {&b, &b_}, {&c, &c_}, {&d, &d_},
-                                   {&aux, &aux_}, {&bias, &bias_}}) {
+  for (const auto& [copy, host] :
+       {std::pair{&a, &a_}, {&b, &b_}, {&c, &c_}, {&d, &d_}, {&aux, &aux_}, {&bias, &bias_}}) {
     if (auto uploaded = copy->upload(*host); !uploaded) return uploaded;
   }
   const Epilogue& epilogue = problem_.epilogue;
@@ -199,8 +200,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     workspace = std::move(*made);
     operands.workspace = workspace.span();
   }
-  const auto submitted = runner().submit(
-      [&](VkCommandBuffer commands) { return plan->record(commands, operands); });
+  const auto submitted =
+      runner().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
   if (!submitted) return succeeds(submitted);
   if (auto got = d.download(d_); !got) return got;
   return aux.download(aux_);
@@ -210,9 +211,7 @@ testing::AssertionResult Trial::run(const Config& config) {
   return run(context().plan(problem_, config));
 }
 
-testing::AssertionResult Trial::run(const Plan& plan) {
-  return run(Result<Plan>(plan));
-}
+testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }
 
 testing::AssertionResult Trial::is_exact() const {
   HostBuffer d = poisoned(d_);
@@ -226,7 +225,8 @@ testing::AssertionResult Trial::is_exact() const {
 testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
   const support::VerifyReport report =
-      support::verify(problem_, host_operands(), d_.data(), aux, {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u});
+      support::verify(problem_, host_operands(), d_.data(), aux,
+                      {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u});
   if (!report.passed()) {
     return testing::AssertionFailure() << report.failures << " of " << report.checked
                                        << " elements are wrong, first " << report.first_failure;
@@ -268,8 +268,8 @@ double Trial::aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch) con
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
                                       const TrialOptions& options) {
   const auto with_context = [&](const char* gate, const testing::AssertionResult& result) {
-    return testing::AssertionFailure() << gate << ": " << result.message() << "\n  "
-                                       << describe(config, problem);
+    return testing::AssertionFailure()
+           << gate << ": " << result.message() << "\n  " << describe(config, problem);
   };
   if (has_exact_results(problem.epilogue.activation)) {
     Trial trial(problem, Fill::integers, options);

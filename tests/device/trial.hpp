@@ -85,7 +85,8 @@ testing::AssertionResult passes_gates(const Config& config, const Problem& probl
 // What was tried, for messages: two lines that repeat it.
 std::string describe(const Config& config, const Problem& problem);
 
-// --- problems ---------------------------------------------------------------------------------------
+// --- problems
+// ---------------------------------------------------------------------------------------
 
 struct Shape {
   std::uint64_t m, n, k;
@@ -94,8 +95,8 @@ struct Shape {
 // Packed and 16-byte aligned, all operands of `input` type; D of `output` type.
 Problem gemm(Shape shape, DataType input = DataType::f16, DataType output = DataType::f32);
 
-// Every row (or column) and every matrix is followed by padding, of A by `padding` elements, of B by
-// twice that, and so on. `aligned`: 16 bytes are promised, else only the element's own size.
+// Every row (or column) and every matrix is followed by padding, of A by `padding` elements, of B
+// by twice that, and so on. `aligned`: 16 bytes are promised, else only the element's own size.
 Problem with_padding(Problem problem, std::uint64_t padding = 1, bool aligned = false);
 
 }  // namespace vkgemm::test

@@ -1,5 +1,5 @@
-// Special values: NaN and Inf go where IEEE sends them, padding contributes nothing, large arguments
-// saturate, and what does not fit the output type is infinite.
+// Special values: NaN and Inf go where IEEE sends them, padding contributes nothing, large
+// arguments saturate, and what does not fit the output type is infinite.
 #include <cmath>
 #include <limits>
 
@@ -25,10 +25,10 @@ VKGEMM_ON_EACH_PATH(Values);
 // What stands in row i of A must show in row i of D, and nowhere else.
 TEST_P(Values, NanAndInfStayInTheirRowAndColumn) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
-  const Problem problem =
-      with_padding(gemm({config().tile_m + 5u, config().tile_n + 3u, config().tile_k + 1u}, input()));
+  const Problem problem = with_padding(
+      gemm({config().tile_m + 5u, config().tile_n + 3u, config().tile_k + 1u}, input()));
   Trial trial(problem, Fill::integers, {.shift = 1, .poison = finite_poison});
-  trial.set('a', 2, config().tile_k, nan);   // in the tail of K
+  trial.set('a', 2, config().tile_k, nan);  // in the tail of K
   trial.set('a', problem.m - 1, 0, infinity);
   trial.set('b', 1, problem.n - 1, -infinity);
   ASSERT_TRUE(trial.run(config()));
@@ -67,8 +67,8 @@ TEST_P(Values, BetaZeroReadsNoC) {
 TEST_P(Values, InPlace) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   for (const DataType type : {DataType::f32, input()}) {
-    Problem problem = with_padding(gemm({2 * config().tile_m + 1u, config().tile_n + 5u, 33}, input(),
-                                        type));
+    Problem problem =
+        with_padding(gemm({2 * config().tile_m + 1u, config().tile_n + 5u, 33}, input(), type));
     problem.c = problem.d;
     problem.epilogue.beta = -1.0f;
     EXPECT_TRUE(passes_gates(config(), problem, {.shift = 1, .in_place = true}));
@@ -95,10 +95,10 @@ TEST_P(Values, Overflow) {
     trial.set('a', i, 0, i == 5 ? -255.0 : i == 0 ? 255.0 : 254.0);
   }
   for (std::uint64_t j = 0; j < 5; ++j) trial.set('b', 0, j, 1.0);
-  trial.set('c', 0, 1, 224.0);                 // 65504, the largest f16
-  trial.set('c', 0, 2, 239.0);                 // rounds to it
-  trial.set('c', 0, 3, 240.0);                 // half way to 65536: infinite in f16
-  trial.set('c', 1, 0, 3.4e38);                // infinite in bf16, too
+  trial.set('c', 0, 1, 224.0);   // 65504, the largest f16
+  trial.set('c', 0, 2, 239.0);   // rounds to it
+  trial.set('c', 0, 3, 240.0);   // half way to 65536: infinite in f16
+  trial.set('c', 1, 0, 3.4e38);  // infinite in bf16, too
   trial.set('c', 1, 1, -3.4028234e38);
   trial.set('c', 1, 2, nan);
   trial.set('c', 1, 3, infinity);
@@ -113,7 +113,8 @@ TEST_P(Values, Overflow) {
   EXPECT_EQ(trial.d(1, 1), -infinity);
 }
 
-// --- activations --------------------------------------------------------------------------------------
+// --- activations
+// --------------------------------------------------------------------------------------
 
 class Activations : public Values {
  protected:
@@ -144,7 +145,8 @@ class Activations : public Values {
         EXPECT_NEAR(got, y, std::fabs(y) * 1e-5) << to_string(activation) << '(' << x << ')';
       }
       const double aux = trial.aux(row++, 0);
-      EXPECT_TRUE(aux == x || (std::isnan(aux) && std::isnan(x))) << "aux of " << x << " is " << aux;
+      EXPECT_TRUE(aux == x || (std::isnan(aux) && std::isnan(x)))
+          << "aux of " << x << " is " << aux;
     }
   }
 };
@@ -152,45 +154,79 @@ VKGEMM_ON_EACH_PATH(Activations);
 
 // 0x1p-10 and its neighbours are exact in all three types.
 TEST_P(Activations, Relu) {
-  expect(Activation::relu, {{nan, nan}, {infinity, infinity}, {-infinity, 0.0}, {-0x1p-10, 0.0},
-                            {0x1p-10, 0x1p-10}, {-100.0, 0.0}, {100.0, 100.0}});
+  expect(Activation::relu, {{nan, nan},
+                            {infinity, infinity},
+                            {-infinity, 0.0},
+                            {-0x1p-10, 0.0},
+                            {0x1p-10, 0x1p-10},
+                            {-100.0, 0.0},
+                            {100.0, 100.0}});
 }
 TEST_P(Activations, Tanh) {
-  expect(Activation::tanh,
-         {{nan, nan}, {infinity, 1.0}, {-infinity, -1.0}, {100.0, 1.0}, {-100.0, -1.0},
-          {0x1p-10, std::tanh(0x1p-10)}, {-0x1p-10, std::tanh(-0x1p-10)}, {0.0, 0.0},
-          {0.5, std::tanh(0.5)}, {-3.0, std::tanh(-3.0)}, {60000.0, 1.0}});
+  expect(Activation::tanh, {{nan, nan},
+                            {infinity, 1.0},
+                            {-infinity, -1.0},
+                            {100.0, 1.0},
+                            {-100.0, -1.0},
+                            {0x1p-10, std::tanh(0x1p-10)},
+                            {-0x1p-10, std::tanh(-0x1p-10)},
+                            {0.0, 0.0},
+                            {0.5, std::tanh(0.5)},
+                            {-3.0, std::tanh(-3.0)},
+                            {60000.0, 1.0}});
 }
 TEST_P(Activations, Sigmoid) {
-  expect(Activation::sigmoid, {{nan, nan}, {infinity, 1.0}, {-infinity, 0.0}, {100.0, 1.0},
-                               {-80.0, 1.0 / (1.0 + std::exp(80.0))}, {0.0, 0.5},
-                               {-3.0, 1.0 / (1.0 + std::exp(3.0))}, {60000.0, 1.0},
+  expect(Activation::sigmoid, {{nan, nan},
+                               {infinity, 1.0},
+                               {-infinity, 0.0},
+                               {100.0, 1.0},
+                               {-80.0, 1.0 / (1.0 + std::exp(80.0))},
+                               {0.0, 0.5},
+                               {-3.0, 1.0 / (1.0 + std::exp(3.0))},
+                               {60000.0, 1.0},
                                {-60000.0, 0.0}});
 }
 TEST_P(Activations, Silu) {
-  expect(Activation::silu, {{nan, nan}, {infinity, infinity}, {100.0, 100.0}, {0.0, 0.0},
+  expect(Activation::silu, {{nan, nan},
+                            {infinity, infinity},
+                            {100.0, 100.0},
+                            {0.0, 0.0},
                             {-3.0, -3.0 / (1.0 + std::exp(3.0))},
-                            {0x1p-10, 0x1p-10 / (1.0 + std::exp(-0x1p-10))}, {-60000.0, 0.0}});
+                            {0x1p-10, 0x1p-10 / (1.0 + std::exp(-0x1p-10))},
+                            {-60000.0, 0.0}});
 }
 TEST_P(Activations, GeluErf) {
   const auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
-  expect(Activation::gelu_erf, {{nan, nan}, {infinity, infinity}, {100.0, 100.0}, {0.0, 0.0},
-                                {-50.0, 0.0}, {-60000.0, 0.0}, {-1.0, gelu(-1.0)},
-                                {-4.0, gelu(-4.0)}, {0x1p-10, gelu(0x1p-10)}, {2.5, gelu(2.5)}});
+  expect(Activation::gelu_erf, {{nan, nan},
+                                {infinity, infinity},
+                                {100.0, 100.0},
+                                {0.0, 0.0},
+                                {-50.0, 0.0},
+                                {-60000.0, 0.0},
+                                {-1.0, gelu(-1.0)},
+                                {-4.0, gelu(-4.0)},
+                                {0x1p-10, gelu(0x1p-10)},
+                                {2.5, gelu(2.5)}});
 }
 TEST_P(Activations, GeluTanh) {
   const auto gelu = [](double x) {
     const double u = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
     return x / (1.0 + std::exp(-2.0 * u));
   };
-  expect(Activation::gelu_tanh, {{nan, nan}, {infinity, infinity}, {100.0, 100.0}, {0.0, 0.0},
-                                 {-50.0, 0.0}, {-60000.0, 0.0}, {-1.0, gelu(-1.0)},
-                                 {0x1p-10, gelu(0x1p-10)}, {2.5, gelu(2.5)}});
+  expect(Activation::gelu_tanh, {{nan, nan},
+                                 {infinity, infinity},
+                                 {100.0, 100.0},
+                                 {0.0, 0.0},
+                                 {-50.0, 0.0},
+                                 {-60000.0, 0.0},
+                                 {-1.0, gelu(-1.0)},
+                                 {0x1p-10, gelu(0x1p-10)},
+                                 {2.5, gelu(2.5)}});
 }
 // Clamping keeps NaN, and cuts infinities.
 TEST_P(Activations, Clamp) {
-  expect(Activation::none, {{nan, nan}, {infinity, 2.0}, {-infinity, -1.0}, {0.5, 0.5},
-                            {100.0, 2.0}, {-100.0, -1.0}},
+  expect(Activation::none,
+         {{nan, nan}, {infinity, 2.0}, {-infinity, -1.0}, {0.5, 0.5}, {100.0, 2.0}, {-100.0, -1.0}},
          true);
 }
 
