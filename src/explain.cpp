@@ -48,8 +48,21 @@ std::string describe_operands(const Plan::Impl& plan) {
   const std::uint32_t load = 16 / size_in_bytes(p.a.type);
   constexpr std::uint32_t epilogue = 4;
   std::string text;
+  // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
+  const bool nv = plan.config.path == Path::nv;
+  const auto describe_matrix = [](std::string_view name, const ResolvedMatrix& matrix,
+                                  std::string_view how) {
+    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
+                  matrix.ld, ", ", how, "\n");
+  };
   text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, constant(SPEC_A_VECTOR));
   text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, constant(SPEC_B_VECTOR));
+  if (nv) {
+    if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
+    text += describe_matrix("d", p.d, "stored as whole matrices");
+    if (p.has_aux()) text += describe_matrix("aux", p.aux, "stored as whole matrices");
+    return text;
+  }
   if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
   text += describe_access("d", p.d, p.batch, epilogue, constant(SPEC_D_VECTOR));
   if (p.has_aux()) {

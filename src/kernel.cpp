@@ -185,7 +185,7 @@ GemmParams make_params(const ResolvedProblem& p) {
     out.ld_aux = narrow(p.aux.ld);
   }
   if (p.has_bias()) out.bias_batch = e.bias_batch_stride * size_in_bytes(e.bias_type);
-  out.alpha = e.alpha;
+  out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
   out.beta = e.beta;
   out.clamp_min = e.clamp_min.value_or(-infinity);
   out.clamp_max = e.clamp_max.value_or(infinity);

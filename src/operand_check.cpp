@@ -15,6 +15,13 @@ OperandRule matrix_rule(std::string_view name, DeviceSpan Operands::*span,
                         std::uint64_t gpu::GemmParams::*address, const ResolvedMatrix& matrix,
                         std::uint64_t batch, bool written) {
   const std::uint64_t element = size_in_bytes(matrix.type);
+  std::uint64_t row_bytes = matrix.contiguous() * element;
+  std::uint64_t batch_pitch = batch > 1 ? matrix.batch_stride * element : 0;
+  if (batch_pitch != 0 && batch_pitch < matrix.ld * element) {
+    // The batch lies side by side within the rows, as attention heads do: one wider piece of row.
+    row_bytes += (batch - 1) * batch_pitch;
+    batch_pitch = 0;
+  }
   return {
       .name = name,
       .span = span,
@@ -22,9 +29,9 @@ OperandRule matrix_rule(std::string_view name, DeviceSpan Operands::*span,
       .bytes = matrix.bytes,
       .alignment = matrix.alignment,
       .written = written,
-      .row_bytes = matrix.contiguous() * element,
+      .row_bytes = row_bytes,
       .pitch = matrix.ld * element,
-      .batch_pitch = batch > 1 ? matrix.batch_stride * element : 0,
+      .batch_pitch = batch_pitch,
   };
 }
 
@@ -95,7 +102,7 @@ bool OperandRules::may_share(const OperandRule& a, const OperandRule& b,
   const DeviceSpan& x = operands.*a.span;
   const DeviceSpan& y = operands.*b.span;
   if (x.address >= y.address + b.bytes || y.address >= x.address + a.bytes) return true;
-  // In place: every element of D is written by the invocation that has read it from C.
+  // In place: khr and fma read and write an element in one invocation, nv has a barrier between.
   const bool c_and_d = a.span == &Operands::c && b.span == &Operands::d;
   if (c_and_d && c_may_be_d_ && x.address == y.address) return true;
   return interleaved(a, x.address, b, y.address);

@@ -271,9 +271,13 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
                                        std::string_view architecture) {
   for (const RefusedConfig& refused : table.refused) {
     if (refused.architecture != architecture) continue;
-    Config same_order = refused.config;
-    same_order.swizzle = config.swizzle;
-    if (same_order == config) {
+    // What the main loop and the accumulators are made of; the rest changes no fragment.
+    Config same = config;
+    same.swizzle = refused.config.swizzle;
+    same.unroll_k = refused.config.unroll_k;
+    same.peel = refused.config.peel;
+    same.static_shape = refused.config.static_shape;
+    if (same == refused.config) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }
   }

@@ -12,7 +12,11 @@ set(VKGEMM_VULKAN_HEADERS "" CACHE PATH "Folder that holds vulkan/vulkan.h")
 
 set(_bootstrap_works OFF)
 if(PROJECT_IS_TOP_LEVEL AND CMAKE_HOST_SYSTEM_NAME STREQUAL "Linux"
-   AND CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "x86_64" AND EXISTS /etc/debian_version)
+   AND CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "x86_64" AND EXISTS /etc/os-release)
+  # Not its relatives: the locks name Debian's packages and a Debian mirror serves them.
+  file(STRINGS /etc/os-release _is_debian REGEX "^ID=\"?debian\"?$")
+endif()
+if(_is_debian)
   find_program(VKGEMM_APT_GET apt-get)
   mark_as_advanced(VKGEMM_APT_GET)
   if(VKGEMM_APT_GET)

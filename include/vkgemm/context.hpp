@@ -64,8 +64,9 @@ struct ContextCreateInfo {
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
 
-  // Called from the thread that calls vkgemm. Without one the library is silent, unless the
-  // environment variable VKGEMM_LOG is set (to "stderr" or a file's path). Must not throw.
+  // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
+  // Without one the library is silent, unless the environment variable VKGEMM_LOG is set (to
+  // "stderr" or a file's path).
   LogCallback log = {};
 };
 
@@ -78,7 +79,11 @@ struct Candidate {
 class Context;
 
 // A problem bound to a pipeline. Immutable; may be recorded from several threads at once. Cheap to
-// copy. It keeps what it needs of its context alive, but must be destroyed before the VkDevice.
+// copy. It keeps what it needs of its context alive.
+//
+// Lifetime: pipelines are destroyed with the last of the Context and its Plans. One of them must
+// live until every command buffer that a plan was recorded into has finished executing or was
+// reset, and all of them must be gone before the VkDevice.
 class VKGEMM_API Plan {
  public:
   Plan(const Plan&);

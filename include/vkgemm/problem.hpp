@@ -69,7 +69,11 @@ struct Epilogue {
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
 // are accumulated in f32. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to
 // nearest even. C, D and aux share one layout.
-// NaN and Inf propagate. M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
+// NaN and Inf propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu
+// and silu of -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own
+// conversion: to nearest even on every driver that the tests ran on; bf16 by vkgemm itself.
+// Subnormals may be flushed to zero where the driver does so.
+// M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
 // m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
 struct Problem {
   std::uint64_t m = 0;

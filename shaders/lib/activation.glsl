@@ -5,6 +5,9 @@
 // 580.159.04) x < 0 ? 0 : x became a maximum, which makes 0 of NaN.
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 
+// By its bits, too: 0 for what lies between the smallest negative number and -Inf; -0 and NaN stay.
+float relu(float x) { return floatBitsToUint(x) - 0x80000001u < 0x7f800000u ? 0.0 : x; }
+
 // tanh: GLSL's own may compute sinh / cosh and give Inf / Inf. The polynomial for small arguments
 // is the one of the Cephes library's tanhf (Moshier).
 float tanh_stable(float x) {
@@ -49,7 +52,7 @@ float gelu_tanh(float x) {
 
 float activate(float x) {
     switch (ACTIVATION) {
-        case ACTIVATION_RELU: return is_nan(x) ? x : max(x, 0.0);
+        case ACTIVATION_RELU: return relu(x);
         case ACTIVATION_GELU_ERF: return gelu_erf(x);
         case ACTIVATION_GELU_TANH: return gelu_tanh(x);
         case ACTIVATION_SILU: return x * sigmoid(x);

@@ -19,7 +19,7 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     float v = p.alpha * acc;
     if (C_TYPE != TYPE_NONE) v += p.beta * load1(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE);
     if (BIAS != BIAS_NONE)
-        v += load1(t.bias + (BIAS == BIAS_ALONG_N ? col : row) * type_size(BIAS_TYPE), BIAS_TYPE);
+        v += load1(element(t.bias, BIAS_TYPE, 0, 0, BIAS == BIAS_ALONG_N ? col : row), BIAS_TYPE);
     return v;
 }
 
@@ -32,9 +32,9 @@ void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
     if (C_TYPE != TYPE_NONE)
         v += p.beta * load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, valid);
     if (BIAS == BIAS_ALONG_N)
-        v += load4(t.bias + col * type_size(BIAS_TYPE), BIAS_TYPE, false, valid);
+        v += load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, valid);
     if (BIAS == BIAS_ALONG_M)
-        v += load1(t.bias + row * type_size(BIAS_TYPE), BIAS_TYPE);
+        v += load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE);
     if (AUX_TYPE != TYPE_NONE)
         store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);

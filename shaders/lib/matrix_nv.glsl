@@ -121,6 +121,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
 // D and aux are of the input type or f32 here (is_legal refuses the rest).
 void store_tile(Acc acc, const Tile t) {
     coopMatPerElementNV(acc, acc, pre_element, t);
+    // D may be C: nothing is stored before everything is read, whoever holds which element.
+    if (C_TYPE != TYPE_NONE) barrier();
     if (AUX_TYPE != TYPE_NONE) {
         const uint64_t at = element(t.aux, AUX_TYPE, t.row, p.ld_aux, t.col);
         if (AUX_TYPE == TYPE_F32) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "commit.hpp"
 #include "support/reference.hpp"
 #include "tool/ceiling.hpp"
 #include "tool/host_bench.hpp"
@@ -13,10 +14,6 @@
 #include "tool/planning.hpp"
 #include "tool/rows.hpp"
 #include "tool/tool.hpp"
-
-#ifndef VKGEMM_COMMIT
-#define VKGEMM_COMMIT "unknown"
-#endif
 
 namespace vkgemm::tool {
 namespace {

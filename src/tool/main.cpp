@@ -2,12 +2,9 @@
 #include <cstdio>
 #include <new>
 
+#include "commit.hpp"
 #include "tool/tool.hpp"
 #include "vkgemm/version.hpp"
-
-#ifndef VKGEMM_COMMIT
-#define VKGEMM_COMMIT "unknown"
-#endif
 
 namespace vkgemm::tool {
 namespace {

@@ -148,10 +148,10 @@ INSTANTIATE_TEST_SUITE_P(, Compile,
                                          Variant{DataType::bf16, Layout::row_major, true},
                                          Variant{DataType::f32, Layout::row_major, false},
                                          Variant{DataType::f32, Layout::col_major, true}),
-                         [](const testing::TestParamInfo<Variant>& info) {
-                           return std::string(to_string(info.param.input)) +
-                                  (info.param.b == Layout::row_major ? "_nn" : "_nt") +
-                                  (info.param.heavy ? "_heavy" : "_plain");
+                         [](const testing::TestParamInfo<Variant>& variant) {
+                           return std::string(to_string(variant.param.input)) +
+                                  (variant.param.b == Layout::row_major ? "_nn" : "_nt") +
+                                  (variant.param.heavy ? "_heavy" : "_plain");
                          });
 
 TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {

@@ -21,7 +21,7 @@ bool record_layer(const vkgemm::Context& context, VkCommandBuffer commands,
                                              .beta = 0.5f,
                                              .bias = vkgemm::Bias::along_n,
                                              .activation = vkgemm::Activation::gelu_erf}};
-  const auto plan = context.plan(problem);  // slow once: keep it as long as the GPU may run it
+  const auto plan = context.plan(problem);  // slow once; the context keeps the pipeline
   if (!plan) return std::puts(plan.error().message.c_str()), false;
   const auto recorded = plan->record(commands, operands);  // no allocation, no barrier, no submit
   if (!recorded) return std::puts(recorded.error().message.c_str()), false;

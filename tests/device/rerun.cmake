@@ -1,0 +1,31 @@
+# The line that a plan logs is a command: run with it, the tool logs the same line again.
+# TOOL, FOLDER; LAUNCHER may be empty.
+file(MAKE_DIRECTORY ${FOLDER})
+
+function(run_and_read_log log line)
+  file(REMOVE ${log})
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env VKGEMM_LOG=${log} ${LAUNCHER} ${TOOL} ${ARGN}
+    RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "vkgemm ${ARGN} exits with ${code}:\n${output}")
+  endif()
+  file(STRINGS ${log} lines REGEX "^vkgemm info: vkgemm run ")
+  list(GET lines -1 last)
+  string(REGEX REPLACE "^vkgemm info: vkgemm " "" last "${last}")
+  set(${line} "${last}" PARENT_SCOPE)
+endfunction()
+
+set(problems
+  "run --m 33 --n 17 --k 19 --dtype f16"
+  "run --m 9 --n 10 --k 11 --batch 3 --dtype f32 --layout-a col_major --layout-b col_major --layout-d col_major --ld-a 12 --ld-d 14 --alignment-a 4 --alignment-d 4 --alpha 1.25 --beta -0.5 --bias-mode along_m --activation gelu_erf --clamp-max 6 --with-aux")
+foreach(problem IN LISTS problems)
+  separate_arguments(arguments UNIX_COMMAND "${problem}")
+  run_and_read_log(${FOLDER}/first.log first ${arguments})
+  separate_arguments(arguments UNIX_COMMAND "${first}")
+  run_and_read_log(${FOLDER}/second.log second ${arguments})
+  if(NOT first STREQUAL second)
+    message(FATAL_ERROR "the logged line\n  ${first}\nlogs another one when it is run:\n  ${second}")
+  endif()
+  message(STATUS "vkgemm ${first}")
+endforeach()
