@@ -179,6 +179,7 @@ TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
       }
       const Statistics s = read_statistics(pipeline_of(*plan));
       EXPECT_TRUE(s.registers) << "the driver does not tell the number of registers";
+      EXPECT_TRUE(s.spills) << "the driver does not tell the number of spills";
       EXPECT_EQ(s.spills.value_or(0), 0u) << to_string(config) << " spills on " << device;
       // What legality believes, against what the driver has allocated.
       if (s.shared_bytes && config.path != Path::nv) {
