@@ -101,22 +101,30 @@ float aux_element(const in uint row, const in uint col, const in float v) {
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer OutIn { IN_SCALAR x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { float x[]; };
 
-#define STORE_MODE(acc, SCALAR, BUFFER, mode, address, ld)                                             \
+// How a tile is stored in the input type. No device lists bf16 accumulators, so a bf16 tile takes the
+// form of an A operand.
+#if IN_TYPE == TYPE_BF16
+#define OUT_USE gl_MatrixUseA
+#else
+#define OUT_USE gl_MatrixUseAccumulator
+#endif
+
+#define STORE_MODE(acc, SCALAR, USE, BUFFER, mode, address, ld)                                    \
     {                                                                                              \
         tensorLayoutNV<2, mode> layout_ = createTensorLayoutNV(2, mode);                           \
         layout_ = setTensorLayoutDimensionNV(layout_, p.m - t.row, size_n() - t.col);              \
         layout_ = setTensorLayoutStrideNV(layout_, ld, 1);                                         \
         layout_ = sliceTensorLayoutNV(layout_, 0, TILE_M, 0, TILE_N);                              \
-        coopmat<SCALAR, gl_ScopeWorkgroup, TILE_M, TILE_N, gl_MatrixUseAccumulator> out_ =         \
-            coopmat<SCALAR, gl_ScopeWorkgroup, TILE_M, TILE_N, gl_MatrixUseAccumulator>(acc);      \
+        coopmat<SCALAR, gl_ScopeWorkgroup, TILE_M, TILE_N, USE> out_ =                             \
+            coopmat<SCALAR, gl_ScopeWorkgroup, TILE_M, TILE_N, USE>(acc);                          \
         coopMatStoreTensorNV(out_, BUFFER(address).x, 0, layout_);                                 \
     }
 
-#define STORE(acc, SCALAR, BUFFER, address, ld)                                                    \
+#define STORE(acc, SCALAR, USE, BUFFER, address, ld)                                               \
     if (EDGES == 0 || (p.m - t.row >= TILE_M && size_n() - t.col >= TILE_N))                       \
-        STORE_MODE(acc, SCALAR, BUFFER, UNCLAMPED, address, ld)                                    \
+        STORE_MODE(acc, SCALAR, USE, BUFFER, UNCLAMPED, address, ld)                               \
     else                                                                                           \
-        STORE_MODE(acc, SCALAR, BUFFER, CLAMPED, address, ld)
+        STORE_MODE(acc, SCALAR, USE, BUFFER, CLAMPED, address, ld)
 
 // D and aux are of the input type or f32 here (is_legal refuses the rest).
 void store_tile(Acc acc, const Tile t) {
@@ -126,19 +134,19 @@ void store_tile(Acc acc, const Tile t) {
     if (AUX_TYPE != TYPE_NONE) {
         const uint64_t at = element(t.aux, AUX_TYPE, t.row, p.ld_aux, t.col);
         if (AUX_TYPE == TYPE_F32) {
-            STORE(acc, float, OutF32, at, p.ld_aux)
+            STORE(acc, float, gl_MatrixUseAccumulator, OutF32, at, p.ld_aux)
         } else {
             Acc aux = acc;
             if (AUX_TYPE == TYPE_BF16) coopMatPerElementNV(aux, acc, aux_element);
-            STORE(aux, IN_SCALAR, OutIn, at, p.ld_aux)
+            STORE(aux, IN_SCALAR, OUT_USE, OutIn, at, p.ld_aux)
         }
     }
     if (ACTIVATION != ACTIVATION_NONE || CLAMP != 0 || D_TYPE == TYPE_BF16)
         coopMatPerElementNV(acc, acc, post_element);
     const uint64_t at = element(t.d, D_TYPE, t.row, p.ldd, t.col);
     if (D_TYPE == TYPE_F32) {
-        STORE(acc, float, OutF32, at, p.ldd)
+        STORE(acc, float, gl_MatrixUseAccumulator, OutF32, at, p.ldd)
     } else {
-        STORE(acc, IN_SCALAR, OutIn, at, p.ldd)
+        STORE(acc, IN_SCALAR, OUT_USE, OutIn, at, p.ldd)
     }
 }

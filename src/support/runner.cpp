@@ -48,6 +48,10 @@ struct Runner::Impl {
   std::unique_ptr<Instance> instance;
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   std::optional<Requirements> requirements;
+  // What is enabled: the requirements, and pipeline statistics if asked for.
+  std::vector<const char*> extensions;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{};
+  VkPhysicalDeviceFeatures2 features{};
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
@@ -119,19 +123,19 @@ Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
   queue_info.queueCount = 1;
   queue_info.pQueuePriorities = &priority;
 
-  std::vector<const char*> extensions(requirements->extensions().begin(),
-                                      requirements->extensions().end());
-  auto info = make_struct<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
-  info.pNext = requirements->features();
-  auto statistics = make_struct<VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
+  extensions.assign(requirements->extensions().begin(), requirements->extensions().end());
+  features = *requirements->features();
   if (options.statistics &&
       has_device_extension(physical_device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
     extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    statistics.sType =
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
     statistics.pipelineExecutableInfo = VK_TRUE;
-    statistics.pNext = const_cast<VkPhysicalDeviceFeatures2*>(requirements->features());
-    info.pNext = &statistics;
+    statistics.pNext = features.pNext;
+    features.pNext = &statistics;
   }
+  auto info = make_struct<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  info.pNext = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue_info;
   info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
@@ -232,8 +236,8 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.physical_device = impl.physical_device;
   info.device = impl.device;
   info.get_instance_proc_addr = vkGetInstanceProcAddr;
-  info.enabled_extensions = impl.requirements->extensions();
-  info.enabled_features = impl.requirements->features();
+  info.enabled_extensions = impl.extensions;
+  info.enabled_features = &impl.features;
   info.pipeline_cache = options.pipeline_cache;
   info.pipeline_cache_file = options.pipeline_cache_file;
   info.log = options.log;
