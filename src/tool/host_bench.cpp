@@ -68,6 +68,7 @@ HostTimes measure_host(support::Runner& runner) {
   times.cold_plan_us = time_plan(context, problem);
   times.other_plan_us = time_plan(context, small_problem(128));
   std::vector<double> warm;
+  warm.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) warm.push_back(time_plan(context, problem));
   times.warm_plan_us = median(warm);
 

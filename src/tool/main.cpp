@@ -1,5 +1,6 @@
 // vkgemm: the command line tool.
 #include <cstdio>
+#include <exception>
 #include <new>
 
 #include "commit.hpp"
@@ -54,4 +55,13 @@ int run_tool(int argc, char** argv) {
 }  // namespace
 }  // namespace vkgemm::tool
 
-int main(int argc, char** argv) { return vkgemm::tool::run_tool(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return vkgemm::tool::run_tool(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vkgemm: %s\n", error.what());
+  } catch (...) {
+    std::fprintf(stderr, "vkgemm: unknown exception\n");
+  }
+  return vkgemm::tool::usage_error;
+}

@@ -96,7 +96,8 @@ std::string plot_svg(const std::vector<BenchRow>& rows) {
     }
     svg += "<polyline points='" + path + "' fill='none' stroke='" + colour + "'/>\n";
     const double x = kLeft + static_cast<double>(index % 2) * 340;
-    const double y = kHeight - 36 + static_cast<double>(index / 2) * 16;
+    const auto line = index / 2;
+    const double y = kHeight - 36 + static_cast<double>(line) * 16;
     svg += format("<rect x='%.1f' y='%.1f' width='10' height='10' ", x, y - 9) + "fill='" + colour +
            "'/>\n" + label(x + 16, y, name, "start");
     ++index;
