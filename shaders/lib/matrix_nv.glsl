@@ -101,8 +101,8 @@ float aux_element(const in uint row, const in uint col, const in float v) {
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer OutIn { IN_SCALAR x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { float x[]; };
 
-// How a tile is stored in the input type. No device lists bf16 accumulators, so a bf16 tile takes the
-// form of an A operand.
+// How a tile is stored in the input type. The H200 lists no bf16 accumulators, so a bf16 tile takes
+// the form of an A operand.
 #if IN_TYPE == TYPE_BF16
 #define OUT_USE gl_MatrixUseA
 #else
