@@ -2,33 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <new>
 
+#include "support/allocation_count.hpp"
+#include "support/heavy_epilogue.hpp"
 #include "support/reference.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
-
-namespace {
-
-// Per thread: a driver's own threads may allocate what they like.
-thread_local std::uint64_t allocations = 0;
-
-void* allocate(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// The tool's own operator new, to show that record() never calls it.
-void* operator new(std::size_t bytes) { return allocate(bytes); }
-void* operator new[](std::size_t bytes) { return allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace vkgemm::tool {
 namespace {
@@ -44,13 +23,7 @@ double microseconds_since(Clock::time_point start) {
 }
 
 Problem small_problem(std::uint64_t m) {
-  Problem problem{.m = m, .n = 64, .k = 64};
-  problem.epilogue = {.alpha = 1.25f,
-                      .beta = 0.5f,
-                      .bias = Bias::along_n,
-                      .activation = Activation::gelu_erf,
-                      .aux = true};
-  return problem;
+  return {.m = m, .n = 64, .k = 64, .epilogue = support::heavy_epilogue()};
 }
 
 double time_plan(const Context& context, const Problem& problem) {
@@ -65,6 +38,7 @@ HostTimes measure_host(support::Runner& runner) {
   const Context& context = runner.context();
   const Problem problem = small_problem(64);
   HostTimes times;
+  if (support::allocation_count()) times.record_allocations = 0;
   times.cold_plan_us = time_plan(context, problem);
   times.other_plan_us = time_plan(context, small_problem(128));
   std::vector<double> warm;
@@ -91,13 +65,13 @@ HostTimes measure_host(support::Runner& runner) {
   std::vector<double> batches;
   for (int batch = 0; batch < kBatches; ++batch) {
     unwrap(runner.submit([&](VkCommandBuffer commands) -> Result<void> {
-      const std::uint64_t before = allocations;
+      const auto before = support::allocation_count();
       const auto start = Clock::now();
       for (int i = 0; i < kRecordings; ++i) {
         if (auto recorded = plan.record(commands, operands); !recorded) return recorded;
       }
       const double elapsed = microseconds_since(start);
-      times.record_allocations += allocations - before;
+      if (before) *times.record_allocations += *support::allocation_count() - *before;
       batches.push_back(elapsed / kRecordings);
       return {};
     }));

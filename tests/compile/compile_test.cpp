@@ -19,6 +19,7 @@
 
 #include "kernel.hpp"
 #include "plan_internal.hpp"
+#include "support/heavy_epilogue.hpp"
 #include "support/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
 
@@ -131,13 +132,7 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
                   .c = {.type = variant.input},
                   .d = {.type = variant.input},
                   .aux = {.type = variant.input}};
-  if (variant.heavy) {
-    problem.epilogue = {.alpha = 1.25f,
-                        .beta = 0.5f,
-                        .bias = Bias::along_n,
-                        .activation = Activation::gelu_erf,
-                        .aux = true};
-  }
+  if (variant.heavy) problem.epilogue = support::heavy_epilogue();
   return problem;
 }
 

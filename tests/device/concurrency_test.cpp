@@ -2,30 +2,12 @@
 // that a plan logs.
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "harness.hpp"
+#include "support/allocation_count.hpp"
 #include "trial.hpp"
-
-namespace {
-std::atomic<std::uint64_t> allocations = 0;
-}
-
-// Replaces the global one of the whole test program. Not under sanitizers, which have their own.
-// Not inlined: GCC 12 would see new paired with free().
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define VKGEMM_COUNTS_ALLOCATIONS 1
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-#endif
 
 namespace vkgemm::test {
 namespace {
@@ -149,9 +131,7 @@ TEST(Concurrency, OnePlanRecordedByFourThreads) {
 }
 
 TEST(Allocations, RecordMakesNone) {
-#ifndef VKGEMM_COUNTS_ALLOCATIONS
-  GTEST_SKIP() << "a sanitizer has taken operator new";
-#else
+  if (!support::allocation_count()) GTEST_SKIP() << "a sanitizer has taken operator new";
   const auto plan =
       context().plan(ones_problem(1.0f), small_configs(Path::fma, DataType::f32).front());
   ASSERT_TRUE(succeeds(plan));
@@ -165,15 +145,14 @@ TEST(Allocations, RecordMakesNone) {
   Recording recording;
   ASSERT_TRUE(succeeds(plan->record(recording.commands(), operands)));  // first-use allocations
   const bool validation = std::getenv("VKGEMM_VALIDATION") != nullptr;
-  const std::uint64_t before = allocations;
+  const std::uint64_t before = *support::allocation_count();
   for (int repeat = 0; repeat < 100; ++repeat) {
     if (!plan->record(recording.commands(), operands)) FAIL();
   }
-  const std::uint64_t made = allocations - before;
+  const std::uint64_t made = *support::allocation_count() - before;
   recording.end();
   if (validation) GTEST_SKIP() << "the validation layers allocate: " << made << " times";
   EXPECT_EQ(made, 0u);
-#endif
 }
 
 // One line per plan that plans the same thing again, and nothing without a callback.
