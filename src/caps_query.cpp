@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -107,24 +108,33 @@ void push_unique(std::vector<T>& list, const T& value) {
 }
 
 template <class Listing, class Enumerate>
-std::vector<Listing> enumerate(VkStructureType type, VkPhysicalDevice physical_device,
-                               Enumerate function) {
+Result<std::vector<Listing>> enumerate(std::string_view call, VkStructureType type,
+                                       VkPhysicalDevice physical_device, Enumerate function) {
   std::vector<Listing> listings;
-  std::uint32_t count = 0;
-  if (function == nullptr || function(physical_device, &count, nullptr) < VK_SUCCESS) return {};
-  listings.resize(count);
-  for (Listing& listing : listings) listing.sType = type;
-  if (function(physical_device, &count, listings.data()) < VK_SUCCESS) return {};
-  listings.resize(std::min<std::size_t>(count, listings.size()));
+  if (function == nullptr) return listings;
+  VkResult result = VK_INCOMPLETE;
+  while (result == VK_INCOMPLETE) {  // the list may grow between the two calls
+    std::uint32_t count = 0;
+    result = function(physical_device, &count, nullptr);
+    if (result < VK_SUCCESS) break;
+    Listing blank{};
+    blank.sType = type;
+    listings.assign(count, blank);
+    result = function(physical_device, &count, listings.data());
+    listings.resize(std::min<std::size_t>(count, listings.size()));
+  }
+  if (result < VK_SUCCESS) return driver_error(call, result);
   return listings;
 }
 
-void list_fragment_shapes(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                          DeviceCaps& caps) {
+Result<void> list_fragment_shapes(const InstanceFunctions& functions,
+                                  VkPhysicalDevice physical_device, DeviceCaps& caps) {
   const auto listings = enumerate<VkCooperativeMatrixPropertiesKHR>(
+      "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
       VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR, physical_device,
       functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR);
-  for (const VkCooperativeMatrixPropertiesKHR& listing : listings) {
+  if (!listings) return listings.error();
+  for (const VkCooperativeMatrixPropertiesKHR& listing : *listings) {
     const std::optional<MatrixTypes> types = matrix_types(listing, caps);
     if (!types || listing.scope != VK_SCOPE_SUBGROUP_KHR) continue;
     push_unique(caps.fragment_shapes, FragmentShape{.input = types->input,
@@ -133,14 +143,18 @@ void list_fragment_shapes(const InstanceFunctions& functions, VkPhysicalDevice p
                                                     .n = listing.NSize,
                                                     .k = listing.KSize});
   }
+  return {};
 }
 
-void list_flexible_shapes(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                          const Facilities& usable, DeviceCaps& caps) {
+Result<void> list_flexible_shapes(const InstanceFunctions& functions,
+                                  VkPhysicalDevice physical_device, const Facilities& usable,
+                                  DeviceCaps& caps) {
   const auto listings = enumerate<VkCooperativeMatrixFlexibleDimensionsPropertiesNV>(
+      "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV",
       VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV, physical_device,
       functions.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV);
-  for (const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& listing : listings) {
+  if (!listings) return listings.error();
+  for (const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& listing : *listings) {
     const std::optional<MatrixTypes> types = matrix_types(listing, caps);
     const bool workgroup = listing.scope == VK_SCOPE_WORKGROUP_KHR;
     if (!types || (!workgroup && listing.scope != VK_SCOPE_SUBGROUP_KHR)) continue;
@@ -157,6 +171,7 @@ void list_flexible_shapes(const InstanceFunctions& functions, VkPhysicalDevice p
                               .granularity_k = listing.KGranularity,
                               .invocations = workgroup ? listing.workgroupInvocations : 0});
   }
+  return {};
 }
 
 // Tells "the device cannot" from "the application did not enable it".
@@ -350,8 +365,8 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
   return supported;
 }
 
-DeviceCaps query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                      const Facilities& supported, const Facilities& enabled) {
+Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
+                              const Facilities& supported, const Facilities& enabled) {
   Properties properties;
   query_properties(functions, physical_device, supported, properties);
   const VkPhysicalDeviceProperties& core = properties.core.properties;
@@ -373,9 +388,11 @@ DeviceCaps query_caps(const InstanceFunctions& functions, VkPhysicalDevice physi
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
   if (usable.has(Feature::cooperative_matrix)) {
-    list_fragment_shapes(functions, physical_device, caps);
+    auto listed = list_fragment_shapes(functions, physical_device, caps);
+    if (!listed) return listed.error();
     if (usable.has(Feature::nv_flexible_dimensions)) {
-      list_flexible_shapes(functions, physical_device, usable, caps);
+      listed = list_flexible_shapes(functions, physical_device, usable, caps);
+      if (!listed) return listed.error();
     }
   }
 

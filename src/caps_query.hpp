@@ -21,8 +21,8 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
                                    VkPhysicalDevice physical_device);
 
 // `enabled` is what the device was, or will be, created with; only what is supported as well
-// counts. Never fails: what is missing stands in PathSupport::reason.
-DeviceCaps query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                      const Facilities& supported, const Facilities& enabled);
+// counts. What is missing is no error: it stands in PathSupport::reason. A call that fails is.
+Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
+                              const Facilities& supported, const Facilities& enabled);
 
 }  // namespace vkgemm

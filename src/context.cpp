@@ -63,7 +63,9 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     Facilities enabled;
     for (const char* extension : info.enabled_extensions) enabled.extensions.emplace(extension);
     enabled.features = read_features(info.enabled_features);
-    DeviceCaps caps = query_caps(*instance_functions, info.physical_device, *supported, enabled);
+    auto queried = query_caps(*instance_functions, info.physical_device, *supported, enabled);
+    if (!queried) return queried.error();
+    DeviceCaps& caps = *queried;
     if (!caps.fma.available) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
@@ -96,7 +98,7 @@ Context& Context::operator=(Context&& other) noexcept {
 }
 
 Context::~Context() {
-  if (impl_ == nullptr) return;
+  if (impl_ == nullptr || device_lost()) return;
   if (auto saved = save_pipeline_cache(); !saved) {
     (void)without_exceptions([&]() -> Result<void> {
       impl_->log.write(LogLevel::warning, "pipeline cache not saved: " + saved.error().message);
@@ -133,8 +135,12 @@ void Context::notify_device_lost() const noexcept { impl_->lost = true; }
 bool Context::device_lost() const noexcept { return impl_->lost; }
 
 Result<void> Context::save_pipeline_cache() const {
-  if (device_lost()) return {};  // the driver's copy may be damaged, and the file is still good
-  return without_exceptions([&] { return impl_->pipelines.save(); });
+  return without_exceptions([&]() -> Result<void> {
+    if (device_lost()) return device_lost_error();
+    Result<void> saved = impl_->pipelines.save();
+    if (!saved && saved.error().status == Status::device_lost) impl_->lost = true;
+    return saved;
+  });
 }
 
 }  // namespace vkgemm

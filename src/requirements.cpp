@@ -1,4 +1,5 @@
 // What an application should enable for vkgemm on a physical device.
+#include <utility>
 #include <vector>
 
 #include "caps_query.hpp"
@@ -94,7 +95,9 @@ Result<Requirements> query_requirements(VkInstance instance, VkPhysicalDevice ph
     requirements.impl_ = std::make_unique<Requirements::Impl>(wanted.extensions);
     requirements.impl_->extensions = std::move(extensions);
     requirements.impl_->chain.write(wanted.features);
-    requirements.impl_->caps = query_caps(*functions, physical_device, *supported, wanted);
+    Result<DeviceCaps> queried = query_caps(*functions, physical_device, *supported, wanted);
+    if (!queried) return queried.error();
+    requirements.impl_->caps = std::move(*queried);
     const DeviceCaps& caps = requirements.impl_->caps;
     if (!caps.fma.available) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};

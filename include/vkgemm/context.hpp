@@ -152,12 +152,14 @@ class VKGEMM_API Context {
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
                       const Operands& operands) const;
 
-  // Tells the context that the application saw VK_ERROR_DEVICE_LOST. From then on plan() and
-  // record() return device_lost; everything may still be destroyed.
+  // Tells the context that the application saw VK_ERROR_DEVICE_LOST. From then on plan(), record()
+  // and save_pipeline_cache() return device_lost, as they do once a driver call of their own has
+  // met it; everything may still be destroyed.
   void notify_device_lost() const noexcept;
   bool device_lost() const noexcept;
 
-  // Writes the pipelines built so far to info.pipeline_cache_file.
+  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on a
+  // lost device, whose copy may be damaged: the file stays as it was.
   Result<void> save_pipeline_cache() const;
 
   struct Impl;

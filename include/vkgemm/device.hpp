@@ -127,7 +127,8 @@ class VKGEMM_API Requirements {
 };
 
 // Asks a physical device. The instance and the device must support Vulkan 1.3.
-// Fails with missing_feature if not even the fma path can run, naming what is missing.
+// Fails with missing_feature if not even the fma path can run, naming what is missing, and with the
+// driver's VkResult if a query fails, naming the query.
 VKGEMM_API Result<Requirements> query_requirements(
     VkInstance instance, VkPhysicalDevice physical_device,
     PFN_vkGetInstanceProcAddr get_instance_proc_addr);

@@ -1,7 +1,9 @@
 // Context::create on devices that lack something, a driver that fails, a device that is lost.
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,8 @@
 
 namespace vkgemm::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 // A device made by hand, with what vkgemm requires but for what the test takes away.
 class BareDevice {
@@ -158,29 +162,52 @@ TEST(ContextCreate, RefusesIncompleteInformation) {
 // --- a driver that fails
 // --------------------------------------------------------------------------------
 
-VkResult pipeline_result = VK_SUCCESS;
+// The one function that fails, and how. A context keeps the functions that it was created with.
+struct {
+  std::string_view function;
+  VkResult result = VK_SUCCESS;
+} failure;
 
-VKAPI_ATTR VkResult VKAPI_CALL failing_create_compute_pipelines(VkDevice, VkPipelineCache,
-                                                                std::uint32_t count,
-                                                                const VkComputePipelineCreateInfo*,
-                                                                const VkAllocationCallbacks*,
-                                                                VkPipeline* pipelines) {
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_build(VkDevice, VkPipelineCache, std::uint32_t count,
+                                             const VkComputePipelineCreateInfo*,
+                                             const VkAllocationCallbacks*, VkPipeline* pipelines) {
   std::fill_n(pipelines, count, VkPipeline{VK_NULL_HANDLE});
-  return pipeline_result;
+  return failure.result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_read_cache(VkDevice, VkPipelineCache, std::size_t*, void*) {
+  return failure.result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_list(VkPhysicalDevice, std::uint32_t*,
+                                            VkCooperativeMatrixPropertiesKHR*) {
+  return failure.result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_list_flexible(
+    VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixFlexibleDimensionsPropertiesNV*) {
+  return failure.result;
+}
+
+PFN_vkVoidFunction failing(std::string_view name) {
+  constexpr auto as_void = [](auto function) {
+    return reinterpret_cast<PFN_vkVoidFunction>(function);
+  };
+  if (name != failure.function) return nullptr;
+  if (name == "vkCreateComputePipelines") return as_void(fail_to_build);
+  if (name == "vkGetPipelineCacheData") return as_void(fail_to_read_cache);
+  if (name == "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR") return as_void(fail_to_list);
+  return as_void(fail_to_list_flexible);
 }
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL failing_device_proc_addr(VkDevice device,
                                                                   const char* name) {
-  if (pipeline_result != VK_SUCCESS && std::strcmp(name, "vkCreateComputePipelines") == 0) {
-    return reinterpret_cast<PFN_vkVoidFunction>(failing_create_compute_pipelines);
-  }
-  return vkGetDeviceProcAddr(device, name);
+  const PFN_vkVoidFunction function = failing(name);
+  return function != nullptr ? function : vkGetDeviceProcAddr(device, name);
 }
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL failing_instance_proc_addr(VkInstance instance,
                                                                     const char* name) {
   if (std::strcmp(name, "vkGetDeviceProcAddr") == 0) {
     return reinterpret_cast<PFN_vkVoidFunction>(failing_device_proc_addr);
   }
-  return vkGetInstanceProcAddr(instance, name);
+  const PFN_vkVoidFunction function = failing(name);
+  return function != nullptr ? function : vkGetInstanceProcAddr(instance, name);
 }
 
 TEST(DriverFailures, CarryTheirResult) {
@@ -193,19 +220,40 @@ TEST(DriverFailures, CarryTheirResult) {
   BareDevice device;
   ASSERT_TRUE(succeeds(device.create_context()));
   for (const auto& [result, status] : cases) {
-    pipeline_result = result;
+    failure = {"vkCreateComputePipelines", result};
     ContextCreateInfo info = device.create_info();
     info.get_instance_proc_addr = failing_instance_proc_addr;
     const auto made = Context::create(info);
-    pipeline_result = VK_SUCCESS;
     ASSERT_TRUE(succeeds(made));
-    pipeline_result = result;
     const auto plan = made->plan(gemm({8, 8, 8}, DataType::f32));
     EXPECT_TRUE(fails_with(plan, status, {"vkCreateComputePipelines"}));
     EXPECT_EQ(plan.error().vk_result, result);
     EXPECT_EQ(made->device_lost(), result == VK_ERROR_DEVICE_LOST);
-    pipeline_result = VK_SUCCESS;
   }
+}
+
+// A list that cannot be had is not an empty list.
+TEST(DriverFailures, OfTheQueries) {
+  if (!caps().khr.available) GTEST_SKIP() << "path khr: " << caps().khr.reason;
+  const bool flexible = !caps().flexible_shapes.empty();
+  for (const std::string_view function :
+       {"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
+        "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV"}) {
+    if (function.find("Flexible") != std::string_view::npos && !flexible) continue;
+    failure = {function, VK_ERROR_OUT_OF_HOST_MEMORY};
+    const auto needs = query_requirements(runner().instance(), runner().physical_device(),
+                                          failing_instance_proc_addr);
+    EXPECT_TRUE(fails_with(needs, Status::out_of_host_memory, {function}));
+    EXPECT_EQ(needs.error().vk_result, VK_ERROR_OUT_OF_HOST_MEMORY);
+  }
+  BareDevice device;
+  device.with_matrices(true, true);
+  ASSERT_TRUE(succeeds(device.create_context()));
+  failure = {"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", VK_ERROR_INITIALIZATION_FAILED};
+  ContextCreateInfo info = device.create_info();
+  info.get_instance_proc_addr = failing_instance_proc_addr;
+  EXPECT_TRUE(fails_with(Context::create(info), Status::driver_error,
+                         {failure.function, "VK_ERROR_INITIALIZATION_FAILED"}));
 }
 
 // More than there is: the driver's word, as a Status.
@@ -246,9 +294,40 @@ TEST(DeviceLost, IsStickyAndDestructionWorks) {
   std::uint32_t word = 0;
   ASSERT_TRUE(succeeds(other->download(*buffer, 512, &word, 4)));
   EXPECT_EQ(word, 0x5a5a5a5au);
-  EXPECT_TRUE(succeeds(lost.save_pipeline_cache()));
+  EXPECT_TRUE(fails_with(lost.save_pipeline_cache(), Status::device_lost, {"lost"}));
   // The context that shares nothing with it goes on.
   EXPECT_TRUE(succeeds(context().plan(problem)));
+}
+
+// Seen while saving it is sticky, too, and the file is not touched.
+TEST(DeviceLost, IsFoundWhileSaving) {
+  const fs::path file =
+      fs::temp_directory_path() /
+      ("vkgemm_lost_" + std::to_string(reinterpret_cast<std::uintptr_t>(&runner())));
+  fs::remove(file);
+  BareDevice device;
+  ASSERT_TRUE(succeeds(device.create_context()));
+  failure = {"vkGetPipelineCacheData", VK_ERROR_DEVICE_LOST};
+  ContextCreateInfo info = device.create_info();
+  info.get_instance_proc_addr = failing_instance_proc_addr;
+  info.pipeline_cache_file = file;
+  std::string log;
+  info.log = [&](LogLevel level, std::string_view message) {
+    if (level != LogLevel::info) log += message;
+  };
+  {
+    const auto made = Context::create(info);
+    ASSERT_TRUE(succeeds(made));
+    const Problem problem = gemm({8, 8, 8}, DataType::f32);
+    ASSERT_TRUE(succeeds(made->plan(problem)));
+    EXPECT_TRUE(fails_with(made->save_pipeline_cache(), Status::device_lost,
+                           {"vkGetPipelineCacheData", "VK_ERROR_DEVICE_LOST"}));
+    EXPECT_TRUE(made->device_lost());
+    EXPECT_TRUE(fails_with(made->plan(problem), Status::device_lost, {"lost"}));
+    EXPECT_TRUE(fails_with(made->save_pipeline_cache(), Status::device_lost, {"lost"}));
+  }
+  EXPECT_EQ(log, "");
+  EXPECT_FALSE(fs::exists(file));
 }
 
 }  // namespace
