@@ -124,6 +124,7 @@ Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
   queue_info.pQueuePriorities = &priority;
 
   extensions.assign(requirements->extensions().begin(), requirements->extensions().end());
+  extensions.insert(extensions.end(), options.extensions.begin(), options.extensions.end());
   features = *requirements->features();
   if (options.statistics &&
       has_device_extension(physical_device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {

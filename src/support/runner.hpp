@@ -25,7 +25,8 @@ struct RunnerOptions {
   bool validation = false;  // VK_LAYER_KHRONOS_validation with synchronization validation; also
                             // switched on by the environment variable VKGEMM_VALIDATION=1
   std::function<void(std::string_view)> on_validation_message;  // default: prints and counts
-  bool statistics = false;  // enable VK_KHR_pipeline_executable_properties if there
+  bool statistics = false;              // enable VK_KHR_pipeline_executable_properties if there
+  std::vector<const char*> extensions;  // to enable beside those that vkgemm wants
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;

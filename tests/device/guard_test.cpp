@@ -1,0 +1,286 @@
+// No kernel touches a byte outside its operands' spans. On a CPU device addresses are host
+// addresses: the operands stand in imported host memory, with pages that nobody may access before
+// and behind.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+#include "operand_check.hpp"
+#include "resolved_problem.hpp"
+#include "trial.hpp"
+
+#if __has_include(<sys/mman.h>)
+#include <signal.h>
+#include <sys/mman.h>
+
+namespace vkgemm::test {
+namespace {
+
+enum class Guard : bool { before, behind };  // which of them the operand touches
+
+// Memory of the host that the device uses, between two guards.
+class Guarded {
+ public:
+  static constexpr std::uint64_t capacity = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t guard = std::uint64_t{1} << 24;  // more than any stride here
+
+  explicit Guarded(support::Runner& owner) : device_(owner.device()) {
+    void* all = mmap(nullptr, capacity + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) return;
+    memory_ = static_cast<std::byte*>(all) + guard;
+    if (mprotect(memory_, capacity, PROT_READ | PROT_WRITE) != 0) return;
+    import();
+  }
+  ~Guarded() {
+    vkDestroyBuffer(device_, buffer_, nullptr);
+    vkFreeMemory(device_, imported_, nullptr);
+    if (memory_ != nullptr) munmap(memory_ - guard, capacity + 2 * guard);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  // Whether device and host see the same bytes at the same address.
+  bool works() const {
+    return address_ != 0 && address_ == reinterpret_cast<std::uintptr_t>(memory_);
+  }
+
+  DeviceSpan place(std::uint64_t bytes, Guard touched) {
+    begin_ = touched == Guard::before ? 0 : capacity - bytes;
+    bytes_ = bytes;
+    return {address_ + begin_, bytes};
+  }
+  std::byte* data() const { return memory_ + begin_; }
+
+  // Where in the span, or outside it, an address lies; nothing if it is none of this memory.
+  std::optional<std::int64_t> offset(const void* address) const {
+    const std::int64_t at = static_cast<const std::byte*>(address) - memory_;
+    if (at < -std::int64_t{guard} || at >= std::int64_t{capacity + guard}) return std::nullopt;
+    return at - static_cast<std::int64_t>(begin_);
+  }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void import() {
+    constexpr auto type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+    VkExternalMemoryBufferCreateInfo external{};
+    external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+    external.handleTypes = type;
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.pNext = &external;
+    info.size = capacity;
+    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+    if (vkCreateBuffer(device_, &info, nullptr, &buffer_) != VK_SUCCESS) return;
+
+    VkMemoryRequirements needed{};
+    vkGetBufferMemoryRequirements(device_, buffer_, &needed);
+    VkMemoryHostPointerPropertiesEXT possible{};
+    possible.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
+    if (vkGetMemoryHostPointerPropertiesEXT(device_, type, memory_, &possible) != VK_SUCCESS)
+      return;
+    const std::uint32_t types = needed.memoryTypeBits & possible.memoryTypeBits;
+    if (types == 0 || needed.size > capacity) return;
+
+    VkImportMemoryHostPointerInfoEXT pointer{};
+    pointer.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
+    pointer.handleType = type;
+    pointer.pHostPointer = memory_;
+    VkMemoryAllocateFlagsInfo flags{};
+    flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+    flags.pNext = &pointer;
+    flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    VkMemoryAllocateInfo allocation{};
+    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    allocation.pNext = &flags;
+    allocation.allocationSize = capacity;
+    allocation.memoryTypeIndex = static_cast<std::uint32_t>(std::countr_zero(types));
+    if (vkAllocateMemory(device_, &allocation, nullptr, &imported_) != VK_SUCCESS) return;
+    if (vkBindBufferMemory(device_, buffer_, imported_, 0) != VK_SUCCESS) return;
+    VkBufferDeviceAddressInfo address{};
+    address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    address.buffer = buffer_;
+    address_ = vkGetBufferDeviceAddress(device_, &address);
+  }
+
+  VkDevice device_;
+  std::byte* memory_ = nullptr;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory imported_ = VK_NULL_HANDLE;
+  VkDeviceAddress address_ = 0;
+  std::uint64_t begin_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+// What runs at the moment, for the handler below.
+struct Running {
+  std::span<const std::unique_ptr<Guarded>> memories;
+  std::array<std::string_view, 7> names;
+  std::string text;
+};
+Running running;
+
+// An access to a guard ends the process, as it should; but first it says which it was.
+void on_fault(int number, siginfo_t* fault, void*) {
+  for (std::size_t i = 0; i < running.memories.size(); ++i) {
+    if (const auto offset = running.memories[i]->offset(fault->si_addr)) {
+      std::fprintf(stderr, "access outside %.*s, at byte %lld of %llu\n  %s\n",
+                   static_cast<int>(running.names[i].size()), running.names[i].data(),
+                   static_cast<long long>(*offset),
+                   static_cast<unsigned long long>(running.memories[i]->bytes()),
+                   running.text.c_str());
+    }
+  }
+  signal(number, SIG_DFL);  // the access is tried again, and fails for good
+}
+
+bool lists_host_memory() {
+  std::uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(runner().physical_device(), nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  vkEnumerateDeviceExtensionProperties(runner().physical_device(), nullptr, &count, all.data());
+  return std::ranges::any_of(all, [](const VkExtensionProperties& extension) {
+    return std::strcmp(extension.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
+  });
+}
+
+class Guards : public EachPath {
+ protected:
+  static void SetUpTestSuite() {
+    if (!on_cpu() || !lists_host_memory()) return;
+    own_runner_ = another_runner({.extensions = {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME}});
+    for (auto& memory : memories_) memory = std::make_unique<Guarded>(*own_runner_);
+  }
+  static void TearDownTestSuite() {
+    for (auto& memory : memories_) memory.reset();
+    own_runner_.reset();
+  }
+  void SetUp() override {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &before_);
+    running.memories = memories_;
+  }
+  void TearDown() override {
+    running = {};
+    sigaction(SIGSEGV, &before_, nullptr);
+  }
+
+  static std::string why_not() {
+    if (!on_cpu()) return "device addresses of " + caps().name + " are not the host's";
+    if (!lists_host_memory()) {
+      return caps().name + " does not list " VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+    }
+    if (!std::ranges::all_of(memories_, &Guarded::works, &std::unique_ptr<Guarded>::operator*)) {
+      return caps().name + " gives imported host memory other addresses than the host";
+    }
+    return {};
+  }
+
+  // Every span of the least size that record() accepts.
+  static void expect_inside(const Config& config, const Problem& problem) {
+    SCOPED_TRACE(describe(config, problem));
+    const auto plan = own_runner_->context().plan(problem, config);
+    ASSERT_TRUE(succeeds(plan));
+    const OperandRules rules(resolve(problem).value(), plan->workspace_bytes());
+    for (const Guard touched : {Guard::before, Guard::behind}) {
+      Operands operands;
+      for (std::size_t i = 0; i < rules.rules().size(); ++i) {
+        const OperandRule& rule = rules.rules()[i];
+        running.names[i] = rule.name;
+        ASSERT_LE(rule.bytes, Guarded::capacity);
+        operands.*rule.span = memories_[i]->place(rule.bytes, touched);
+        std::memset(memories_[i]->data(), 0x3a, rule.bytes);  // finite in all types
+      }
+      running.text = describe(config, problem);
+      EXPECT_TRUE(succeeds(own_runner_->submit(
+          [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
+      const auto host = [](const DeviceSpan& span) {
+        return reinterpret_cast<void*>(static_cast<std::uintptr_t>(span.address));
+      };
+      const support::VerifyReport report = support::verify(
+          problem, {host(operands.a), host(operands.b), host(operands.c), host(operands.bias)},
+          host(operands.d), host(operands.aux), {.threads = 1});
+      EXPECT_TRUE(report.passed()) << report.first_failure;
+    }
+  }
+
+ private:
+  static inline std::unique_ptr<support::Runner> own_runner_;
+  static inline std::array<std::unique_ptr<Guarded>, 7> memories_;
+  struct sigaction before_ {};
+};
+VKGEMM_ON_EACH_PATH(Guards);
+
+// The epilogue that reads and writes all that there is, in types that change from case to case.
+void add_epilogue(Problem& problem, std::size_t turn) {
+  constexpr DataType types[] = {DataType::f32, DataType::f16, DataType::bf16};
+  problem.epilogue = {.alpha = 0.5f,
+                      .beta = 0.25f,
+                      .bias = turn % 2 == 0 ? Bias::along_n : Bias::along_m,
+                      .bias_type = types[(turn + 2) % 3],
+                      .aux = true};
+  problem.c.type = types[turn % 3];
+  problem.d.type = problem.aux.type = types[(turn + 1) % 3];
+  const Layout layout = turn % 4 < 2 ? Layout::row_major : Layout::col_major;
+  problem.c.layout = problem.d.layout = problem.aux.layout = layout;
+}
+
+TEST_P(Guards, AreNotTouched) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  std::size_t turn = 0;
+  for (const DataType input : inputs_of(GetParam())) {
+    const std::vector<Config> configs = small_configs(GetParam(), input);
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        for (const bool aligned : {false, true}) {
+          const Config& config = configs[turn % configs.size()];
+          const std::uint64_t m = config.tile_m, n = config.tile_n;
+          const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
+          const std::vector<Shape> any = {{m + 1, n - 1, k + 1},
+                                          {m - 1, n + 1, k - 1},
+                                          {2 * m + 1, 2 * n + 1, 2 * k + 1},
+                                          {1, 1, 1},
+                                          {1, n + 1, k - 1},
+                                          {m + 1, 1, 2 * k + 1},
+                                          {31, 37, 41},
+                                          {2, 3, 5},
+                                          {m + 1, n + 1, 2 * k},
+                                          {m, n, k + 1},
+                                          {m, n, 2 * k}};
+          // Rows that can be loaded 16 bytes at a time.
+          const std::vector<Shape> multiples = {
+              {m + 8, n + 8, k + 8}, {m + 8, n + 24, 8}, {8, 8, 8},
+              {2 * m + 8, 8, 3 * k}, {m, n, k + 8},      {m, n, 2 * k}};
+          for (const Shape& shape : aligned ? multiples : any) {
+            Problem problem = gemm(shape, input);
+            problem.a.layout = a;
+            problem.b.layout = b;
+            add_epilogue(problem, turn);
+            expect_inside(config, with_padding(problem, 0, aligned));
+            expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
+            problem.batch = 3;
+            expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
+            if (HasFailure()) return;
+          }
+          ++turn;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm::test
+
+#endif
