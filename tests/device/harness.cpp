@@ -16,7 +16,7 @@ std::unique_ptr<support::Runner> the_runner;
 // The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.
 class Teardown : public testing::Environment {
  public:
-  void TearDown() override { the_runner.reset(); }
+  void TearDown() override { destroy_runner(); }
 };
 
 // peel=0 halves the code, and with it the time that a CPU's driver compiles; one configuration of a
@@ -81,6 +81,8 @@ std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options) 
   }
   return std::move(*created);
 }
+
+void destroy_runner() { the_runner.reset(); }
 
 support::Runner& runner() {
   if (the_runner == nullptr) {

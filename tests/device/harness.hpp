@@ -22,6 +22,7 @@ Settings& settings();
 
 // Created on first use. Messages of the validation layers fail the test that is running.
 support::Runner& runner();
+void destroy_runner();
 inline const Context& context() { return runner().context(); }
 inline const DeviceCaps& caps() { return runner().caps(); }
 
