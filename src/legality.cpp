@@ -171,26 +171,32 @@ bool is_multiple(Size3 size, DataType input, const FlexibleShape& shape) {
          size.k % shape.granularity_k == 0;
 }
 
-bool lists_fragment(const Config& c, DataType input, const DeviceCaps& caps) {
-  const auto listed = [&](const FragmentShape& s) {
-    return s == FragmentShape{input, DataType::f32, c.fragment_m, c.fragment_n, c.fragment_k};
-  };
+bool check_fragment(const Case& s) {
+  const Config& c = s.config;
+  const DataType input = s.problem.a.type;
+  const FragmentShape wanted{input, DataType::f32, c.fragment_m, c.fragment_n, c.fragment_k};
+  if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
+    return true;
+  }
   const auto flexible = [&](const FlexibleShape& shape) {
-    return shape.scope == MatrixScope::subgroup &&
-           is_multiple({c.fragment_m, c.fragment_n, c.fragment_k}, input, shape);
+    return shape.scope == MatrixScope::subgroup && is_multiple(fragment(c), input, shape);
   };
-  return std::ranges::any_of(caps.fragment_shapes, listed) ||
-         std::ranges::any_of(caps.flexible_shapes, flexible);
+  if (!std::ranges::any_of(s.caps.flexible_shapes, flexible)) {
+    return s.refuse("fragment ", fragment(c), " with ", to_string(input),
+                    " inputs and f32 accumulators is not listed by the device");
+  }
+  const std::uint32_t most = s.caps.limits.nv_max_dimension;
+  if (std::max({c.fragment_m, c.fragment_n, c.fragment_k}) > most) {
+    return s.refuse("fragment ", fragment(c), ": matrices of flexible dimensions have at most ",
+                    most, " rows or columns");
+  }
+  return true;
 }
 
 bool check_khr(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
-  if (!lists_fragment(c, p.a.type, s.caps)) {
-    return s.refuse("fragment ", fragment(c), " with ", to_string(p.a.type),
-                    " inputs and f32 accumulators is not listed by the device");
-  }
-  if (!check_subgroups(s)) return false;
+  if (!check_fragment(s) || !check_subgroups(s)) return false;
   if (c.tile_m % (c.fragment_m * c.subgroups_m) != 0 ||
       c.tile_n % (c.fragment_n * c.subgroups_n) != 0 || c.tile_k % c.fragment_k != 0) {
     return s.refuse("tile ", tile(c), " does not divide into subgroups ",

@@ -65,7 +65,7 @@ struct Limits {
 
   // VK_NV_cooperative_matrix2 at workgroup scope; zero where the extension is missing.
   std::uint32_t nv_max_invocations = 0;
-  std::uint32_t nv_max_dimension = 0;
+  std::uint32_t nv_max_dimension = 0;  // of flexible shapes, at subgroup scope, too
   std::uint32_t nv_reserved_shared_memory_bytes = 0;
 
   bool operator==(const Limits&) const = default;

@@ -149,6 +149,24 @@ TEST(Legality, Khr) {
                  {DataType::f16, DataType::f32, MatrixScope::subgroup, 16, 8, 16, 0}};
            },
            ""},
+          {"flexible, as large as may be",
+           [](Setting& s) {
+             s.caps.fragment_shapes.clear();
+             s.caps.flexible_shapes = {
+                 {DataType::f16, DataType::f32, MatrixScope::subgroup, 16, 8, 16, 0}};
+             s.caps.limits.nv_max_dimension = 16;
+           },
+           ""},
+          {"flexible and too large",
+           [](Setting& s) {
+             s.caps.fragment_shapes.clear();
+             s.caps.flexible_shapes = {
+                 {DataType::f16, DataType::f32, MatrixScope::subgroup, 16, 8, 16, 0}};
+             s.caps.limits.nv_max_dimension = 15;
+           },
+           "fragment 16x16x16: matrices of flexible dimensions have at most 15 rows or columns"},
+          {"listed as it is, the flexible limit counts for nothing",
+           [](Setting& s) { s.caps.limits.nv_max_dimension = 15; }, ""},
           {"not a multiple of the granularity",
            [](Setting& s) {
              s.caps.fragment_shapes.clear();

@@ -63,6 +63,7 @@ inline DeviceCaps lavapipe() {
   caps.limits.max_subgroup_size = 8;
   caps.limits.max_subgroups_per_workgroup = 32;
   caps.fragment_shapes = {shape(DataType::f16, 8, 8, 8)};
+  caps.limits.nv_max_dimension = 1024;
   caps.flexible_shapes = {{DataType::f16, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0}};
   return caps;
 }
