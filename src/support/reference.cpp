@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cfloat>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <thread>
 
 #include "support/convert.hpp"
+#include "support/findings.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -272,57 +272,6 @@ class EpilogueOracle {
   const Epilogue& epilogue_;
 };
 
-// The last cast: half a unit in the last place, and what lies below the smallest number kept.
-// f32 and bf16 share their exponents with the arithmetic, which may flush to zero below 2^-126.
-struct Rounding {
-  double unit;
-  double smallest;
-  double largest;  // from here on the cast gives infinity
-};
-
-Rounding rounding(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return {0x1p-11, 0x1p-24, 65520.0};
-    case DataType::bf16:
-      return {0x1p-8, 0x1p-126, 0x1.ffp127};
-    case DataType::f32:
-      break;
-  }
-  return {0x1p-23, 0x1p-126, 0x1.ffffffp127};
-}
-
-struct Comparison {
-  bool ok = true;
-  double error = 0.0;  // zero for what is not a number or infinite
-  double bound = 0.0;
-};
-
-Comparison compare(double got, double expected, double bound, const Rounding& cast,
-                   bool unpredictable) {
-  Comparison result;
-  if (std::isnan(expected)) {
-    result.ok = std::isnan(got);
-    return result;
-  }
-  if (std::isinf(expected)) {
-    result.ok = got == expected;
-    return result;
-  }
-  if (unpredictable) return result;
-  result.bound = bound * (1.0 + cast.unit) + cast.unit * std::fabs(expected) + cast.smallest;
-  if (std::isnan(got)) {
-    result.ok = false;
-  } else if (std::isinf(got)) {
-    result.ok =
-        std::signbit(got) == std::signbit(expected) && std::fabs(expected) + bound >= cast.largest;
-  } else {
-    result.error = std::fabs(got - expected);
-    result.ok = result.error <= result.bound;
-  }
-  return result;
-}
-
 // gelu and silu of minus infinity are -inf * 0 where the formula is evaluated as written, and 0 in
 // the limit: both are right.
 bool is_ambiguous(Activation activation, double pre) {
@@ -330,54 +279,6 @@ bool is_ambiguous(Activation activation, double pre) {
                        activation == Activation::silu;
   return product && pre == -std::numeric_limits<double>::infinity();
 }
-
-// One thread's findings.
-class Findings {
- public:
-  void add(const char* operand, std::uint64_t batch, std::uint64_t i, std::uint64_t j, double got,
-           double expected, const Comparison& comparison) {
-    ++report.checked;
-    if (std::isfinite(expected) && std::isfinite(got)) {
-      squared_error += comparison.error * comparison.error;
-      squared_size += expected * expected;
-      report.max_abs_error = std::max(report.max_abs_error, comparison.error);
-      if (comparison.bound > 0.0) {
-        report.max_rel_to_bound =
-            std::max(report.max_rel_to_bound, comparison.error / comparison.bound);
-      }
-    }
-    if (comparison.ok) return;
-    ++report.failures;
-    const Place place{batch, i, j};
-    if (report.failures > 1 && !(place < first)) return;
-    first = place;
-    char text[192];
-    std::snprintf(text, sizeof text, "%s[batch %llu, %llu, %llu] is %.9g, expected %.9g ± %.3g",
-                  operand, static_cast<unsigned long long>(batch),
-                  static_cast<unsigned long long>(i), static_cast<unsigned long long>(j), got,
-                  expected, comparison.bound);
-    report.first_failure = text;
-  }
-
-  void merge(const Findings& other) {
-    if (other.report.failures != 0 && (report.failures == 0 || other.first < first)) {
-      first = other.first;
-      report.first_failure = other.report.first_failure;
-    }
-    report.checked += other.report.checked;
-    report.failures += other.report.failures;
-    report.max_abs_error = std::max(report.max_abs_error, other.report.max_abs_error);
-    report.max_rel_to_bound = std::max(report.max_rel_to_bound, other.report.max_rel_to_bound);
-    squared_error += other.squared_error;
-    squared_size += other.squared_size;
-  }
-
-  using Place = std::array<std::uint64_t, 3>;
-  VerifyReport report;
-  Place first{};
-  double squared_error = 0.0;
-  double squared_size = 0.0;
-};
 
 // Rows to look at: the first, the last, and between them one at random of every equal part.
 std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std::uint64_t seed) {
@@ -476,11 +377,7 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
         }
       });
   for (std::uint32_t thread = 1; thread < threads; ++thread) findings[0].merge(findings[thread]);
-  VerifyReport report = findings[0].report;
-  if (findings[0].squared_size > 0.0) {
-    report.relative_error = std::sqrt(findings[0].squared_error / findings[0].squared_size);
-  }
-  return report;
+  return findings[0].finish();
 }
 
 void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
