@@ -43,7 +43,7 @@ std::string reason(const Bytes& file, const CacheIdentity& id = identity()) {
 }
 
 TEST(PipelineCacheFile, GivesBackWhatWasPutIn) {
-  for (const std::size_t own_bytes : {0, 1, 100, 100000}) {
+  for (const std::size_t own_bytes : {0u, 1u, 100u, 100000u}) {
     const Bytes data = driver_data(identity(), own_bytes);
     const Bytes file = make_cache_file(data, identity());
     const auto parsed = parse_cache_file(file, identity());
@@ -141,7 +141,7 @@ TEST_F(PipelineCacheFolder, ReplacesAndReads) {
   const auto missing = read_cache_file(path);
   ASSERT_TRUE(missing);
   EXPECT_TRUE(missing->empty());
-  for (const std::size_t own_bytes : {500, 20}) {  // the second is shorter than the first
+  for (const std::size_t own_bytes : {500u, 20u}) {  // the second is shorter than the first
     const Bytes file = make_cache_file(driver_data(identity(), own_bytes), identity());
     const auto written = replace_cache_file(path, file);
     ASSERT_TRUE(written) << written.error().message;

@@ -151,7 +151,7 @@ TEST(Reference, BatchesAndSharedOperands) {
 TEST(Reference, PaddingOfDIsLeftAlone) {
   Case x(Problem{.m = 2, .n = 3, .k = 4, .d = {.type = DataType::f32, .ld = 5}});
   x.compute();
-  for (const std::size_t element : {3, 4}) {
+  for (const std::size_t element : {3u, 4u}) {
     for (std::size_t byte = 0; byte < 4; ++byte) EXPECT_EQ(x.d[element * 4 + byte], 0xcd);
   }
 }
