@@ -158,8 +158,8 @@ class VKGEMM_API Context {
   void notify_device_lost() const noexcept;
   bool device_lost() const noexcept;
 
-  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on a
-  // lost device, whose copy may be damaged: the file stays as it was.
+  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. On a lost
+  // device, whose copy may be damaged, the file stays as it was: device_lost.
   Result<void> save_pipeline_cache() const;
 
   struct Impl;

@@ -186,6 +186,8 @@ class Guards : public EachPath {
     return {};
   }
 
+  static void expect_inside(const std::vector<Config>& configs, DataType input, bool aligned);
+
   // Every span of the least size that record() accepts.
   static void expect_inside(const Config& config, const Problem& problem) {
     SCOPED_TRACE(describe(config, problem));
@@ -235,48 +237,58 @@ void add_epilogue(Problem& problem, std::size_t turn) {
   problem.c.layout = problem.d.layout = problem.aux.layout = layout;
 }
 
-TEST_P(Guards, AreNotTouched) {
+// All layouts of A and B, on shapes around the tile and of no relation to it.
+void Guards::expect_inside(const std::vector<Config>& configs, DataType input, bool aligned) {
+  std::size_t turn = aligned ? 1 : 0;
+  for (const Layout a : {Layout::row_major, Layout::col_major}) {
+    for (const Layout b : {Layout::row_major, Layout::col_major}) {
+      const Config& config = configs[turn % configs.size()];
+      const std::uint64_t m = config.tile_m, n = config.tile_n;
+      const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
+      const std::vector<Shape> any = {{m + 1, n - 1, k + 1},
+                                      {m - 1, n + 1, k - 1},
+                                      {2 * m + 1, 2 * n + 1, 2 * k + 1},
+                                      {1, 1, 1},
+                                      {1, n + 1, k - 1},
+                                      {m + 1, 1, 2 * k + 1},
+                                      {31, 37, 41},
+                                      {2, 3, 5},
+                                      {m + 1, n + 1, 2 * k},
+                                      {m, n, k + 1},
+                                      {m, n, 2 * k}};
+      // Rows that can be loaded 16 bytes at a time.
+      const std::vector<Shape> multiples = {
+          {m + 8, n + 8, k + 8}, {m + 8, n + 24, 8}, {8, 8, 8},
+          {2 * m + 8, 8, 3 * k}, {m, n, k + 8},      {m, n, 2 * k}};
+      for (const Shape& shape : aligned ? multiples : any) {
+        Problem problem = gemm(shape, input);
+        problem.a.layout = a;
+        problem.b.layout = b;
+        add_epilogue(problem, turn);
+        expect_inside(config, with_padding(problem, 0, aligned));
+        expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
+        problem.batch = 3;
+        expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
+        if (HasFailure()) return;
+      }
+      turn += 2;
+    }
+  }
+}
+
+TEST_P(Guards, StandBesideElementwiseAccesses) {
   VKGEMM_SKIP_IF(why_not());
   VKGEMM_SKIP_IF(why_skip(GetParam()));
-  std::size_t turn = 0;
   for (const DataType input : inputs_of(GetParam())) {
-    const std::vector<Config> configs = small_configs(GetParam(), input);
-    for (const Layout a : {Layout::row_major, Layout::col_major}) {
-      for (const Layout b : {Layout::row_major, Layout::col_major}) {
-        for (const bool aligned : {false, true}) {
-          const Config& config = configs[turn % configs.size()];
-          const std::uint64_t m = config.tile_m, n = config.tile_n;
-          const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
-          const std::vector<Shape> any = {{m + 1, n - 1, k + 1},
-                                          {m - 1, n + 1, k - 1},
-                                          {2 * m + 1, 2 * n + 1, 2 * k + 1},
-                                          {1, 1, 1},
-                                          {1, n + 1, k - 1},
-                                          {m + 1, 1, 2 * k + 1},
-                                          {31, 37, 41},
-                                          {2, 3, 5},
-                                          {m + 1, n + 1, 2 * k},
-                                          {m, n, k + 1},
-                                          {m, n, 2 * k}};
-          // Rows that can be loaded 16 bytes at a time.
-          const std::vector<Shape> multiples = {
-              {m + 8, n + 8, k + 8}, {m + 8, n + 24, 8}, {8, 8, 8},
-              {2 * m + 8, 8, 3 * k}, {m, n, k + 8},      {m, n, 2 * k}};
-          for (const Shape& shape : aligned ? multiples : any) {
-            Problem problem = gemm(shape, input);
-            problem.a.layout = a;
-            problem.b.layout = b;
-            add_epilogue(problem, turn);
-            expect_inside(config, with_padding(problem, 0, aligned));
-            expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
-            problem.batch = 3;
-            expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
-            if (HasFailure()) return;
-          }
-          ++turn;
-        }
-      }
-    }
+    expect_inside(small_configs(GetParam(), input), input, false);
+  }
+}
+
+TEST_P(Guards, StandBesideVectorAccesses) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  for (const DataType input : inputs_of(GetParam())) {
+    expect_inside(small_configs(GetParam(), input), input, true);
   }
 }
 
