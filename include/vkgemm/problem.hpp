@@ -72,8 +72,8 @@ struct Epilogue {
 // NaN and Inf propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu
 // and silu of -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own
 // conversion: to nearest even on every driver that the tests ran on; bf16 by vkgemm itself.
-// Subnormals of f16 are kept, as inputs and as results. f32 and bf16 inputs and results below
-// 2^-126 are zero where the driver flushes f32 subnormals (lavapipe does).
+// Subnormals are the driver's: lavapipe keeps those of f16, as inputs and as results, and takes f32
+// and bf16 inputs and results below 2^-126 for zero.
 // M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
 // m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
 struct Problem {
