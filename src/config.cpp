@@ -78,8 +78,8 @@ class PartParser {
 
  private:
   static constexpr std::string_view names[] = {
-      "tile",     "fragment", "subgroups", "subgroup_size", "invocations",
-      "subtiles", "swizzle",  "unroll_k",  "peel",          "static_shape"};
+      "tile",   "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",
+      "stages", "swizzle",  "unroll_k",  "peel",          "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -95,6 +95,7 @@ class PartParser {
     if (name == "subgroup_size") return parse_list(value, {&c.subgroup_size});
     if (name == "invocations") return parse_list(value, {&c.invocations});
     if (name == "subtiles") return parse_list(value, {&c.subtiles});
+    if (name == "stages") return parse_list(value, {&c.stages});
     if (name == "swizzle") return parse_list(value, {&c.swizzle});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
     (name == "peel" ? c.peel : c.static_shape) = value == "1";
@@ -147,6 +148,7 @@ std::string to_string(const Config& c) {
   add("subgroup_size", c.subgroup_size, defaults.subgroup_size);
   add("invocations", c.invocations, implied_invocations(c));
   add("subtiles", c.subtiles, defaults.subtiles);
+  add("stages", c.stages, defaults.stages);
   add("swizzle", c.swizzle, defaults.swizzle);
   add("unroll_k", c.unroll_k, defaults.unroll_k);
   if (!c.peel) out += ",peel=0";

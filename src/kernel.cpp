@@ -127,6 +127,7 @@ void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_SUBTILES, c.subtiles);
   constants.set(SPEC_SWIZZLE, c.swizzle);
   constants.set(SPEC_UNROLL_K, c.unroll_k);
+  constants.set(SPEC_STAGES, c.stages);
   constants.set(SPEC_PEEL, c.path != Path::nv && c.peel);
 }
 

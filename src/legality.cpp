@@ -30,6 +30,9 @@ constexpr std::uint32_t most_accumulators_fma = 128;
 // A grid that needs more dispatches than this would take minutes to record and to run.
 constexpr std::uint64_t most_dispatches = 65536;
 
+// The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
+constexpr std::uint32_t ring_stages = 3;
+
 // What the staging loops of khr and fma move at once, and what the epilogue does.
 constexpr std::uint32_t group_bytes = 16;
 constexpr std::uint32_t quad = 4;
@@ -68,7 +71,8 @@ std::uint64_t rounded_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// How a tile of A or B is loaded, and on khr also how it stands in shared memory: as in memory.
+// How a slab of A or B is loaded, and on khr also how it, or half of it, stands in shared memory:
+// as in memory.
 struct Staged {
   std::uint32_t outer = 0;
   std::uint32_t inner = 0;
@@ -77,11 +81,11 @@ struct Staged {
   }
 };
 
-Staged staged_a(const Config& c, const ResolvedProblem& p) {
-  return p.a.layout == Layout::row_major ? Staged{c.tile_m, c.tile_k} : Staged{c.tile_k, c.tile_m};
+Staged staged_a(const Config& c, const ResolvedProblem& p, std::uint32_t depth) {
+  return p.a.layout == Layout::row_major ? Staged{c.tile_m, depth} : Staged{depth, c.tile_m};
 }
-Staged staged_b(const Config& c, const ResolvedProblem& p) {
-  return p.b.layout == Layout::row_major ? Staged{c.tile_k, c.tile_n} : Staged{c.tile_n, c.tile_k};
+Staged staged_b(const Config& c, const ResolvedProblem& p, std::uint32_t depth) {
+  return p.b.layout == Layout::row_major ? Staged{depth, c.tile_n} : Staged{c.tile_n, depth};
 }
 
 bool check_ranges(const Case& s) {
@@ -108,6 +112,7 @@ bool check_ranges(const Case& s) {
       {"subgroup_size", c.subgroup_size, khr_min, khr ? 128u : 0u},
       {"invocations", c.invocations, 1, largest_tile * largest_tile},
       {"subtiles", c.subtiles, 1, khr ? largest_tile : 1},
+      {"stages", c.stages, 1, khr ? ring_stages : 1},
       {"swizzle", c.swizzle, 1, largest_swizzle},
       {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
   };
@@ -202,6 +207,13 @@ bool check_khr(const Case& s) {
     return s.refuse("tile ", tile(c), " does not divide into subgroups ",
                     Size2{c.subgroups_m, c.subgroups_n}, " of ", "fragment ", fragment(c));
   }
+  if (c.stages != 1 && c.stages != ring_stages) {
+    return s.refuse("stages is ", c.stages, ": path khr takes 1 or ", ring_stages);
+  }
+  if (c.stages == ring_stages && c.tile_k != 2 * c.fragment_k) {
+    return s.refuse("stages is ", c.stages, ": tile_k is ", c.tile_k, ", not twice fragment_k ",
+                    c.fragment_k);
+  }
   const std::uint32_t fragment_rows = c.tile_m / (c.fragment_m * c.subgroups_m);
   if (fragment_rows % c.subtiles != 0) {
     return s.refuse("subtiles is ", c.subtiles, ": does not divide the ", fragment_rows,
@@ -234,8 +246,8 @@ bool check_fma(const Case& s) {
                     " fragments of ", Size2{c.fragment_m, c.fragment_n});
   }
   const std::uint32_t group = group_bytes / size_in_bytes(p.a.type);
-  const Staged a = staged_a(c, p);
-  const Staged b = staged_b(c, p);
+  const Staged a = staged_a(c, p, c.tile_k);
+  const Staged b = staged_b(c, p, c.tile_k);
   if (a.inner % group != 0 || b.inner % group != 0) {
     const bool is_a = a.inner % group != 0;
     return s.refuse("tile ", tile(c), " has rows of ", is_a ? a.inner : b.inner, " elements of ",
@@ -380,7 +392,12 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
     case Path::nv:
       return caps.limits.nv_reserved_shared_memory_bytes;
     case Path::khr: {
-      const std::uint64_t main_loop = staged_a(c, problem).bytes() + staged_b(c, problem).bytes();
+      const bool ring = c.stages == ring_stages;
+      const std::uint32_t depth = ring ? c.tile_k / 2 : c.tile_k;
+      const std::uint64_t stage = staged_a(c, problem, depth).bytes() +
+                                  staged_b(c, problem, depth).bytes() +
+                                  (ring ? KHR_RING_PAD * sizeof(std::uint16_t) : 0);
+      const std::uint64_t main_loop = c.stages * stage;
       const std::uint64_t epilogue =
           std::uint64_t{c.tile_m / c.subtiles} * (c.tile_n + KHR_EPILOGUE_PAD) * sizeof(float);
       return rounded_up(std::max(main_loop, epilogue), 16);

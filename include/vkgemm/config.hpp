@@ -50,6 +50,11 @@ struct Config {
   // fragments that a subgroup holds along M. Other paths: 1.
   std::uint32_t subtiles = 1;
 
+  // khr: stages of shared memory. 1: what is multiplied stands there once, tile_k deep. 3: a ring
+  // of halves of it (tile_k is 2 * fragment_k), so that loads, stores and products of one workgroup
+  // overlap: for tiles so large that only one workgroup is resident. Other paths: 1.
+  std::uint32_t stages = 1;
+
   // Tiles of D are visited in bands of this many tile rows, so that what one wave of workgroups
   // reads of A and B stays in the L2 cache. 1: plain row-major order of tiles.
   std::uint32_t swizzle = 8;
@@ -57,8 +62,9 @@ struct Config {
   // nv: how many steps of tile_k the main loop takes per iteration (1: not unrolled).
   std::uint32_t unroll_k = 1;
 
-  // khr, fma: the last step of the main loop stands outside it. Faster on GPUs; without it the code
-  // is half as long, which counts where compiling is slow (CPU implementations).
+  // khr, fma: the last step of the main loop stands outside it, and the loop of a ring is unrolled.
+  // Faster on GPUs; without it the code is half as long, which counts where compiling is slow (CPU
+  // implementations).
   bool peel = true;
 
   // N, K and the leading dimensions are baked into the pipeline: faster on some drivers

@@ -60,33 +60,37 @@ struct GemmParams {
 #define SPEC_SWIZZLE 10
 #define SPEC_UNROLL_K 11
 #define SPEC_PEEL 12
+#define SPEC_STAGES 13
 // … the operands (booleans are 0 or 1) …
-#define SPEC_A_COL_MAJOR 13
-#define SPEC_B_COL_MAJOR 14
-#define SPEC_A_VECTOR 15    // 0: loads element by element. Else 16-byte loads are allowed, and the
-#define SPEC_B_VECTOR 16    // value is a power of two of elements that divides the ld
-#define SPEC_C_VECTOR 17    // 4 elements at once allowed
-#define SPEC_D_VECTOR 18
-#define SPEC_AUX_VECTOR 19
-#define SPEC_STATIC_N 20    // 0: read from the push constants
-#define SPEC_STATIC_K 21
-#define SPEC_STATIC_LDA 22
-#define SPEC_STATIC_LDB 23
-#define SPEC_EDGES 24         // M or N is not a multiple of the tile
-#define SPEC_K_TAIL 25        // K is not a multiple of tile_k * unroll_k
+#define SPEC_A_COL_MAJOR 14
+#define SPEC_B_COL_MAJOR 15
+#define SPEC_A_VECTOR 16    // 0: loads element by element. Else 16-byte loads are allowed, and the
+#define SPEC_B_VECTOR 17    // value is a power of two of elements that divides the ld
+#define SPEC_C_VECTOR 18    // 4 elements at once allowed
+#define SPEC_D_VECTOR 19
+#define SPEC_AUX_VECTOR 20
+#define SPEC_STATIC_N 21    // 0: read from the push constants
+#define SPEC_STATIC_K 22
+#define SPEC_STATIC_LDA 23
+#define SPEC_STATIC_LDB 24
+#define SPEC_EDGES 25         // M or N is not a multiple of the tile
+#define SPEC_K_TAIL 26        // K is not a multiple of tile_k * unroll_k
 // … and the epilogue.
-#define SPEC_C_TYPE 26      // TYPE_NONE: beta is 0, C is not read
-#define SPEC_D_TYPE 27
-#define SPEC_AUX_TYPE 28    // TYPE_NONE: no aux
-#define SPEC_BIAS_TYPE 29
-#define SPEC_BIAS 30
-#define SPEC_ACTIVATION 31
-#define SPEC_CLAMP 32
-#define SPEC_COUNT 33
+#define SPEC_C_TYPE 27      // TYPE_NONE: beta is 0, C is not read
+#define SPEC_D_TYPE 28
+#define SPEC_AUX_TYPE 29    // TYPE_NONE: no aux
+#define SPEC_BIAS_TYPE 30
+#define SPEC_BIAS 31
+#define SPEC_ACTIVATION 32
+#define SPEC_CLAMP 33
+#define SPEC_COUNT 34
 
 // Padding, in elements, between rows of the tiles that khr stages in shared memory: 16 bytes keep
 // 16-byte accesses aligned and spread the rows over the banks.
 #define KHR_STAGE_PAD 8
+// Padding, in elements, between the stages of khr's ring: both halves of a slab are stored at once,
+// and this many lie between the banks that they begin at.
+#define KHR_RING_PAD 16
 // Padding, in floats, between rows of khr's epilogue slices in shared memory.
 #define KHR_EPILOGUE_PAD 4
 // Padding, in floats, between K rows of the fma path's tiles.

@@ -1,6 +1,7 @@
-// The main loop of the paths that stage through shared memory. While one slab is multiplied the
-// next one is on its way to registers. Needs of the path: store_group(i), which writes one group of
-// stage_data to shared memory, and multiply(inout Acc), which multiplies what stands there.
+// The main loop of the paths that stage through shared memory, one slab at a time. While one slab
+// is multiplied the next one is on its way to registers. Needs of the path: store_group(i), which
+// writes one group of stage_data to shared memory, and multiply(inout Acc), which multiplies what
+// stands there.
 void stage_store() {
     if (EVEN_LOADS) {
         [[unroll]] for (uint i = 0; i < LOADS; ++i) store_group(i);
@@ -11,7 +12,7 @@ void stage_store() {
 }
 
 // To be called again in the same workgroup only after a barrier().
-void mma_tile(inout Acc acc, const Tile t) {
+void mma_tile_one_stage(inout Acc acc, const Tile t) {
     const uint depth = t.k_end - t.k_begin;
     if (depth == 0) return;
     stage_begin(t);

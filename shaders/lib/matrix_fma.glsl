@@ -1,6 +1,7 @@
 // The matrix contract on plain multiply-adds, true f32 arithmetic for every input type. A and B are
 // staged in shared memory as f32 with K as the outer direction, so that an invocation reads
 // neighbours along M and N as vec4.
+const bool SPREAD_LINES = false;
 #include "stage.glsl"
 
 const uint A_STRIDE = (TILE_M + FMA_STAGE_PAD) / 4;  // in vec4
@@ -68,6 +69,8 @@ void multiply(inout Acc acc) {
 }
 
 #include "main_loop.glsl"
+
+void mma_tile(inout Acc acc, const Tile t) { mma_tile_one_stage(acc, t); }
 
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 lane = lane_position();

@@ -2,20 +2,26 @@
 // shared memory as they lie in global memory (transposes are a flag of the fragment load).
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
+const bool SPREAD_LINES = true;
 #include "stage.glsl"
 
-// Rows of the staged slabs in units of 16 bytes: shared memory is declared, and fragments are
+// A slab stands in shared memory as a whole, or its two halves in two of the three stages of a ring
+// (main_loop_ring.glsl).
+const uint STAGE_DEPTH = STAGES == 1 ? TILE_K : TILE_K / 2;
+
+// Rows of the staged operands in units of 16 bytes: shared memory is declared, and fragments are
 // loaded, as uvec4, which NVIDIA's compiler turns into LDSM (27 % faster than 16-bit elements).
-const uint A_STRIDE = (A_INNER + KHR_STAGE_PAD) / GROUP;
-const uint B_STRIDE = (B_INNER + KHR_STAGE_PAD) / GROUP;
-const uint B_OFFSET = A_OUTER * A_STRIDE;
-const uint STAGE_SIZE = B_OFFSET + B_OUTER * B_STRIDE;
+const uint A_STRIDE = ((A_K_INNER ? STAGE_DEPTH : TILE_M) + KHR_STAGE_PAD) / GROUP;
+const uint B_STRIDE = ((B_K_INNER ? STAGE_DEPTH : TILE_N) + KHR_STAGE_PAD) / GROUP;
+const uint B_OFFSET = (A_K_INNER ? TILE_M : STAGE_DEPTH) * A_STRIDE;
+const uint STAGE_SIZE = B_OFFSET + (B_K_INNER ? TILE_N : STAGE_DEPTH) * B_STRIDE +
+                        (STAGES == 1 ? 0 : KHR_RING_PAD / GROUP);
 
 // The epilogue reuses the memory for slices of TILE_M / SUBTILES rows of f32 accumulators.
 const uint SLICE_ROWS = TILE_M / SUBTILES;
 const uint SLICE_STRIDE = (TILE_N + KHR_EPILOGUE_PAD) / 4;
 const uint SLICE_SIZE = SLICE_ROWS * SLICE_STRIDE;
-shared uvec4 sh[STAGE_SIZE > SLICE_SIZE ? STAGE_SIZE : SLICE_SIZE];
+shared uvec4 sh[STAGES * STAGE_SIZE > SLICE_SIZE ? STAGES * STAGE_SIZE : SLICE_SIZE];
 
 // A subgroup's part of the tile, and the fragments that it holds.
 const uint SUBGROUP_M = TILE_M / SUBGROUPS_M;
@@ -40,41 +46,67 @@ uvec2 subgroup_position() {
     return uvec2(gl_SubgroupID / SUBGROUPS_N, gl_SubgroupID % SUBGROUPS_N);
 }
 
-void store_group(const uint i) {
-    const uint at = is_a(i) ? group_line(i) * A_STRIDE : B_OFFSET + group_line(i) * B_STRIDE;
-    sh[at + group_column(i) / GROUP] = stage_data[i];
+// Writes a group of stage_data, the lower half of the slab's depth to stage `low` (its offset in
+// sh), the upper half to `high`.
+void store_group(const uint i, const uint low, const uint high) {
+    const uint line = group_line(i), column = group_column(i);
+    const uint k = k_inner(i) ? column : line;
+    const uint stage = STAGES == 1 || k < STAGE_DEPTH ? low : high;
+    const uint at = (k_inner(i) ? line : line % STAGE_DEPTH) * (is_a(i) ? A_STRIDE : B_STRIDE) +
+                    (k_inner(i) ? column % STAGE_DEPTH : column) / GROUP;
+    sh[stage + (is_a(i) ? 0 : B_OFFSET) + at] = stage_data[i];
+}
+void store_group(const uint i) { store_group(i, 0, 0); }
+
+// What a subgroup multiplies at once, FRAGMENT_K deep.
+struct Fragments {
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS];
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS];
+};
+
+void load_fragments(out Fragments f, const uint stage, const uint k) {
+    const uvec2 at = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+        const uint m = at.x + i * FRAGMENT_M;
+        if (A_K_INNER)
+            coopMatLoad(f.a[i], sh, stage + m * A_STRIDE + k / GROUP, A_STRIDE,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        else
+            coopMatLoad(f.a[i], sh, stage + k * A_STRIDE + m / GROUP, A_STRIDE,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+    }
+    [[unroll]] for (uint j = 0; j < COLS; ++j) {
+        const uint n = at.y + j * FRAGMENT_N;
+        if (B_K_INNER)
+            coopMatLoad(f.b[j], sh, stage + B_OFFSET + n * B_STRIDE + k / GROUP, B_STRIDE,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+        else
+            coopMatLoad(f.b[j], sh, stage + B_OFFSET + k * B_STRIDE + n / GROUP, B_STRIDE,
+                        gl_CooperativeMatrixLayoutRowMajor);
+    }
+}
+
+void multiply(inout Acc acc, const Fragments f) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint i = 0; i < ROWS; ++i)
+            acc.fragment[i][j] = coopMatMulAdd(f.a[i], f.b[j], acc.fragment[i][j]);
 }
 
 void multiply(inout Acc acc) {
-    const uvec2 at = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
     [[unroll]] for (uint k = 0; k < TILE_K; k += FRAGMENT_K) {
-        coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS];
-        coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS];
-        [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-            const uint m = at.x + i * FRAGMENT_M;
-            if (A_K_INNER)
-                coopMatLoad(a[i], sh, m * A_STRIDE + k / GROUP, A_STRIDE,
-                            gl_CooperativeMatrixLayoutRowMajor);
-            else
-                coopMatLoad(a[i], sh, k * A_STRIDE + m / GROUP, A_STRIDE,
-                            gl_CooperativeMatrixLayoutColumnMajor);
-        }
-        [[unroll]] for (uint j = 0; j < COLS; ++j) {
-            const uint n = at.y + j * FRAGMENT_N;
-            if (B_K_INNER)
-                coopMatLoad(b[j], sh, B_OFFSET + n * B_STRIDE + k / GROUP, B_STRIDE,
-                            gl_CooperativeMatrixLayoutColumnMajor);
-            else
-                coopMatLoad(b[j], sh, B_OFFSET + k * B_STRIDE + n / GROUP, B_STRIDE,
-                            gl_CooperativeMatrixLayoutRowMajor);
-        }
-        [[unroll]] for (uint j = 0; j < COLS; ++j)
-            [[unroll]] for (uint i = 0; i < ROWS; ++i)
-                acc.fragment[i][j] = coopMatMulAdd(a[i], b[j], acc.fragment[i][j]);
+        Fragments f;
+        load_fragments(f, 0, k);
+        multiply(acc, f);
     }
 }
 
 #include "main_loop.glsl"
+#include "main_loop_ring.glsl"
+
+void mma_tile(inout Acc acc, const Tile t) {
+    if (STAGES == 1) mma_tile_one_stage(acc, t);
+    else mma_tile_ring(acc, t);
+}
 
 // Fragments hide the coordinates of their elements, so the epilogue runs on a copy in shared
 // memory. A slice takes an equal number of fragment rows from every subgroup, which keeps all of

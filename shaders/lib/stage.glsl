@@ -7,6 +7,8 @@
 // elements; group i of an invocation, i < LOADS, belongs to A if i < A_LOADS, else to B. Every i
 // is a constant once the loops are unrolled, so the choices below cost nothing.
 //
+// Needs of the path: SPREAD_LINES, whether a group of a line stays one in shared memory.
+//
 // Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
 #if IN_TYPE == TYPE_F32
@@ -50,13 +52,24 @@ uint group_index(const uint i) {
 }
 bool has_group(const uint i) { return unclamped_group_index(i) < (is_a(i) ? A_GROUPS : B_GROUPS); }
 
+// Which line of the slab an invocation takes in its first turn, where lines divide evenly over the
+// workgroup. Hardware stores 16 bytes of 8 invocations to shared memory at a time. Where these are
+// not of one line, they shouldn't be of neighbouring lines, whose banks overlap (see
+// KHR_STAGE_PAD), but of lines 8 / lines apart (H200, driver 580.159.04: 5 % of the whole kernel).
+uint first_line(const uint per_line) {
+    const uint at = gl_LocalInvocationIndex / per_line;
+    const uint lines = max(8 / per_line, 1);  // that are stored at a time
+    if (!SPREAD_LINES || LOCAL_SIZE % (8 * per_line) != 0) return at;
+    return at / 8 * 8 + at % lines * (8 / lines) + at % 8 / lines;
+}
+
 // Line and first element of the group within the slab. Split so that, where lines divide evenly
 // over the workgroup, only the line depends on i, and that by a constant.
 uint group_line(const uint i) {
     const uint per_line = (is_a(i) ? A_INNER : B_INNER) / GROUP;
     const uint turn = is_a(i) ? i : i - A_LOADS;
     return EVEN_LOADS && LOCAL_SIZE % per_line == 0
-        ? gl_LocalInvocationIndex / per_line + turn * (LOCAL_SIZE / per_line)
+        ? first_line(per_line) + turn * (LOCAL_SIZE / per_line)
         : group_index(i) / per_line;
 }
 uint group_column(const uint i) {
@@ -134,7 +147,7 @@ void stage_load() {
     }
 }
 
-// Loads the last slab, of which only `depth` < TILE_K elements of K exist; the rest is zero in both
+// Loads a slab of which only `depth` <= TILE_K elements of K exist; the rest is zero in both
 // operands, because 0 × NaN is not 0. Groups that have nothing to load read element (0, 0) instead.
 void stage_load_tail(const Tile t, uint depth) {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {

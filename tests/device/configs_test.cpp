@@ -92,6 +92,28 @@ TEST_P(Candidates, SmallConfigsPassTheGates) {
   }
 }
 
+// A ring of stages begins and ends in more ways than one: every number of slabs up to where its
+// unrolled loop and what follows it have both run, without a tail and with one that ends in the
+// upper half of a slab.
+TEST_P(Candidates, EveryDepthOfARing) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  bool found = false;
+  for (const DataType input : inputs_of(GetParam())) {
+    for (const Config& config : small_configs(GetParam(), input)) {
+      if (config.stages == 1) continue;
+      found = true;
+      for (std::uint64_t slabs = 0; slabs <= 7; ++slabs) {
+        for (const std::uint64_t tail : {0u, config.tile_k / 2 + 1}) {
+          const std::uint64_t k = slabs * config.tile_k + tail;
+          const Problem problem = gemm({config.tile_m + 8u, config.tile_n, k}, input);
+          ASSERT_TRUE(passes_gates(config, with_padding(problem, 8, k % 8 == 0)));
+        }
+      }
+    }
+  }
+  if (!found) GTEST_SKIP() << "path " << to_string(GetParam()) << " has no ring of stages here";
+}
+
 // N, K and the leading dimensions as constants of the pipeline.
 TEST_P(Candidates, StaticShapes) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));

@@ -215,6 +215,14 @@ TEST(Legality, Khr) {
            "subtiles is 8"},
           {"unrolled", [](Setting& s) { s.config.unroll_k = 2; },
            "unroll_k is 2: path khr takes 1 only"},
+          {"a ring", [](Setting& s) { s.config.stages = 3; }, ""},
+          {"two stages", [](Setting& s) { s.config.stages = 2; },
+           "stages is 2: path khr takes 1 or 3"},
+          {"four stages", [](Setting& s) { s.config.stages = 4; },
+           "stages is 4: path khr takes 1 to 3"},
+          {"a ring of halves that are no fragment",
+           [](Setting& s) { s.config.stages = 3, s.config.tile_k = 64; },
+           "stages is 3: tile_k is 64, not twice fragment_k 16"},
           {"registers, 80x64 per subgroup",
            [](Setting& s) { s.config.tile_m = 160, s.config.subtiles = 5; }, ""},
           {"registers, 96x64 per subgroup",
@@ -365,6 +373,11 @@ TEST(Legality, SharedMemoryByLayout) {
   }
   c.subtiles = 1;
   EXPECT_EQ(shared_memory_bytes(c, resolved(gemm(8, 8, 8)), test::h200()), 128u * 68 * 4);
+  // Three stages of A 128x(16+8) and B 16x(256+8), and 32 bytes between them.
+  c = test::config(
+      "khr:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,subtiles=4,stages=3");
+  EXPECT_EQ(shared_memory_bytes(c, resolved(gemm(8, 8, 8)), test::h200()),
+            3u * (128 * 24 * 2 + 16 * 264 * 2 + 32));
   EXPECT_EQ(shared_memory_bytes(fma_config, resolved(gemm(8, 8, 8)), test::h200()),
             (68u + 68) * 16 * 4);
   EXPECT_EQ(shared_memory_bytes(nv_config, resolved(gemm(8, 8, 8)), test::h200()), 8192u);
@@ -375,6 +388,8 @@ TEST(Legality, SharedMemoryBudgetIsExact) {
   const Config configs[] = {
       khr_config,
       test::config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32"),
+      test::config("khr:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,"
+                   "subtiles=4,stages=3"),
       fma_config, nv_config};
   for (const Config& config : configs) {
     const ResolvedProblem r = resolved(gemm(512, 512, 512));
