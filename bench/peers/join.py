@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 
-CASE = ("m", "n", "k", "type", "layout_b", "epilogue")
+CASE = ("m", "n", "k", "type", "layout_a", "layout_b", "epilogue")
 
 
 def read_rows(path):
@@ -19,7 +19,7 @@ def read_rows(path):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = {"layout_a": "row_major"} | json.loads(line)  # not named before there was a choice
                 row["case"] = tuple(row[key] for key in CASE)
             except (ValueError, KeyError, TypeError) as error:
                 sys.exit(f"join.py: {path}:{number}: not a line of a benchmark ({error!r})")
@@ -43,7 +43,7 @@ def figure(row, key, pattern):
 
 
 def print_table(rows, peers):
-    columns = ["M×N×K", "type", "B", "epilogue", "vkgemm ms", "TFLOP/s", "of ceiling", "peer",
+    columns = ["M×N×K", "type", "A", "B", "epilogue", "vkgemm ms", "TFLOP/s", "of ceiling", "peer",
                "peer ms", "peer TFLOP/s", "vkgemm/peer", "error", "configuration"]
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
@@ -52,11 +52,12 @@ def print_table(rows, peers):
         speed = "–"
         if peer and "median_ms" in row:
             speed = f"{peer['median_ms'] / row['median_ms']:.2f}×"
-        m, n, k, dtype, layout_b, epilogue = row["case"]
+        m, n, k, dtype, layout_a, layout_b, epilogue = row["case"]
         error = row.get("error") or figure(row, "relative_error", "{:.1e}")
         if row.get("verified") is False:
             error += " WRONG"
-        cells = [f"{m}×{n}×{k}", dtype, layout_b, epilogue, figure(row, "median_ms", "{:.4f}"),
+        cells = [f"{m}×{n}×{k}", dtype, layout_a, layout_b, epilogue,
+                 figure(row, "median_ms", "{:.4f}"),
                  figure(row, "tflops", "{:.1f}"), figure(row, "fraction", "{:.3f}"),
                  peer["kernel"] if peer else "–", figure(peer, "median_ms", "{:.4f}"),
                  figure(peer, "tflops", "{:.1f}"), speed, error, f"`{row.get('config', '')}`"]

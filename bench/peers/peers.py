@@ -13,6 +13,7 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
 """
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -25,6 +26,8 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default=GPU_SUITE, help="MxNxK or N, separated by commas")
     parser.add_argument("--dtype", nargs="+", default=["f16"], choices=["f16", "bf16", "f32"])
+    parser.add_argument("--layout-a", nargs="+", default=["row_major"],
+                        choices=["row_major", "col_major"])
     parser.add_argument("--layout-b", nargs="+", default=["row_major"],
                         choices=["row_major", "col_major"])
     parser.add_argument("--epilogue", nargs="+", default=["plain"], choices=["plain", "heavy"])
@@ -90,21 +93,24 @@ def main():
         return do_bench(function, warmup=50, rep=arguments.repeat_ms, return_mode="median")
 
     for name in arguments.dtype:
-        for layout_b in arguments.layout_b:
+        for layout_a, layout_b in itertools.product(arguments.layout_a, arguments.layout_b):
             for m, n, k in shapes:
                 a = torch.randn(m, k, device="cuda", dtype=types[name])
                 b = torch.randn(k, n, device="cuda", dtype=types[name])
+                if layout_a == "col_major":
+                    a = a.T.contiguous().T
                 if layout_b == "col_major":
                     b = b.T.contiguous().T
                 for epilogue in arguments.epilogue:
                     row = {
                         "device": torch.cuda.get_device_name(),
                         "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
-                        "m": m, "n": n, "k": k, "type": name, "layout_b": layout_b,
+                        "m": m, "n": n, "k": k, "type": name,
+                        "layout_a": layout_a, "layout_b": layout_b,
                         "epilogue": epilogue, "l2": "cold",
                         "kernel": "cublas" if epilogue == "plain" else "torch.compile",
                     }
-                    print(f"{name} {m}x{n}x{k} {layout_b} {epilogue} …", file=sys.stderr)
+                    print(f"{name} {m}x{n}x{k} {layout_a} {layout_b} {epilogue} …", file=sys.stderr)
                     try:
                         build = plain if epilogue == "plain" else heavy
                         row["median_ms"] = time_case(build(torch, a, b, types[name]))

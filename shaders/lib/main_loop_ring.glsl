@@ -20,28 +20,25 @@ void stage_load_first(const Tile t, const uint depth) {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) stage_advance(i);
 }
 
-// The stages by what is in them: the two halves of a slab, the lower one still to be read by some
-// subgroups, and what may be overwritten. Offsets in sh.
-struct Ring {
-    uint low, high, free;
-};
-Ring turned(const Ring r) { return Ring(r.free, r.low, r.high); }
-
 const uint SLAB_NONE = 0, SLAB_FULL = 1, SLAB_TAIL = 2;
 
 // Multiplies the upper half of a slab, which `upper` holds, and the lower half of the next one,
-// which stands in the ring. Loads the one after it, if there is one, into the ring.
+// which stands in the ring. Loads the one after it, if there is one, into the ring. Every turn the
+// stage that was free takes the lower half and the one that held the lower half takes the upper.
 void ring_step(inout Acc acc, inout Fragments lower, inout Fragments upper, const Tile t,
-               const Ring ring, const uint slab, const uint tail) {
+               const uint turn, const uint slab, const uint tail) {
+    const uint free = 2 * turn % 3 * STAGE_SIZE;
+    const uint low = (2 * turn + 1) % 3 * STAGE_SIZE;
+    const uint high = (2 * turn + 2) % 3 * STAGE_SIZE;
     barrier();
     if (slab == SLAB_FULL) stage_load();
     if (slab == SLAB_TAIL) stage_load_tail(t, tail);
-    load_fragments(lower, ring.low, 0);
+    load_fragments(lower, low, 0);
     multiply(acc, upper);
     barrier();
-    load_fragments(upper, ring.high, 0);
+    load_fragments(upper, high, 0);
     multiply(acc, lower);
-    if (slab != SLAB_NONE) stage_store(ring.free, ring.low);
+    if (slab != SLAB_NONE) stage_store(free, low);
 }
 
 // To be called again in the same workgroup only after a barrier().
@@ -64,27 +61,17 @@ void mma_tile_ring(inout Acc acc, const Tile t) {
     multiply(acc, lower);
     barrier();
     stage_store(STAGE_SIZE, 2 * STAGE_SIZE);
-    Ring ring = Ring(STAGE_SIZE, 2 * STAGE_SIZE, 0);
 
     // Three turns bring every stage back to its place: in this loop all offsets are constants.
-    uint left = max(slabs, 2) - 2;
+    uint turns = max(slabs, 2) - 2, turn = 0;
     if (PEEL != 0) {
-        const Ring first = Ring(STAGE_SIZE, 2 * STAGE_SIZE, 0);
-        const Ring second = turned(first), third = turned(second);
-        [[dont_unroll]] for (; left >= 3; left -= 3) {
-            ring_step(acc, lower, upper, t, first, SLAB_FULL, 0);
-            ring_step(acc, lower, upper, t, second, SLAB_FULL, 0);
-            ring_step(acc, lower, upper, t, third, SLAB_FULL, 0);
-        }
+        [[dont_unroll]] for (; turns >= 3; turns -= 3)
+            [[unroll]] for (uint i = 0; i < 3; ++i)
+                ring_step(acc, lower, upper, t, i, SLAB_FULL, 0);
     }
-    [[dont_unroll]] for (; left > 0; --left) {
-        ring_step(acc, lower, upper, t, ring, SLAB_FULL, 0);
-        ring = turned(ring);
-    }
-    if (tail != 0 && slabs >= 2) {
-        ring_step(acc, lower, upper, t, ring, SLAB_TAIL, tail);
-        ring = turned(ring);
-    }
-    if (depth > TILE_K) ring_step(acc, lower, upper, t, ring, SLAB_NONE, 0);
+    [[dont_unroll]] for (; turn < turns; ++turn)
+        ring_step(acc, lower, upper, t, turn, SLAB_FULL, 0);
+    if (tail != 0 && slabs >= 2) ring_step(acc, lower, upper, t, turn++, SLAB_TAIL, tail);
+    if (depth > TILE_K) ring_step(acc, lower, upper, t, turn, SLAB_NONE, 0);
     multiply(acc, upper);
 }

@@ -32,6 +32,7 @@ struct BenchOptions {
   DeviceOptions device;
   std::string shapes;
   std::vector<std::string> types = {"f16"};
+  std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";
   std::optional<Path> path;
@@ -75,6 +76,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
     matrix->type = type;
   }
+  problem.a.layout = options.layout_a.value_or(Layout::row_major);
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
@@ -228,6 +230,7 @@ class Bench {
     row.n = problem.n;
     row.k = problem.k;
     row.type = to_string(problem.a.type);
+    row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
     row.epilogue = options_.epilogue;
     row.l2 = options_.warm_l2 ? "warm" : "cold";
@@ -303,6 +306,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       std::string("MxNxK or N, separated by commas (default on a GPU: ") + kGpuSuite + ")");
   command.add_option("--dtype", options->types, "f16, bf16 or f32; may be repeated")
       ->capture_default_str();
+  add_layout(command, "--layout-a", options->layout_a, "Layout of A");
   add_layout(command, "--layout-b", options->layout_b, "Layout of B");
   command
       .add_option("--epilogue", options->epilogue,

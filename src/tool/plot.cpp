@@ -45,7 +45,8 @@ std::string plot_svg(const std::vector<BenchRow>& rows) {
     if (!row.error.empty() || value <= 0.0) continue;
     const double size = std::cbrt(static_cast<double>(row.m) * static_cast<double>(row.n) *
                                   static_cast<double>(row.k));
-    double& best = series[row.type + ", B " + row.layout_b + ", " + row.epilogue][size];
+    double& best = series[row.type + ", A " + row.layout_a + ", B " + row.layout_b + ", " +
+                          row.epilogue][size];
     best = std::max(best, value);
     low = std::min(low, size);
     high = std::max(high, size);

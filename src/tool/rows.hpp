@@ -14,7 +14,7 @@ struct BenchRow {
   std::string commit;
   std::uint64_t m = 0, n = 0, k = 0;
   std::string type;
-  std::string layout_b;
+  std::string layout_a, layout_b;
   std::string epilogue;
   std::string l2;  // "cold": flushed before each execution; "warm"
   std::string kernel;
