@@ -10,6 +10,7 @@
 
 #include "../shaders/lib/gemm_params.h"
 #include "architecture.hpp"
+#include "text.hpp"
 
 namespace vkgemm {
 
@@ -111,9 +112,14 @@ template <class Listing, class Enumerate>
 Result<std::vector<Listing>> enumerate(std::string_view call, VkStructureType type,
                                        VkPhysicalDevice physical_device, Enumerate function) {
   std::vector<Listing> listings;
-  if (function == nullptr) return listings;
+  if (function == nullptr) {
+    return Error{Status::driver_error,
+                 concat(call, " is missing, although its extension is listed")};
+  }
+  // The list may grow between the two calls, though not for ever.
+  constexpr int most_tries = 16;
   VkResult result = VK_INCOMPLETE;
-  while (result == VK_INCOMPLETE) {  // the list may grow between the two calls
+  for (int i = 0; i < most_tries && result == VK_INCOMPLETE; ++i) {
     std::uint32_t count = 0;
     result = function(physical_device, &count, nullptr);
     if (result < VK_SUCCESS) break;
@@ -123,7 +129,7 @@ Result<std::vector<Listing>> enumerate(std::string_view call, VkStructureType ty
     result = function(physical_device, &count, listings.data());
     listings.resize(std::min<std::size_t>(count, listings.size()));
   }
-  if (result < VK_SUCCESS) return driver_error(call, result);
+  if (result != VK_SUCCESS) return driver_error(call, result);
   return listings;
 }
 

@@ -26,6 +26,8 @@ constexpr std::uint32_t largest_swizzle = 65536;
 // keeps its operands in registers beside the accumulators.
 constexpr std::uint32_t most_accumulators_matrix = 160;
 constexpr std::uint32_t most_accumulators_fma = 128;
+// A ring holds the fragments of two steps and a slab beside them: 246 registers with 128.
+constexpr std::uint32_t most_accumulators_ring = 128;
 
 // A grid that needs more dispatches than this would take minutes to record and to run.
 constexpr std::uint64_t most_dispatches = 65536;
@@ -313,7 +315,9 @@ bool check_nv(const Case& s) {
 bool check_registers(const Case& s) {
   const Config& c = s.config;
   const std::uint32_t accumulators = c.tile_m * c.tile_n / c.invocations;
-  const std::uint32_t most = c.path == Path::fma ? most_accumulators_fma : most_accumulators_matrix;
+  const std::uint32_t most = c.path == Path::fma       ? most_accumulators_fma
+                             : c.stages == ring_stages ? most_accumulators_ring
+                                                       : most_accumulators_matrix;
   if (accumulators <= most) return true;
   return s.refuse("tile ", tile(c), " needs ", accumulators, " accumulators in each of ",
                   c.invocations, " invocations, at most ", most, " stay in registers on path ",

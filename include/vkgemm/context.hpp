@@ -60,7 +60,7 @@ struct ContextCreateInfo {
   // At most one of these two. The application's cache is used and never destroyed; one made with
   // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT needs plan() to be synchronised as well. A
   // file is read if it fits this device and driver, discarded if not, and replaced atomically by
-  // save_pipeline_cache() and on destruction.
+  // save_pipeline_cache() and on destruction, unless the device is lost.
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
 
@@ -128,6 +128,9 @@ class VKGEMM_API Plan {
 // vkgemm on one VkDevice. All members may be called from several threads at once.
 class VKGEMM_API Context {
  public:
+  // Fails with invalid_argument if a member of info is missing or contradicts another,
+  // missing_feature if not even the fma path can run with what is enabled, and with the driver's
+  // VkResult if a query fails, naming the query.
   static Result<Context> create(const ContextCreateInfo& info);
 
   Context(Context&&) noexcept;
@@ -152,14 +155,14 @@ class VKGEMM_API Context {
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
                       const Operands& operands) const;
 
-  // Tells the context that the application saw VK_ERROR_DEVICE_LOST. From then on plan(), record()
-  // and save_pipeline_cache() return device_lost, as they do once a driver call of their own has
-  // met it; everything may still be destroyed.
+  // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and
+  // save_pipeline_cache() tell it themselves when the driver answers so. From then on they,
+  // candidates() and record() return device_lost; everything may still be destroyed.
   void notify_device_lost() const noexcept;
   bool device_lost() const noexcept;
 
-  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. On a lost
-  // device, whose copy may be damaged, the file stays as it was: device_lost.
+  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on
+  // a lost device: what its driver would hand out may be damaged, and the file stays as it was.
   Result<void> save_pipeline_cache() const;
 
   struct Impl;

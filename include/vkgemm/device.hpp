@@ -63,10 +63,10 @@ struct Limits {
   // Compute units (SMs, WGPs, Xe cores …) if the driver tells; 0: unknown.
   std::uint32_t compute_units = 0;
 
-  // VK_NV_cooperative_matrix2 at workgroup scope; zero where the extension is missing.
-  std::uint32_t nv_max_invocations = 0;
-  std::uint32_t nv_max_dimension = 0;  // of flexible shapes, at subgroup scope, too
-  std::uint32_t nv_reserved_shared_memory_bytes = 0;
+  // VK_NV_cooperative_matrix2; zero where the extension is missing.
+  std::uint32_t nv_max_dimension = 0;                 // of flexible shapes of either scope
+  std::uint32_t nv_max_invocations = 0;               // of a workgroup that shares matrices
+  std::uint32_t nv_reserved_shared_memory_bytes = 0;  // by matrices of such a workgroup
 
   bool operator==(const Limits&) const = default;
 };

@@ -72,8 +72,7 @@ struct Epilogue {
 // NaN and Inf propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu
 // and silu of -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own
 // conversion: to nearest even on every driver that the tests ran on; bf16 by vkgemm itself.
-// Subnormals are the driver's: lavapipe keeps those of f16, as inputs and as results, and takes f32
-// and bf16 inputs and results below 2^-126 for zero.
+// Subnormals, as inputs and as results, are kept or taken for zero, as the driver likes.
 // M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
 // m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
 struct Problem {

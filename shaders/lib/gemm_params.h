@@ -89,7 +89,7 @@ struct GemmParams {
 // 16-byte accesses aligned and spread the rows over the banks.
 #define KHR_STAGE_PAD 8
 // Padding, in elements, between the stages of khr's ring: both halves of a slab are stored at once,
-// and this many lie between the banks that they begin at.
+// and neighbouring stages begin at other banks (the first and the last one overlap in half of them).
 #define KHR_RING_PAD 16
 // Padding, in floats, between rows of khr's epilogue slices in shared memory.
 #define KHR_EPILOGUE_PAD 4

@@ -1,7 +1,7 @@
 // The main loop of khr with three stages in shared memory, each half a slab, FRAGMENT_K, deep. While
 // the products of one half run, fragments of the next are read, and a whole slab is on its way to
-// registers. It is stored two barriers after it was asked for, when one stage is free and another
-// has been read by everyone.
+// registers. It is stored after the products of both halves, when one stage is free and another has
+// been read by everyone.
 //
 // Two things make this fast on NVIDIA (driver 580.159.04, read from the machine code). All of a
 // subgroup's global loads in flight share one scoreboard, so that waiting for a load is waiting for
@@ -27,18 +27,18 @@ const uint SLAB_NONE = 0, SLAB_FULL = 1, SLAB_TAIL = 2;
 // stage that was free takes the lower half and the one that held the lower half takes the upper.
 void ring_step(inout Acc acc, inout Fragments lower, inout Fragments upper, const Tile t,
                const uint turn, const uint slab, const uint tail) {
-    const uint free = 2 * turn % 3 * STAGE_SIZE;
-    const uint low = (2 * turn + 1) % 3 * STAGE_SIZE;
-    const uint high = (2 * turn + 2) % 3 * STAGE_SIZE;
+    const uint free_stage = 2 * turn % 3 * STAGE_SIZE;
+    const uint low_stage = (2 * turn + 1) % 3 * STAGE_SIZE;
+    const uint high_stage = (2 * turn + 2) % 3 * STAGE_SIZE;
     barrier();
     if (slab == SLAB_FULL) stage_load();
     if (slab == SLAB_TAIL) stage_load_tail(t, tail);
-    load_fragments(lower, low, 0);
+    load_fragments(lower, low_stage, 0);
     multiply(acc, upper);
     barrier();
-    load_fragments(upper, high, 0);
+    load_fragments(upper, high_stage, 0);
     multiply(acc, lower);
-    if (slab != SLAB_NONE) stage_store(free, low);
+    if (slab != SLAB_NONE) stage_store(free_stage, low_stage);
 }
 
 // To be called again in the same workgroup only after a barrier().

@@ -7,7 +7,7 @@
 // elements; group i of an invocation, i < LOADS, belongs to A if i < A_LOADS, else to B. Every i
 // is a constant once the loops are unrolled, so the choices below cost nothing.
 //
-// Needs of the path: SPREAD_LINES, whether a group of a line stays one in shared memory.
+// Needs of the path: SPREAD_LINES, whether store_group writes a group as one piece of 16 bytes.
 //
 // Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
@@ -54,13 +54,13 @@ bool has_group(const uint i) { return unclamped_group_index(i) < (is_a(i) ? A_GR
 
 // Which line of the slab an invocation takes in its first turn, where lines divide evenly over the
 // workgroup. Hardware stores 16 bytes of 8 invocations to shared memory at a time. Where these are
-// not of one line, they shouldn't be of neighbouring lines, whose banks overlap (see
-// KHR_STAGE_PAD), but of lines 8 / lines apart (H200, driver 580.159.04: 5 % of the whole kernel).
+// not of one line, they shouldn't be of neighbouring lines, whose banks overlap (KHR_STAGE_PAD), but
+// of lines as far apart as 8 of them allow (H200, driver 580.159.04: 5 % of the whole kernel).
 uint first_line(const uint per_line) {
     const uint at = gl_LocalInvocationIndex / per_line;
-    const uint lines = max(8 / per_line, 1);  // that are stored at a time
+    const uint at_once = max(8 / per_line, 1);  // lines that are stored at a time
     if (!SPREAD_LINES || LOCAL_SIZE % (8 * per_line) != 0) return at;
-    return at / 8 * 8 + at % lines * (8 / lines) + at % 8 / lines;
+    return at / 8 * 8 + at % at_once * (8 / at_once) + at % 8 / at_once;
 }
 
 // Line and first element of the group within the slab. Split so that, where lines divide evenly

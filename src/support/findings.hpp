@@ -9,8 +9,9 @@
 
 namespace vkgemm::support {
 
-// The last cast: half a unit in the last place, and what lies below the smallest number kept.
-// f32 and bf16 share their exponents with the arithmetic, which may flush to zero below 2^-126.
+// The last cast: its relative error (half a unit in the last place, a whole one of f32, which is
+// not cast), and what lies below the smallest number kept. f32 and bf16 share their exponents with
+// the arithmetic, which may flush to zero below 2^-126.
 struct Rounding {
   double unit;
   double smallest;

@@ -98,6 +98,13 @@ TEST(Lower, TilingConstants) {
   EXPECT_EQ(khr[SPEC_SUBGROUPS_N], 2u);
   EXPECT_EQ(khr[SPEC_SUBTILES], 4u);
   EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
+  EXPECT_EQ(khr[SPEC_STAGES], 1u);
+  EXPECT_EQ(khr[SPEC_PEEL], 1u);
+  Config ring = khr_config;
+  ring.stages = 3;
+  ring.peel = false;
+  EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_STAGES), 3u);
+  EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_PEEL), 0u);
   const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).key.constants;
   EXPECT_EQ(nv[SPEC_TILE_N], 256u);
   EXPECT_EQ(nv[SPEC_UNROLL_K], 8u);
