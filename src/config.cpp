@@ -79,7 +79,7 @@ class PartParser {
  private:
   static constexpr std::string_view names[] = {
       "tile",   "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",
-      "stages", "swizzle",  "unroll_k",  "peel",          "static_shape"};
+      "stages", "swizzle",  "unroll_k",  "peel",          "slices",      "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -97,6 +97,7 @@ class PartParser {
     if (name == "subtiles") return parse_list(value, {&c.subtiles});
     if (name == "stages") return parse_list(value, {&c.stages});
     if (name == "swizzle") return parse_list(value, {&c.swizzle});
+    if (name == "slices") return parse_list(value, {&c.slices});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
     (name == "peel" ? c.peel : c.static_shape) = value == "1";
     return value == "0" || value == "1";
@@ -151,6 +152,7 @@ std::string to_string(const Config& c) {
   add("stages", c.stages, defaults.stages);
   add("swizzle", c.swizzle, defaults.swizzle);
   add("unroll_k", c.unroll_k, defaults.unroll_k);
+  add("slices", c.slices, defaults.slices);
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
   return out;

@@ -127,13 +127,17 @@ std::string Plan::Impl::explain() const {
   }
   std::uint64_t workgroups = 0;
   for (const Dispatch& dispatch : kernel.dispatches) {
-    workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches;
+    workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches * dispatch.slices;
   }
   text +=
       concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
              kernel.dispatches.size(), kernel.dispatches.size() == 1 ? " dispatch" : " dispatches");
   if (caps.limits.compute_units != 0) {
     text += concat(", on ", caps.limits.compute_units, " compute units");
+  }
+  if (config.slices > 1) {
+    text +=
+        concat("\n  split-K: ", config.slices, " slices of K, added in order by a second dispatch");
   }
   text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",
                  caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace_bytes,

@@ -12,8 +12,8 @@ namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 152 && offsetof(GemmParams, m) == 96 &&
-                  offsetof(GemmParams, first_tile) == 128 && offsetof(GemmParams, alpha) == 136,
+static_assert(sizeof(GemmParams) == 168 && offsetof(GemmParams, m) == 104 &&
+                  offsetof(GemmParams, first_tile) == 136 && offsetof(GemmParams, alpha) == 144,
               "the layout that GLSL gives the same block");
 
 // What every Vulkan implementation has, should a limit be unknown.
@@ -95,10 +95,13 @@ std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix) {
   return narrow(elements);
 }
 
-// Whether the epilogue of khr and fma may access C, D or aux in pieces of four elements. nv stores
-// whole matrices.
+// Whether an epilogue may access C, D or aux in pieces of four elements. nv's own stores whole
+// matrices.
+bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
+  return matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+}
 bool allows_epilogue_vectors(Path path, const ResolvedMatrix& matrix) {
-  return path != Path::nv && matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+  return path != Path::nv && allows_epilogue_vectors(matrix);
 }
 
 class Constants {
@@ -146,7 +149,9 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
     constants.set(SPEC_STATIC_LDB, p.b.ld);
   }
   constants.set(SPEC_EDGES, p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
-  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * c.unroll_k) != 0);
+  // Slices of K are whole steps, but need not be whole unrolled ones.
+  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * c.unroll_k) != 0 ||
+                                 (c.slices > 1 && c.unroll_k > 1));
 }
 
 void set_epilogue(Constants& constants, const ResolvedProblem& p) {
@@ -159,6 +164,22 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p) {
   constants.set(SPEC_BIAS, bias_constant(e.bias));
   constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
+}
+
+// The module that adds partial results knows neither tiles nor A and B: one pipeline for all.
+PipelineKey sum_key(const ResolvedProblem& p) {
+  PipelineKey key;
+  key.module = "sum_slices";
+  Constants constants(key);
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{SUM_LOCAL_SIZE});
+  for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE}) {
+    constants.set_size(id, 1);
+  }
+  constants.set(SPEC_C_VECTOR, p.has_c() && allows_epilogue_vectors(p.c));
+  constants.set(SPEC_D_VECTOR, allows_epilogue_vectors(p.d));
+  constants.set(SPEC_AUX_VECTOR, p.has_aux() && allows_epilogue_vectors(p.aux));
+  set_epilogue(constants, p);
+  return key;
 }
 
 GemmParams make_params(const ResolvedProblem& p) {
@@ -231,6 +252,17 @@ std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const
   return out;
 }
 
+std::uint64_t partial_ld(const ResolvedProblem& problem) { return divided_up(problem.n, 4) * 4; }
+
+std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem) {
+  if (config.slices == 1) return 0;
+  return problem.batch * config.slices * problem.m * partial_ld(problem) * sizeof(float);
+}
+
+std::uint64_t sum_block_count(const ResolvedProblem& problem) {
+  return divided_up(problem.m * partial_ld(problem) / 4, SUM_LOCAL_SIZE);
+}
+
 Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   Kernel out;
   out.key.module = module_name(config.path, problem.a.type);
@@ -241,10 +273,18 @@ Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceC
   Constants constants(out.key);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
-  set_epilogue(constants, problem);
+  if (config.slices == 1) set_epilogue(constants, problem);  // else it is the second step's
 
   out.params = make_params(problem);
+  out.params.slices = config.slices;
   out.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
+  if (config.slices > 1) {
+    constants.set(SPEC_PARTIAL, true);
+    for (Dispatch& dispatch : out.dispatches) dispatch.slices = config.slices;
+    out.sum_key = sum_key(problem);
+    out.sum_dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits);
+    out.workspace_bytes = partial_bytes(config, problem);
+  }
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   return out;
 }

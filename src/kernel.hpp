@@ -27,12 +27,13 @@ struct PipelineKeyHash {
   std::size_t operator()(const PipelineKey& key) const noexcept;
 };
 
-// One vkCmdDispatch of x × y workgroups: tiles first_tile… of batches first_batch….
+// One vkCmdDispatch of x × y (× slices of K) workgroups: tiles first_tile… of batches first_batch….
 struct Dispatch {
   std::uint32_t tiles = 0;
   std::uint32_t batches = 0;
   std::uint32_t first_tile = 0;
   std::uint32_t first_batch = 0;
+  std::uint32_t slices = 1;
   bool operator==(const Dispatch&) const = default;
 };
 
@@ -45,10 +46,22 @@ std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const L
 // Cuts a grid of tiles × batches into dispatches that respect maxComputeWorkGroupCount.
 std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const Limits& limits);
 
+// Leading dimension of split-K's partial results: N, padded to 16 bytes.
+std::uint64_t partial_ld(const ResolvedProblem& problem);
+
+// Bytes of the partial results of all slices and batches; 0 without split-K.
+std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem);
+
+// Workgroups that add the partial results of one matrix of the batch.
+std::uint64_t sum_block_count(const ResolvedProblem& problem);
+
 struct Kernel {
   PipelineKey key;
   gpu::GemmParams params{};  // all but addresses, first_tile and first_batch
   std::vector<Dispatch> dispatches;
+  // Split-K's second step, after a barrier. No dispatches: there is none.
+  PipelineKey sum_key;
+  std::vector<Dispatch> sum_dispatches;
   std::uint64_t shared_memory_bytes = 0;
   std::uint64_t workspace_bytes = 0;
 };

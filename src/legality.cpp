@@ -32,6 +32,10 @@ constexpr std::uint32_t most_accumulators_ring = 128;
 // A grid that needs more dispatches than this would take minutes to record and to run.
 constexpr std::uint64_t most_dispatches = 65536;
 
+// Split-K: more slices than any device has use for, and workspaces that no device has.
+constexpr std::uint32_t most_slices = 512;
+constexpr std::uint64_t most_partial_bytes = std::uint64_t{1} << 48;
+
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
 constexpr std::uint32_t ring_stages = 3;
 
@@ -117,6 +121,7 @@ bool check_ranges(const Case& s) {
       {"stages", c.stages, 1, khr ? ring_stages : 1},
       {"swizzle", c.swizzle, 1, largest_swizzle},
       {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
+      {"slices", c.slices, 1, most_slices},
   };
   for (const Field& f : fields) {
     if (f.value >= f.min && f.value <= f.max) continue;
@@ -297,7 +302,9 @@ bool check_nv(const Case& s) {
     bool used;
   };
   // C is read element by element, in any type and with 64-bit addresses.
-  const Operand results[] = {{"d", &p.d, true}, {"aux", &p.aux, p.has_aux()}};
+  // So is all that split-K's second step touches.
+  const bool split = c.slices > 1;
+  const Operand results[] = {{"d", &p.d, !split}, {"aux", &p.aux, p.has_aux() && !split}};
   for (const Operand& operand : results) {
     if (!operand.used) continue;
     const DataType type = operand.matrix->type;
@@ -306,6 +313,10 @@ bool check_nv(const Case& s) {
                       " inputs: not built on path nv");
     }
     if (!check_nv_offsets(s, operand.name, *operand.matrix, c.tile_m, c.tile_n)) return false;
+  }
+  if (split) {
+    const ResolvedMatrix partial{.type = DataType::f32, .ld = partial_ld(p)};
+    if (!check_nv_offsets(s, "the partial results", partial, c.tile_m, c.tile_n)) return false;
   }
   const std::uint64_t depth = std::max<std::uint64_t>(p.k, c.tile_k);
   return check_nv_offsets(s, "a", p.a, c.tile_m, depth) &&
@@ -339,6 +350,32 @@ bool check_limits(const Case& s) {
   if (sizeof(gpu::GemmParams) > limits.max_push_constant_bytes) {
     return s.refuse("parameters take ", sizeof(gpu::GemmParams),
                     " bytes of push constants, the device has ", limits.max_push_constant_bytes);
+  }
+  return true;
+}
+
+bool check_split(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (c.slices == 1) return true;
+  const std::uint32_t most_z = s.caps.limits.max_workgroup_count[2];
+  if (most_z != 0 && c.slices > most_z) {
+    return s.refuse("slices is ", c.slices, ", the device has at most ", most_z,
+                    " workgroups in z");
+  }
+  const std::uint64_t matrices = p.batch * c.slices;
+  const std::uint64_t row_bytes = partial_ld(p) * sizeof(float);
+  if (p.batch > most_partial_bytes / c.slices || matrices > most_partial_bytes / row_bytes ||
+      p.m > most_partial_bytes / row_bytes / matrices) {
+    return s.refuse("slices is ", c.slices, ": partial results of ", p.m, " rows of ", row_bytes,
+                    " bytes in each of ", p.batch, " matrices take more than ", most_partial_bytes,
+                    " bytes");
+  }
+  constexpr std::uint64_t most_blocks = std::numeric_limits<std::int32_t>::max();
+  const std::uint64_t blocks = sum_block_count(p);
+  if (blocks > most_blocks || dispatch_count(blocks, p.batch, s.caps.limits) > most_dispatches) {
+    return s.refuse("slices is ", c.slices, ": ", blocks,
+                    " workgroups to add the partial results are too many");
   }
   return true;
 }
@@ -385,7 +422,7 @@ bool check(const Case& s) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
   return check_ranges(s) && check_input_type(s) && check_path(s) && check_registers(s) &&
-         check_limits(s) && check_grid(s);
+         check_limits(s) && check_grid(s) && check_split(s);
 }
 
 }  // namespace

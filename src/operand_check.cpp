@@ -90,6 +90,7 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
   if (workspace_bytes != 0) {
     add({.name = "workspace",
          .span = &Operands::workspace,
+         .address = &gpu::GemmParams::workspace,
          .bytes = workspace_bytes,
          .alignment = workspace_alignment,
          .written = true});

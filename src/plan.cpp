@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "errors.hpp"
 #include "legality.hpp"
@@ -9,6 +10,64 @@
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
+
+namespace {
+
+// Commands of one recording: pushes the parameters once, and of later dispatches what differs.
+class Recorder {
+ public:
+  Recorder(const Context::Impl& context, VkCommandBuffer commands, const gpu::GemmParams& params)
+      : vk_(context.functions),
+        layout_(context.pipelines.layout()),
+        commands_(commands),
+        params_(params) {}
+
+  gpu::GemmParams& params() noexcept { return params_; }
+
+  void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches) {
+    vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    for (const Dispatch& dispatch : dispatches) {
+      params_.first_tile = dispatch.first_tile;
+      params_.first_batch = dispatch.first_batch;
+      // The chunks of a large grid differ in two neighbouring words only.
+      constexpr std::uint32_t chunk_offset = offsetof(gpu::GemmParams, first_tile);
+      static_assert(offsetof(gpu::GemmParams, first_batch) == chunk_offset + 4);
+      if (!pushed_) {
+        push(0, sizeof(params_), &params_);
+      } else {
+        push(chunk_offset, 8, &params_.first_tile);
+      }
+      pushed_ = true;
+      vk_.vkCmdDispatch(commands_, dispatch.tiles, dispatch.batches, dispatch.slices);
+    }
+  }
+
+  // Later dispatches begin when earlier ones have ended, and see what those wrote.
+  void wait() {
+    const VkMemoryBarrier barrier{
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .pNext = nullptr,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+    };
+    vk_.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
+                             nullptr);
+  }
+
+ private:
+  void push(std::uint32_t offset, std::uint32_t bytes, const void* data) {
+    vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, offset, bytes, data);
+  }
+
+  const DeviceFunctions& vk_;
+  VkPipelineLayout layout_;
+  VkCommandBuffer commands_;
+  gpu::GemmParams params_;
+  bool pushed_ = false;
+};
+
+}  // namespace
 
 Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                                       const Config* config) {
@@ -41,15 +100,24 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
 
   plan->kernel = lower(plan->config, *resolved, caps);
   plan->rules = OperandRules(*resolved, plan->kernel.workspace_bytes);
-  Result<VkPipeline> pipeline = pipelines.get(plan->kernel.key, plan->config);
-  if (!pipeline) {
-    if (pipeline.error().status == Status::device_lost) lost = true;
-    if (log.enabled()) {
-      log.write(LogLevel::error, concat(plan->command_line(), ": ", pipeline.error().message));
+  const auto build = [&](const PipelineKey& key) {
+    Result<VkPipeline> pipeline = pipelines.get(key, plan->config);
+    if (!pipeline) {
+      if (pipeline.error().status == Status::device_lost) lost = true;
+      if (log.enabled()) {
+        log.write(LogLevel::error, concat(plan->command_line(), ": ", pipeline.error().message));
+      }
     }
-    return pipeline.error();
-  }
+    return pipeline;
+  };
+  const Result<VkPipeline> pipeline = build(plan->kernel.key);
+  if (!pipeline) return pipeline.error();
   plan->pipeline = *pipeline;
+  if (!plan->kernel.sum_dispatches.empty()) {
+    const Result<VkPipeline> sum = build(plan->kernel.sum_key);
+    if (!sum) return sum.error();
+    plan->sum_pipeline = *sum;
+  }
   if (log.enabled()) log.write(LogLevel::info, plan->command_line());
   return Plan(std::move(plan));
 }
@@ -77,27 +145,14 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (plan.resolved.is_empty()) return {};
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
-    const DeviceFunctions& vk = plan.context->functions;
-    const VkPipelineLayout layout = plan.context->pipelines.layout();
-    gpu::GemmParams params = plan.kernel.params;
-    plan.rules.bind(operands, params);
-    vk.vkCmdBindPipeline(command_buffer, VK_PIPELINE_BIND_POINT_COMPUTE, plan.pipeline);
-    bool first = true;
-    for (const Dispatch& dispatch : plan.kernel.dispatches) {
-      params.first_tile = dispatch.first_tile;
-      params.first_batch = dispatch.first_batch;
-      // The chunks of a large grid differ in two neighbouring words only.
-      constexpr std::uint32_t chunk_offset = offsetof(gpu::GemmParams, first_tile);
-      static_assert(offsetof(gpu::GemmParams, first_batch) == chunk_offset + 4);
-      if (first) {
-        vk.vkCmdPushConstants(command_buffer, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                              sizeof(params), &params);
-      } else {
-        vk.vkCmdPushConstants(command_buffer, layout, VK_SHADER_STAGE_COMPUTE_BIT, chunk_offset, 8,
-                              &params.first_tile);
-      }
-      first = false;
-      vk.vkCmdDispatch(command_buffer, dispatch.tiles, dispatch.batches, 1);
+    Recorder recorder(*plan.context, command_buffer, plan.kernel.params);
+    plan.rules.bind(operands, recorder.params());
+    const bool split = !plan.kernel.sum_dispatches.empty();
+    if (split) recorder.wait();  // for those that still read what is to be overwritten
+    recorder.dispatch(plan.pipeline, plan.kernel.dispatches);
+    if (split) {
+      recorder.wait();
+      recorder.dispatch(plan.sum_pipeline, plan.kernel.sum_dispatches);
     }
     return {};
   });

@@ -22,6 +22,7 @@ struct Plan::Impl {
   Kernel kernel;  // no dispatches for an empty problem
   OperandRules rules;
   VkPipeline pipeline = VK_NULL_HANDLE;
+  VkPipeline sum_pipeline = VK_NULL_HANDLE;  // of split-K's second step
 
   std::string provenance() const;
   std::string command_line() const;

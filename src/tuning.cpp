@@ -275,6 +275,7 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     Config same = config;
     same.swizzle = refused.config.swizzle;
     same.unroll_k = refused.config.unroll_k;
+    same.slices = refused.config.slices;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
     if (same == refused.config) {

@@ -22,13 +22,13 @@ namespace vkgemm {
               optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
                   optional(vkSetDebugUtilsObjectNameEXT)
 
-#define VKGEMM_DEVICE_FUNCTIONS(required)                                           \
-  required(vkCmdBindPipeline) required(vkCmdDispatch) required(vkCmdPushConstants)  \
-      required(vkCreateComputePipelines) required(vkCreatePipelineCache)            \
-          required(vkCreatePipelineLayout) required(vkCreateShaderModule)           \
-              required(vkDestroyPipeline) required(vkDestroyPipelineCache)          \
-                  required(vkDestroyPipelineLayout) required(vkDestroyShaderModule) \
-                      required(vkGetPipelineCacheData)
+#define VKGEMM_DEVICE_FUNCTIONS(required)                                            \
+  required(vkCmdBindPipeline) required(vkCmdDispatch) required(vkCmdPipelineBarrier) \
+      required(vkCmdPushConstants) required(vkCreateComputePipelines)                \
+          required(vkCreatePipelineCache) required(vkCreatePipelineLayout)           \
+              required(vkCreateShaderModule) required(vkDestroyPipeline)             \
+                  required(vkDestroyPipelineCache) required(vkDestroyPipelineLayout) \
+                      required(vkDestroyShaderModule) required(vkGetPipelineCacheData)
 
 #define VKGEMM_DECLARE(function) PFN_##function function = nullptr;
 

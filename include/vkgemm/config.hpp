@@ -67,6 +67,11 @@ struct Config {
   // implementations).
   bool peel = true;
 
+  // Split-K: as many workgroups share a tile, each multiplies its slice of K, and a second dispatch
+  // adds their f32 results, which stand in the workspace, in the order of the slices and runs the
+  // epilogue. For products with fewer tiles than the device has compute units. At most 512; 1: no.
+  std::uint32_t slices = 1;
+
   // N, K and the leading dimensions are baked into the pipeline: faster on some drivers
   // (immediate address offsets), and one pipeline per shape.
   bool static_shape = false;

@@ -110,10 +110,12 @@ class VKGEMM_API Plan {
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: records no barrier. The caller makes operands available and visible to
-  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and
-  // bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits for the same
-  // stage and access before it uses D.
+  // Synchronisation: a plan without a workspace records no barrier. One with a workspace (split-K)
+  // records two from compute shaders to compute shaders: between its dispatches, and before them,
+  // so that the same workspace may serve one recording after the other on a queue. The caller makes
+  // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
+  // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT
+  // for D and aux) before, and waits for the same stage and access before it uses D.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
 
   struct Impl;

@@ -25,6 +25,7 @@ layout(constant_id = SPEC_SWIZZLE) const uint SWIZZLE = 8;
 layout(constant_id = SPEC_UNROLL_K) const uint UNROLL_K = 1;
 layout(constant_id = SPEC_PEEL) const uint PEEL = 1;
 layout(constant_id = SPEC_STAGES) const uint STAGES = 1;
+layout(constant_id = SPEC_PARTIAL) const uint PARTIAL = 0;
 layout(constant_id = SPEC_A_COL_MAJOR) const uint A_COL_MAJOR = 0;
 layout(constant_id = SPEC_B_COL_MAJOR) const uint B_COL_MAJOR = 0;
 layout(constant_id = SPEC_A_VECTOR) const uint A_VECTOR = 8;

@@ -23,10 +23,15 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     return v;
 }
 
-// `row` and `col` are coordinates in D; col is a multiple of 4. Nothing is touched past the edges.
+// `row` and `col` are coordinates in D; col is a multiple of 4. Nothing is touched past the edges
+// (but rows of partial results are padded to multiples of 4).
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
     const uint n = size_n();
     if (EDGES != 0 && (row >= p.m || col >= n)) return;
+    if (PARTIAL != 0) {
+        F32x4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
+        return;
+    }
     const uint valid = n - col;
     vec4 v = p.alpha * acc;
     if (C_TYPE != TYPE_NONE)

@@ -14,13 +14,15 @@ using std::uint64_t;
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here: the library transposes the problem if not.
 struct GemmParams {
-    uint64_t a, b, c, d, bias, aux;
+    uint64_t a, b, c, d, bias, aux, workspace;
     uint64_t a_batch, b_batch, c_batch, d_batch, bias_batch, aux_batch;
     uint m, n, k;
     uint lda, ldb, ldc, ldd, ld_aux;
     uint first_tile;   // grids beyond maxComputeWorkGroupCount are dispatched in chunks
     uint first_batch;
     float alpha, beta, clamp_min, clamp_max;
+    uint slices;  // of K, see lib/partial.glsl
+    uint unused;  // fills the block to a multiple of 8 bytes
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -61,29 +63,35 @@ struct GemmParams {
 #define SPEC_UNROLL_K 11
 #define SPEC_PEEL 12
 #define SPEC_STAGES 13
+#define SPEC_PARTIAL 14  // stores partial results of a slice of K, without the epilogue
 // … the operands (booleans are 0 or 1) …
-#define SPEC_A_COL_MAJOR 14
-#define SPEC_B_COL_MAJOR 15
-#define SPEC_A_VECTOR 16    // 0: loads element by element. Else 16-byte loads are allowed, and the
-#define SPEC_B_VECTOR 17    // value is a power of two of elements that divides the ld
-#define SPEC_C_VECTOR 18    // 4 elements at once allowed
-#define SPEC_D_VECTOR 19
-#define SPEC_AUX_VECTOR 20
-#define SPEC_STATIC_N 21    // 0: read from the push constants
-#define SPEC_STATIC_K 22
-#define SPEC_STATIC_LDA 23
-#define SPEC_STATIC_LDB 24
-#define SPEC_EDGES 25         // M or N is not a multiple of the tile
-#define SPEC_K_TAIL 26        // K is not a multiple of tile_k * unroll_k
+#define SPEC_A_COL_MAJOR 15
+#define SPEC_B_COL_MAJOR 16
+#define SPEC_A_VECTOR 17    // 0: loads element by element. Else 16-byte loads are allowed, and the
+#define SPEC_B_VECTOR 18    // value is a power of two of elements that divides the ld
+#define SPEC_C_VECTOR 19    // 4 elements at once allowed
+#define SPEC_D_VECTOR 20
+#define SPEC_AUX_VECTOR 21
+#define SPEC_STATIC_N 22    // 0: read from the push constants
+#define SPEC_STATIC_K 23
+#define SPEC_STATIC_LDA 24
+#define SPEC_STATIC_LDB 25
+#define SPEC_EDGES 26         // M or N is not a multiple of the tile
+#define SPEC_K_TAIL 27        // K is not a multiple of tile_k * unroll_k
 // … and the epilogue.
-#define SPEC_C_TYPE 27      // TYPE_NONE: beta is 0, C is not read
-#define SPEC_D_TYPE 28
-#define SPEC_AUX_TYPE 29    // TYPE_NONE: no aux
-#define SPEC_BIAS_TYPE 30
-#define SPEC_BIAS 31
-#define SPEC_ACTIVATION 32
-#define SPEC_CLAMP 33
-#define SPEC_COUNT 34
+#define SPEC_C_TYPE 28      // TYPE_NONE: beta is 0, C is not read
+#define SPEC_D_TYPE 29
+#define SPEC_AUX_TYPE 30    // TYPE_NONE: no aux
+#define SPEC_BIAS_TYPE 31
+#define SPEC_BIAS 32
+#define SPEC_ACTIVATION 33
+#define SPEC_CLAMP 34
+#define SPEC_COUNT 35
+
+// Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
+// loads before it adds the first.
+#define SUM_LOCAL_SIZE 64
+#define SUM_UNROLL 8
 
 // Padding, in elements, between rows of the tiles that khr stages in shared memory: 16 bytes keep
 // 16-byte accesses aligned and spread the rows over the banks.

@@ -128,6 +128,11 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
 
 // D and aux are of the input type or f32 here (is_legal refuses the rest).
 void store_tile(Acc acc, const Tile t) {
+    if (PARTIAL != 0) {
+        const uint64_t partial = element(t.partial, TYPE_F32, t.row, partial_ld(), t.col);
+        STORE(acc, float, gl_MatrixUseAccumulator, OutF32, partial, partial_ld())
+        return;
+    }
     coopMatPerElementNV(acc, acc, pre_element, t);
     // D may be C: nothing is stored before everything is read, whoever holds which element.
     if (C_TYPE != TYPE_NONE) barrier();

@@ -3,11 +3,30 @@ struct Tile {
     uint row, col;        // first row and column of D
     uint k_begin, k_end;  // range of K
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
+    uint64_t partial;                // and of the partial results, where PARTIAL
 };
 
-// The dense schedule: workgroup x is a tile, workgroup y a matrix of the batch. Tiles are visited
-// in bands of SWIZZLE tile rows, column by column, so that workgroups that run at the same time
-// share rows of A and columns of B in the L2 cache.
+#include "partial.glsl"
+
+// The operands of one batch, no tile yet.
+Tile batch_tile(uint64_t batch) {
+    Tile t;
+    t.row = t.col = 0;
+    t.k_begin = 0;
+    t.k_end = size_k();
+    t.a = p.a + batch * p.a_batch;
+    t.b = p.b + batch * p.b_batch;
+    t.c = p.c + batch * p.c_batch;
+    t.d = p.d + batch * p.d_batch;
+    t.bias = p.bias + batch * p.bias_batch;
+    t.aux = p.aux + batch * p.aux_batch;
+    t.partial = 0;
+    return t;
+}
+
+// The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K. Tiles are
+// visited in bands of SWIZZLE tile rows, column by column, so that workgroups that run at the same
+// time share rows of A and columns of B in the L2 cache.
 Tile dense_tile() {
     uint tiles_m = (p.m + TILE_M - 1) / TILE_M;
     uint tiles_n = (size_n() + TILE_N - 1) / TILE_N;
@@ -17,17 +36,14 @@ Tile dense_tile() {
     uint height = min(tiles_m - first, SWIZZLE);
     uint within = id - band * SWIZZLE * tiles_n;
 
-    Tile t;
+    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    Tile t = batch_tile(batch);
     t.row = (first + within % height) * TILE_M;
     t.col = within / height * TILE_N;
-    t.k_begin = 0;
-    t.k_end = size_k();
-    uint64_t batch = p.first_batch + gl_WorkGroupID.y;
-    t.a = p.a + batch * p.a_batch;
-    t.b = p.b + batch * p.b_batch;
-    t.c = p.c + batch * p.c_batch;
-    t.d = p.d + batch * p.d_batch;
-    t.bias = p.bias + batch * p.bias_batch;
-    t.aux = p.aux + batch * p.aux_batch;
+    if (PARTIAL != 0) {
+        t.k_begin = slice_begin(gl_WorkGroupID.z);
+        t.k_end = slice_begin(gl_WorkGroupID.z + 1);
+        t.partial = partial_base(batch, gl_WorkGroupID.z);
+    }
     return t;
 }

@@ -13,6 +13,9 @@
 namespace vkgemm::support {
 namespace {
 
+// What vkgemm wants of a workspace, the strictest of its operands.
+constexpr VkDeviceSize buffer_alignment = 256;
+
 constexpr std::uint64_t kStagingBytes = 64ULL * 1024 * 1024;
 constexpr std::uint32_t kMaxBatch = 64;  // timed executions in one submission …
 constexpr double kMaxBatchMs = 100.0;    // … which must not look like a hang to the driver
@@ -299,10 +302,10 @@ Result<Buffer> Runner::allocate(std::uint64_t bytes, Memory memory) {
   }
   VmaAllocation handle = nullptr;
   VmaAllocationInfo placed{};
-  const VkResult result =
-      vmaCreateBuffer(impl_->allocator, &info, &allocation, &buffer.buffer_, &handle, &placed);
+  const VkResult result = vmaCreateBufferWithAlignment(
+      impl_->allocator, &info, &allocation, buffer_alignment, &buffer.buffer_, &handle, &placed);
   if (result != VK_SUCCESS) {
-    Error error = vulkan_error("vmaCreateBuffer", result);
+    Error error = vulkan_error("vmaCreateBufferWithAlignment", result);
     error.message += " for a buffer of " + std::to_string(bytes) + " bytes";
     return error;
   }

@@ -87,7 +87,7 @@ class Runner {
   VkDevice device() const noexcept;
   VkQueue queue() const noexcept;
 
-  // Zero bytes are rounded up to 16, so that every buffer has an address.
+  // At a multiple of 256. Zero bytes are rounded up to 16, so that every buffer has an address.
   Result<Buffer> allocate(std::uint64_t bytes, Memory memory = Memory::device);
 
   // Through staging buffers of bounded size; any number of bytes.

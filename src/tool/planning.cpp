@@ -50,19 +50,28 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   return unwrap(support::Runner::create(options));
 }
 
+void add_split_k(CLI::App& command, std::uint32_t& slices) {
+  command
+      .add_option("--split-k", slices,
+                  "Split-K: slices of K, added by a second dispatch (default: what the "
+                  "configuration says)")
+      ->check(CLI::Range(1, 512));
+}
+
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
-                 const std::string& config) {
-  if (!config.empty()) return unwrap(context.plan(problem, parse(config)));
-  if (!path) return unwrap(context.plan(problem));
+                 const std::string& config, std::uint32_t slices) {
   // A product of nothing has no candidates, and needs none.
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return unwrap(context.plan(problem));
-  return unwrap(context.plan(problem, candidates(context, problem, path).front()));
+  if (config.empty() && !path && slices == 0) return unwrap(context.plan(problem));
+  Config chosen = config.empty() ? candidates(context, problem, path).front() : parse(config);
+  if (slices != 0) chosen.slices = slices;
+  return unwrap(context.plan(problem, chosen));
 }
 
 std::vector<Config> choose_configs(const Context& context, const Problem& problem,
                                    std::optional<Path> path,
-                                   const std::vector<std::string>& configs) {
-  if (configs.empty()) return {choose_plan(context, problem, path, "").config()};
+                                   const std::vector<std::string>& configs, std::uint32_t slices) {
+  if (configs.empty()) return {choose_plan(context, problem, path, "", slices).config()};
   std::vector<Config> chosen;
   for (const std::string& text : configs) {
     if (text == "all") {
@@ -71,6 +80,9 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
     } else {
       chosen.push_back(parse(text));
     }
+  }
+  if (slices != 0) {
+    for (Config& config : chosen) config.slices = slices;
   }
   return chosen;
 }

@@ -34,6 +34,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::optional<Path> path;
   std::string config;
+  std::uint32_t slices = 0;
   std::string verify = "auto";
   std::optional<std::uint64_t> repeat;
   bool explain = false;
@@ -361,7 +362,8 @@ int run(const RunOptions& options) {
   std::printf("driver         %s\n", driver_of(caps).c_str());
   print_problem(problem);
 
-  const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
+  const Plan plan =
+      choose_plan(runner->context(), problem, options.path, options.config, options.slices);
   const bool empty = problem.m == 0 || problem.n == 0 || problem.batch == 0;
   if (!empty) {
     std::printf("path           %s\n", std::string(to_string(plan.config().path)).c_str());
@@ -448,6 +450,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_path(command, options->path);
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
+  add_split_k(command, options->slices);
   command
       .add_option("--verify", options->verify,
                   "Check D and aux against double precision: every element, up to 64 rows of each "

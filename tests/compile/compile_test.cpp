@@ -145,18 +145,20 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
 }
 
 // In no table yet, but to be had: that they compile without spills is a matter of the shaders.
-constexpr std::string_view rings[] = {
+constexpr std::string_view extras[] = {
+    "fma:tile=64x64x16,fragment=4x4,slices=8",
+    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,slices=8",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,stages=3",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2,stages=3",
 };
 
-// What the tables propose for a problem, and the rings that are legal for it.
+// What the tables propose for a problem, and the extras that are legal for it.
 Result<std::vector<Config>> configs_for(const Problem& problem) {
   const auto candidates = runner().context().candidates(problem);
   if (!candidates) return candidates.error();
   std::vector<Config> configs;
   for (const Candidate& candidate : *candidates) configs.push_back(candidate.config);
-  for (const std::string_view text : rings) {
+  for (const std::string_view text : extras) {
     const Config config = parse_config(text).value();
     if (is_legal(config, resolve(problem).value(), runner().caps())) configs.push_back(config);
   }

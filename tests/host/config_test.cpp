@@ -72,6 +72,7 @@ TEST(Config, EveryConfigurationSurvivesPrintingAndParsing) {
                    .swizzle = any(),
                    .unroll_k = any(),
                    .peel = random() % 2 == 0,
+                   .slices = any(),
                    .static_shape = random() % 2 == 0};
     const auto parsed = parse_config(to_string(c));
     ASSERT_TRUE(parsed) << to_string(c) << ": " << parsed.error().message;

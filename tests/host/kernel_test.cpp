@@ -115,6 +115,43 @@ TEST(Lower, TilingConstants) {
   }
 }
 
+TEST(Lower, SplitK) {
+  Config config = khr_config;
+  config.slices = 5;
+  Problem problem = gemm(200, 130, 100);
+  problem.batch = 3;
+  problem.epilogue = {.alpha = 2.0f, .activation = Activation::relu};
+  const Kernel kernel = lower_on_h200(config, problem);
+  EXPECT_EQ(kernel.key.module, "gemm_khr_f16");
+  EXPECT_EQ(kernel.key.constants[SPEC_PARTIAL], 1u);
+  EXPECT_EQ(kernel.key.constants[SPEC_ACTIVATION], 0u) << "is the second step's";
+  ASSERT_EQ(kernel.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = 4, .batches = 3, .slices = 5}));
+  EXPECT_EQ(kernel.params.slices, 5u);
+  EXPECT_EQ(kernel.workspace_bytes, 3u * 5 * 200 * 132 * 4) << "rows are padded to 16 bytes";
+  EXPECT_EQ(kernel.sum_key.module, "sum_slices");
+  EXPECT_EQ(kernel.sum_key.constants[SPEC_PARTIAL], 0u);
+  EXPECT_EQ(kernel.sum_key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  ASSERT_EQ(kernel.sum_dispatches.size(), 1u);
+  EXPECT_EQ(kernel.sum_dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
+
+  // One pipeline adds for all tiles, and one multiplies for all epilogues.
+  Config other = test::config("fma:tile=64x64x16,fragment=8x8,slices=2");
+  EXPECT_EQ(lower_on_h200(other, problem).sum_key, kernel.sum_key);
+  problem.epilogue.activation = Activation::none;
+  EXPECT_EQ(lower_on_h200(config, problem).key, kernel.key);
+
+  // A slice of whole steps is not always one of whole unrolled steps.
+  Config unrolled = nv_config;
+  EXPECT_EQ(constant(unrolled, gemm(128, 256, 512), SPEC_K_TAIL), 0u);
+  unrolled.slices = 2;
+  EXPECT_EQ(constant(unrolled, gemm(128, 256, 512), SPEC_K_TAIL), 1u);
+
+  const Kernel whole = lower_on_h200(khr_config, problem);
+  EXPECT_TRUE(whole.sum_dispatches.empty());
+  EXPECT_EQ(whole.workspace_bytes, 0u);
+}
+
 TEST(Lower, EdgesAndTails) {
   EXPECT_EQ(constant(khr_config, gemm(256, 128, 64), SPEC_EDGES), 0u);
   EXPECT_EQ(constant(khr_config, gemm(255, 128, 64), SPEC_EDGES), 1u);

@@ -78,7 +78,16 @@ TEST(Legality, EveryPath) {
              [](Setting& s) {
                s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams) - 1;
              },
-             "push constants, the device has 151"},
+             "push constants, the device has 167"},
+            {"slices 0", [](Setting& s) { s.config.slices = 0; }, "slices is 0"},
+            {"most slices", [](Setting& s) { s.config.slices = 512; }, ""},
+            {"slices huge", [](Setting& s) { s.config.slices = 513; }, "slices is 513"},
+            {"more slices than workgroups in z",
+             [](Setting& s) { s.config.slices = 64, s.caps.limits.max_workgroup_count[2] = 63; },
+             "slices is 64, the device has at most 63 workgroups in z"},
+            {"partial results that no device holds",
+             [](Setting& s) { s.config.slices = 512, s.problem = gemm(1 << 20, 1 << 20, 64); },
+             "slices is 512: partial results of 1048576 rows of 4194304 bytes"},
             {"too many dispatches",
              [](Setting& s) {
                s.problem.batch = 2147483647;

@@ -1,0 +1,163 @@
+// Split-K: slices of K by separate workgroups, added in order by a second dispatch.
+#include <array>
+
+#include "harness.hpp"
+#include "kernel.hpp"
+#include "plan_internal.hpp"
+#include "support/heavy_epilogue.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+class SplitK : public EachPath {
+ protected:
+  void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
+
+  static Config with_slices(Config config, std::uint32_t slices) {
+    config.slices = slices;
+    return config;
+  }
+  DataType input() const { return inputs_of(GetParam()).front(); }
+  Config config(std::uint32_t slices) const {
+    return with_slices(small_configs(GetParam(), input()).front(), slices);
+  }
+};
+VKGEMM_ON_EACH_PATH(SplitK);
+
+// More slices than there are steps of K, too: the last ones are empty.
+TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
+  const std::uint64_t step = config(1).tile_k;
+  for (const std::uint32_t slices : {2u, 3u, 7u, 64u, 512u}) {
+    for (const std::uint64_t k :
+         {std::uint64_t{0}, std::uint64_t{1}, step, 5 * step + 3, 9 * step}) {
+      EXPECT_TRUE(passes_gates(config(slices), with_padding(gemm({19, 21, k}, input()))));
+    }
+  }
+}
+
+TEST_P(SplitK, EveryConfiguration) {
+  for (const DataType type : inputs_of(GetParam())) {
+    for (const Config& plain : small_configs(GetParam(), type)) {
+      EXPECT_TRUE(passes_gates(with_slices(plain, 3),
+                               with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true)));
+    }
+  }
+}
+
+TEST_P(SplitK, EveryLayout) {
+  for (const Layout a : {Layout::row_major, Layout::col_major}) {
+    for (const Layout b : {Layout::row_major, Layout::col_major}) {
+      for (const Layout d : {Layout::row_major, Layout::col_major}) {
+        Problem problem = gemm({18, 33, 100}, input());
+        problem.a.layout = a;
+        problem.b.layout = b;
+        problem.c.layout = problem.d.layout = problem.aux.layout = d;
+        problem.epilogue.beta = 0.5f;
+        EXPECT_TRUE(passes_gates(config(4), with_padding(problem)));
+      }
+    }
+  }
+}
+
+// The whole epilogue runs after the sum: on every path with every type of C, D, aux and bias.
+TEST_P(SplitK, EpilogueAfterTheSum) {
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+    for (const bool aligned : {false, true}) {
+      Problem problem = gemm({20, 40, 130}, input(), type);
+      problem.c.type = problem.aux.type = problem.epilogue.bias_type = type;
+      problem.batch = 3;
+      const DataType bias_type = problem.epilogue.bias_type;
+      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue.bias_type = bias_type;
+      EXPECT_TRUE(passes_gates(config(5), with_padding(problem, 8, aligned)));
+    }
+  }
+}
+
+TEST_P(SplitK, InPlace) {
+  Problem problem = gemm({17, 19, 70}, input(), DataType::f32);
+  problem.c.type = DataType::f32;
+  problem.epilogue.beta = -0.5f;
+  EXPECT_TRUE(passes_gates(config(3), problem, {.in_place = true}));
+}
+
+// A 16×4096 by a column-major 4096×16, in 64 slices.
+TEST_P(SplitK, LongAndThin) {
+  Problem problem = gemm({16, 16, 4096}, input(), input());
+  problem.b.layout = Layout::col_major;
+  EXPECT_TRUE(passes_gates(config(64), problem));
+}
+
+TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
+  const auto plan = context().plan(gemm({10, 9, 64}, input()), config(4));
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_EQ(plan->workspace_bytes(), 4u * 10 * 12 * sizeof(float));
+  EXPECT_NE(plan->explain().find("4 slices of K"), std::string::npos);
+
+  std::array<support::Buffer, 4> buffers;
+  for (support::Buffer& buffer : buffers) {
+    auto made = runner().allocate(1 << 16);
+    ASSERT_TRUE(succeeds(made));
+    buffer = std::move(*made);
+  }
+  Operands operands{.a = buffers[0].span(),
+                    .b = buffers[1].span(),
+                    .d = buffers[2].span(),
+                    .workspace = buffers[3].span(0, plan->workspace_bytes())};
+  const auto record = [&] {
+    return runner().submit(
+        [&](VkCommandBuffer commands) { return plan->record(commands, operands); });
+  };
+  EXPECT_TRUE(succeeds(record()));
+  --operands.workspace.bytes;
+  EXPECT_TRUE(fails_with(record(), Status::workspace_too_small, {"workspace", "1919", "1920"}));
+  operands.workspace = buffers[3].span(128, plan->workspace_bytes());
+  EXPECT_TRUE(fails_with(record(), Status::misaligned, {"workspace", "256"}));
+  operands.workspace = {};
+  EXPECT_TRUE(fails_with(record(), Status::workspace_too_small, {"workspace"}));
+}
+
+// One workspace for two recordings in a row: the second one waits for the first.
+TEST_P(SplitK, WorkspaceMayBeUsedAgain) {
+  const Problem problem = gemm({32, 32, 256}, input());
+  const auto plan = context().plan(problem, config(8));
+  ASSERT_TRUE(succeeds(plan));
+  const support::OperandBytes bytes = support::operand_bytes(problem);
+  auto ones = runner().allocate(bytes.a);
+  auto other = runner().allocate(bytes.b);
+  auto workspace = runner().allocate(plan->workspace_bytes());
+  std::array<support::Buffer, 2> results;
+  ASSERT_TRUE(succeeds(ones) && succeeds(other) && succeeds(workspace));
+  // 1 and 2 in the input's type, twice if it has two bytes.
+  const std::uint32_t one = input() == DataType::f16    ? 0x3c003c00u
+                            : input() == DataType::bf16 ? 0x3f803f80u
+                                                        : 0x3f800000u;
+  const std::uint32_t two = input() == DataType::f32 ? 0x40000000u : 0x40004000u;
+  ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
+  ASSERT_TRUE(succeeds(runner().fill(*other, two)));
+  for (support::Buffer& result : results) {
+    auto made = runner().allocate(bytes.d);
+    ASSERT_TRUE(succeeds(made));
+    result = std::move(*made);
+  }
+  // 1·2 and 2·2, 256 times.
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    Operands operands{.a = ones->span(),
+                      .b = other->span(),
+                      .d = results[0].span(),
+                      .workspace = workspace->span()};
+    if (auto recorded = plan->record(commands, operands); !recorded) return recorded;
+    operands.a = other->span();
+    operands.d = results[1].span();
+    return plan->record(commands, operands);
+  })));
+  for (const std::size_t i : {0u, 1u}) {
+    std::vector<float> values(bytes.d / sizeof(float));
+    ASSERT_TRUE(succeeds(runner().download(results[i], 0, values.data(), bytes.d)));
+    for (const float value : values) ASSERT_EQ(value, i == 0 ? 512.0f : 1024.0f);
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm::test
