@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "harness.hpp"
+#include "resolved_problem.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -92,21 +94,82 @@ TEST_P(Candidates, SmallConfigsPassTheGates) {
   }
 }
 
-// A ring of stages begins and ends in more ways than one: every number of slabs up to where its
-// unrolled loop and what follows it have both run, without a tail and with one that ends in the
-// upper half of a slab.
+// --- rings of stages
+// ------------------------------------------------------------------------------------
+
+// The last slab, of which so many elements exist. Without `vectors` everything is loaded element by
+// element, with them only operands whose rows end between two groups of 16 bytes are.
+struct Tail {
+  std::uint32_t elements;
+  bool vectors;
+};
+
+testing::AssertionResult passes_as_ring(const Config& config, DataType input, Layout a, Layout b,
+                                        std::uint64_t slabs, Tail tail) {
+  const std::uint64_t k = slabs * config.tile_k + tail.elements;
+  Problem problem = gemm({config.tile_m + 8u, config.tile_n, k}, input);
+  problem.a.layout = a;
+  problem.b.layout = b;
+  problem = with_padding(problem, 8, tail.vectors);
+  // An operand whose K is the outer direction can always be loaded 16 bytes at a time.
+  const ResolvedProblem resolved = resolve(problem).value();
+  const bool whole = k % 8 == 0;
+  if (resolved.a.allows_vectors(16) != (tail.vectors && (whole || a == Layout::col_major)) ||
+      resolved.b.allows_vectors(16) != (tail.vectors && (whole || b == Layout::row_major))) {
+    return testing::AssertionFailure()
+           << "not the loads that were meant\n  " << describe(config, problem);
+  }
+  return passes_gates(config, problem);
+}
+
+// Whether the groups of 16 bytes of a slab divide over the workgroup (stage.glsl).
+bool loads_evenly(const Config& config) {
+  const std::uint32_t a = config.tile_m * config.tile_k / 8;
+  const std::uint32_t b = config.tile_n * config.tile_k / 8;
+  return a % config.invocations + b % config.invocations == 0;
+}
+
+// A ring begins and ends in more ways than one: every number of slabs up to where its unrolled
+// loop has run twice and what follows it has run, without a tail and with one that ends in the
+// lower half of a slab, between the halves, and in the upper half.
 TEST_P(Candidates, EveryDepthOfARing) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
-  bool found = false;
+  bool even = false, uneven = false;
   for (const DataType input : inputs_of(GetParam())) {
     for (const Config& config : small_configs(GetParam(), input)) {
       if (config.stages == 1) continue;
-      found = true;
-      for (std::uint64_t slabs = 0; slabs <= 7; ++slabs) {
-        for (const std::uint64_t tail : {0u, config.tile_k / 2 + 1}) {
-          const std::uint64_t k = slabs * config.tile_k + tail;
-          const Problem problem = gemm({config.tile_m + 8u, config.tile_n, k}, input);
-          ASSERT_TRUE(passes_gates(config, with_padding(problem, 8, k % 8 == 0)));
+      (loads_evenly(config) ? even : uneven) = true;
+      const std::uint32_t half = config.tile_k / 2;
+      for (const Tail tail :
+           {Tail{0, true}, Tail{8, true}, Tail{half - 1, false}, Tail{half + 1, false}}) {
+        for (std::uint64_t slabs = 0; slabs <= 8; ++slabs) {
+          ASSERT_TRUE(
+              passes_as_ring(config, input, Layout::row_major, Layout::row_major, slabs, tail));
+        }
+      }
+    }
+  }
+  if (!even && !uneven) {
+    GTEST_SKIP() << "path " << to_string(GetParam()) << " has no ring of stages here";
+  }
+  if (on_cpu()) EXPECT_TRUE(even && uneven) << "loads of one kind only";
+}
+
+// Halves of a slab are stored by K, which is another direction in each layout.
+TEST_P(Candidates, EveryLayoutOfARing) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  bool found = false;
+  const DataType input = inputs_of(GetParam()).front();
+  for (const Config& config : small_configs(GetParam(), input)) {
+    if (config.stages == 1) continue;
+    found = true;
+    for (const auto& [a, b] : {std::pair{Layout::row_major, Layout::col_major},
+                               {Layout::col_major, Layout::row_major},
+                               {Layout::col_major, Layout::col_major}}) {
+      for (const Tail tail : {Tail{0, true}, Tail{8, true}, Tail{config.tile_k / 2 + 1, true}}) {
+        if (on_cpu() && config.peel && tail.elements == 8) continue;  // compiles slowly
+        for (const std::uint64_t slabs : {0, 1, 2, 3, 5, 8}) {
+          ASSERT_TRUE(passes_as_ring(config, input, a, b, slabs, tail));
         }
       }
     }

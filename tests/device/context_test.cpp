@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -226,7 +228,7 @@ TEST(DriverFailures, CarryTheirResult) {
     const auto made = Context::create(info);
     ASSERT_TRUE(succeeds(made));
     const auto plan = made->plan(gemm({8, 8, 8}, DataType::f32));
-    EXPECT_TRUE(fails_with(plan, status, {"vkCreateComputePipelines"}));
+    ASSERT_TRUE(fails_with(plan, status, {"vkCreateComputePipelines"}));
     EXPECT_EQ(plan.error().vk_result, result);
     EXPECT_EQ(made->device_lost(), result == VK_ERROR_DEVICE_LOST);
   }
@@ -243,7 +245,7 @@ TEST(DriverFailures, OfTheQueries) {
     failure = {function, VK_ERROR_OUT_OF_HOST_MEMORY};
     const auto needs = query_requirements(runner().instance(), runner().physical_device(),
                                           failing_instance_proc_addr);
-    EXPECT_TRUE(fails_with(needs, Status::out_of_host_memory, {function}));
+    ASSERT_TRUE(fails_with(needs, Status::out_of_host_memory, {function}));
     EXPECT_EQ(needs.error().vk_result, VK_ERROR_OUT_OF_HOST_MEMORY);
   }
   BareDevice device;
@@ -305,12 +307,25 @@ TEST(DeviceLost, IsFoundWhileSaving) {
       fs::temp_directory_path() /
       ("vkgemm_lost_" + std::to_string(reinterpret_cast<std::uintptr_t>(&runner())));
   fs::remove(file);
+  const auto read = [&] {
+    std::ifstream stream(file, std::ios::binary);
+    return std::vector<char>{std::istreambuf_iterator<char>(stream), {}};
+  };
   BareDevice device;
   ASSERT_TRUE(succeeds(device.create_context()));
-  failure = {"vkGetPipelineCacheData", VK_ERROR_DEVICE_LOST};
   ContextCreateInfo info = device.create_info();
-  info.get_instance_proc_addr = failing_instance_proc_addr;
   info.pipeline_cache_file = file;
+  const Problem problem = gemm({8, 8, 8}, DataType::f32);
+  {
+    const auto good = Context::create(info);
+    ASSERT_TRUE(succeeds(good));
+    ASSERT_TRUE(succeeds(good->plan(problem)));
+    ASSERT_TRUE(succeeds(good->save_pipeline_cache()));
+  }
+  const std::vector<char> before = read();
+  ASSERT_FALSE(before.empty());
+  failure = {"vkGetPipelineCacheData", VK_ERROR_DEVICE_LOST};
+  info.get_instance_proc_addr = failing_instance_proc_addr;
   std::string log;
   info.log = [&](LogLevel level, std::string_view message) {
     if (level != LogLevel::info) log += message;
@@ -318,7 +333,6 @@ TEST(DeviceLost, IsFoundWhileSaving) {
   {
     const auto made = Context::create(info);
     ASSERT_TRUE(succeeds(made));
-    const Problem problem = gemm({8, 8, 8}, DataType::f32);
     ASSERT_TRUE(succeeds(made->plan(problem)));
     EXPECT_TRUE(fails_with(made->save_pipeline_cache(), Status::device_lost,
                            {"vkGetPipelineCacheData", "VK_ERROR_DEVICE_LOST"}));
@@ -327,7 +341,8 @@ TEST(DeviceLost, IsFoundWhileSaving) {
     EXPECT_TRUE(fails_with(made->save_pipeline_cache(), Status::device_lost, {"lost"}));
   }
   EXPECT_EQ(log, "");
-  EXPECT_FALSE(fs::exists(file));
+  EXPECT_EQ(read(), before);
+  fs::remove(file);
 }
 
 }  // namespace

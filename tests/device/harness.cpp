@@ -28,8 +28,10 @@ constexpr std::string_view khr_texts[] = {
     "khr:tile=16x16x16,fragment=16x16x16,subgroups=1x1,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=32x8x16,fragment=16x8x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=16x16x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=2,swizzle=2",
+    // rings; in the first one nine subgroups: the loads of A and B do not divide over the workgroup
+    "khr:tile=48x24x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,stages=3,swizzle=2,peel=0",
+    "khr:tile=16x8x32,fragment=8x8x16,subgroups=2x1,subgroup_size=8,stages=3,peel=0",
     "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2",
-    "khr:tile=16x16x32,fragment=16x16x16,subgroups=1x1,subgroup_size=8,stages=3,peel=0",
     // NVIDIA, AMD
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",

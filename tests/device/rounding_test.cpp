@@ -29,6 +29,11 @@ bool is_subnormal(double value, DataType type) {
   return value != 0.0 && std::fabs(value) < (type == DataType::f16 ? 0x1p-14 : 0x1p-126);
 }
 
+// Subnormals are the driver's (problem.hpp); those of f16 are known to stay on a CPU.
+bool may_be_zero(double value, DataType type) {
+  return is_subnormal(value, type) && (type != DataType::f16 || !on_cpu());
+}
+
 // Integers of few bits, scaled to the smallest, middle and largest numbers of D's type, and to
 // subnormal ones of B's. 23 · 89 = 2047 and 63 · 65 = 4095 are f16's largest number and the tie
 // above it, 7 · 73 = 511 the tie above bf16's.
@@ -93,11 +98,11 @@ class Rounding : public EachPath {
     if (is_tie(product, output)) ++counts.ties;
     if (is_subnormal(product, output)) ++counts.subnormals;
     if (std::isinf(expected)) ++counts.overflows;
+    const bool flushable = may_be_zero(a, problem.a.type) || may_be_zero(b, problem.b.type) ||
+                           may_be_zero(product, DataType::f32) || may_be_zero(product, output);
     for (const double got : {d, aux}) {
-      // What problem.hpp leaves to the driver.
-      const bool flushed =
-          got == 0.0 && (is_subnormal(product, DataType::f32) || is_subnormal(b, DataType::f32));
-      EXPECT_TRUE(flushed || (got == expected && std::signbit(got) == std::signbit(expected)))
+      EXPECT_TRUE((flushable && got == 0.0) ||
+                  (got == expected && std::signbit(got) == std::signbit(expected)))
           << a << " * " << b << " = " << product << " is " << got << ", expected " << expected;
     }
   }

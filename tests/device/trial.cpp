@@ -53,16 +53,6 @@ View view(const Problem& p, char operand) {
   }
 }
 
-// A small hash instead of a distribution of the standard library, whose values nobody promises.
-double value(Fill fill, std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t x = (seed << 48) + index;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  x ^= x >> 31;
-  if (fill == Fill::integers) return static_cast<double>(x % 7) - 3.0;
-  return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
-}
-
 HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
   HostBuffer buffer;
   buffer.begin = margin + shift * size_in_bytes(type);
@@ -73,7 +63,7 @@ HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
 
 void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t seed) {
   view.each([&](std::uint64_t index) {
-    support::store_element(buffer.data(), view.matrix.type, index, value(fill, seed, index));
+    support::store_element(buffer.data(), view.matrix.type, index, fill_value(fill, seed, index));
   });
 }
 
@@ -126,6 +116,16 @@ bool has_exact_results(Activation activation) {
 
 }  // namespace
 
+// A small hash instead of a distribution of the standard library, whose values nobody promises.
+double fill_value(Fill fill, std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t x = (seed << 48) + index;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  x ^= x >> 31;
+  if (fill == Fill::integers) return static_cast<double>(x % 7) - 3.0;
+  return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
+}
+
 Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     : problem_(problem), options_(options) {
   const support::OperandBytes bytes = support::operand_bytes(problem);
@@ -145,7 +145,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
       for (std::uint64_t i = 0; i < bias_length(problem); ++i) {
         const std::uint64_t index = b * epilogue.bias_batch_stride + i;
         support::store_element(bias_.data(), epilogue.bias_type, index,
-                               value(fill, options.seed * 4 + 3, index));
+                               fill_value(fill, options.seed * 4 + 3, index));
       }
     }
   }

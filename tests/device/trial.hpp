@@ -21,6 +21,9 @@ enum class Fill : std::uint8_t {
   random,    // -1 … 1
 };
 
+// Element `index` of a fill.
+double fill_value(Fill fill, std::uint64_t seed, std::uint64_t index);
+
 // One operand in host memory, with a margin of foreign bytes on both sides.
 struct HostBuffer {
   std::vector<std::byte> bytes;
