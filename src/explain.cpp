@@ -87,11 +87,10 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
   const PathSupport& support = context.caps.path(path);
   if (!support.available) return support.reason;
-  if (plan.chosen_by_caller) return "the caller chose the configuration";
   for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
-    if (scored.row->config.path == path) {
-      return "legal, but estimated to be slower: " + to_string(scored.row->config);
-    }
+    if (scored.row->config.path != path) continue;
+    if (plan.chosen_by_caller) return "the caller chose the configuration";
+    return "legal, but estimated to be slower: " + to_string(scored.row->config);
   }
   const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
   return reason.empty() ? "the tuning tables have no row for this problem" : reason;

@@ -172,9 +172,8 @@ PipelineKey sum_key(const ResolvedProblem& p) {
   key.module = "sum_slices";
   Constants constants(key);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{SUM_LOCAL_SIZE});
-  for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE}) {
-    constants.set_size(id, 1);
-  }
+  constexpr std::size_t divisors[] = {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE};
+  for (const std::size_t id : divisors) constants.set_size(id, 1);
   constants.set(SPEC_C_VECTOR, p.has_c() && allows_epilogue_vectors(p.c));
   constants.set(SPEC_D_VECTOR, allows_epilogue_vectors(p.d));
   constants.set(SPEC_AUX_VECTOR, p.has_aux() && allows_epilogue_vectors(p.aux));

@@ -40,6 +40,7 @@ constexpr std::string_view khr_texts[] = {
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
     "khr:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=2",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,stages=3,peel=0",
+    "khr:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,stages=3,swizzle=2",
     // Intel
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
     "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
