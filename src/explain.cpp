@@ -43,20 +43,23 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
 
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
-  const auto constant = [&](std::size_t id) { return plan.kernel.key.constants[id] != 0; };
+  const bool split = plan.config.slices > 1;
+  const PipelineKey& last = split ? plan.kernel.sum_key : plan.kernel.key;  // has the epilogue
+  const auto loads = [&](std::size_t id) { return plan.kernel.key.constants[id] != 0; };
+  const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
   // The widths that kernel.cpp decides by.
   const std::uint32_t load = 16 / size_in_bytes(p.a.type);
   constexpr std::uint32_t epilogue = 4;
   std::string text;
   // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
-  const bool nv = plan.config.path == Path::nv;
+  const bool nv = plan.config.path == Path::nv && !split;
   const auto describe_matrix = [](std::string_view name, const ResolvedMatrix& matrix,
                                   std::string_view how) {
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
                   matrix.ld, ", ", how, "\n");
   };
-  text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, constant(SPEC_A_VECTOR));
-  text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, constant(SPEC_B_VECTOR));
+  text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, loads(SPEC_A_VECTOR));
+  text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, loads(SPEC_B_VECTOR));
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
     text += describe_matrix("d", p.d, "stored as whole matrices");

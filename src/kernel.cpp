@@ -95,13 +95,9 @@ std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix) {
   return narrow(elements);
 }
 
-// Whether an epilogue may access C, D or aux in pieces of four elements. nv's own stores whole
-// matrices.
+// Whether an epilogue may access C, D or aux in pieces of four elements.
 bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
   return matrix.allows_vectors(4 * size_in_bytes(matrix.type));
-}
-bool allows_epilogue_vectors(Path path, const ResolvedMatrix& matrix) {
-  return path != Path::nv && allows_epilogue_vectors(matrix);
 }
 
 class Constants {
@@ -139,9 +135,6 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
   constants.set(SPEC_A_VECTOR, load_vector(c.path, p.a));
   constants.set(SPEC_B_VECTOR, load_vector(c.path, p.b));
-  constants.set(SPEC_C_VECTOR, p.has_c() && allows_epilogue_vectors(c.path, p.c));
-  constants.set(SPEC_D_VECTOR, allows_epilogue_vectors(c.path, p.d));
-  constants.set(SPEC_AUX_VECTOR, p.has_aux() && allows_epilogue_vectors(c.path, p.aux));
   if (c.static_shape) {
     constants.set(SPEC_STATIC_N, p.n);
     constants.set(SPEC_STATIC_K, p.k);
@@ -154,8 +147,12 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
                                  (c.slices > 1 && c.unroll_k > 1));
 }
 
-void set_epilogue(Constants& constants, const ResolvedProblem& p) {
+// `quads`: it works on four elements at once, where they allow it. nv's own takes whole matrices.
+void set_epilogue(Constants& constants, const ResolvedProblem& p, bool quads) {
   const Epilogue& e = p.epilogue;
+  constants.set(SPEC_C_VECTOR, quads && p.has_c() && allows_epilogue_vectors(p.c));
+  constants.set(SPEC_D_VECTOR, quads && allows_epilogue_vectors(p.d));
+  constants.set(SPEC_AUX_VECTOR, quads && p.has_aux() && allows_epilogue_vectors(p.aux));
   constants.set(SPEC_C_TYPE, p.has_c() ? type_constant(p.c.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_D_TYPE, type_constant(p.d.type));
   constants.set(SPEC_AUX_TYPE, p.has_aux() ? type_constant(p.aux.type) : std::uint32_t{TYPE_NONE});
@@ -174,10 +171,7 @@ PipelineKey sum_key(const ResolvedProblem& p) {
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{SUM_LOCAL_SIZE});
   constexpr std::size_t divisors[] = {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE};
   for (const std::size_t id : divisors) constants.set_size(id, 1);
-  constants.set(SPEC_C_VECTOR, p.has_c() && allows_epilogue_vectors(p.c));
-  constants.set(SPEC_D_VECTOR, allows_epilogue_vectors(p.d));
-  constants.set(SPEC_AUX_VECTOR, p.has_aux() && allows_epilogue_vectors(p.aux));
-  set_epilogue(constants, p);
+  set_epilogue(constants, p, true);
   return key;
 }
 
@@ -272,7 +266,8 @@ Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceC
   Constants constants(out.key);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
-  if (config.slices == 1) set_epilogue(constants, problem);  // else it is the second step's
+  // With split-K the epilogue is the second step's.
+  if (config.slices == 1) set_epilogue(constants, problem, config.path != Path::nv);
 
   out.params = make_params(problem);
   out.params.slices = config.slices;

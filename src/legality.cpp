@@ -26,7 +26,8 @@ constexpr std::uint32_t largest_swizzle = 65536;
 // keeps its operands in registers beside the accumulators.
 constexpr std::uint32_t most_accumulators_matrix = 160;
 constexpr std::uint32_t most_accumulators_fma = 128;
-// A ring holds the fragments of two steps and a slab beside them: 246 registers with 128.
+// A ring holds the fragments of two steps and a slab beside them: 246 registers with 128
+// (H200, driver 580.159.04).
 constexpr std::uint32_t most_accumulators_ring = 128;
 
 // A grid that needs more dispatches than this would take minutes to record and to run.

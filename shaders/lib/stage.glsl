@@ -55,7 +55,7 @@ bool has_group(const uint i) { return unclamped_group_index(i) < (is_a(i) ? A_GR
 // Which line of the slab an invocation takes in its first turn, where lines divide evenly over the
 // workgroup. Hardware stores 16 bytes of 8 invocations to shared memory at a time. Where these are
 // not of one line, they shouldn't be of neighbouring lines, whose banks overlap (KHR_STAGE_PAD), but
-// of lines as far apart as 8 of them allow (H200, driver 580.159.04: 5 % of the whole kernel).
+// of lines as far apart as 8 of them allow (H200, driver 580.159.04: up to 5 % of the whole kernel).
 uint first_line(const uint per_line) {
     const uint at = gl_LocalInvocationIndex / per_line;
     const uint at_once = max(8 / per_line, 1);  // lines that are stored at a time
