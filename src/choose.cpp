@@ -1,27 +1,26 @@
 // choose.cpp: which of the legal configurations to prefer.
 //
-// The model: a device computes `units` tiles at a time, each takes its padded area times its padded
-// depth, plus something for filling the pipeline and for the epilogue, divided by the row's rate.
-// It knows of wave quantisation and of padding, and leaves everything else to the rates.
+// The model: every compute unit gets its share of the tiles and computes as many at a time as fit.
+// A tile takes a fixed time and, for each slab of K, the longer of two: the products, at the row's
+// rate and shared with the tiles beside it, or what it takes until a slab that was asked for has
+// come. Large shapes are bound by the first, small and thin ones by the second, and for them split-K
+// pays: more slices are more slabs on their way at once.
 #include "choose.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "kernel.hpp"
 #include "legality.hpp"
+#include "pack.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
 namespace {
 
-// What a tile costs besides its products, in steps along K: the first loads that nothing hides,
-// and the epilogue. An estimate.
-constexpr double overhead_k = 128.0;
-
 // Compute units where the driver doesn't tell: few enough that large shapes are not split for
-// nothing, enough that a small one is not given to a single workgroup. A CPU runs tiles one by one
-// as far as this model cares.
+// nothing, enough that a small one is not given to a single workgroup.
 constexpr double unknown_compute_units = 16.0;
 
 // nv without promised alignment: on the H200 (driver 580.159.04, 2026-11-20) 73 TFLOP/s instead of
@@ -31,9 +30,28 @@ constexpr double nv_misaligned_penalty = 3.0;
 // (H200, driver 580.159.04, 2026-11-21). Less than nv: loads from shared memory stay wide.
 constexpr double khr_misaligned_penalty = 2.2;
 
+// Slices that choose() considers, and how much less time anything must take to be worth a workspace.
+constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
+constexpr double worth_a_workspace = 0.95;
+
+// m·n·k from which packing is considered: below, the dispatch that packs takes longer than the product.
+constexpr double fewest_products_to_pack = 0x1p30;
+
+constexpr double kilobyte = 1024.0;
+constexpr double cache_line_bytes = 128.0;
+
+// Registers of an invocation beside its accumulators, and what it can have at all. Estimates: only
+// how many workgroups share a compute unit depends on them.
+constexpr double other_registers = 90.0;
+constexpr double registers_per_accumulator = 1.2;
+constexpr double most_registers = 255.0;
+
+bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+
+// A CPU runs tiles one by one as far as this model cares.
 double compute_units(const DeviceCaps& caps) {
   if (caps.limits.compute_units != 0) return caps.limits.compute_units;
-  return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1.0 : unknown_compute_units;
+  return is_cpu(caps) ? 1.0 : unknown_compute_units;
 }
 
 double misaligned_penalty(Path path, const ResolvedProblem& problem) {
@@ -49,35 +67,184 @@ double misaligned_penalty(Path path, const ResolvedProblem& problem) {
   return 1.0;
 }
 
+double resident_workgroups(const Config& c, const TimingModel& timing,
+                           const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const double accumulators = static_cast<double>(c.tile_m) * c.tile_n / c.invocations;
+  const double registers =
+      std::min(registers_per_accumulator * accumulators + other_registers, most_registers);
+  const auto shared = static_cast<double>(shared_memory_bytes(c, problem, caps));
+  const double fit = std::min(timing.shared_memory_bytes / std::max(shared, 1.0),
+                              timing.registers / (c.invocations * registers));
+  return std::clamp(std::floor(fit), 1.0, 8.0);
+}
+
+// Of one slab, in kilobytes that its loads keep busy: rows shorter than a cache line cost a whole
+// one.
+double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
+  const double row_bytes = static_cast<double>(c.tile_k) * size_in_bytes(problem.a.type);
+  const double padded = std::max(1.0, cache_line_bytes / row_bytes);
+  const double a = c.tile_m * row_bytes * (problem.a.layout == Layout::row_major ? padded : 1.0);
+  const double b = c.tile_n * row_bytes * (problem.b.layout == Layout::col_major ? padded : 1.0);
+  return (a + b) / kilobyte;
+}
+
+std::uint64_t workspace_bytes(const Config& config, const ResolvedProblem& original,
+                              const ResolvedProblem& seen) {
+  std::uint64_t bytes = partial_bytes(config, original);
+  if (config.pack_a) bytes += packed_bytes(seen.a, seen.batch);
+  if (config.pack_b) bytes += packed_bytes(seen.b, seen.batch);
+  return bytes;
+}
+
+// Copies run beside each other, then comes a barrier.
+double pack_cost(const ResolvedProblem& seen, const Config& config, const TimingModel& timing) {
+  if (!config.pack_a && !config.pack_b) return 0.0;
+  double bytes = 0.0;
+  if (config.pack_a) bytes += static_cast<double>(packed_bytes(seen.a, seen.batch));
+  if (config.pack_b) bytes += static_cast<double>(packed_bytes(seen.b, seen.batch));
+  return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
+}
+
+// What a configuration and its problem come to, but for the slices: worked out once a row.
+struct Shape {
+  double units, tiles, slabs, resident;
+  double slab_work;    // microseconds of products, alone on a compute unit
+  double slab_load;    // and of loads
+  double store;        // of one tile's results
+  double operands;     // microseconds for reading A and B once
+  double results;      // of a slice's partial results
+};
+
+Shape make_shape(const Config& c, double rate, const TimingModel& timing,
+                 const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const double elements = size_in_bytes(problem.a.type) / kilobyte;
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const auto k = static_cast<double>(problem.k), batch = static_cast<double>(problem.batch);
+  const double area = static_cast<double>(c.tile_m) * c.tile_n;
+  Shape s{};
+  s.units = compute_units(caps);
+  s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
+  s.slabs = std::ceil(k / c.tile_k);
+  s.resident = resident_workgroups(c, timing, problem, caps);
+  s.slab_work = 2.0 * area * c.tile_k * misaligned_penalty(c.path, problem) * timing.compute_units /
+                (rate * 1e6);
+  s.slab_load = slab_kilobytes(c, problem) / timing.load;
+  s.store = area * sizeof(float) / kilobyte / timing.store;
+  s.operands = (m * k + k * n) * batch * elements / timing.memory;
+  s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
+  return s;
+}
+
+double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing, bool cpu) {
+  const double share = std::ceil(s.tiles * slices / s.units);  // workgroups of a compute unit
+  const double slabs = std::ceil(s.slabs / slices);
+  if (cpu) return share * (slabs * s.slab_work + s.store);
+  const double latency = timing.latency + timing.first_latency / share;
+  const auto round = [&](double workgroups) {  // of that many at a time
+    return timing.tile + workgroups * s.store +
+           slabs * std::max(workgroups * s.slab_work, latency + workgroups * s.slab_load);
+  };
+  const double rounds = std::floor(share / s.resident);
+  const double rest = share - rounds * s.resident;
+  double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
+  time = std::max(time, s.operands) + timing.launch;
+  if (slices > 1) time += timing.sum + slices * s.results;
+  return time;
+}
+
+// The row with the slices that are estimated to be the best.
+ScoredRow score(const TuningRow& row, const Config& config, const TimingModel& timing,
+                const ResolvedProblem& original, const DeviceCaps& caps) {
+  const ResolvedProblem problem = packed(original, config);
+  const Shape shape = make_shape(config, row.rate, timing, problem, caps);
+  const double copies = pack_cost(problem, config, timing);
+  ScoredRow best{.row = &row, .config = config};
+  best.cost = best.plain_cost = copies + estimate(shape, config.slices, timing, is_cpu(caps));
+  if (config.slices > 1 || is_cpu(caps)) return best;
+  for (const std::uint32_t slices : slice_counts) {
+    // More than fit at once, or than there are slabs, are of no use.
+    if (slices > shape.slabs ||
+        shape.tiles * slices > 2.0 * shape.units * std::max(shape.resident, 2.0)) {
+      break;
+    }
+    Config split = config;
+    split.slices = slices;
+    if (workspace_bytes(split, original, problem) > original.max_workspace_bytes) break;
+    const double cost = copies + estimate(shape, slices, timing, false);
+    if (cost >= best.cost || cost >= worth_a_workspace * best.plain_cost) continue;
+    if (!is_legal(split, original, caps)) continue;
+    best.config = split;
+    best.cost = cost;
+  }
+  return best;
+}
+
+// Which operands might be worth packing: those that the kernels load badly, of large products.
+std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const bool a = problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16);
+  const bool b = problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16);
+  std::vector<Config> options;
+  if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 ||
+      size_in_bytes(problem.a.type) != 2) {
+    return options;
+  }
+  const double products = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                          static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+  if (products < fewest_products_to_pack) return options;
+  if (a) options.push_back({.pack_a = true});
+  if (b) options.push_back({.pack_b = true});
+  if (a && b) options.push_back({.pack_a = true, .pack_b = true});
+  return options;
+}
+
 }  // namespace
 
-double estimate_cost(const TuningRow& row, const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const Config& c = row.config;
-  const auto tiles =
-      static_cast<double>(tile_count(c, problem)) * static_cast<double>(problem.batch);
-  const double waves = std::ceil(tiles / compute_units(caps));
-  const double steps = std::ceil(static_cast<double>(problem.k) / c.tile_k);
-  const double work = static_cast<double>(c.tile_m) * c.tile_n * (steps * c.tile_k + overhead_k);
-  return waves * work * misaligned_penalty(c.path, problem) / row.rate;
+double estimate_cost(const Config& config, double rate, const TimingModel& timing,
+                     const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const ResolvedProblem seen = packed(problem, config);
+  return pack_cost(seen, config, timing) +
+         estimate(make_shape(config, rate, timing, seen, caps), config.slices, timing,
+                  is_cpu(caps));
 }
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
                             const DeviceCaps& caps) {
   std::vector<ScoredRow> out;
+  const auto consider = [&](const TuningRow& row, const Config& config) {
+    if (!is_legal(config, problem, caps) || why_refused(table, config, caps.architecture)) return;
+    out.push_back(score(row, config, table.timing, problem, caps));
+  };
   for (const TuningRow& row : table.rows) {
-    if (!row.matches(problem) || !is_legal(row.config, problem, caps) ||
-        why_refused(table, row.config, caps.architecture)) {
-      continue;
+    if (row.matches(problem)) consider(row, row.config);
+  }
+  const std::size_t plain = out.size();
+  const double best_plain =
+      plain == 0 ? 0.0 : std::ranges::min_element(out, {}, &ScoredRow::cost)->cost;
+  for (const Config& option : pack_options(problem, caps)) {
+    const ResolvedProblem seen = packed(problem, option);
+    if (workspace_bytes(option, problem, seen) > problem.max_workspace_bytes) continue;
+    for (const TuningRow& row : table.rows) {
+      if (row.config.path == Path::fma || !row.matches(seen)) continue;
+      Config config = row.config;
+      config.pack_a = option.pack_a;
+      config.pack_b = option.pack_b;
+      consider(row, config);
+      if (!out.empty() && out.back().config.pack_a == option.pack_a &&
+          out.back().config.pack_b == option.pack_b &&
+          out.back().cost >= worth_a_workspace * best_plain) {
+        out.pop_back();
+      }
     }
-    out.push_back({.row = &row, .cost = estimate_cost(row, problem, caps)});
   }
   std::ranges::stable_sort(out, {}, &ScoredRow::cost);
   return out;
 }
 
+std::string microseconds(double time) { return concat(std::round(time * 10.0) / 10.0, " us"); }
+
 std::string to_string(const ScoredRow& scored) {
-  return concat(to_string(scored.row->config), " cost ", scored.cost, ", rate ", scored.row->rate,
-                ", ", scored.row->provenance);
+  return concat(to_string(scored.config), ", estimated ", microseconds(scored.cost), ", rate ",
+                scored.row->rate, ", ", scored.row->provenance);
 }
 
 std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem& problem,

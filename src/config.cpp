@@ -79,7 +79,8 @@ class PartParser {
  private:
   static constexpr std::string_view names[] = {
       "tile",   "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",
-      "stages", "swizzle",  "unroll_k",  "peel",          "slices",      "static_shape"};
+      "stages", "swizzle",  "unroll_k",  "peel",          "slices",      "pack",
+      "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -99,6 +100,11 @@ class PartParser {
     if (name == "swizzle") return parse_list(value, {&c.swizzle});
     if (name == "slices") return parse_list(value, {&c.slices});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
+    if (name == "pack") {
+      c.pack_a = value == "a" || value == "ab";
+      c.pack_b = value == "b" || value == "ab";
+      return c.pack_a || c.pack_b;
+    }
     (name == "peel" ? c.peel : c.static_shape) = value == "1";
     return value == "0" || value == "1";
   }
@@ -114,6 +120,7 @@ class PartParser {
     }
     if (name == "subgroups") return "subgroups=MxN";
     if (name == "peel") return "peel=0 or 1";
+    if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
     return "a number";
   }
@@ -153,6 +160,7 @@ std::string to_string(const Config& c) {
   add("swizzle", c.swizzle, defaults.swizzle);
   add("unroll_k", c.unroll_k, defaults.unroll_k);
   add("slices", c.slices, defaults.slices);
+  if (c.pack_a || c.pack_b) out += concat(",pack=", c.pack_a ? "a" : "", c.pack_b ? "b" : "");
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
   return out;

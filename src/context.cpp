@@ -125,7 +125,7 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->caps)) {
-      candidates.push_back({scored.row->config, scored.row->provenance});
+      candidates.push_back({scored.config, scored.row->provenance});
     }
     return candidates;
   });

@@ -27,10 +27,10 @@ class DeviceTables {
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
-  // The first of rank(), or null.
-  const TuningRow* best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  // The first of rank().
+  std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
-  // A row that proposes exactly this configuration for this problem, or null.
+  // A row that proposes this configuration, in any number of slices, for this problem; or null.
   const TuningRow* find(const Config& config, const ResolvedProblem& problem) const noexcept;
 
   std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;

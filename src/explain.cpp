@@ -58,8 +58,15 @@ std::string describe_operands(const Plan::Impl& plan) {
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
                   matrix.ld, ", ", how, "\n");
   };
-  text += describe_access(p.transposed ? "b^T" : "a", p.a, p.batch, load, loads(SPEC_A_VECTOR));
-  text += describe_access(p.transposed ? "a^T" : "b", p.b, p.batch, load, loads(SPEC_B_VECTOR));
+  const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
+                                  std::size_t id) {
+    if (!copied) return describe_access(name, matrix, p.batch, load, loads(id));
+    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
+                  matrix.ld, ", packed in the workspace first, by a dispatch\n");
+  };
+  const Config& c = plan.config;
+  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR);
+  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR);
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
     text += describe_matrix("d", p.d, "stored as whole matrices");
@@ -92,8 +99,8 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   if (!support.available) return support.reason;
   for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
     if (scored.row->config.path != path) continue;
-    if (plan.chosen_by_caller) return "the caller chose the configuration";
-    return "legal, but estimated to be slower: " + to_string(scored.row->config);
+    if (!plan.choice) return "the caller chose the configuration";
+    return "legal, but estimated to be slower: " + to_string(scored.config);
   }
   const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
   return reason.empty() ? "the tuning tables have no row for this problem" : reason;
@@ -140,6 +147,12 @@ std::string Plan::Impl::explain() const {
   if (config.slices > 1) {
     text +=
         concat("\n  split-K: ", config.slices, " slices of K, added in order by a second dispatch");
+  }
+  if (choice) {
+    text += concat("\n  estimate: ", microseconds(choice->cost));
+    if (choice->cost != choice->plain_cost) {
+      text += concat(", in one slice ", microseconds(choice->plain_cost));
+    }
   }
   text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",
                  caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace_bytes,

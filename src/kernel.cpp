@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "legality.hpp"
+#include "pack.hpp"
 
 namespace vkgemm {
 namespace {
@@ -135,6 +136,8 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
   constants.set(SPEC_A_VECTOR, load_vector(c.path, p.a));
   constants.set(SPEC_B_VECTOR, load_vector(c.path, p.b));
+  constants.set(SPEC_A_PADDED, c.pack_a);
+  constants.set(SPEC_B_PADDED, c.pack_b);
   if (c.static_shape) {
     constants.set(SPEC_STATIC_N, p.n);
     constants.set(SPEC_STATIC_K, p.k);
@@ -173,6 +176,31 @@ PipelineKey sum_key(const ResolvedProblem& p) {
   for (const std::size_t id : divisors) constants.set_size(id, 1);
   set_epilogue(constants, p, true);
   return key;
+}
+
+// Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
+PackStep pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
+                   std::uint64_t k, std::uint64_t batch, const Limits& limits) {
+  const bool is_a = copy.layout == Layout::col_major;
+  const std::uint64_t depth = is_a ? copy.cols : copy.rows;
+  PackStep step;
+  step.operand = is_a ? &GemmParams::a : &GemmParams::b;
+  step.key.module = "pack";
+  Constants constants(step.key);
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
+  constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
+  constants.set(SPEC_A_VECTOR, load_vector(Path::khr, source));
+  GemmParams& params = step.params;
+  params.m = narrow(width);
+  params.k = narrow(k);
+  params.n = narrow(depth);
+  params.lda = narrow(source.ld);
+  params.ldd = narrow(copy.ld);
+  params.a_batch = source.batch_stride * size_in_bytes(source.type);
+  params.d_batch = copy.batch_stride * size_in_bytes(copy.type);
+  const std::uint64_t tiles = divided_up(copy.ld, PACK_TILE) * divided_up(depth, PACK_TILE);
+  step.dispatches = cut_grid(tiles, copy.batch_stride != 0 ? batch : 1, limits);
+  return step;
 }
 
 GemmParams make_params(const ResolvedProblem& p) {
@@ -256,8 +284,19 @@ std::uint64_t sum_block_count(const ResolvedProblem& problem) {
   return divided_up(problem.m * partial_ld(problem) / 4, SUM_LOCAL_SIZE);
 }
 
-Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+Kernel lower(const Config& config, const ResolvedProblem& original, const DeviceCaps& caps) {
   Kernel out;
+  const ResolvedProblem problem = packed(original, config);
+  const auto pack = [&](const ResolvedMatrix& source, const ResolvedMatrix& copy,
+                        std::uint64_t width) {
+    if (original.k == 0) return;  // is not read
+    out.packs.push_back(
+        pack_step(source, copy, width, original.k, original.batch, caps.limits));
+    out.packs.back().workspace_offset = out.partial_offset;
+    out.partial_offset += packed_bytes(copy, problem.batch);
+  };
+  if (config.pack_a) pack(original.a, problem.a, original.m);
+  if (config.pack_b) pack(original.b, problem.b, original.n);
   out.key.module = module_name(config.path, problem.a.type);
   // Without size control the device has one size only, which needs no saying.
   if (config.path == Path::khr && caps.limits.subgroup_size_control) {
@@ -277,8 +316,8 @@ Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceC
     for (Dispatch& dispatch : out.dispatches) dispatch.slices = config.slices;
     out.sum_key = sum_key(problem);
     out.sum_dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits);
-    out.workspace_bytes = partial_bytes(config, problem);
   }
+  out.workspace_bytes = out.partial_offset + partial_bytes(config, problem);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   return out;
 }

@@ -55,7 +55,18 @@ std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem
 // Workgroups that add the partial results of one matrix of the batch.
 std::uint64_t sum_block_count(const ResolvedProblem& problem);
 
+// Copies A or B into the workspace, see pack.hpp.
+struct PackStep {
+  std::uint64_t gpu::GemmParams::*operand = nullptr;
+  PipelineKey key;
+  gpu::GemmParams params{};  // all but the addresses a and d, first_tile and first_batch
+  std::vector<Dispatch> dispatches;
+  std::uint64_t workspace_offset = 0;
+};
+
 struct Kernel {
+  // Before all else, and followed by a barrier.
+  std::vector<PackStep> packs;
   PipelineKey key;
   gpu::GemmParams params{};  // all but addresses, first_tile and first_batch
   std::vector<Dispatch> dispatches;
@@ -63,6 +74,7 @@ struct Kernel {
   PipelineKey sum_key;
   std::vector<Dispatch> sum_dispatches;
   std::uint64_t shared_memory_bytes = 0;
+  std::uint64_t partial_offset = 0;  // of partial results in the workspace, behind copies
   std::uint64_t workspace_bytes = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "../shaders/lib/gemm_params.h"
 #include "kernel.hpp"
+#include "pack.hpp"
 #include "text.hpp"
 #include "tuning.hpp"
 
@@ -35,7 +36,7 @@ constexpr std::uint64_t most_dispatches = 65536;
 
 // Split-K: more slices than any device has use for, and workspaces that no device has.
 constexpr std::uint32_t most_slices = 512;
-constexpr std::uint64_t most_partial_bytes = std::uint64_t{1} << 48;
+constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
 constexpr std::uint32_t ring_stages = 3;
@@ -366,10 +367,10 @@ bool check_split(const Case& s) {
   }
   const std::uint64_t matrices = p.batch * c.slices;
   const std::uint64_t row_bytes = partial_ld(p) * sizeof(float);
-  if (p.batch > most_partial_bytes / c.slices || matrices > most_partial_bytes / row_bytes ||
-      p.m > most_partial_bytes / row_bytes / matrices) {
+  if (p.batch > most_workspace_bytes / c.slices || matrices > most_workspace_bytes / row_bytes ||
+      p.m > most_workspace_bytes / row_bytes / matrices) {
     return s.refuse("slices is ", c.slices, ": partial results of ", p.m, " rows of ", row_bytes,
-                    " bytes in each of ", p.batch, " matrices take more than ", most_partial_bytes,
+                    " bytes in each of ", p.batch, " matrices take more than ", most_workspace_bytes,
                     " bytes");
   }
   constexpr std::uint64_t most_blocks = std::numeric_limits<std::int32_t>::max();
@@ -404,6 +405,32 @@ bool check_grid(const Case& s) {
   return true;
 }
 
+// Of the copies, which `s.problem` has in place of the operands.
+bool check_pack(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (!c.pack_a && !c.pack_b) return true;
+  const std::string_view name = c.pack_a && c.pack_b ? "ab" : c.pack_a ? "a" : "b";
+  if (size_in_bytes(p.a.type) != 2) {
+    return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
+                    " are not packed, 16-bit ones are");
+  }
+  for (const ResolvedMatrix* matrix : {c.pack_a ? &p.a : nullptr, c.pack_b ? &p.b : nullptr}) {
+    if (matrix == nullptr) continue;
+    constexpr std::uint64_t most_ld = std::numeric_limits<std::int32_t>::max();
+    const std::uint64_t depth = matrix->layout == Layout::col_major ? matrix->cols : matrix->rows;
+    const std::uint64_t matrices = matrix->batch_stride != 0 ? p.batch : 1;
+    const std::uint64_t tiles = (matrix->ld / PACK_TILE) * (depth / PACK_TILE + 1);
+    if (matrix->ld > most_ld || depth > most_ld || tiles > most_ld ||
+        matrices > most_workspace_bytes / (matrix->ld * (depth + 1) * sizeof(std::uint16_t)) ||
+        dispatch_count(tiles, matrices, s.caps.limits) > most_dispatches) {
+      return s.refuse("pack is ", name, ": ", matrices, " copies of ", matrix->ld, " by ", depth,
+                      " elements are too large");
+    }
+  }
+  return true;
+}
+
 bool check_path(const Case& s) {
   switch (s.config.path) {
     case Path::nv:
@@ -422,7 +449,8 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  return check_ranges(s) && check_input_type(s) && check_path(s) && check_registers(s) &&
+  return check_ranges(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
+         check_registers(s) &&
          check_limits(s) && check_grid(s) && check_split(s);
 }
 
@@ -452,14 +480,16 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
 }
 
 bool is_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
-  return check({.config = config, .problem = problem, .caps = caps}) &&
+  const ResolvedProblem seen = packed(problem, config);
+  return check({.config = config, .problem = seen, .caps = caps}) &&
          !why_refused(config, caps.architecture);
 }
 
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
                                        const DeviceCaps& caps) {
   std::string reason;
-  if (!check({.config = config, .problem = problem, .caps = caps, .reason = &reason})) {
+  const ResolvedProblem seen = packed(problem, config);
+  if (!check({.config = config, .problem = seen, .caps = caps, .reason = &reason})) {
     return reason;
   }
   return why_refused(config, caps.architecture);

@@ -16,13 +16,14 @@ namespace {
 // Commands of one recording: pushes the parameters once, and of later dispatches what differs.
 class Recorder {
  public:
-  Recorder(const Context::Impl& context, VkCommandBuffer commands, const gpu::GemmParams& params)
-      : vk_(context.functions),
-        layout_(context.pipelines.layout()),
-        commands_(commands),
-        params_(params) {}
+  Recorder(const Context::Impl& context, VkCommandBuffer commands)
+      : vk_(context.functions), layout_(context.pipelines.layout()), commands_(commands) {}
 
-  gpu::GemmParams& params() noexcept { return params_; }
+  // Of the dispatches that follow.
+  void set(const gpu::GemmParams& params) noexcept {
+    params_ = params;
+    pushed_ = false;
+  }
 
   void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches) {
     vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
@@ -63,7 +64,7 @@ class Recorder {
   const DeviceFunctions& vk_;
   VkPipelineLayout layout_;
   VkCommandBuffer commands_;
-  gpu::GemmParams params_;
+  gpu::GemmParams params_{};
   bool pushed_ = false;
 };
 
@@ -79,18 +80,18 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   plan->context = self;
   plan->problem = problem;
   plan->resolved = *resolved;
-  plan->chosen_by_caller = config != nullptr;
   if (config != nullptr) plan->config = *config;
   if (resolved->is_empty()) return Plan(std::move(plan));
 
   if (config == nullptr) {
-    plan->row = tables.best(*resolved, caps);
-    if (plan->row == nullptr) {
+    plan->choice = tables.best(*resolved, caps);
+    if (!plan->choice) {
       return Error{Status::unsupported,
                    concat("no configuration computes this problem on ", caps.name, ": ",
                           tables.why_nothing_is_legal(*resolved, caps))};
     }
-    plan->config = plan->row->config;
+    plan->row = plan->choice->row;
+    plan->config = plan->choice->config;
   } else {
     if (const auto reason = why_illegal(*config, *resolved, caps)) {
       return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
@@ -113,6 +114,11 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   const Result<VkPipeline> pipeline = build(plan->kernel.key);
   if (!pipeline) return pipeline.error();
   plan->pipeline = *pipeline;
+  for (const PackStep& pack : plan->kernel.packs) {
+    const Result<VkPipeline> copy = build(pack.key);
+    if (!copy) return copy.error();
+    plan->pack_pipelines.push_back(*copy);
+  }
   if (!plan->kernel.sum_dispatches.empty()) {
     const Result<VkPipeline> sum = build(plan->kernel.sum_key);
     if (!sum) return sum.error();
@@ -145,12 +151,25 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (plan.resolved.is_empty()) return {};
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
-    Recorder recorder(*plan.context, command_buffer, plan.kernel.params);
-    plan.rules.bind(operands, recorder.params());
-    const bool split = !plan.kernel.sum_dispatches.empty();
-    if (split) recorder.wait();  // for those that still read what is to be overwritten
-    recorder.dispatch(plan.pipeline, plan.kernel.dispatches);
-    if (split) {
+    const Kernel& kernel = plan.kernel;
+    gpu::GemmParams params = kernel.params;
+    plan.rules.bind(operands, params);
+    Recorder recorder(*plan.context, command_buffer);
+    // For those that still use what is to be overwritten.
+    if (kernel.workspace_bytes != 0) recorder.wait();
+    for (std::size_t i = 0; i < kernel.packs.size(); ++i) {
+      const PackStep& pack = kernel.packs[i];
+      gpu::GemmParams copy = pack.params;
+      copy.a = params.*pack.operand;
+      copy.d = params.*pack.operand = operands.workspace.address + pack.workspace_offset;
+      recorder.set(copy);
+      recorder.dispatch(plan.pack_pipelines[i], pack.dispatches);
+    }
+    if (!kernel.packs.empty()) recorder.wait();
+    params.workspace += kernel.partial_offset;
+    recorder.set(params);
+    recorder.dispatch(plan.pipeline, kernel.dispatches);
+    if (!kernel.sum_dispatches.empty()) {
       recorder.wait();
       recorder.dispatch(plan.sum_pipeline, plan.kernel.sum_dispatches);
     }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "context_impl.hpp"
 #include "kernel.hpp"
@@ -17,12 +19,13 @@ struct Plan::Impl {
   Problem problem;
   ResolvedProblem resolved;
   Config config;                   // of no meaning for an empty problem
+  std::optional<ScoredRow> choice;  // what choose() thought, unless the caller chose
   const TuningRow* row = nullptr;  // null: no table proposes it, the caller did
-  bool chosen_by_caller = false;
   Kernel kernel;  // no dispatches for an empty problem
   OperandRules rules;
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipeline sum_pipeline = VK_NULL_HANDLE;  // of split-K's second step
+  std::vector<VkPipeline> pack_pipelines;    // of kernel.packs
 
   std::string provenance() const;
   std::string command_line() const;

@@ -238,7 +238,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .n = problem.n,
                       .k = problem.k,
                       .batch = problem.batch,
-                      .epilogue = problem.epilogue};
+                      .epilogue = problem.epilogue,
+                      .max_workspace_bytes = problem.max_workspace_bytes};
   const auto resolve_into = [&](ResolvedMatrix& target, const OperandInfo& info,
                                 const Matrix& matrix, std::uint64_t rows,
                                 std::uint64_t cols) -> MaybeError {

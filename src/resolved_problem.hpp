@@ -40,6 +40,7 @@ struct ResolvedProblem {
   ResolvedMatrix d = {};
   ResolvedMatrix aux = {};
   Epilogue epilogue = {};
+  std::uint64_t max_workspace_bytes = 0;
   bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
 
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }

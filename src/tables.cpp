@@ -3,6 +3,7 @@
 
 #include "context_impl.hpp"
 #include "legality.hpp"
+#include "pack.hpp"
 
 namespace vkgemm {
 
@@ -19,7 +20,7 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
       const auto same = [&](const ScoredRow& other) {
-        return other.row->config == scored.row->config;
+        return other.config == scored.config;
       };
       if (std::none_of(unique.begin(), unique.end(), same)) unique.push_back(scored);
     }
@@ -27,19 +28,24 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
   return unique;
 }
 
-const TuningRow* DeviceTables::best(const ResolvedProblem& problem, const DeviceCaps& caps) const {
+std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
+                                            const DeviceCaps& caps) const {
   for (const TuningTable* table : tables_) {
     const std::vector<ScoredRow> ranked = vkgemm::rank(*table, problem, caps);
-    if (!ranked.empty()) return ranked.front().row;
+    if (!ranked.empty()) return ranked.front();
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 const TuningRow* DeviceTables::find(const Config& config,
                                     const ResolvedProblem& problem) const noexcept {
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
-      if (row.config == config && row.matches(problem)) return &row;
+      Config same = config;
+      if (row.config.slices == 1) same.slices = 1;
+      same.pack_a = row.config.pack_a;
+      same.pack_b = row.config.pack_b;
+      if (row.config == same && row.matches(packed(problem, config))) return &row;
     }
   }
   return nullptr;

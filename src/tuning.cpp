@@ -5,7 +5,6 @@
 #include <cassert>
 #include <cmath>
 #include <exception>
-#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -38,7 +37,7 @@ class Node {
  public:
   Node(const json& value, std::string path) : value_(value), path_(std::move(path)) {}
 
-  void check_keys(std::initializer_list<std::string_view> known) const {
+  void check_keys(const std::vector<std::string_view>& known) const {
     if (!value_.is_object()) fail(concat(path_, " is ", value_.type_name(), ", not an object"));
     for (const auto& item : value_.items()) {
       if (std::ranges::find(known, item.key()) == known.end()) {
@@ -185,6 +184,38 @@ TuningRow parse_row(const Node& node) {
   return row;
 }
 
+struct TimingField {
+  std::string_view name;
+  double TimingModel::*value;
+};
+constexpr TimingField timing_fields[] = {
+    {"compute_units", &TimingModel::compute_units},
+    {"launch", &TimingModel::launch},
+    {"tile", &TimingModel::tile},
+    {"store", &TimingModel::store},
+    {"latency", &TimingModel::latency},
+    {"first_latency", &TimingModel::first_latency},
+    {"load", &TimingModel::load},
+    {"memory", &TimingModel::memory},
+    {"sum", &TimingModel::sum},
+    {"workspace", &TimingModel::workspace},
+    {"copy", &TimingModel::copy},
+    {"shared_memory_bytes", &TimingModel::shared_memory_bytes},
+    {"registers", &TimingModel::registers},
+};
+
+TimingModel parse_timing(const Node& node) {
+  std::vector<std::string_view> keys = {"provenance"};
+  for (const TimingField& field : timing_fields) keys.push_back(field.name);
+  node.check_keys(keys);
+  TimingModel timing;
+  for (const TimingField& field : timing_fields) {
+    timing.*field.value = node.at(field.name).positive();
+  }
+  timing.provenance = parse_provenance(node.at("provenance"));
+  return timing;
+}
+
 RefusedConfig parse_refused(const Node& node) {
   node.check_keys({"architecture", "config", "reason"});
   return {.architecture = parse_architecture(node.at("architecture")),
@@ -215,10 +246,11 @@ TuningTable parse_table(std::string_view text) {
   const json document = parse_json(text);
   if (!document.is_object()) fail(concat("is ", document.type_name(), ", not an object"));
   const Node root(document, "");
-  root.check_keys({"architecture", "rows", "refused"});
+  root.check_keys({"architecture", "rows", "timing", "refused"});
   TuningTable table;
   table.architecture = parse_architecture(root.at("architecture"));
   for (const Node& row : root.at("rows").elements()) table.rows.push_back(parse_row(row));
+  if (const auto timing = root.find("timing")) table.timing = parse_timing(*timing);
   if (const auto refused = root.find("refused")) {
     for (const Node& entry : refused->elements()) table.refused.push_back(parse_refused(entry));
   }
@@ -276,6 +308,8 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.swizzle = refused.config.swizzle;
     same.unroll_k = refused.config.unroll_k;
     same.slices = refused.config.slices;
+    same.pack_a = refused.config.pack_a;
+    same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
     if (same == refused.config) {

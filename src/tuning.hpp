@@ -27,8 +27,7 @@ struct TuningRow {
   std::optional<Layout> b_layout;
   Range m, n, k;
   Config config;
-  // Relative throughput of a busy device with this configuration on large shapes: what choose()
-  // weighs wave quantisation against. Only ratios within one table count.
+  // TFLOP/s with this configuration on large shapes, of a device with timing.compute_units.
   double rate = 1.0;
   std::string provenance;  // "measured: …", "compiled: …" or "derived: …"
 
@@ -43,8 +42,29 @@ struct RefusedConfig {
   std::string reason;
 };
 
+// What a device takes for everything but products: the other half of the estimate that choose()
+// ranks by. Microseconds, kilobytes (1024) per microsecond. The defaults are the generic table's.
+struct TimingModel {
+  double compute_units = 132;    // of the device that the table's rates were measured on
+  double launch = 1.6;           // of a dispatch
+  double tile = 1.6;             // of a tile: its first loads, which nothing hides
+  double store = 84;             // results, of one compute unit
+  double latency = 0.74;         // from the load of a slab to its product, at least
+  double first_latency = 0.14;   // more, while operands come from memory rather than from a cache
+  double load = 228;             // slabs, into one compute unit
+  double memory = 2420;          // operands, from memory
+  double sum = 5.2;              // split-K's second dispatch, and the barrier before it
+  double workspace = 8280;       // its partial results, written and read
+  double copy = 3000;            // operands that are packed first, read and written
+  // What the workgroups of one compute unit share, besides time.
+  double shared_memory_bytes = 51200;
+  double registers = 65536;
+  std::string provenance = "derived: as nvidia_sm90";
+};
+
 struct TuningTable {
   std::string architecture;
+  TimingModel timing;
   std::vector<TuningRow> rows;
   std::vector<RefusedConfig> refused;
 };
@@ -55,8 +75,10 @@ struct TuningTable {
 //    "rows": [{"family": "gemm", "input_types": ["f16"], "a_layout": "row_major",
 //              "b_layout": "col_major", "m": {"min": 1, "max": 16}, "n": {…}, "k": {…},
 //              "config": "khr:tile=…", "rate": 100.0, "provenance": "derived: …"}],
+//    "timing": {"compute_units": 132, "launch": 1.6, …, "provenance": "measured: …"},
 //    "refused": [{"architecture": "amd_rdna3", "config": "khr:tile=…", "reason": "…"}]}
-// Only architecture, rows, and in a row config, rate and provenance are required.
+// Only architecture, rows, and in a row config, rate and provenance are required; a timing has all
+// members of TimingModel.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // Why the table refuses a configuration on an architecture, if it does. The order in which tiles

@@ -72,6 +72,13 @@ struct Config {
   // epilogue. For products with fewer tiles than the device has compute units. At most 512; 1: no.
   std::uint32_t slices = 1;
 
+  // Copies the operand into the workspace first, by a dispatch before the product, with K as the
+  // outer direction and padded to cache lines: for operands of 16-bit types that are not aligned, or
+  // so large that a better main loop makes up for the copy. Of a product with a column-major D, `a`
+  // is the transposed problem's A, which is the caller's B. Printed as pack=a, pack=b or pack=ab.
+  bool pack_a = false;
+  bool pack_b = false;
+
   // N, K and the leading dimensions are baked into the pipeline: faster on some drivers
   // (immediate address offsets), and one pipeline per shape.
   bool static_shape = false;

@@ -30,6 +30,8 @@ layout(constant_id = SPEC_A_COL_MAJOR) const uint A_COL_MAJOR = 0;
 layout(constant_id = SPEC_B_COL_MAJOR) const uint B_COL_MAJOR = 0;
 layout(constant_id = SPEC_A_VECTOR) const uint A_VECTOR = 8;
 layout(constant_id = SPEC_B_VECTOR) const uint B_VECTOR = 8;
+layout(constant_id = SPEC_A_PADDED) const uint A_PADDED = 0;
+layout(constant_id = SPEC_B_PADDED) const uint B_PADDED = 0;
 layout(constant_id = SPEC_C_VECTOR) const uint C_VECTOR = 1;
 layout(constant_id = SPEC_D_VECTOR) const uint D_VECTOR = 1;
 layout(constant_id = SPEC_AUX_VECTOR) const uint AUX_VECTOR = 1;

@@ -69,29 +69,35 @@ struct GemmParams {
 #define SPEC_B_COL_MAJOR 16
 #define SPEC_A_VECTOR 17    // 0: loads element by element. Else 16-byte loads are allowed, and the
 #define SPEC_B_VECTOR 18    // value is a power of two of elements that divides the ld
-#define SPEC_C_VECTOR 19    // 4 elements at once allowed
-#define SPEC_D_VECTOR 20
-#define SPEC_AUX_VECTOR 21
-#define SPEC_STATIC_N 22    // 0: read from the push constants
-#define SPEC_STATIC_K 23
-#define SPEC_STATIC_LDA 24
-#define SPEC_STATIC_LDB 25
-#define SPEC_EDGES 26         // M or N is not a multiple of the tile
-#define SPEC_K_TAIL 27        // K is not a multiple of tile_k * unroll_k
+#define SPEC_A_PADDED 19    // rows can be read up to the leading dimension
+#define SPEC_B_PADDED 20
+#define SPEC_C_VECTOR 21    // 4 elements at once allowed
+#define SPEC_D_VECTOR 22
+#define SPEC_AUX_VECTOR 23
+#define SPEC_STATIC_N 24    // 0: read from the push constants
+#define SPEC_STATIC_K 25
+#define SPEC_STATIC_LDA 26
+#define SPEC_STATIC_LDB 27
+#define SPEC_EDGES 28         // M or N is not a multiple of the tile
+#define SPEC_K_TAIL 29        // K is not a multiple of tile_k * unroll_k
 // … and the epilogue.
-#define SPEC_C_TYPE 28      // TYPE_NONE: beta is 0, C is not read
-#define SPEC_D_TYPE 29
-#define SPEC_AUX_TYPE 30    // TYPE_NONE: no aux
-#define SPEC_BIAS_TYPE 31
-#define SPEC_BIAS 32
-#define SPEC_ACTIVATION 33
-#define SPEC_CLAMP 34
-#define SPEC_COUNT 35
+#define SPEC_C_TYPE 30      // TYPE_NONE: beta is 0, C is not read
+#define SPEC_D_TYPE 31
+#define SPEC_AUX_TYPE 32    // TYPE_NONE: no aux
+#define SPEC_BIAS_TYPE 33
+#define SPEC_BIAS 34
+#define SPEC_ACTIVATION 35
+#define SPEC_CLAMP 36
+#define SPEC_COUNT 37
 
 // Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
 // loads before it adds the first.
 #define SUM_LOCAL_SIZE 64
 #define SUM_UNROLL 8
+
+// What a workgroup of pack.comp copies, elements in both directions, and its invocations.
+#define PACK_TILE 64
+#define PACK_LOCAL_SIZE 256
 
 // Padding, in elements, between rows of the tiles that khr stages in shared memory: 16 bytes keep
 // 16-byte accesses aligned and spread the rows over the banks.

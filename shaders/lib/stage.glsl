@@ -37,6 +37,7 @@ uvec4 stage_data[LOADS];
 bool is_a(const uint i) { return i < A_LOADS; }
 bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
 bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
+bool padded(const uint i) { return (is_a(i) ? A_PADDED : B_PADDED) != 0; }
 
 // Where an operand's groups do not divide the workgroup, the last turn has invocations without one.
 // They load the operand's last group once more and do not store it: a branch around a load would
@@ -96,7 +97,8 @@ void stage_begin(const Tile t) {
             line += t.k_begin;
             column += mn_begin;
             if (EDGES != 0) {
-                const uint last = vector_loads(i) ? mn_size - GROUP : mn_size - 1;
+                const uint readable = padded(i) ? uint(ld) : mn_size;
+                const uint last = vector_loads(i) ? readable - GROUP : mn_size - 1;
                 column = min(column, last);
                 stage_valid[i] = min(GROUP, mn_size - column);
             }

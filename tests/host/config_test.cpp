@@ -73,6 +73,8 @@ TEST(Config, EveryConfigurationSurvivesPrintingAndParsing) {
                    .unroll_k = any(),
                    .peel = random() % 2 == 0,
                    .slices = any(),
+                   .pack_a = random() % 2 == 0,
+                   .pack_b = random() % 2 == 0,
                    .static_shape = random() % 2 == 0};
     const auto parsed = parse_config(to_string(c));
     ASSERT_TRUE(parsed) << to_string(c) << ": " << parsed.error().message;

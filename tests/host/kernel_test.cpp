@@ -152,6 +152,46 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(whole.workspace_bytes, 0u);
 }
 
+TEST(Lower, Packs) {
+  Config config = khr_config;
+  config.pack_a = true;
+  Problem problem = gemm(200, 130, 100);
+  problem.batch = 3;
+  problem.b.batch_stride = 0;
+  const Kernel one = lower_on_h200(config, problem);
+  ASSERT_EQ(one.packs.size(), 1u);
+  const PackStep& a = one.packs[0];
+  EXPECT_EQ(a.operand, &gpu::GemmParams::a);
+  EXPECT_EQ(a.key.module, "pack");
+  EXPECT_EQ(a.key.constants[SPEC_A_COL_MAJOR], 0u) << "K becomes the outer direction";
+  EXPECT_EQ(a.params.m, 200u);
+  EXPECT_EQ(a.params.k, 100u);
+  EXPECT_EQ(a.params.n, 100u) << "B is as deep as ever";
+  EXPECT_EQ(a.params.lda, 100u);
+  EXPECT_EQ(a.params.ldd, 256u) << "rows begin at cache lines";
+  EXPECT_EQ(a.params.d_batch, 256u * 100 * 2);
+  ASSERT_EQ(a.dispatches.size(), 1u);
+  EXPECT_EQ(a.dispatches[0], (Dispatch{.tiles = 4 * 2, .batches = 3}));
+  EXPECT_EQ(one.workspace_bytes, 3u * 256 * 100 * 2);
+  EXPECT_EQ(one.key.constants[SPEC_A_COL_MAJOR], 1u);
+  EXPECT_EQ(one.key.constants[SPEC_A_PADDED], 1u);
+  EXPECT_EQ(one.key.constants[SPEC_K_TAIL], 1u);
+  EXPECT_EQ(one.params.lda, 256u);
+  EXPECT_EQ(one.params.m, 200u);
+
+  config.pack_b = true;
+  config.slices = 2;
+  const Kernel both = lower_on_h200(config, problem);
+  ASSERT_EQ(both.packs.size(), 2u);
+  EXPECT_EQ(both.packs[1].operand, &gpu::GemmParams::b);
+  EXPECT_EQ(both.packs[1].dispatches[0].batches, 1u) << "one for all";
+  EXPECT_EQ(both.packs[1].workspace_offset, 3u * 256 * 128 * 2);
+  EXPECT_EQ(both.params.k, 128u) << "whole slabs";
+  EXPECT_EQ(both.key.constants[SPEC_K_TAIL], 0u);
+  EXPECT_EQ(both.partial_offset, (3u * 256 + 192) * 128 * 2);
+  EXPECT_EQ(both.workspace_bytes, both.partial_offset + 2u * 3 * 200 * 132 * 4);
+}
+
 TEST(Lower, EdgesAndTails) {
   EXPECT_EQ(constant(khr_config, gemm(256, 128, 64), SPEC_EDGES), 0u);
   EXPECT_EQ(constant(khr_config, gemm(255, 128, 64), SPEC_EDGES), 1u);
