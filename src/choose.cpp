@@ -32,7 +32,7 @@ constexpr double khr_misaligned_penalty = 2.2;
 
 // Slices that choose() considers, and how much less time anything must take to be worth a workspace.
 constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
-constexpr double worth_a_workspace = 0.95;
+constexpr double worth_a_workspace = 0.97;
 
 // m·n·k from which packing is considered: below, the dispatch that packs takes longer than the product.
 constexpr double fewest_products_to_pack = 0x1p30;
@@ -110,6 +110,7 @@ struct Shape {
   double units, tiles, slabs, resident;
   double slab_work;    // microseconds of products, alone on a compute unit
   double slab_load;    // and of loads
+  double latency, first_latency;
   double store;        // of one tile's results
   double operands;     // microseconds for reading A and B once
   double results;      // of a slice's partial results
@@ -128,6 +129,9 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.resident = resident_workgroups(c, timing, problem, caps);
   s.slab_work = 2.0 * area * c.tile_k * misaligned_penalty(c.path, problem) * timing.compute_units /
                 (rate * 1e6);
+  const double waits = c.stages > 1 ? timing.ring_latency : 1.0;
+  s.latency = waits * timing.latency;
+  s.first_latency = waits * timing.first_latency;
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   s.store = area * sizeof(float) / kilobyte / timing.store;
   s.operands = (m * k + k * n) * batch * elements / timing.memory;
@@ -139,10 +143,14 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   const double share = std::ceil(s.tiles * slices / s.units);  // workgroups of a compute unit
   const double slabs = std::ceil(s.slabs / slices);
   if (cpu) return share * (slabs * s.slab_work + s.store);
-  const double latency = timing.latency + timing.first_latency / share;
-  const auto round = [&](double workgroups) {  // of that many at a time
-    return timing.tile + workgroups * s.store +
-           slabs * std::max(workgroups * s.slab_work, latency + workgroups * s.slab_load);
+  const double latency = s.latency + s.first_latency / share;
+  const double busy = s.resident * s.slab_work;  // what the rate says, with all tiles that fit
+  const auto round = [&](double workgroups) {    // of that many at a time
+    const double work = workgroups * s.slab_work;
+    double wait = latency + workgroups * s.slab_load;
+    // The rate was measured in many rounds, whose tiles hide each other's latency.
+    if (share >= 2.0 * s.resident) wait = std::min(wait, busy);
+    return timing.tile + workgroups * s.store + slabs * std::max(work, wait);
   };
   const double rounds = std::floor(share / s.resident);
   const double rest = share - rounds * s.resident;

@@ -195,6 +195,7 @@ constexpr TimingField timing_fields[] = {
     {"store", &TimingModel::store},
     {"latency", &TimingModel::latency},
     {"first_latency", &TimingModel::first_latency},
+    {"ring_latency", &TimingModel::ring_latency},
     {"load", &TimingModel::load},
     {"memory", &TimingModel::memory},
     {"sum", &TimingModel::sum},

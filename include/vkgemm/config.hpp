@@ -62,7 +62,8 @@ struct Config {
   // nv: how many steps of tile_k the main loop takes per iteration (1: not unrolled).
   std::uint32_t unroll_k = 1;
 
-  // khr, fma: the last step of the main loop stands outside it, and the loop of a ring is unrolled.
+  // khr, fma: the last step of the main loop stands outside it, the loop of a ring is unrolled, and
+  // the epilogue loads many elements of C before it uses the first.
   // Faster on GPUs; without it the code is half as long, which counts where compiling is slow (CPU
   // implementations).
   bool peel = true;

@@ -23,9 +23,29 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     return v;
 }
 
+// What is added to four neighbours of a row. Loaded by itself, so that a caller can have many of
+// these loads on their way at once.
+struct Addends {
+    vec4 c, bias;
+};
+
 // `row` and `col` are coordinates in D; col is a multiple of 4. Nothing is touched past the edges
 // (but rows of partial results are padded to multiples of 4).
-void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
+Addends epilogue_load4(const Tile t, uint row, uint col) {
+    Addends add = Addends(vec4(0.0), vec4(0.0));
+    const uint n = size_n(), valid = n - col;
+    if (PARTIAL == 0 && (EDGES == 0 || (row < p.m && col < n))) {
+        if (C_TYPE != TYPE_NONE)
+            add.c = load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, valid);
+        if (BIAS == BIAS_ALONG_N)
+            add.bias = load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, valid);
+        if (BIAS == BIAS_ALONG_M)
+            add.bias = vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
+    }
+    return add;
+}
+
+void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, const Addends add) {
     const uint n = size_n();
     if (EDGES != 0 && (row >= p.m || col >= n)) return;
     if (PARTIAL != 0) {
@@ -34,14 +54,14 @@ void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
     }
     const uint valid = n - col;
     vec4 v = p.alpha * acc;
-    if (C_TYPE != TYPE_NONE)
-        v += p.beta * load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, valid);
-    if (BIAS == BIAS_ALONG_N)
-        v += load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, valid);
-    if (BIAS == BIAS_ALONG_M)
-        v += load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE);
+    if (C_TYPE != TYPE_NONE) v += p.beta * add.c;
+    if (BIAS != BIAS_NONE) v += add.bias;
     if (AUX_TYPE != TYPE_NONE)
         store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
     store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, valid, v);
+}
+
+void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
+    epilogue_store4(t, row, col, acc, epilogue_load4(t, row, col));
 }

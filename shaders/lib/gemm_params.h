@@ -107,6 +107,8 @@ struct GemmParams {
 #define KHR_RING_PAD 16
 // Padding, in floats, between rows of khr's epilogue slices in shared memory.
 #define KHR_EPILOGUE_PAD 4
+// How many pieces of C an invocation has on their way in khr's epilogue.
+#define KHR_EPILOGUE_LOADS 8
 // Padding, in floats, between K rows of the fma path's tiles.
 #define FMA_STAGE_PAD 4
 

@@ -139,7 +139,8 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
                   .b = {.type = variant.input, .layout = variant.b},
                   .c = {.type = variant.input},
                   .d = {.type = variant.input},
-                  .aux = {.type = variant.input}};
+                  .aux = {.type = variant.input},
+                  .max_workspace_bytes = 0};  // the tables' configurations as they are
   if (variant.heavy) problem.epilogue = support::heavy_epilogue();
   return problem;
 }

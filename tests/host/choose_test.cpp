@@ -23,6 +23,7 @@ constexpr TimingModel no_overhead() {
           .store = fast,
           .latency = 0,
           .first_latency = 0,
+          .ring_latency = 0,
           .load = fast,
           .memory = fast,
           .sum = 0,
@@ -162,17 +163,17 @@ TEST(Rank, ChoosesOnTheH200WhatWasMeasuredToBeFast) {
   EXPECT_EQ(best_on_h200(512, 512, 512, row, row),
             khr + "32x32x128" + shape + "2x2,subgroup_size=32");
   EXPECT_EQ(best_on_h200(1024, 1024, 1024, row, row),
-            khr + "64x64x64" + shape + "2x2,subgroup_size=32,subtiles=2");
+            khr + "64x128x96" + shape + "2x4,subgroup_size=32,subtiles=2");
   EXPECT_EQ(best_on_h200(4096, 4096, 4096, row, row),
             khr + "128x256x32" + shape + "2x4,subgroup_size=32,subtiles=4,stages=3");
   EXPECT_EQ(best_on_h200(4096, 4096, 4096, row, col),
-            khr + "128x128x32" + shape + "2x2,subgroup_size=32,subtiles=4");
+            khr + "256x128x32" + shape + "4x2,subgroup_size=32,subtiles=4,stages=3,pack=ab");
+  EXPECT_EQ(best_on_h200(8192, 8192, 8192, row, row),
+            khr + "256x128x32" + shape + "4x2,subgroup_size=32,subtiles=4,stages=3,pack=a");
   EXPECT_EQ(best_on_h200(4096, 4096, 4096, col, row),
             khr + "256x128x32" + shape + "4x2,subgroup_size=32,subtiles=4,stages=3");
   EXPECT_EQ(best_on_h200(16, 4096, 4096, row, row),
             khr + "16x64x128" + shape + "1x4,subgroup_size=32,slices=4");
-  EXPECT_EQ(best_on_h200(64, 8192, 8192, row, col),
-            khr + "64x64x128" + shape + "2x2,subgroup_size=32,subtiles=2");
 }
 
 TEST(Rank, SplitsKWhereTilesAreFew) {
