@@ -3,8 +3,8 @@
 // The model: every compute unit gets its share of the tiles and computes as many at a time as fit.
 // A tile takes a fixed time and, for each slab of K, the longer of two: the products, at the row's
 // rate and shared with the tiles beside it, or what it takes until a slab that was asked for has
-// come. Large shapes are bound by the first, small and thin ones by the second, and for them split-K
-// pays: more slices are more slabs on their way at once.
+// come. Large shapes are bound by the first, small and thin ones by the second, and for them
+// split-K pays: more slices are more slabs on their way at once.
 #include "choose.hpp"
 
 #include <algorithm>
@@ -30,11 +30,13 @@ constexpr double nv_misaligned_penalty = 3.0;
 // (H200, driver 580.159.04, 2026-11-21). Less than nv: loads from shared memory stay wide.
 constexpr double khr_misaligned_penalty = 2.2;
 
-// Slices that choose() considers, and how much less time anything must take to be worth a workspace.
+// Slices that choose() considers, and how much less time anything must take to be worth a
+// workspace.
 constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
 constexpr double worth_a_workspace = 0.97;
 
-// m·n·k from which packing is considered: below, the dispatch that packs takes longer than the product.
+// m·n·k from which packing is considered: below, the dispatch that packs takes longer than the
+// product.
 constexpr double fewest_products_to_pack = 0x1p30;
 
 constexpr double kilobyte = 1024.0;
@@ -69,7 +71,8 @@ double misaligned_penalty(Path path, const ResolvedProblem& problem) {
 
 double resident_workgroups(const Config& c, const TimingModel& timing,
                            const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const double accumulators = static_cast<double>(c.tile_m) * c.tile_n / c.invocations;
+  const double accumulators = is_thin(c) ? static_cast<double>(c.fragment_m) * c.fragment_n
+                                         : static_cast<double>(c.tile_m) * c.tile_n / c.invocations;
   const double registers =
       std::min(registers_per_accumulator * accumulators + other_registers, most_registers);
   const auto shared = static_cast<double>(shared_memory_bytes(c, problem, caps));
@@ -107,13 +110,14 @@ double pack_cost(const ResolvedProblem& seen, const Config& config, const Timing
 
 // What a configuration and its problem come to, but for the slices: worked out once a row.
 struct Shape {
+  bool thin;
   double units, tiles, slabs, resident;
-  double slab_work;    // microseconds of products, alone on a compute unit
-  double slab_load;    // and of loads
+  double slab_work;  // microseconds of products, alone on a compute unit
+  double slab_load;  // and of loads
   double latency, first_latency;
-  double store;        // of one tile's results
-  double operands;     // microseconds for reading A and B once
-  double results;      // of a slice's partial results
+  double store;     // of one tile's results
+  double operands;  // microseconds for reading A and B once
+  double results;   // of a slice's partial results
 };
 
 Shape make_shape(const Config& c, double rate, const TimingModel& timing,
@@ -123,6 +127,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   const auto k = static_cast<double>(problem.k), batch = static_cast<double>(problem.batch);
   const double area = static_cast<double>(c.tile_m) * c.tile_n;
   Shape s{};
+  s.thin = is_thin(c);
   s.units = compute_units(caps);
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
   s.slabs = std::ceil(k / c.tile_k);
@@ -139,10 +144,24 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   return s;
 }
 
+// The kernel for few rows is bound by memory, which its workgroups share evenly; half of the
+// compute units are enough to keep it busy.
+double estimate_thin(const Shape& s, std::uint32_t slices, const TimingModel& timing) {
+  const double share = std::max(s.tiles * slices / s.units, 0.5);
+  const double slabs = std::ceil(s.slabs / slices);
+  const double wait = s.latency + s.first_latency + s.slab_load;
+  return timing.launch + timing.tile + slabs * std::max(share * s.slab_work, wait);
+}
+
 double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing, bool cpu) {
   const double share = std::ceil(s.tiles * slices / s.units);  // workgroups of a compute unit
   const double slabs = std::ceil(s.slabs / slices);
   if (cpu) return share * (slabs * s.slab_work + s.store);
+  // The sum loads so many slices at once, and waits for them, again and again.
+  const double sum_turns = std::ceil(static_cast<double>(slices) / SUM_UNROLL);
+  const double sum =
+      slices > 1 ? timing.sum + slices * s.results + (sum_turns - 1.0) * timing.latency : 0.0;
+  if (s.thin) return estimate_thin(s, slices, timing) + sum;
   const double latency = s.latency + s.first_latency / share;
   const double busy = s.resident * s.slab_work;  // what the rate says, with all tiles that fit
   const auto round = [&](double workgroups) {    // of that many at a time
@@ -154,10 +173,8 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   };
   const double rounds = std::floor(share / s.resident);
   const double rest = share - rounds * s.resident;
-  double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
-  time = std::max(time, s.operands) + timing.launch;
-  if (slices > 1) time += timing.sum + slices * s.results;
-  return time;
+  const double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
+  return std::max(time, s.operands) + timing.launch + sum;
 }
 
 // The row with the slices that are estimated to be the best.
@@ -210,9 +227,8 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps) {
   const ResolvedProblem seen = packed(problem, config);
-  return pack_cost(seen, config, timing) +
-         estimate(make_shape(config, rate, timing, seen, caps), config.slices, timing,
-                  is_cpu(caps));
+  return pack_cost(seen, config, timing) + estimate(make_shape(config, rate, timing, seen, caps),
+                                                    config.slices, timing, is_cpu(caps));
 }
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,

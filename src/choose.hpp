@@ -24,9 +24,9 @@ struct ScoredRow {
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps);
 
-// Rows of the table that match and are legal here, best first; ties keep the table's order. A row is
-// also considered with as many slices of K as pay and with operands packed, if the problem allows the
-// workspace.
+// Rows of the table that match and are legal here, best first; ties keep the table's order. A row
+// is also considered with as many slices of K as pay and with operands packed, if the problem
+// allows the workspace.
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
                             const DeviceCaps& caps);
 

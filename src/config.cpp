@@ -31,8 +31,9 @@ std::uint32_t implied_invocations(const Config& config) {
                                config.subgroup_size);
     case Path::fma:
       if (config.fragment_m == 0 || config.fragment_n == 0) return 0;
-      return saturated_product(config.tile_m / config.fragment_m,
-                               config.tile_n / config.fragment_n);
+      return saturated_product(
+          saturated_product(config.tile_m / config.fragment_m, config.tile_n / config.fragment_n),
+          config.fragment_k > 1 ? config.tile_k / config.fragment_k : 1);
   }
   return 0;
 }
@@ -78,9 +79,8 @@ class PartParser {
 
  private:
   static constexpr std::string_view names[] = {
-      "tile",   "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",
-      "stages", "swizzle",  "unroll_k",  "peel",          "slices",      "pack",
-      "static_shape"};
+      "tile",    "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",    "stages",
+      "swizzle", "unroll_k", "peel",      "slices",        "pack",        "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;

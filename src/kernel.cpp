@@ -75,13 +75,15 @@ std::uint32_t activation_constant(Activation activation) {
   return ACTIVATION_NONE;
 }
 
-std::string_view module_name(Path path, DataType input) {
-  constexpr std::string_view names[3][3] = {
+std::string_view module_name(const Config& config, DataType input) {
+  constexpr std::string_view names[4][3] = {
       {"gemm_nv_f16", "gemm_nv_bf16", "gemm_nv_f32"},
       {"gemm_khr_f16", "gemm_khr_bf16", "gemm_khr_f32"},
       {"gemm_fma_f16", "gemm_fma_bf16", "gemm_fma_f32"},
+      {"gemm_thin_f16", "gemm_thin_bf16", "gemm_thin_f32"},
   };
-  return names[static_cast<std::size_t>(path)][static_cast<std::size_t>(input)];
+  const std::size_t kernel = is_thin(config) ? 3 : static_cast<std::size_t>(config.path);
+  return names[kernel][static_cast<std::size_t>(input)];
 }
 
 // What SPEC_A_VECTOR and SPEC_B_VECTOR say: 0 if rows must be loaded element by element, else a
@@ -290,14 +292,13 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
   const auto pack = [&](const ResolvedMatrix& source, const ResolvedMatrix& copy,
                         std::uint64_t width) {
     if (original.k == 0) return;  // is not read
-    out.packs.push_back(
-        pack_step(source, copy, width, original.k, original.batch, caps.limits));
+    out.packs.push_back(pack_step(source, copy, width, original.k, original.batch, caps.limits));
     out.packs.back().workspace_offset = out.partial_offset;
     out.partial_offset += packed_bytes(copy, problem.batch);
   };
   if (config.pack_a) pack(original.a, problem.a, original.m);
   if (config.pack_b) pack(original.b, problem.b, original.n);
-  out.key.module = module_name(config.path, problem.a.type);
+  out.key.module = module_name(config, problem.a.type);
   // Without size control the device has one size only, which needs no saying.
   if (config.path == Path::khr && caps.limits.subgroup_size_control) {
     out.key.required_subgroup_size = config.subgroup_size;

@@ -14,6 +14,11 @@
 
 namespace vkgemm {
 
+// Whether it is the kernel for few rows (shaders/lib/matrix_thin.glsl).
+constexpr bool is_thin(const Config& config) noexcept {
+  return config.path == Path::fma && config.fragment_k == THIN_PIECE;
+}
+
 // Which pipeline: a shader module and the value of every specialization constant, by id.
 struct PipelineKey {
   std::string_view module;  // static storage: the name of an embedded module

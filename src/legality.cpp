@@ -31,6 +31,9 @@ constexpr std::uint32_t most_accumulators_fma = 128;
 // (H200, driver 580.159.04).
 constexpr std::uint32_t most_accumulators_ring = 128;
 
+// Rows of a tile of the kernel for few rows: 64 accumulators beside pieces of A and B.
+constexpr std::uint32_t most_thin_rows = 8;
+
 // A grid that needs more dispatches than this would take minutes to record and to run.
 constexpr std::uint64_t most_dispatches = 65536;
 
@@ -114,7 +117,10 @@ bool check_ranges(const Case& s) {
       {"tile_k", c.tile_k, 1, largest_tile},
       {"fragment_m", c.fragment_m, fragment_min, fragment_max},
       {"fragment_n", c.fragment_n, fragment_min, fragment_max},
-      {"fragment_k", c.fragment_k, fragment_min, khr ? largest_tile : fragment_min},
+      {"fragment_k", c.fragment_k, fragment_min,
+       khr                   ? largest_tile
+       : c.path == Path::fma ? THIN_PIECE
+                             : fragment_min},
       {"subgroups_m", c.subgroups_m, khr_min, khr ? largest_tile : 0},
       {"subgroups_n", c.subgroups_n, khr_min, khr ? largest_tile : 0},
       {"subgroup_size", c.subgroup_size, khr_min, khr ? 128u : 0u},
@@ -239,9 +245,33 @@ bool check_khr(const Case& s) {
   return true;
 }
 
+bool check_thin(const Case& s) {
+  const Config& c = s.config;
+  if (c.fragment_m != c.tile_m || c.fragment_n != THIN_PIECE) {
+    return s.refuse("fragment ", fragment(c), ": with fragment_k ", THIN_PIECE, " it must be ",
+                    Size3{c.tile_m, THIN_PIECE, THIN_PIECE});
+  }
+  if (c.tile_m > most_thin_rows) {
+    return s.refuse("tile ", tile(c), " has ", c.tile_m, " rows: with fragment_k ", THIN_PIECE,
+                    " at most ", most_thin_rows, " stay in registers");
+  }
+  if (c.tile_n % THIN_PIECE != 0 || c.tile_k % THIN_PIECE != 0) {
+    return s.refuse("tile ", tile(c), " does not divide into pieces of ",
+                    Size2{THIN_PIECE, THIN_PIECE});
+  }
+  const std::uint64_t invocations = std::uint64_t{c.tile_n / THIN_PIECE} * (c.tile_k / THIN_PIECE);
+  if (invocations == c.invocations) return true;
+  return s.refuse("invocations is ", c.invocations, ": ", "tile ", tile(c), " has ", invocations,
+                  " pieces of ", Size2{THIN_PIECE, THIN_PIECE});
+}
+
 bool check_fma(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
+  if (is_thin(c)) return check_thin(s);
+  if (c.fragment_k != 1) {
+    return s.refuse("fragment_k is ", c.fragment_k, ": path fma takes 1 or ", THIN_PIECE);
+  }
   if (c.fragment_m % quad != 0 || c.fragment_n % quad != 0) {
     return s.refuse("fragment ", Size2{c.fragment_m, c.fragment_n}, ": not multiples of ", quad);
   }
@@ -327,7 +357,8 @@ bool check_nv(const Case& s) {
 
 bool check_registers(const Case& s) {
   const Config& c = s.config;
-  const std::uint32_t accumulators = c.tile_m * c.tile_n / c.invocations;
+  const std::uint32_t accumulators =
+      is_thin(c) ? c.fragment_m * c.fragment_n : c.tile_m * c.tile_n / c.invocations;
   const std::uint32_t most = c.path == Path::fma       ? most_accumulators_fma
                              : c.stages == ring_stages ? most_accumulators_ring
                                                        : most_accumulators_matrix;
@@ -370,8 +401,8 @@ bool check_split(const Case& s) {
   if (p.batch > most_workspace_bytes / c.slices || matrices > most_workspace_bytes / row_bytes ||
       p.m > most_workspace_bytes / row_bytes / matrices) {
     return s.refuse("slices is ", c.slices, ": partial results of ", p.m, " rows of ", row_bytes,
-                    " bytes in each of ", p.batch, " matrices take more than ", most_workspace_bytes,
-                    " bytes");
+                    " bytes in each of ", p.batch, " matrices take more than ",
+                    most_workspace_bytes, " bytes");
   }
   constexpr std::uint64_t most_blocks = std::numeric_limits<std::int32_t>::max();
   const std::uint64_t blocks = sum_block_count(p);
@@ -450,8 +481,7 @@ bool check(const Case& s) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
   return check_ranges(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
-         check_registers(s) &&
-         check_limits(s) && check_grid(s) && check_split(s);
+         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
 }
 
 }  // namespace
@@ -473,6 +503,9 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
       return rounded_up(std::max(main_loop, epilogue), 16);
     }
     case Path::fma:
+      if (is_thin(c)) {
+        return std::uint64_t{c.tile_k / THIN_PIECE} * c.tile_n * sizeof(float);
+      }
       return (std::uint64_t{c.tile_m} + FMA_STAGE_PAD + c.tile_n + FMA_STAGE_PAD) * c.tile_k *
              sizeof(float);
   }

@@ -18,10 +18,10 @@ struct Plan::Impl {
   std::shared_ptr<Context::Impl> context;  // keeps the pipeline
   Problem problem;
   ResolvedProblem resolved;
-  Config config;                   // of no meaning for an empty problem
+  Config config;                    // of no meaning for an empty problem
   std::optional<ScoredRow> choice;  // what choose() thought, unless the caller chose
-  const TuningRow* row = nullptr;  // null: no table proposes it, the caller did
-  Kernel kernel;  // no dispatches for an empty problem
+  const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
+  Kernel kernel;                    // no dispatches for an empty problem
   OperandRules rules;
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipeline sum_pipeline = VK_NULL_HANDLE;  // of split-K's second step

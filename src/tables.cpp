@@ -19,9 +19,7 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
   std::vector<ScoredRow> unique;
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
-      const auto same = [&](const ScoredRow& other) {
-        return other.config == scored.config;
-      };
+      const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
       if (std::none_of(unique.begin(), unique.end(), same)) unique.push_back(scored);
     }
   }

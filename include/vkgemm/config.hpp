@@ -28,8 +28,11 @@ struct Config {
   std::uint32_t tile_n = 0;
   std::uint32_t tile_k = 0;
 
-  // khr: shape of one cooperative matrix. fma: the register tile of one invocation is
-  // fragment_m × fragment_n (fragment_k is 1). nv: all zero, the driver divides the tile.
+  // khr: shape of one cooperative matrix. nv: all zero, the driver divides the tile.
+  // fma: the register tile of one invocation is fragment_m × fragment_n. fragment_k is 1, or 8 for
+  // the kernel for few rows: there an invocation reads pieces of 8×8 elements of B straight from
+  // memory, all rows of the tile are its own (fragment_m is tile_m, at most 8; fragment_n is 8),
+  // and invocations share columns: tile_k / 8 of them add up their sums.
   std::uint32_t fragment_m = 0;
   std::uint32_t fragment_n = 0;
   std::uint32_t fragment_k = 0;
@@ -42,7 +45,8 @@ struct Config {
   std::uint32_t subgroup_size = 0;
 
   // Invocations of a workgroup. khr: subgroups_m * subgroups_n * subgroup_size.
-  // fma: (tile_m / fragment_m) * (tile_n / fragment_n). nv: free.
+  // fma: (tile_m / fragment_m) * (tile_n / fragment_n), for few rows times tile_k / fragment_k.
+  // nv: free.
   std::uint32_t invocations = 0;
 
   // khr: the epilogue runs on a copy of the accumulators in shared memory, in this many slices of
@@ -74,9 +78,10 @@ struct Config {
   std::uint32_t slices = 1;
 
   // Copies the operand into the workspace first, by a dispatch before the product, with K as the
-  // outer direction and padded to cache lines: for operands of 16-bit types that are not aligned, or
-  // so large that a better main loop makes up for the copy. Of a product with a column-major D, `a`
-  // is the transposed problem's A, which is the caller's B. Printed as pack=a, pack=b or pack=ab.
+  // outer direction and padded to cache lines: for operands of 16-bit types that are not aligned,
+  // or so large that a better main loop makes up for the copy. Of a product with a column-major D,
+  // `a` is the transposed problem's A, which is the caller's B. Printed as pack=a, pack=b or
+  // pack=ab.
   bool pack_a = false;
   bool pack_b = false;
 

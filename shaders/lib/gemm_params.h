@@ -31,10 +31,11 @@ struct GemmParams {
 #define TYPE_BF16 2
 #define TYPE_F32 3
 
-// The values of the MATRIX_PATH macro.
+// The values of the MATRIX_PATH macro. The last two are Path::fma; thin is its kernel for few rows.
 #define PATH_NV 1
 #define PATH_KHR 2
 #define PATH_FMA 3
+#define PATH_THIN 4
 
 #define BIAS_NONE 0
 #define BIAS_ALONG_N 1
@@ -109,6 +110,8 @@ struct GemmParams {
 #define KHR_EPILOGUE_PAD 4
 // How many pieces of C an invocation has on their way in khr's epilogue.
 #define KHR_EPILOGUE_LOADS 8
+// What an invocation of thin reads of B at a time: so many elements along K and along N.
+#define THIN_PIECE 8
 // Padding, in floats, between K rows of the fma path's tiles.
 #define FMA_STAGE_PAD 4
 

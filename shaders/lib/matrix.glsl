@@ -1,4 +1,4 @@
-// The contract that every kernel is written against, once for three paths:
+// The contract that every kernel is written against, once for all paths:
 //
 //   Acc                         f32 accumulators of one tile; declare, then acc_clear
 //   acc_clear(out Acc)
@@ -15,7 +15,7 @@
 #if IN_TYPE == TYPE_F16
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : enable
 #define IN_SCALAR float16_t
-#elif IN_TYPE == TYPE_BF16 && MATRIX_PATH != PATH_FMA
+#elif IN_TYPE == TYPE_BF16 && MATRIX_PATH < PATH_FMA
 #extension GL_EXT_bfloat16 : require
 #define IN_SCALAR bfloat16_t
 #else
@@ -26,6 +26,8 @@
 #include "matrix_nv.glsl"
 #elif MATRIX_PATH == PATH_KHR
 #include "matrix_khr.glsl"
+#elif MATRIX_PATH == PATH_THIN
+#include "matrix_thin.glsl"
 #else
 #include "matrix_fma.glsl"
 #endif

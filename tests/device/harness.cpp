@@ -49,6 +49,8 @@ constexpr std::string_view fma_texts[] = {
     "fma:tile=16x16x8,fragment=4x4,swizzle=2,peel=0",
     "fma:tile=8x16x16,fragment=4x4,swizzle=2",
     "fma:tile=32x16x8,fragment=8x4,swizzle=3,peel=0",
+    "fma:tile=3x16x32,fragment=3x8x8,swizzle=2",  // for few rows
+    "fma:tile=1x32x64,fragment=1x8x8",
 };
 constexpr std::string_view nv_texts[] = {
     "nv:tile=32x32x32,invocations=128,swizzle=2",

@@ -46,7 +46,8 @@ TEST_P(Pack, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     if (type == DataType::f32) continue;
     for (const Config& plain : small_configs(GetParam(), type)) {
-      EXPECT_TRUE(passes_gates(packing(plain, {true, true}), with_padding(gemm({33, 35, 77}, type))));
+      EXPECT_TRUE(
+          passes_gates(packing(plain, {true, true}), with_padding(gemm({33, 35, 77}, type))));
     }
   }
 }
@@ -93,10 +94,10 @@ TEST_P(Pack, IsRefusedForF32AndExplained) {
   EXPECT_NE(plan->explain().find("a: f16 row_major, ld 64, packed"), std::string::npos)
       << plan->explain();
   if (GetParam() != Path::fma) return;
-  EXPECT_TRUE(fails_with(context().plan(gemm({64, 64, 64}, DataType::f32),
-                                        packing(small_configs(Path::fma, DataType::f32).front(),
-                                                {false, true})),
-                         Status::unsupported, {"pack is b", "f32"}));
+  EXPECT_TRUE(fails_with(
+      context().plan(gemm({64, 64, 64}, DataType::f32),
+                     packing(small_configs(Path::fma, DataType::f32).front(), {false, true})),
+      Status::unsupported, {"pack is b", "f32"}));
 }
 
 }  // namespace

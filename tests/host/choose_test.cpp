@@ -172,6 +172,10 @@ TEST(Rank, ChoosesOnTheH200WhatWasMeasuredToBeFast) {
             khr + "256x128x32" + shape + "4x2,subgroup_size=32,subtiles=4,stages=3,pack=a");
   EXPECT_EQ(best_on_h200(4096, 4096, 4096, col, row),
             khr + "256x128x32" + shape + "4x2,subgroup_size=32,subtiles=4,stages=3");
+  EXPECT_EQ(best_on_h200(1, 12288, 4096, row, row), "fma:tile=1x64x512,fragment=1x8x8");
+  EXPECT_EQ(best_on_h200(1, 4096, 4096, row, col), "fma:tile=1x64x512,fragment=1x8x8");
+  EXPECT_EQ(best_on_h200(16, 16, 4096, row, col, DataType::f32),
+            "fma:tile=4x16x256,fragment=4x8x8,slices=16");
   EXPECT_EQ(best_on_h200(16, 4096, 4096, row, row),
             khr + "16x64x128" + shape + "1x4,subgroup_size=32,slices=4");
 }

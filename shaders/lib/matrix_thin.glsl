@@ -1,0 +1,131 @@
+// The matrix contract for few rows, where what counts is reading B once, at the speed of memory. An
+// invocation reads its own pieces of B, 8 × 8 elements, and what it needs of A straight into
+// registers. Nothing is staged, so nobody waits for anybody, and all lines of a piece are on their
+// way at once. Invocations that share columns add up their sums at the end, in order of K.
+const uint PIECE = THIN_PIECE;
+const uint LANES_N = TILE_N / PIECE;
+const uint LANES_K = TILE_K / PIECE;
+
+#if IN_TYPE == TYPE_F32
+const uint IN_SIZE = 4;
+#else
+const uint IN_SIZE = 2;
+#endif
+const uint GROUP = 16 / IN_SIZE;      // elements that are loaded at once
+const uint GROUPS = PIECE / GROUP;    // of a line of a piece
+const bool A_K_INNER = A_COL_MAJOR == 0;
+const bool B_K_INNER = B_COL_MAJOR != 0;
+
+// The sums of one row of the tile.
+shared vec4 sums[LANES_K][TILE_N / 4];
+
+struct Acc {
+    vec4 row[TILE_M][PIECE / 4];
+};
+
+void acc_clear(out Acc acc) {
+    [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+        [[unroll]] for (uint q = 0; q < PIECE / 4; ++q) acc.row[m][q] = vec4(0.0);
+}
+
+// x along K, y along N; neighbours read neighbouring memory.
+uvec2 lane_position() {
+    const uint i = gl_LocalInvocationIndex;
+    return B_K_INNER ? uvec2(i % LANES_K, i / LANES_K) : uvec2(i / LANES_N, i % LANES_N);
+}
+
+float load_input(uint64_t base, uint outer, uint ld, uint inner) {
+    return load1(base + (uint64_t(outer) * ld + inner) * IN_SIZE, IN_TYPE);
+}
+float load_a(const Tile t, uint m, uint k) {
+    const uint row = min(t.row + m, p.m - 1);
+    return A_K_INNER ? load_input(t.a, row, size_lda(), k) : load_input(t.a, k, size_lda(), row);
+}
+float load_b(const Tile t, uint k, uint n) {
+    const uint col = min(n, size_n() - 1);
+    return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
+}
+
+float group_element(uvec4 data, const uint e) {
+#if IN_TYPE == TYPE_F32
+    return uintBitsToFloat(data[e]);
+#elif IN_TYPE == TYPE_BF16
+    return uintBitsToFloat(e % 2 == 0 ? data[e / 2] << 16 : data[e / 2] & 0xffff0000u);
+#else
+    return unpackHalf2x16(data[e / 2])[e % 2];
+#endif
+}
+
+// Element (k, n) of a piece of B, of which [line][group] was loaded.
+float piece_element(const uvec4 piece[PIECE][GROUPS], const uint k, const uint n) {
+    const uint line = B_K_INNER ? n : k, e = B_K_INNER ? k : n;
+    return group_element(piece[line][e / GROUP], e % GROUP);
+}
+
+void add_products(inout Acc acc, const uint m, const float a, const vec4 b[PIECE / 4]) {
+    [[unroll]] for (uint q = 0; q < PIECE / 4; ++q)
+        acc.row[m][q] = fma(vec4(a), b[q], acc.row[m][q]);
+}
+
+// k to k + 7, all of which exist. Columns past the edge repeat others: they are never stored.
+void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
+    uvec4 piece[PIECE][GROUPS], a[TILE_M][GROUPS];
+    const uint width = B_PADDED != 0 ? size_ldb() : size_n();  // that can be read
+    if (B_VECTOR != 0) {
+        [[unroll]] for (uint line = 0; line < PIECE; ++line)
+            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
+                const uint outer = B_K_INNER ? min(n + line, size_n() - 1) : k + line;
+                const uint inner = B_K_INNER ? k + g * GROUP : min(n + g * GROUP, width - GROUP);
+                piece[line][g] = U32x4(t.b + (uint64_t(outer) * size_ldb() + inner) * IN_SIZE).x;
+            }
+    }
+    if (A_K_INNER && A_VECTOR != 0) {
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
+                const uint row = min(t.row + m, p.m - 1);
+                a[m][g] = U32x4(t.a + (uint64_t(row) * size_lda() + k + g * GROUP) * IN_SIZE).x;
+            }
+    }
+    [[unroll]] for (uint i = 0; i < PIECE; ++i) {
+        vec4 b[PIECE / 4];
+        [[unroll]] for (uint j = 0; j < PIECE; ++j)
+            b[j / 4][j % 4] =
+                B_VECTOR != 0 ? piece_element(piece, i, j) : load_b(t, k + i, n + j);
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+            add_products(acc, m,
+                         A_K_INNER && A_VECTOR != 0 ? group_element(a[m][i / GROUP], i % GROUP)
+                                                    : load_a(t, m, k + i),
+                         b);
+    }
+}
+
+void mma_tile(inout Acc acc, const Tile t) {
+    const uvec2 lane = lane_position();
+    const uint n = t.col + lane.y * PIECE;
+    const uint steps = (t.k_end - t.k_begin) / TILE_K;
+    uint k = t.k_begin + lane.x * PIECE;
+    [[dont_unroll]] for (uint step = 0; step < steps; ++step, k += TILE_K)
+        multiply_piece(acc, t, k, n);
+    if (K_TAIL == 0) return;
+    const uint end = min(k + PIECE, t.k_end);
+    [[dont_unroll]] for (; k < end; ++k) {
+        vec4 b[PIECE / 4];
+        [[unroll]] for (uint j = 0; j < PIECE; ++j) b[j / 4][j % 4] = load_b(t, k, n + j);
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m) add_products(acc, m, load_a(t, m, k), b);
+    }
+}
+
+void store_tile(const Acc acc, const Tile t) {
+    const uvec2 lane = lane_position();
+    [[unroll]] for (uint m = 0; m < TILE_M; ++m) {
+        barrier();
+        [[unroll]] for (uint q = 0; q < PIECE / 4; ++q)
+            sums[lane.x][lane.y * (PIECE / 4) + q] = acc.row[m][q];
+        barrier();
+        for (uint quad = gl_LocalInvocationIndex; quad < TILE_N / 4; quad += LOCAL_SIZE) {
+            vec4 sum = sums[0][quad];
+            for (uint i = 1; i < LANES_K; ++i) sum += sums[i][quad];
+            epilogue_store4(t, t.row + m, t.col + quad * 4, sum);
+        }
+    }
+}
