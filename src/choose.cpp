@@ -42,6 +42,10 @@ constexpr double fewest_products_to_pack = 0x1p30;
 constexpr double kilobyte = 1024.0;
 constexpr double cache_line_bytes = 128.0;
 
+// What keeps a compute unit busy: half as many take nearly twice as long for the same tile (H200,
+// driver 580.159.04: khr 128x128x32 176 TFLOP/s with one workgroup resident instead of two).
+constexpr double busy_invocations = 256.0;
+
 // Registers of an invocation beside its accumulators, and what it can have at all. Estimates: only
 // how many workgroups share a compute unit depends on them.
 constexpr double other_registers = 90.0;
@@ -115,6 +119,7 @@ struct Shape {
   double slab_work;  // microseconds of products, alone on a compute unit
   double slab_load;  // and of loads
   double latency, first_latency;
+  double lone;      // how much longer a tile takes by itself than its share says
   double store;     // of one tile's results
   double operands;  // microseconds for reading A and B once
   double results;   // of a slice's partial results
@@ -137,6 +142,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   const double waits = c.stages > 1 ? timing.ring_latency : 1.0;
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
+  s.lone = std::clamp(busy_invocations / c.invocations, 1.0, 2.0);
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   s.store = area * sizeof(float) / kilobyte / timing.store;
   s.operands = (m * k + k * n) * batch * elements / timing.memory;
@@ -165,10 +171,14 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   const double latency = s.latency + s.first_latency / share;
   const double busy = s.resident * s.slab_work;  // what the rate says, with all tiles that fit
   const auto round = [&](double workgroups) {    // of that many at a time
-    const double work = workgroups * s.slab_work;
+    double work = workgroups * s.slab_work;
     double wait = latency + workgroups * s.slab_load;
     // The rate was measured in many rounds, whose tiles hide each other's latency.
-    if (share >= 2.0 * s.resident) wait = std::min(wait, busy);
+    if (share >= 2.0 * s.resident) {
+      wait = std::min(wait, busy);
+    } else {
+      work = std::max(work, s.lone * s.slab_work);
+    }
     return timing.tile + workgroups * s.store + slabs * std::max(work, wait);
   };
   const double rounds = std::floor(share / s.resident);

@@ -37,13 +37,14 @@ std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
 
 const TuningRow* DeviceTables::find(const Config& config,
                                     const ResolvedProblem& problem) const noexcept {
+  const ResolvedProblem seen = packed(problem, config);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       Config same = config;
       if (row.config.slices == 1) same.slices = 1;
       same.pack_a = row.config.pack_a;
       same.pack_b = row.config.pack_b;
-      if (row.config == same && row.matches(packed(problem, config))) return &row;
+      if (row.config == same && row.matches(seen)) return &row;
     }
   }
   return nullptr;

@@ -29,16 +29,6 @@ uvec2 lane_position() {
     return uvec2(gl_LocalInvocationIndex / LANES_N, gl_LocalInvocationIndex % LANES_N);
 }
 
-float group_element(uvec4 data, const uint e) {
-#if IN_TYPE == TYPE_F32
-    return uintBitsToFloat(data[e]);
-#elif IN_TYPE == TYPE_BF16
-    return uintBitsToFloat(e % 2 == 0 ? data[e / 2] << 16 : data[e / 2] & 0xffff0000u);
-#else
-    return unpackHalf2x16(data[e / 2])[e % 2];
-#endif
-}
-
 void store_group(const uint i) {
     const uint stride = is_a(i) ? A_STRIDE : B_STRIDE;
     const uint offset = is_a(i) ? 0 : B_OFFSET;

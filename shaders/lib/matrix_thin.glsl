@@ -2,17 +2,13 @@
 // invocation reads its own pieces of B, 8 × 8 elements, and what it needs of A straight into
 // registers. Nothing is staged, so nobody waits for anybody, and all lines of a piece are on their
 // way at once. Invocations that share columns add up their sums at the end, in order of K.
+#include "inputs.glsl"
+
 const uint PIECE = THIN_PIECE;
 const uint LANES_N = TILE_N / PIECE;
 const uint LANES_K = TILE_K / PIECE;
+const uint GROUPS = PIECE / GROUP;  // of a line of a piece
 
-#if IN_TYPE == TYPE_F32
-const uint IN_SIZE = 4;
-#else
-const uint IN_SIZE = 2;
-#endif
-const uint GROUP = 16 / IN_SIZE;      // elements that are loaded at once
-const uint GROUPS = PIECE / GROUP;    // of a line of a piece
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
 
@@ -44,16 +40,6 @@ float load_a(const Tile t, uint m, uint k) {
 float load_b(const Tile t, uint k, uint n) {
     const uint col = min(n, size_n() - 1);
     return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
-}
-
-float group_element(uvec4 data, const uint e) {
-#if IN_TYPE == TYPE_F32
-    return uintBitsToFloat(data[e]);
-#elif IN_TYPE == TYPE_BF16
-    return uintBitsToFloat(e % 2 == 0 ? data[e / 2] << 16 : data[e / 2] & 0xffff0000u);
-#else
-    return unpackHalf2x16(data[e / 2])[e % 2];
-#endif
 }
 
 // Element (k, n) of a piece of B, of which [line][group] was loaded.

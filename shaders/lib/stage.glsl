@@ -11,12 +11,7 @@
 //
 // Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
-#if IN_TYPE == TYPE_F32
-const uint IN_SIZE = 4;
-#else
-const uint IN_SIZE = 2;
-#endif
-const uint GROUP = 16 / IN_SIZE;
+#include "inputs.glsl"
 
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
