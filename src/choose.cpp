@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernel.hpp"
@@ -29,6 +30,10 @@ constexpr double nv_misaligned_penalty = 3.0;
 // khr stages element by element then: 136 TFLOP/s at 4097x4095x4093 against 303 at 4096x4096x4096
 // (H200, driver 580.159.04, 2026-11-21). Less than nv: loads from shared memory stay wide.
 constexpr double khr_misaligned_penalty = 2.2;
+
+// The kernel for few rows then loads single elements, of which eight times as many are on their
+// way. Derived, not timed.
+constexpr double thin_misaligned_penalty = 3.0;
 
 // Slices that choose() considers, and how much less time anything must take to be worth a
 // workspace.
@@ -60,7 +65,7 @@ double compute_units(const DeviceCaps& caps) {
   return is_cpu(caps) ? 1.0 : unknown_compute_units;
 }
 
-double misaligned_penalty(Path path, const ResolvedProblem& problem) {
+double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) {
   if (problem.a.allows_vectors(16) && problem.b.allows_vectors(16)) return 1.0;
   switch (path) {
     case Path::nv:
@@ -68,7 +73,7 @@ double misaligned_penalty(Path path, const ResolvedProblem& problem) {
     case Path::khr:
       return khr_misaligned_penalty;
     case Path::fma:
-      return 1.0;  // bound by arithmetic
+      return thin ? thin_misaligned_penalty : 1.0;  // else bound by arithmetic
   }
   return 1.0;
 }
@@ -137,8 +142,8 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
   s.slabs = std::ceil(k / c.tile_k);
   s.resident = resident_workgroups(c, timing, problem, caps);
-  s.slab_work = 2.0 * area * c.tile_k * misaligned_penalty(c.path, problem) * timing.compute_units /
-                (rate * 1e6);
+  s.slab_work = 2.0 * area * c.tile_k * misaligned_penalty(c.path, s.thin, problem) *
+                timing.compute_units / (rate * 1e6);
   const double waits = c.stages > 1 ? timing.ring_latency : 1.0;
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
@@ -187,15 +192,19 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   return std::max(time, s.operands) + timing.launch + sum;
 }
 
-// The row with the slices that are estimated to be the best.
-ScoredRow score(const TuningRow& row, const Config& config, const TimingModel& timing,
-                const ResolvedProblem& original, const DeviceCaps& caps) {
+// Adds the configuration and, if that is estimated to be better, the same with slices of K.
+void score(const TuningRow& row, const Config& config, const TimingModel& timing,
+           const ResolvedProblem& original, const DeviceCaps& caps, std::vector<ScoredRow>& out) {
   const ResolvedProblem problem = packed(original, config);
+  if (workspace_bytes(config, original, problem) > original.max_workspace_bytes) return;
   const Shape shape = make_shape(config, row.rate, timing, problem, caps);
   const double copies = pack_cost(problem, config, timing);
-  ScoredRow best{.row = &row, .config = config};
-  best.cost = best.plain_cost = copies + estimate(shape, config.slices, timing, is_cpu(caps));
-  if (config.slices > 1 || is_cpu(caps)) return best;
+  const double plain = copies + estimate(shape, config.slices, timing, is_cpu(caps));
+  // A table's figures may be of any size.
+  if (!std::isfinite(plain)) return;
+  out.push_back({.row = &row, .config = config, .cost = plain, .unsplit_cost = plain});
+  if (config.slices > 1 || is_cpu(caps)) return;
+  ScoredRow best = out.back();
   for (const std::uint32_t slices : slice_counts) {
     // More than fit at once, or than there are slabs, are of no use.
     if (slices > shape.slabs ||
@@ -206,12 +215,13 @@ ScoredRow score(const TuningRow& row, const Config& config, const TimingModel& t
     split.slices = slices;
     if (workspace_bytes(split, original, problem) > original.max_workspace_bytes) break;
     const double cost = copies + estimate(shape, slices, timing, false);
-    if (cost >= best.cost || cost >= worth_a_workspace * best.plain_cost) continue;
+    // Not below: a figure that is none is not chosen, either.
+    if (!(cost < best.cost && cost < worth_a_workspace * plain)) continue;
     if (!is_legal(split, original, caps)) continue;
     best.config = split;
     best.cost = cost;
   }
-  return best;
+  if (best.config.slices > 1) out.push_back(best);
 }
 
 // Which operands might be worth packing: those that the kernels load badly, of large products.
@@ -246,30 +256,29 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
     if (!is_legal(config, problem, caps) || why_refused(table, config, caps.architecture)) return;
-    out.push_back(score(row, config, table.timing, problem, caps));
+    score(row, config, table.timing, problem, caps, out);
   };
   for (const TuningRow& row : table.rows) {
     if (row.matches(problem)) consider(row, row.config);
   }
-  const std::size_t plain = out.size();
   const double best_plain =
-      plain == 0 ? 0.0 : std::ranges::min_element(out, {}, &ScoredRow::cost)->cost;
+      out.empty() ? 0.0 : std::ranges::min_element(out, {}, &ScoredRow::cost)->cost;
+  const std::size_t plain = out.size();
   for (const Config& option : pack_options(problem, caps)) {
-    const ResolvedProblem seen = packed(problem, option);
-    if (workspace_bytes(option, problem, seen) > problem.max_workspace_bytes) continue;
     for (const TuningRow& row : table.rows) {
-      if (row.config.path == Path::fma || !row.matches(seen)) continue;
       Config config = row.config;
       config.pack_a = option.pack_a;
       config.pack_b = option.pack_b;
-      consider(row, config);
-      if (!out.empty() && out.back().config.pack_a == option.pack_a &&
-          out.back().config.pack_b == option.pack_b &&
-          out.back().cost >= worth_a_workspace * best_plain) {
-        out.pop_back();
+      if (row.config.path != Path::fma && row.matches(packed(problem, config))) {
+        consider(row, config);
       }
     }
   }
+  const auto not_worth_it = [&](const ScoredRow& scored) {
+    return scored.cost >= worth_a_workspace * best_plain;
+  };
+  const auto first_packed = out.begin() + static_cast<std::ptrdiff_t>(plain);
+  out.erase(std::remove_if(first_packed, out.end(), not_worth_it), out.end());
   std::ranges::stable_sort(out, {}, &ScoredRow::cost);
   return out;
 }

@@ -14,9 +14,9 @@ namespace vkgemm {
 
 struct ScoredRow {
   const TuningRow* row = nullptr;
-  Config config = {};       // the row's, perhaps with more slices, or packing operands
-  double cost = 0.0;        // estimated microseconds: lower is better
-  double plain_cost = 0.0;  // the same as the row says it
+  Config config = {};         // the row's, perhaps with more slices, or packing operands
+  double cost = 0.0;          // estimated microseconds: lower is better
+  double unsplit_cost = 0.0;  // the same without more slices
 };
 
 // What a configuration would take, in microseconds. Good for comparing configurations of one table;
@@ -25,8 +25,8 @@ double estimate_cost(const Config& config, double rate, const TimingModel& timin
                      const ResolvedProblem& problem, const DeviceCaps& caps);
 
 // Rows of the table that match and are legal here, best first; ties keep the table's order. A row
-// is also considered with as many slices of K as pay and with operands packed, if the problem
-// allows the workspace.
+// appears once more with as many slices of K as pay, and with operands packed where that pays. None
+// wants more workspace than the problem allows.
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
                             const DeviceCaps& caps);
 

@@ -116,7 +116,7 @@ class PartParser {
   std::string_view expected(std::string_view name) const {
     if (name == "tile") return "tile=MxNxK";
     if (name == "fragment") {
-      return config_.path == Path::fma ? "fragment=MxN" : "fragment=MxNxK";
+      return config_.path == Path::fma ? "fragment=MxN or MxNx8" : "fragment=MxNxK";
     }
     if (name == "subgroups") return "subgroups=MxN";
     if (name == "peel") return "peel=0 or 1";

@@ -30,7 +30,8 @@ class DeviceTables {
   // The first of rank().
   std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
-  // A row that proposes this configuration, in any number of slices, for this problem; or null.
+  // A row that proposes this configuration, in any number of slices and packing any
+  // operand, for this problem; or null.
   const TuningRow* find(const Config& config, const ResolvedProblem& problem) const noexcept;
 
   std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;

@@ -60,7 +60,7 @@ std::string describe_operands(const Plan::Impl& plan) {
   };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id) {
-    if (!copied) return describe_access(name, matrix, p.batch, load, loads(id));
+    if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
                   matrix.ld, ", packed in the workspace first, by a dispatch\n");
   };
@@ -144,14 +144,18 @@ std::string Plan::Impl::explain() const {
   if (caps.limits.compute_units != 0) {
     text += concat(", on ", caps.limits.compute_units, " compute units");
   }
+  if (!kernel.packs.empty()) {
+    text += concat("\n  packing: ", kernel.packs.size(),
+                   kernel.packs.size() == 1 ? " operand" : " operands", ", by dispatches before");
+  }
   if (config.slices > 1) {
     text +=
         concat("\n  split-K: ", config.slices, " slices of K, added in order by a second dispatch");
   }
   if (choice) {
     text += concat("\n  estimate: ", microseconds(choice->cost));
-    if (choice->cost != choice->plain_cost) {
-      text += concat(", in one slice ", microseconds(choice->plain_cost));
+    if (choice->cost != choice->unsplit_cost) {
+      text += concat(", in one slice ", microseconds(choice->unsplit_cost));
     }
   }
   text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",

@@ -446,6 +446,13 @@ bool check_pack(const Case& s) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones are");
   }
+  const Limits& limits = s.caps.limits;
+  constexpr std::uint32_t shared = PACK_TILE * (PACK_TILE / 2 + 1) * sizeof(std::uint32_t);
+  if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
+    return s.refuse("pack is ", name, ": the kernel that packs takes ", PACK_LOCAL_SIZE,
+                    " invocations and ", shared, " bytes of shared memory, the device has ",
+                    limits.max_invocations, " and ", limits.max_shared_memory_bytes);
+  }
   for (const ResolvedMatrix* matrix : {c.pack_a ? &p.a : nullptr, c.pack_b ? &p.b : nullptr}) {
     if (matrix == nullptr) continue;
     constexpr std::uint64_t most_ld = std::numeric_limits<std::int32_t>::max();

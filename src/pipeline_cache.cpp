@@ -57,6 +57,12 @@ constexpr std::array<VkSpecializationMapEntry, SPEC_COUNT> specialization_map() 
   return map;
 }
 
+// What a person would call the pipeline: those that pack and that add slices belong to no
+// configuration.
+std::string name_of(const PipelineKey& key, const Config& config) {
+  return key.module.starts_with("gemm_") ? to_string(config) : std::string(key.module);
+}
+
 }  // namespace
 
 PipelineCache::PipelineCache(const DeviceFunctions& functions, const Log& log,
@@ -193,12 +199,12 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
       functions_.vkCreateComputePipelines(info_.device, cache, 1, &info, nullptr, &pipeline);
   if (result != VK_SUCCESS) {
     Error error = driver_error("vkCreateComputePipelines", result);
-    error.message += " for " + to_string(config);
+    error.message += " for " + name_of(key, config);
     return error;
   }
 
   if (info_.set_name != nullptr) {
-    const std::string name = "vkgemm " + to_string(config);
+    const std::string name = "vkgemm " + name_of(key, config);
     const VkDebugUtilsObjectNameInfoEXT name_info{
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
         .pNext = nullptr,

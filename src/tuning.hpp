@@ -27,7 +27,8 @@ struct TuningRow {
   std::optional<Layout> b_layout;
   Range m, n, k;
   Config config;
-  // TFLOP/s with this configuration on large shapes, of a device with timing.compute_units.
+  // TFLOP/s with this configuration on large shapes (of the kernel for few rows: on wide ones with
+  // as many rows as the tile), of a device with timing.compute_units.
   double rate = 1.0;
   std::string provenance;  // "measured: …", "compiled: …" or "derived: …"
 
@@ -82,8 +83,8 @@ struct TuningTable {
 // members of TimingModel.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
-// Why the table refuses a configuration on an architecture, if it does. The order in which tiles
-// are visited (swizzle) makes no difference: it changes no register and no result.
+// Why the table refuses a configuration on an architecture, if it does. What changes
+// neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference.
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
                                        std::string_view architecture);
 

@@ -95,7 +95,9 @@ class VKGEMM_API Plan {
   const Problem& problem() const noexcept;
   const Config& config() const noexcept;
 
-  // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned. 0: none.
+  // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
+  // of K and packed operands; at most Problem::max_workspace_bytes, unless the caller chose the
+  // configuration. 0: none.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and
@@ -110,9 +112,11 @@ class VKGEMM_API Plan {
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: a plan without a workspace records no barrier. One with a workspace (split-K)
-  // records two from compute shaders to compute shaders: between its dispatches, and before them,
-  // so that the same workspace may serve one recording after the other on a queue. The caller makes
+  // Synchronisation: a plan without a workspace records no barrier. One with a workspace records
+  // some from compute shaders to compute shaders: one before all else, so that the same workspace
+  // may serve one recording after the other on a queue (which also keeps it from running beside
+  // what was recorded before), one after packing operands, one before slices of K are added. The
+  // caller makes
   // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
   // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT
   // for D and aux) before, and waits for the same stage and access before it uses D.
@@ -149,7 +153,8 @@ class VKGEMM_API Context {
   // The same with a configuration of the caller's choice; unsupported if it is not legal here.
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
-  // Every legal configuration of the tuning tables for this problem, preferred ones first.
+  // Every legal configuration of the tuning tables for this problem, preferred ones first, and some
+  // of them once more with slices of K or packed operands, where that is estimated to pay.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not

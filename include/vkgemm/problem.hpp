@@ -87,8 +87,9 @@ struct Problem {
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
 
-  // The most scratch memory that a plan may want (Plan::workspace_bytes()). Products with few tiles
-  // and a deep K are faster with some (split-K); 0: never any.
+  // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
+  // vkgemm chooses; 0: none. Products with few tiles and a deep K are faster with some (split-K),
+  // and so are large or unaligned ones (packed operands).
   std::uint64_t max_workspace_bytes = std::uint64_t{128} << 20;
 
   bool operator==(const Problem&) const = default;

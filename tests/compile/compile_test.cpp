@@ -148,6 +148,7 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
 // In no table yet, but to be had: that they compile without spills is a matter of the shaders.
 constexpr std::string_view extras[] = {
     "fma:tile=64x64x16,fragment=4x4,slices=8",
+    "fma:tile=64x64x16,fragment=4x4,pack=ab",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,slices=8",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,stages=3",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2,stages=3",

@@ -288,6 +288,13 @@ void Guards::expect_inside(const std::vector<Config>& configs, DataType input, b
       add_epilogue(problem, turn);
       expect_inside(config, with_padding(problem, 0, aligned));
       expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
+      if (input != DataType::f32) {
+        Config packing = config;
+        packing.pack_a = (i + shape.k) % 3 != 0;
+        packing.pack_b = (i + shape.k) % 3 != 1;
+        packing.slices = 1 + i % 2 * 2;
+        expect_inside(packing, with_padding(problem, aligned ? 8 : 1, aligned));
+      }
       problem.batch = 3;
       expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
       if (HasFailure()) return;

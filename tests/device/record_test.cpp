@@ -155,7 +155,7 @@ TEST_F(Record, NoCommandBuffer) {
                          {"command_buffer", "VK_NULL_HANDLE"}));
 }
 
-// No kernel needs a workspace yet: the check that record() makes, by itself.
+// The check that record() makes, by itself.
 TEST_F(Record, WorkspaceTooSmall) {
   const OperandRules rules(resolve(problem_).value(), 4096);
   Operands operands = operands_;

@@ -20,10 +20,11 @@ bool record_layer(const vkgemm::Context& context, VkCommandBuffer commands,
                                 .epilogue = {.alpha = 1.25f,
                                              .beta = 0.5f,
                                              .bias = vkgemm::Bias::along_n,
-                                             .activation = vkgemm::Activation::gelu_erf}};
+                                             .activation = vkgemm::Activation::gelu_erf},
+                                .max_workspace_bytes = operands.workspace.bytes};
   const auto plan = context.plan(problem);  // slow once; the context keeps the pipeline
   if (!plan) return std::puts(plan.error().message.c_str()), false;
-  const auto recorded = plan->record(commands, operands);  // no allocation, no barrier, no submit
+  const auto recorded = plan->record(commands, operands);  // never allocates or submits
   if (!recorded) return std::puts(recorded.error().message.c_str()), false;
   return true;
 }

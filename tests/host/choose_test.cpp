@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "kernel.hpp"
 #include "legality.hpp"
 #include "test_devices.hpp"
 
@@ -130,7 +132,9 @@ TEST(Rank, TiesKeepTheTablesOrder) {
     table.rows.push_back(
         row_of("fma:tile=64x64x16,fragment=8x8,swizzle=" + std::string(swizzle), 1.0));
   }
-  const auto ranked = rank(table, resolved(gemm(64, 64, 64)), test::h200());
+  Problem p = gemm(64, 64, 64);
+  p.max_workspace_bytes = 0;
+  const auto ranked = rank(table, resolved(p), test::h200());
   ASSERT_EQ(ranked.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(ranked[i].row, &table.rows[i]);
 }
@@ -140,7 +144,9 @@ TEST(Rank, SkipsWhatTheTableRefuses) {
   table.rows = {row_of("fma:tile=64x64x16,fragment=8x8", 9),
                 row_of("fma:tile=32x32x16,fragment=4x4", 1)};
   table.refused = {{"nvidia_sm90", table.rows[0].config, "computes nonsense"}};
-  const ResolvedProblem r = resolved(gemm(64, 64, 64));
+  Problem p = gemm(64, 64, 64);
+  p.max_workspace_bytes = 0;
+  const ResolvedProblem r = resolved(p);
   const auto ranked = rank(table, r, test::h200());
   ASSERT_EQ(ranked.size(), 1u);
   EXPECT_EQ(ranked[0].row, &table.rows[1]);
@@ -210,13 +216,41 @@ TEST(Rank, SplitsKWhereTilesAreFew) {
       << "a CPU computes slices one by one";
 }
 
+// Whatever is ranked is legal, and its plan wants no more than was allowed; in all tables.
+TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
+  std::size_t with_workspace = 0;
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const std::string_view architecture :
+         {"generic", "nvidia_sm90", "amd_rdna3", "amd_rdna4", "intel_xe_hpg"}) {
+      for (const auto& [m, n, k] :
+           {std::array{8192u, 8200u, 4080u}, std::array{4097u, 4095u, 4093u},
+            std::array{16u, 16u, 40000u}, std::array{1u, 9999u, 777u}}) {
+        for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{4096},
+                                          std::uint64_t{67600000}, std::uint64_t{1} << 27}) {
+          Problem p = gemm(m, n, k);
+          p.b.layout = Layout::col_major;
+          p.max_workspace_bytes = limit;
+          const ResolvedProblem r = resolved(p);
+          for (const ScoredRow& scored : rank(built_in_table(architecture), r, caps)) {
+            ASSERT_TRUE(is_legal(scored.config, r, caps)) << to_string(scored);
+            const std::uint64_t bytes = lower(scored.config, r, caps).workspace_bytes;
+            ASSERT_LE(bytes, limit) << to_string(scored);
+            if (bytes != 0) ++with_workspace;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(with_workspace, 100u);
+}
+
 TEST(Rank, ARowThatSaysItsSlicesKeepsThem) {
   TuningTable table;
   table.rows = {row_of("fma:tile=64x64x16,fragment=8x8,slices=3", 9)};
   const auto ranked = rank(table, resolved(gemm(64, 64, 65536)), test::h200());
   ASSERT_EQ(ranked.size(), 1u);
   EXPECT_EQ(ranked[0].config.slices, 3u);
-  EXPECT_EQ(ranked[0].cost, ranked[0].plain_cost);
+  EXPECT_EQ(ranked[0].cost, ranked[0].unsplit_cost);
 }
 
 TEST(WhyNothingIsLegal, OneLineARow) {
