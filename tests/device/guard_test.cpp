@@ -54,8 +54,9 @@ class Guarded {
     return address_ != 0 && address_ == reinterpret_cast<std::uintptr_t>(memory_);
   }
 
-  DeviceSpan place(std::uint64_t bytes, Guard touched) {
-    begin_ = touched == Guard::before ? 0 : capacity - bytes;
+  DeviceSpan place(std::uint64_t bytes, std::uint64_t alignment, Guard touched) {
+    const std::uint64_t aligned = (bytes + alignment - 1) / alignment * alignment;
+    begin_ = touched == Guard::before ? 0 : capacity - aligned;
     bytes_ = bytes;
     return {address_ + begin_, bytes};
   }
@@ -218,7 +219,7 @@ class Guards : public EachPath {
         const OperandRule& rule = rules.rules()[i];
         running.names[i] = rule.name;
         ASSERT_LE(rule.bytes, Guarded::capacity);
-        operands.*rule.span = memories_[i]->place(rule.bytes, touched);
+        operands.*rule.span = memories_[i]->place(rule.bytes, rule.alignment, touched);
         fill(*memories_[i], problem, rule.span, i);
       }
       running.text = describe(config, problem);
