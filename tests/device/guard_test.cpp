@@ -293,7 +293,7 @@ void Guards::expect_inside(const std::vector<Config>& configs, DataType input, b
         Config packing = config;
         packing.pack_a = (i + shape.k) % 3 != 0;
         packing.pack_b = (i + shape.k) % 3 != 1;
-        packing.slices = 1 + i % 2 * 2;
+        packing.slices = i % 2 == 0 ? 1 : 3;
         expect_inside(packing, with_padding(problem, aligned ? 8 : 1, aligned));
       }
       problem.batch = 3;
