@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "kernel.hpp"
 #include "legality.hpp"
@@ -40,8 +41,7 @@ constexpr double thin_misaligned_penalty = 3.0;
 constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
 constexpr double worth_a_workspace = 0.97;
 
-// m·n·k from which packing is considered: below, the dispatch that packs takes longer than the
-// product.
+// m·n·k from which packing is considered: below, one more dispatch is a good part of the whole.
 constexpr double fewest_products_to_pack = 0x1p30;
 
 constexpr double kilobyte = 1024.0;
@@ -80,10 +80,8 @@ double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) 
 
 double resident_workgroups(const Config& c, const TimingModel& timing,
                            const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const double accumulators = is_thin(c) ? static_cast<double>(c.fragment_m) * c.fragment_n
-                                         : static_cast<double>(c.tile_m) * c.tile_n / c.invocations;
   const double registers =
-      std::min(registers_per_accumulator * accumulators + other_registers, most_registers);
+      std::min(registers_per_accumulator * accumulator_count(c) + other_registers, most_registers);
   const auto shared = static_cast<double>(shared_memory_bytes(c, problem, caps));
   const double fit = std::min(timing.shared_memory_bytes / std::max(shared, 1.0),
                               timing.registers / (c.invocations * registers));
@@ -100,20 +98,14 @@ double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
   return (a + b) / kilobyte;
 }
 
-std::uint64_t workspace_bytes(const Config& config, const ResolvedProblem& original,
-                              const ResolvedProblem& seen) {
-  std::uint64_t bytes = partial_bytes(config, original);
-  if (config.pack_a) bytes += packed_bytes(seen.a, seen.batch);
-  if (config.pack_b) bytes += packed_bytes(seen.b, seen.batch);
-  return bytes;
+std::uint64_t workspace_bytes(const Config& config, const ResolvedProblem& seen) {
+  return partial_bytes(config, seen) + packed_bytes(seen, config);
 }
 
 // Copies run beside each other, then comes a barrier.
 double pack_cost(const ResolvedProblem& seen, const Config& config, const TimingModel& timing) {
   if (!config.pack_a && !config.pack_b) return 0.0;
-  double bytes = 0.0;
-  if (config.pack_a) bytes += static_cast<double>(packed_bytes(seen.a, seen.batch));
-  if (config.pack_b) bytes += static_cast<double>(packed_bytes(seen.b, seen.batch));
+  const auto bytes = static_cast<double>(packed_bytes(seen, config));
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 
@@ -196,7 +188,7 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
 void score(const TuningRow& row, const Config& config, const TimingModel& timing,
            const ResolvedProblem& original, const DeviceCaps& caps, std::vector<ScoredRow>& out) {
   const ResolvedProblem problem = packed(original, config);
-  if (workspace_bytes(config, original, problem) > original.max_workspace_bytes) return;
+  if (workspace_bytes(config, problem) > original.max_workspace_bytes) return;
   const Shape shape = make_shape(config, row.rate, timing, problem, caps);
   const double copies = pack_cost(problem, config, timing);
   const double plain = copies + estimate(shape, config.slices, timing, is_cpu(caps));
@@ -213,7 +205,7 @@ void score(const TuningRow& row, const Config& config, const TimingModel& timing
     }
     Config split = config;
     split.slices = slices;
-    if (workspace_bytes(split, original, problem) > original.max_workspace_bytes) break;
+    if (workspace_bytes(split, problem) > original.max_workspace_bytes) break;
     const double cost = copies + estimate(shape, slices, timing, false);
     // Not below: a figure that is none is not chosen, either.
     if (!(cost < best.cost && cost < worth_a_workspace * plain)) continue;
@@ -261,8 +253,8 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   for (const TuningRow& row : table.rows) {
     if (row.matches(problem)) consider(row, row.config);
   }
-  const double best_plain =
-      out.empty() ? 0.0 : std::ranges::min_element(out, {}, &ScoredRow::cost)->cost;
+  double best_plain = std::numeric_limits<double>::infinity();
+  for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
   for (const Config& option : pack_options(problem, caps)) {
     for (const TuningRow& row : table.rows) {

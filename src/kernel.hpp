@@ -19,6 +19,11 @@ constexpr bool is_thin(const Config& config) noexcept {
   return config.path == Path::fma && config.fragment_k == THIN_PIECE;
 }
 
+// f32 accumulators of one invocation.
+constexpr std::uint32_t accumulator_count(const Config& c) noexcept {
+  return is_thin(c) ? c.fragment_m * c.fragment_n : c.tile_m * c.tile_n / c.invocations;
+}
+
 // Which pipeline: a shader module and the value of every specialization constant, by id.
 struct PipelineKey {
   std::string_view module;  // static storage: the name of an embedded module

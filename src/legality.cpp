@@ -8,6 +8,7 @@
 
 #include "../shaders/lib/gemm_params.h"
 #include "kernel.hpp"
+#include "legality_case.hpp"
 #include "pack.hpp"
 #include "text.hpp"
 #include "tuning.hpp"
@@ -34,13 +35,8 @@ constexpr std::uint32_t most_accumulators_ring = 128;
 // Rows of a tile of the kernel for few rows: 64 accumulators beside pieces of A and B.
 constexpr std::uint32_t most_thin_rows = 8;
 
-// A grid that needs more dispatches than this would take minutes to record and to run.
-constexpr std::uint64_t most_dispatches = 65536;
-
-// Split-K: more slices than any device has use for, and workspaces that no device has.
+// Split-K: more slices than any device has use for.
 constexpr std::uint32_t most_slices = 512;
-constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
-
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
 constexpr std::uint32_t ring_stages = 3;
 
@@ -63,20 +59,6 @@ void append_to(std::string& out, const Size3& size) {
 
 Size3 tile(const Config& c) { return {c.tile_m, c.tile_n, c.tile_k}; }
 Size3 fragment(const Config& c) { return {c.fragment_m, c.fragment_n, c.fragment_k}; }
-
-// What is asked about, and where the reason goes if anybody wants to know it.
-struct Case {
-  const Config& config;
-  const ResolvedProblem& problem;
-  const DeviceCaps& caps;
-  std::string* reason = nullptr;
-
-  template <class... Parts>
-  bool refuse(const Parts&... parts) const {
-    if (reason != nullptr) *reason = concat(parts...);
-    return false;
-  }
-};
 
 std::uint64_t rounded_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -357,8 +339,7 @@ bool check_nv(const Case& s) {
 
 bool check_registers(const Case& s) {
   const Config& c = s.config;
-  const std::uint32_t accumulators =
-      is_thin(c) ? c.fragment_m * c.fragment_n : c.tile_m * c.tile_n / c.invocations;
+  const std::uint32_t accumulators = accumulator_count(c);
   const std::uint32_t most = c.path == Path::fma       ? most_accumulators_fma
                              : c.stages == ring_stages ? most_accumulators_ring
                                                        : most_accumulators_matrix;
@@ -387,32 +368,6 @@ bool check_limits(const Case& s) {
   return true;
 }
 
-bool check_split(const Case& s) {
-  const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
-  if (c.slices == 1) return true;
-  const std::uint32_t most_z = s.caps.limits.max_workgroup_count[2];
-  if (most_z != 0 && c.slices > most_z) {
-    return s.refuse("slices is ", c.slices, ", the device has at most ", most_z,
-                    " workgroups in z");
-  }
-  const std::uint64_t matrices = p.batch * c.slices;
-  const std::uint64_t row_bytes = partial_ld(p) * sizeof(float);
-  if (p.batch > most_workspace_bytes / c.slices || matrices > most_workspace_bytes / row_bytes ||
-      p.m > most_workspace_bytes / row_bytes / matrices) {
-    return s.refuse("slices is ", c.slices, ": partial results of ", p.m, " rows of ", row_bytes,
-                    " bytes in each of ", p.batch, " matrices take more than ",
-                    most_workspace_bytes, " bytes");
-  }
-  constexpr std::uint64_t most_blocks = std::numeric_limits<std::int32_t>::max();
-  const std::uint64_t blocks = sum_block_count(p);
-  if (blocks > most_blocks || dispatch_count(blocks, p.batch, s.caps.limits) > most_dispatches) {
-    return s.refuse("slices is ", c.slices, ": ", blocks,
-                    " workgroups to add the partial results are too many");
-  }
-  return true;
-}
-
 bool check_grid(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
@@ -432,39 +387,6 @@ bool check_grid(const Case& s) {
   if (dispatches > most_dispatches) {
     return s.refuse("tile ", tile(c), " needs ", dispatches, " dispatches, at most ",
                     most_dispatches, " are recorded");
-  }
-  return true;
-}
-
-// Of the copies, which `s.problem` has in place of the operands.
-bool check_pack(const Case& s) {
-  const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
-  if (!c.pack_a && !c.pack_b) return true;
-  const std::string_view name = c.pack_a && c.pack_b ? "ab" : c.pack_a ? "a" : "b";
-  if (size_in_bytes(p.a.type) != 2) {
-    return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
-                    " are not packed, 16-bit ones are");
-  }
-  const Limits& limits = s.caps.limits;
-  constexpr std::uint32_t shared = PACK_TILE * (PACK_TILE / 2 + 1) * sizeof(std::uint32_t);
-  if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
-    return s.refuse("pack is ", name, ": the kernel that packs takes ", PACK_LOCAL_SIZE,
-                    " invocations and ", shared, " bytes of shared memory, the device has ",
-                    limits.max_invocations, " and ", limits.max_shared_memory_bytes);
-  }
-  for (const ResolvedMatrix* matrix : {c.pack_a ? &p.a : nullptr, c.pack_b ? &p.b : nullptr}) {
-    if (matrix == nullptr) continue;
-    constexpr std::uint64_t most_ld = std::numeric_limits<std::int32_t>::max();
-    const std::uint64_t depth = matrix->layout == Layout::col_major ? matrix->cols : matrix->rows;
-    const std::uint64_t matrices = matrix->batch_stride != 0 ? p.batch : 1;
-    const std::uint64_t tiles = (matrix->ld / PACK_TILE) * (depth / PACK_TILE + 1);
-    if (matrix->ld > most_ld || depth > most_ld || tiles > most_ld ||
-        matrices > most_workspace_bytes / (matrix->ld * (depth + 1) * sizeof(std::uint16_t)) ||
-        dispatch_count(tiles, matrices, s.caps.limits) > most_dispatches) {
-      return s.refuse("pack is ", name, ": ", matrices, " copies of ", matrix->ld, " by ", depth,
-                      " elements are too large");
-    }
   }
   return true;
 }

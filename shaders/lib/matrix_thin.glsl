@@ -1,4 +1,4 @@
-// The matrix contract for few rows, where what counts is reading B once, at the speed of memory. An
+// The matrix contract for few rows, where what counts is reading B once, as fast as may be. An
 // invocation reads its own pieces of B, 8 × 8 elements, and what it needs of A straight into
 // registers. Nothing is staged, so nobody waits for anybody, and all lines of a piece are on their
 // way at once. Invocations that share columns add up their sums at the end, in order of K.
