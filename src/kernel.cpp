@@ -128,7 +128,6 @@ void set_tiling(Constants& constants, const Config& c) {
   constants.set_size(SPEC_SUBGROUPS_N, c.subgroups_n);
   constants.set(SPEC_SUBTILES, c.subtiles);
   constants.set(SPEC_SWIZZLE, c.swizzle);
-  constants.set(SPEC_UNROLL_K, c.unroll_k);
   constants.set(SPEC_STAGES, c.stages);
   constants.set(SPEC_PEEL, c.path != Path::nv && c.peel);
 }
@@ -140,6 +139,10 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   constants.set(SPEC_B_VECTOR, load_vector(c.path, p.b));
   constants.set(SPEC_A_PADDED, c.pack_a);
   constants.set(SPEC_B_PADDED, c.pack_b);
+  // Element by element nv's loads are slow and long: unrolled they only take longer to compile.
+  const bool vectors = load_vector(c.path, p.a) != 0 && load_vector(c.path, p.b) != 0;
+  const std::uint32_t unroll = vectors ? c.unroll_k : 1;
+  constants.set(SPEC_UNROLL_K, unroll);
   if (c.static_shape) {
     constants.set(SPEC_STATIC_N, p.n);
     constants.set(SPEC_STATIC_K, p.k);
@@ -148,8 +151,8 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
   }
   constants.set(SPEC_EDGES, p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
   // Slices of K are whole steps, but need not be whole unrolled ones.
-  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * c.unroll_k) != 0 ||
-                                 (c.slices > 1 && c.unroll_k > 1));
+  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * unroll) != 0 ||
+                                 (c.slices > 1 && unroll > 1));
 }
 
 // `quads`: it works on four elements at once, where they allow it. nv's own takes whole matrices.

@@ -22,8 +22,8 @@ void store1(uint64_t at, const uint type, float v) {
     else F32(at).x = v;
 }
 
-// Four elements, of which `valid` exist. `vector`: all four do and the address is a multiple of
-// their size.
+// Four elements, of which the first `valid`, at least one, exist; the others are any. `vector`: all
+// four do and the address is a multiple of their size.
 vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
     if (vector) {
         if (type == TYPE_F16) return vec4(F16x4(at).x);
@@ -31,9 +31,10 @@ vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
         uvec2 u = U32x2(at).x;
         return uintBitsToFloat(uvec4(u.x << 16, u.x & 0xffff0000u, u.y << 16, u.y & 0xffff0000u));
     }
-    vec4 v = vec4(0.0);
+    // The last one once more instead of none: no branches around loads.
+    vec4 v;
     [[unroll]] for (uint e = 0; e < 4; ++e)
-        if (e < valid) v[e] = load1(at + e * type_size(type), type);
+        v[e] = load1(at + min(e, valid - 1) * type_size(type), type);
     return v;
 }
 

@@ -23,39 +23,36 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     return v;
 }
 
-// What is added to four neighbours of a row. Loaded by itself, so that a caller can have many of
-// these loads on their way at once.
-struct Addends {
-    vec4 c, bias;
-};
+// Four neighbours of a row are handled at once. `row` and `col` are coordinates in D; col is a
+// multiple of 4. Nothing is touched past the edges (but rows of partial results are padded to
+// multiples of 4).
+bool is_inside(uint row, uint col) { return EDGES == 0 || (row < p.m && col < size_n()); }
 
-// `row` and `col` are coordinates in D; col is a multiple of 4. Nothing is touched past the edges
-// (but rows of partial results are padded to multiples of 4).
-Addends epilogue_load4(const Tile t, uint row, uint col) {
-    Addends add = Addends(vec4(0.0), vec4(0.0));
-    const uint n = size_n(), valid = n - col;
-    if (PARTIAL == 0 && (EDGES == 0 || (row < p.m && col < n))) {
-        if (C_TYPE != TYPE_NONE)
-            add.c = load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, valid);
-        if (BIAS == BIAS_ALONG_N)
-            add.bias = load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, valid);
-        if (BIAS == BIAS_ALONG_M)
-            add.bias = vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
-    }
-    return add;
+// What is added to them is loaded by itself, so that a caller can have many of these loads on their
+// way at once, or use one more than once.
+vec4 epilogue_c4(const Tile t, uint row, uint col) {
+    if (C_TYPE == TYPE_NONE || PARTIAL != 0 || !is_inside(row, col)) return vec4(0.0);
+    return load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, size_n() - col);
 }
 
-void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, const Addends add) {
-    const uint n = size_n();
-    if (EDGES != 0 && (row >= p.m || col >= n)) return;
+// Along N it is that of all rows.
+vec4 epilogue_bias4(const Tile t, uint row, uint col) {
+    if (BIAS == BIAS_NONE || PARTIAL != 0 || !is_inside(row, col)) return vec4(0.0);
+    if (BIAS == BIAS_ALONG_M)
+        return vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
+    return load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, size_n() - col);
+}
+
+void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+    if (!is_inside(row, col)) return;
     if (PARTIAL != 0) {
         F32x4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
         return;
     }
-    const uint valid = n - col;
+    const uint valid = size_n() - col;
     vec4 v = p.alpha * acc;
-    if (C_TYPE != TYPE_NONE) v += p.beta * add.c;
-    if (BIAS != BIAS_NONE) v += add.bias;
+    if (C_TYPE != TYPE_NONE) v += p.beta * c;
+    if (BIAS != BIAS_NONE) v += bias;
     if (AUX_TYPE != TYPE_NONE)
         store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
@@ -63,5 +60,5 @@ void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, const Addends a
 }
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
-    epilogue_store4(t, row, col, acc, epilogue_load4(t, row, col));
+    epilogue_store4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
 }

@@ -120,36 +120,48 @@ uvec2 quad_position(const Tile t, const uint slice, uint quad) {
     return uvec2(t.row + row, t.col + quad % QUADS_PER_ROW * 4);
 }
 
-// An invocation loads what is added to so many quads before it computes the first one: what a loop
-// over single quads costs is the latency of these loads (H200, driver 580.159.04, residual of
-// 8192x8192: 3.36 instead of 3.50 ms). The array has a fixed size, because arrays whose size chooses
-// between specialization constants are left in memory there.
+// All quads of an invocation have the same columns, and so the same bias along N, where rows divide
+// evenly over the workgroup.
+const bool SAME_COLUMNS = LOCAL_SIZE % QUADS_PER_ROW == 0;
+const uint BIAS_OF_COLUMNS = SAME_COLUMNS ? BIAS_ALONG_N : BIAS_NONE;
+
+// An invocation loads C of so many quads before it computes the first one: what a loop over single
+// quads costs is the latency of these loads (H200, driver 580.159.04, residual of 8192x8192: 3.36
+// instead of 3.50 ms). The array has a fixed size, because arrays whose size chooses between
+// specialization constants are left in memory there.
 const uint SLICE_TURNS = (SLICE_QUADS + LOCAL_SIZE - 1) / LOCAL_SIZE;
 const uint MOST_AT_ONCE = SLICE_TURNS < KHR_EPILOGUE_LOADS ? SLICE_TURNS : KHR_EPILOGUE_LOADS;
-const uint QUADS_AT_ONCE = C_TYPE == TYPE_NONE ? 1 : PEEL == 0 ? 1 : MOST_AT_ONCE;
+const uint QUADS_AT_ONCE = C_VECTOR == 0 ? 1 : PEEL == 0 ? 1 : MOST_AT_ONCE;
 
 // Fragments hide the coordinates of their elements, so the epilogue runs on a copy in shared
 // memory. A slice takes an equal number of fragment rows from every subgroup, which keeps all of
 // them busy, and holds whole rows of the tile, so that global accesses are as wide as the tile.
+// Slices share their code, which takes longer to compile than all the rest (H200, driver
+// 580.159.04: 0.8 instead of 1.2 s).
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 at = subgroup_position();
-    [[unroll]] for (uint slice = 0; slice < SUBTILES; ++slice) {
+    const uint column = quad_position(t, 0, gl_LocalInvocationIndex).y;
+    vec4 bias = vec4(0.0);
+    if (BIAS == BIAS_OF_COLUMNS) bias = epilogue_bias4(t, t.row, column);
+    [[dont_unroll]] for (uint slice = 0; slice < SUBTILES; ++slice) {
         barrier();
-        [[unroll]] for (uint i = 0; i < SLICE_FRAGMENTS; ++i)
-            [[unroll]] for (uint j = 0; j < COLS; ++j)
-                coopMatStore(acc.fragment[slice * SLICE_FRAGMENTS + i][j], sh,
-                             (at.x * SLICE_SUBGROUP_ROWS + i * FRAGMENT_M) * SLICE_STRIDE +
+        EACH_FRAGMENT(i, j) {
+            if (i / SLICE_FRAGMENTS == slice)
+                coopMatStore(acc.fragment[i][j], sh,
+                             (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
+                                     SLICE_STRIDE +
                                  (at.y * SUBGROUP_N + j * FRAGMENT_N) / 4,
                              SLICE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+        }
         barrier();
         for (uint first = gl_LocalInvocationIndex; first < SLICE_QUADS;
              first += LOCAL_SIZE * QUADS_AT_ONCE) {
-            Addends add[KHR_EPILOGUE_LOADS];
+            vec4 c[KHR_EPILOGUE_LOADS];
             [[unroll]] for (uint i = 0; i < KHR_EPILOGUE_LOADS; ++i) {
                 // The first one once more instead of none: no branch around a load.
                 const uint next = first + i * LOCAL_SIZE, quad = next < SLICE_QUADS ? next : first;
                 const uvec2 d = quad_position(t, slice, quad);
-                if (i < QUADS_AT_ONCE) add[i] = epilogue_load4(t, d.x, d.y);
+                if (i < QUADS_AT_ONCE) c[i] = epilogue_c4(t, d.x, d.y);
             }
             [[unroll]] for (uint i = 0; i < KHR_EPILOGUE_LOADS; ++i) {
                 const uint quad = first + i * LOCAL_SIZE;
@@ -158,7 +170,8 @@ void store_tile(const Acc acc, const Tile t) {
                 if (i < QUADS_AT_ONCE && exists) {
                     const uvec2 d = quad_position(t, slice, quad);
                     const uint from = quad / QUADS_PER_ROW * SLICE_STRIDE + quad % QUADS_PER_ROW;
-                    epilogue_store4(t, d.x, d.y, uintBitsToFloat(sh[from]), add[i]);
+                    if (BIAS != BIAS_OF_COLUMNS) bias = epilogue_bias4(t, d.x, d.y);
+                    epilogue_store4(t, d.x, d.y, uintBitsToFloat(sh[from]), c[i], bias);
                 }
             }
         }

@@ -1,6 +1,7 @@
 // vkgemm bench: times shapes and configurations on one device, beside the ceiling of its matrix
 // units measured in the same run.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -238,7 +239,10 @@ class Bench {
     row.kernel = "gemm_" + std::string(to_string(config.path)) + "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
+    const auto begin = std::chrono::steady_clock::now();
     const auto plan = runner_.context().plan(problem, config);
+    row.plan_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     if (!plan) {
       if (plan.error().status == Status::device_lost) throw Failure(plan.error());
       row.error = plan.error().message;

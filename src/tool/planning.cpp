@@ -71,8 +71,8 @@ Plan choose_plan(const Context& context, const Problem& problem, std::optional<P
 std::vector<Config> choose_configs(const Context& context, const Problem& problem,
                                    std::optional<Path> path,
                                    const std::vector<std::string>& configs, std::uint32_t slices) {
-  if (configs.empty()) return {choose_plan(context, problem, path, "", slices).config()};
   std::vector<Config> chosen;
+  if (configs.empty()) chosen.push_back(candidates(context, problem, path).front());
   for (const std::string& text : configs) {
     if (text == "all") {
       const std::vector<Config> all = candidates(context, problem, path);

@@ -31,17 +31,17 @@ std::string quote(const std::string& text) {
 }  // namespace
 
 void print_table_header(std::FILE* out) {
-  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %10s %10s %9s %8s  %-16s %s\n", "M x N x K", "type",
-               "A B", "epilog", "L2", "median ms", "min ms", "TFLOP/s", "of ceil.", "error",
+  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %8s %10s %10s %9s %8s  %-16s %s\n", "M x N x K",
+               "type", "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s", "of ceil.", "error",
                "configuration");
 }
 
 void print_table_row(std::FILE* out, const BenchRow& row) {
   char fraction[16] = "-";
   if (row.fraction() > 0.0) std::snprintf(fraction, sizeof fraction, "%.3f", row.fraction());
-  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %10.4f %10.4f %9.4g %8s  %-16s %s\n",
+  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %8.4g %10.4f %10.4f %9.4g %8s  %-16s %s\n",
                shape(row).c_str(), row.type.c_str(), layouts(row).c_str(), row.epilogue.c_str(),
-               row.l2.c_str(), row.median_ms, row.min_ms, row.tflops, fraction,
+               row.l2.c_str(), row.plan_ms, row.median_ms, row.min_ms, row.tflops, fraction,
                verdict(row).c_str(), row.config.c_str());
   std::fflush(out);
 }
@@ -49,17 +49,17 @@ void print_table_row(std::FILE* out, const BenchRow& row) {
 void print_csv_header(std::FILE* out) {
   std::fprintf(
       out,
-      "device,driver,commit,m,n,k,type,layout_a,layout_b,epilogue,l2,kernel,config,repeats,"
+      "device,driver,commit,m,n,k,type,layout_a,layout_b,epilogue,l2,kernel,config,plan_ms,repeats,"
       "median_ms,min_ms,tflops,ceiling_tflops,fraction,relative_error,verified,error\n");
 }
 
 void print_csv_row(std::FILE* out, const BenchRow& row) {
   std::fprintf(
-      out, "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%zu,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s\n",
+      out, "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4g,%zu,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s\n",
       quote(row.device).c_str(), quote(row.driver).c_str(), quote(row.commit).c_str(),
       std::to_string(row.m).c_str(), std::to_string(row.n).c_str(), std::to_string(row.k).c_str(),
       row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(), row.epilogue.c_str(),
-      row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(), row.repeats, row.median_ms,
+      row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(), row.plan_ms, row.repeats, row.median_ms,
       row.min_ms, row.tflops, row.ceiling_tflops, row.fraction(), row.relative_error,
       row.verified ? "yes" : "no", quote(row.error).c_str());
   std::fflush(out);
@@ -81,6 +81,7 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
   json["kernel"] = row.kernel;
   json["config"] = row.config;
   if (row.error.empty()) {
+    json["plan_ms"] = row.plan_ms;
     json["repeats"] = row.repeats;
     json["median_ms"] = row.median_ms;
     json["min_ms"] = row.min_ms;

@@ -19,6 +19,7 @@ struct BenchRow {
   std::string l2;  // "cold": flushed before each execution; "warm"
   std::string kernel;
   std::string config;
+  double plan_ms = 0.0;  // of plan(), which compiles unless the pipeline is known already
   std::size_t repeats = 0;
   double median_ms = 0.0;
   double min_ms = 0.0;

@@ -108,6 +108,8 @@ TEST(Lower, TilingConstants) {
   const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).key.constants;
   EXPECT_EQ(nv[SPEC_TILE_N], 256u);
   EXPECT_EQ(nv[SPEC_UNROLL_K], 8u);
+  // Loads element by element are not unrolled.
+  EXPECT_EQ(constant(nv_config, gemm(64, 63, 64), SPEC_UNROLL_K), 1u);
   // Nothing that a shader might divide by is zero.
   for (const int id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
                        SPEC_SUBGROUPS_N, SPEC_SUBTILES, SPEC_SWIZZLE, SPEC_UNROLL_K}) {
