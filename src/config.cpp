@@ -13,6 +13,8 @@ namespace vkgemm {
 namespace {
 
 constexpr std::array<std::string_view, 3> path_names{"nv", "khr", "fma"};
+constexpr std::array<std::string_view, 3> tier_names{"two_dispatches", "last_arriver",
+                                                     "device_barrier"};
 
 // Saturates at 2^32 - 1: the product of hostile figures must not wrap into a plausible one.
 std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
@@ -80,7 +82,8 @@ class PartParser {
  private:
   static constexpr std::string_view names[] = {
       "tile",    "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",    "stages",
-      "swizzle", "unroll_k", "peel",      "slices",        "pack",        "static_shape"};
+      "swizzle", "unroll_k", "peel",      "slices",        "tier",        "workgroups",  "spin_limit",
+      "pack",    "static_shape"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -100,6 +103,13 @@ class PartParser {
     if (name == "swizzle") return parse_list(value, {&c.swizzle});
     if (name == "slices") return parse_list(value, {&c.slices});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
+    if (name == "workgroups") return parse_list(value, {&c.workgroups});
+    if (name == "spin_limit") return parse_list(value, {&c.spin_limit});
+    if (name == "tier") {
+      const auto tier = parse_split_tier(value);
+      c.tier = tier.value_or(c.tier);
+      return tier.has_value();
+    }
     if (name == "pack") {
       c.pack_a = value == "a" || value == "ab";
       c.pack_b = value == "b" || value == "ab";
@@ -120,6 +130,7 @@ class PartParser {
     }
     if (name == "subgroups") return "subgroups=MxN";
     if (name == "peel") return "peel=0 or 1";
+    if (name == "tier") return "tier=two_dispatches, last_arriver or device_barrier";
     if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
     return "a number";
@@ -138,6 +149,18 @@ Error parse_error(std::string_view text, std::string_view problem) {
 std::string_view to_string(Path path) noexcept {
   const auto index = static_cast<std::size_t>(path);
   return index < path_names.size() ? path_names[index] : "?";
+}
+
+std::string_view to_string(SplitTier tier) noexcept {
+  const auto index = static_cast<std::size_t>(tier);
+  return index < tier_names.size() ? tier_names[index] : "?";
+}
+
+std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < tier_names.size(); ++i) {
+    if (tier_names[i] == text) return static_cast<SplitTier>(i);
+  }
+  return std::nullopt;
 }
 
 std::string to_string(const Config& c) {
@@ -160,6 +183,9 @@ std::string to_string(const Config& c) {
   add("swizzle", c.swizzle, defaults.swizzle);
   add("unroll_k", c.unroll_k, defaults.unroll_k);
   add("slices", c.slices, defaults.slices);
+  if (c.tier != defaults.tier) out += concat(",tier=", to_string(c.tier));
+  add("workgroups", c.workgroups, defaults.workgroups);
+  add("spin_limit", c.spin_limit, defaults.spin_limit);
   if (c.pack_a || c.pack_b) out += concat(",pack=", c.pack_a ? "a" : "", c.pack_b ? "b" : "");
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";

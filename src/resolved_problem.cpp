@@ -68,6 +68,9 @@ MaybeError check_enumerators(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
+  if (const auto tier = problem.split_k.tier) {
+    if (auto error = check("split_k.tier", *tier)) return error;
+  }
   return check("epilogue.activation", epilogue.activation);
 }
 
@@ -229,6 +232,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (problem.split_k.slices > most_slices) {
+    return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
+                          " are supported"));
+  }
   if (problem.a.type != problem.b.type) {
     return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",
                               to_string(problem.b.type), ": A and B must share one type"));
@@ -239,6 +246,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .k = problem.k,
                       .batch = problem.batch,
                       .epilogue = problem.epilogue,
+                      .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes};
   const auto resolve_into = [&](ResolvedMatrix& target, const OperandInfo& info,
                                 const Matrix& matrix, std::uint64_t rows,

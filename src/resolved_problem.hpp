@@ -40,6 +40,7 @@ struct ResolvedProblem {
   ResolvedMatrix d = {};
   ResolvedMatrix aux = {};
   Epilogue epilogue = {};
+  SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
 

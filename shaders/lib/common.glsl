@@ -25,7 +25,7 @@ layout(constant_id = SPEC_SWIZZLE) const uint SWIZZLE = 8;
 layout(constant_id = SPEC_UNROLL_K) const uint UNROLL_K = 1;
 layout(constant_id = SPEC_PEEL) const uint PEEL = 1;
 layout(constant_id = SPEC_STAGES) const uint STAGES = 1;
-layout(constant_id = SPEC_PARTIAL) const uint PARTIAL = 0;
+layout(constant_id = SPEC_SPLIT) const uint SPLIT = SPLIT_NONE;
 layout(constant_id = SPEC_A_COL_MAJOR) const uint A_COL_MAJOR = 0;
 layout(constant_id = SPEC_B_COL_MAJOR) const uint B_COL_MAJOR = 0;
 layout(constant_id = SPEC_A_VECTOR) const uint A_VECTOR = 8;
@@ -48,6 +48,7 @@ layout(constant_id = SPEC_BIAS_TYPE) const uint BIAS_TYPE = TYPE_NONE;
 layout(constant_id = SPEC_BIAS) const uint BIAS = BIAS_NONE;
 layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_NONE;
 layout(constant_id = SPEC_CLAMP) const uint CLAMP = 0;
+layout(constant_id = SPEC_GUARDED) const uint GUARDED = 0;
 
 // A static size is a constant to the compiler, a dynamic one is read from the parameters.
 uint size_n() { return STATIC_N != 0 ? STATIC_N : p.n; }

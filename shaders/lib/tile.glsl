@@ -3,10 +3,12 @@ struct Tile {
     uint row, col;        // first row and column of D
     uint k_begin, k_end;  // range of K
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
-    uint64_t partial;                // and of the partial results, where PARTIAL
+    // Of a slice of K: element (0, 0) of its partial results and of those of slice 0, and the word
+    // that counts the slices of this tile that are done.
+    uint64_t partial, first_partial, counter;
 };
 
-#include "partial.glsl"
+#include "split_k.glsl"
 
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {
@@ -20,30 +22,38 @@ Tile batch_tile(uint64_t batch) {
     t.d = p.d + batch * p.d_batch;
     t.bias = p.bias + batch * p.bias_batch;
     t.aux = p.aux + batch * p.aux_batch;
-    t.partial = 0;
+    t.partial = t.first_partial = t.counter = 0;
     return t;
 }
 
-// The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K. Tiles are
-// visited in bands of SWIZZLE tile rows, column by column, so that workgroups that run at the same
-// time share rows of A and columns of B in the L2 cache.
-Tile dense_tile() {
-    uint tiles_m = (p.m + TILE_M - 1) / TILE_M;
-    uint tiles_n = (size_n() + TILE_N - 1) / TILE_N;
-    uint id = p.first_tile + gl_WorkGroupID.x;
-    uint band = id / (SWIZZLE * tiles_n);
-    uint first = band * SWIZZLE;
-    uint height = min(tiles_m - first, SWIZZLE);
-    uint within = id - band * SWIZZLE * tiles_n;
+uint tiles_along_n() { return (size_n() + TILE_N - 1) / TILE_N; }
+uint tile_count() { return (p.m + TILE_M - 1) / TILE_M * tiles_along_n(); }
 
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+// Tiles are visited in bands of SWIZZLE tile rows, column by column, so that workgroups that run at
+// the same time share rows of A and columns of B in the L2 cache.
+Tile tile_at(uint id, uint64_t batch, uint slice) {
+    const uint tiles_m = (p.m + TILE_M - 1) / TILE_M, tiles_n = tiles_along_n();
+    const uint band = id / (SWIZZLE * tiles_n);
+    const uint first = band * SWIZZLE;
+    const uint height = min(tiles_m - first, SWIZZLE);
+    const uint within = id - band * SWIZZLE * tiles_n;
+
     Tile t = batch_tile(batch);
     t.row = (first + within % height) * TILE_M;
     t.col = within / height * TILE_N;
-    if (PARTIAL != 0) {
-        t.k_begin = slice_begin(gl_WorkGroupID.z);
-        t.k_end = slice_begin(gl_WorkGroupID.z + 1);
-        t.partial = partial_base(batch, gl_WorkGroupID.z);
+    if (SPLIT != SPLIT_NONE) {
+        t.k_begin = slice_begin(slice);
+        t.k_end = slice_begin(slice + 1);
+        t.partial = partial_base(batch, slice);
+        t.first_partial = partial_base(batch, 0);
     }
+    if (SPLIT == SPLIT_LAST_ARRIVER)
+        t.counter = p.control + (CONTROL_WORDS + batch * tile_count() + id) * 4;
     return t;
+}
+
+// The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K.
+Tile dense_tile() {
+    return tile_at(p.first_tile + gl_WorkGroupID.x, p.first_batch + gl_WorkGroupID.y,
+                   gl_WorkGroupID.z);
 }

@@ -38,7 +38,7 @@ struct BenchOptions {
   std::string epilogue = "plain";
   std::optional<Path> path;
   std::vector<std::string> configs;
-  std::uint32_t slices = 0;
+  SplitK split_k;
   std::uint64_t repeat = 50;
   double warm_up_ms = 300.0;
   bool warm_l2 = false;
@@ -80,6 +80,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   }
   problem.a.layout = options.layout_a.value_or(Layout::row_major);
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
+  problem.split_k = options.split_k;
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
 }
@@ -212,7 +213,7 @@ class Bench {
   void run_case(const Shape& shape, DataType type, std::size_t index, std::size_t cases) {
     const Problem problem = make_problem(shape, type, options_);
     const std::vector<Config> configs = choose_configs(runner_.context(), problem, options_.path,
-                                                       options_.configs, options_.slices);
+                                                       options_.configs);
     std::fprintf(stderr, "case %zu of %zu: preparing operands …\n", index, cases);
     Case data(runner_, problem);
     for (std::size_t c = 0; c < configs.size(); ++c) {
@@ -322,7 +323,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("--config", options->configs,
                      "Configuration; may be repeated; all: every candidate (default: the one that "
                      "the library chooses)");
-  add_split_k(command, options->slices);
+  add_split_k(command, options->split_k);
   add_size(command, "--repeat", options->repeat, "Timed executions", 1U << 20);
   command
       .add_option("--warm-up", options->warm_up_ms, "Milliseconds of warm-up before each timing")

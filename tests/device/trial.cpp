@@ -72,15 +72,15 @@ std::uint64_t bias_length(const Problem& p) { return p.epilogue.bias == Bias::al
 // A copy of host memory on the device.
 class DeviceCopy {
  public:
-  testing::AssertionResult upload(const HostBuffer& host) {
-    auto made = runner().allocate(host.bytes.size());
+  testing::AssertionResult upload(support::Runner& device, const HostBuffer& host) {
+    auto made = device.allocate(host.bytes.size());
     if (!made) return succeeds(made);
     buffer_ = std::move(*made);
     span_ = buffer_.span(host.begin, host.size);
-    return succeeds(runner().upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
+    return succeeds(device.upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
-  testing::AssertionResult download(HostBuffer& host) const {
-    return succeeds(runner().download(buffer_, 0, host.bytes.data(), host.bytes.size()));
+  testing::AssertionResult download(support::Runner& device, HostBuffer& host) const {
+    return succeeds(device.download(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
   DeviceSpan span() const { return span_; }
 
@@ -185,7 +185,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   DeviceCopy a, b, c, d, aux, bias;
   for (const auto& [copy, host] :
        {std::pair{&a, &a_}, {&b, &b_}, {&c, &c_}, {&d, &d_}, {&aux, &aux_}, {&bias, &bias_}}) {
-    if (auto uploaded = copy->upload(*host); !uploaded) return uploaded;
+    if (auto uploaded = copy->upload(device(), *host); !uploaded) return uploaded;
   }
   const Epilogue& epilogue = problem_.epilogue;
   Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
@@ -195,22 +195,24 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
-    auto made = runner().allocate(plan->workspace_bytes());
+    auto made = device().allocate(plan->workspace_bytes());
     if (!made) return succeeds(made);
     workspace = std::move(*made);
     operands.workspace = workspace.span();
     // NaN in every type: nothing may be taken for zero that was not written.
-    if (auto filled = runner().fill(workspace, 0xffffffffu); !filled) return succeeds(filled);
+    if (auto filled = device().fill(workspace, 0xffffffffu); !filled) return succeeds(filled);
   }
   const auto submitted =
-      runner().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
+      device().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
   if (!submitted) return succeeds(submitted);
-  if (auto got = d.download(d_); !got) return got;
-  return aux.download(aux_);
+  if (auto got = d.download(device(), d_); !got) return got;
+  return aux.download(device(), aux_);
 }
 
+support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
+
 testing::AssertionResult Trial::run(const Config& config) {
-  return run(context().plan(problem_, config));
+  return run(device().context().plan(problem_, config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }

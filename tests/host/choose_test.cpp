@@ -233,7 +233,7 @@ TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
           const ResolvedProblem r = resolved(p);
           for (const ScoredRow& scored : rank(built_in_table(architecture), r, caps)) {
             ASSERT_TRUE(is_legal(scored.config, r, caps)) << to_string(scored);
-            const std::uint64_t bytes = lower(scored.config, r, caps).workspace_bytes;
+            const std::uint64_t bytes = lower(scored.config, r, caps).workspace.bytes;
             ASSERT_LE(bytes, limit) << to_string(scored);
             if (bytes != 0) ++with_workspace;
           }
