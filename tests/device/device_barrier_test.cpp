@@ -143,7 +143,7 @@ TEST_P(DeviceBarrier, AnySpinLimit) {
   std::mt19937 random(11);
   for (const std::uint32_t limit : {0u, 1u, 2u, static_cast<std::uint32_t>(random() % 100),
                                     static_cast<std::uint32_t>(random() % 10000)}) {
-    for (const std::uint32_t launched : {0u, 3u, 65535u}) {
+    for (const std::uint32_t launched : {0u, 65535u}) {
       Config impatient = config();
       impatient.spin_limit = limit;
       impatient.workgroups = launched;

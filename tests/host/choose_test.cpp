@@ -182,6 +182,8 @@ TEST(Rank, ChoosesOnTheH200WhatWasMeasuredToBeFast) {
   EXPECT_EQ(best_on_h200(1, 4096, 4096, row, col), "fma:tile=1x64x512,fragment=1x8x8");
   EXPECT_EQ(best_on_h200(16, 16, 4096, row, col, DataType::f32),
             "fma:tile=4x16x256,fragment=4x8x8,slices=16");
+  EXPECT_EQ(best_on_h200(64, 64, 16384, row, row, DataType::f32),
+            "fma:tile=8x64x128,fragment=8x8x8,slices=32");
   EXPECT_EQ(best_on_h200(16, 4096, 4096, row, row),
             khr + "16x64x128" + shape + "1x4,subgroup_size=32,slices=4");
 }
