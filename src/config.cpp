@@ -13,6 +13,7 @@ namespace vkgemm {
 namespace {
 
 constexpr std::array<std::string_view, 3> path_names{"nv", "khr", "fma"};
+constexpr std::array<std::string_view, 2> schedule_names{"simple", "persistent"};
 
 // Saturates at 2^32 - 1: the product of hostile figures must not wrap into a plausible one.
 std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
@@ -79,8 +80,9 @@ class PartParser {
 
  private:
   static constexpr std::string_view names[] = {
-      "tile",    "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",    "stages",
-      "swizzle", "unroll_k", "peel",      "slices",        "pack",        "static_shape"};
+      "tile",     "fragment", "subgroups",    "subgroup_size", "invocations",
+      "subtiles", "stages",   "swizzle",      "unroll_k",      "peel",
+      "slices",   "pack",     "static_shape", "schedule",      "workgroups"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -100,6 +102,11 @@ class PartParser {
     if (name == "swizzle") return parse_list(value, {&c.swizzle});
     if (name == "slices") return parse_list(value, {&c.slices});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
+    if (name == "workgroups") return parse_list(value, {&c.workgroups});
+    if (name == "schedule") {
+      c.schedule = value == "persistent" ? Schedule::persistent : Schedule::simple;
+      return to_string(c.schedule) == value;
+    }
     if (name == "pack") {
       c.pack_a = value == "a" || value == "ab";
       c.pack_b = value == "b" || value == "ab";
@@ -122,6 +129,7 @@ class PartParser {
     if (name == "peel") return "peel=0 or 1";
     if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
+    if (name == "schedule") return "schedule=simple or persistent";
     return "a number";
   }
 
@@ -138,6 +146,11 @@ Error parse_error(std::string_view text, std::string_view problem) {
 std::string_view to_string(Path path) noexcept {
   const auto index = static_cast<std::size_t>(path);
   return index < path_names.size() ? path_names[index] : "?";
+}
+
+std::string_view to_string(Schedule schedule) noexcept {
+  const auto index = static_cast<std::size_t>(schedule);
+  return index < schedule_names.size() ? schedule_names[index] : "?";
 }
 
 std::string to_string(const Config& c) {
@@ -163,6 +176,8 @@ std::string to_string(const Config& c) {
   if (c.pack_a || c.pack_b) out += concat(",pack=", c.pack_a ? "a" : "", c.pack_b ? "b" : "");
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
+  if (c.schedule != defaults.schedule) out += concat(",schedule=", to_string(c.schedule));
+  add("workgroups", c.workgroups, defaults.workgroups);
   return out;
 }
 

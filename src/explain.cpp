@@ -41,6 +41,26 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
   return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
 }
 
+std::string_view noun(std::uint64_t count, std::string_view one, std::string_view more) {
+  return count == 1 ? one : more;
+}
+
+std::string describe_grouping(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  const Config& c = plan.config;
+  std::string text =
+      concat("\n  grouped along ", to_string(p.grouping->along), ": ", p.grouping->groups,
+             noun(p.grouping->groups, " group", " groups"), ", b ", to_string(p.grouping->b), ", ");
+  if (p.is_grouped(GroupAlong::m)) {
+    text += concat(p.m / c.tile_m + p.grouping->groups, " slots of ", c.tile_m, " rows, ");
+  }
+  text += concat("schedule ", to_string(c.schedule));
+  if (c.schedule == Schedule::persistent) {
+    text += concat(": ", tile_count(c, p) * p.batch, " tiles by turns");
+  }
+  return text;
+}
+
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const bool split = plan.config.slices > 1;
@@ -59,14 +79,19 @@ std::string describe_operands(const Plan::Impl& plan) {
                   matrix.ld, ", ", how, "\n");
   };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
-                                  std::size_t id) {
+                                  std::size_t id, bool allowed) {
+    if (!allowed && matrix.allows_vectors(16)) {
+      return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
+    }
     if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
                   matrix.ld, ", packed in the workspace first, by a dispatch\n");
   };
   const Config& c = plan.config;
-  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR);
-  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR);
+  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
+                         p.a_allows_vectors());
+  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR,
+                         p.b_allows_vectors());
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
     text += describe_matrix("d", p.d, "stored as whole matrices");
@@ -152,6 +177,7 @@ std::string Plan::Impl::explain() const {
     text +=
         concat("\n  split-K: ", config.slices, " slices of K, added in order by a second dispatch");
   }
+  if (p.grouping) text += describe_grouping(*this);
   if (choice) {
     text += concat("\n  estimate: ", microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {

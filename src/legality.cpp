@@ -383,7 +383,8 @@ bool check_grid(const Case& s) {
     return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
                     " tiles cannot be numbered in 32 bits");
   }
-  const std::uint64_t dispatches = dispatch_count(tiles, p.batch, s.caps.limits);
+  const std::uint64_t dispatches =
+      c.schedule == Schedule::persistent ? 1 : dispatch_count(tiles, p.batch, s.caps.limits);
   if (dispatches > most_dispatches) {
     return s.refuse("tile ", tile(c), " needs ", dispatches, " dispatches, at most ",
                     most_dispatches, " are recorded");
@@ -409,8 +410,8 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  return check_ranges(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
-         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
+  return check_ranges(s) && check_grouping(s) && check_pack(s) && check_input_type(s) &&
+         check_path(s) && check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
 }
 
 }  // namespace

@@ -155,8 +155,8 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     gpu::GemmParams params = kernel.params;
     plan.rules.bind(operands, params);
     Recorder recorder(*plan.context, command_buffer);
-    // For those that still use what is to be overwritten.
-    if (kernel.workspace_bytes != 0) recorder.wait();
+    // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
+    if (kernel.workspace_bytes != 0 && !plan.resolved.grouping) recorder.wait();
     for (std::size_t i = 0; i < kernel.packs.size(); ++i) {
       const PackStep& pack = kernel.packs[i];
       gpu::GemmParams copy = pack.params;

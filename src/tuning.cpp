@@ -163,9 +163,9 @@ TuningRow parse_row(const Node& node) {
                    "provenance"});
   TuningRow row;
   if (const auto family = node.find("family")) {
-    if (family->text() != "gemm") {
-      fail(
-          concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
+    row.family = family->text();
+    if (row.family != "gemm" && row.family != "grouped") {
+      fail(concat(family->path(), " is ", in_quotes(row.family), ", which is no kernel family"));
     }
   }
   if (const auto types = node.find("input_types")) row.input_types = parse_types(*types);
@@ -284,9 +284,10 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
   };
   const bool type_fits =
       input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
-  return family == "gemm" && type_fits && agrees(a_layout, problem.a.layout) &&
-         agrees(b_layout, problem.b.layout) && m.contains(problem.m) && n.contains(problem.n) &&
-         k.contains(problem.k);
+  const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
+  return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
+         agrees(b_layout, problem.b.layout) && m.contains(problem.typical_m()) &&
+         n.contains(problem.n) && k.contains(problem.typical_k());
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {
@@ -313,6 +314,8 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
+    same.schedule = refused.config.schedule;
+    same.workgroups = refused.config.workgroups;
     if (same == refused.config) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }

@@ -21,11 +21,11 @@ struct Range {
 
 // One row: where it applies, what it proposes, how good that is, and how anybody knows.
 struct TuningRow {
-  std::string family = "gemm";
+  std::string family = "gemm";        // "grouped": for grouped problems only
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any
   std::optional<Layout> b_layout;
-  Range m, n, k;
+  Range m, n, k;  // of a grouped problem, what an average group has
   Config config;
   // TFLOP/s with this configuration on large shapes (of the kernel for few rows: on wide ones with
   // as many rows as the tile), of a device with timing.compute_units.

@@ -17,6 +17,13 @@ enum class Path : std::uint8_t {
   fma,  // vectorised register tiles on plain Vulkan 1.3; also the true-f32 path everywhere
 };
 
+// Which workgroup of a grouped product computes which tile.
+enum class Schedule : std::uint8_t {
+  simple,      // one workgroup a tile, enough for the worst case: those without a tile end at once
+  persistent,  // as many as the device keeps resident, each takes tiles as far apart as there are
+               // workgroups
+};
+
 // A configuration prints itself and can be parsed back from what it printed:
 //   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
 // Parts at their default value are left out. All sizes are elements, invocations or counts.
@@ -89,10 +96,17 @@ struct Config {
   // (immediate address offsets), and one pipeline per shape.
   bool static_shape = false;
 
+  // Grouped products only; others have the simple one.
+  Schedule schedule = Schedule::simple;
+
+  // persistent: how many workgroups. 0: as many as the device keeps resident, by an estimate.
+  std::uint32_t workgroups = 0;
+
   bool operator==(const Config&) const = default;
 };
 
 VKGEMM_API std::string_view to_string(Path path) noexcept;
+VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
 VKGEMM_API std::string to_string(const Config& config);
 
 // Parses what to_string(Config) prints. The error names the part that is wrong.

@@ -10,7 +10,7 @@ using uint = std::uint32_t;
 using std::uint64_t;
 #endif
 
-// One dispatch of a dense GEMM kernel. Addresses and batch strides are bytes, the rest elements.
+// One dispatch of a GEMM kernel. Addresses and batch strides are bytes, the rest elements.
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here: the library transposes the problem if not.
 struct GemmParams {
@@ -23,6 +23,10 @@ struct GemmParams {
     float alpha, beta, clamp_min, clamp_max;
     uint slices;  // of K, see lib/partial.glsl
     uint unused;  // fills the block to a multiple of 8 bytes
+    // Of grouped products, see lib/grouped.glsl.
+    uint64_t offsets;
+    uint groups;
+    uint unused_too;
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -48,6 +52,10 @@ struct GemmParams {
 #define ACTIVATION_SILU 4
 #define ACTIVATION_SIGMOID 5
 #define ACTIVATION_TANH 6
+
+#define GROUPED_NONE 0
+#define GROUPED_ALONG_M 1
+#define GROUPED_ALONG_K 2
 
 // Specialization constants: the configuration …
 #define SPEC_LOCAL_SIZE 0   // invocations of a workgroup
@@ -89,7 +97,11 @@ struct GemmParams {
 #define SPEC_BIAS 34
 #define SPEC_ACTIVATION 35
 #define SPEC_CLAMP 36
-#define SPEC_COUNT 37
+// Of grouped products.
+#define SPEC_GROUPED 37
+#define SPEC_OFFSETS_64 38  // offsets are int64
+#define SPEC_PERSISTENT 39  // workgroups take tiles by stride
+#define SPEC_COUNT 40
 
 // Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
 // loads before it adds the first.

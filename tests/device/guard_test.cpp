@@ -125,7 +125,7 @@ class Guarded {
 // What runs at the moment, for the handler below.
 struct Running {
   std::span<const std::unique_ptr<Guarded>> memories;
-  std::array<std::string_view, 7> names;
+  std::array<std::string_view, 8> names;
   std::string text;
 };
 Running running;
@@ -237,7 +237,7 @@ class Guards : public EachPath {
 
  private:
   static inline std::unique_ptr<support::Runner> own_runner_;
-  static inline std::array<std::unique_ptr<Guarded>, 7> memories_;
+  static inline std::array<std::unique_ptr<Guarded>, 8> memories_;
   struct sigaction before_ {};
 };
 VKGEMM_ON_EACH_PATH(Guards);
