@@ -218,6 +218,7 @@ TEST(BuiltInTables, EveryRowIsLegalSomewhere) {
     for (int layouts = 0; layouts < 4; ++layouts) {
       Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k));
       if (!row.input_types.empty()) p.a.type = p.b.type = p.d.type = row.input_types[0];
+      if (row.family == "grouped") p.grouping = {.groups = 1};
       p.a.layout = static_cast<Layout>(layouts % 2);
       p.b.layout = static_cast<Layout>(layouts / 2);
       const ResolvedProblem r = resolved(p);
