@@ -1,5 +1,5 @@
-// groups.hpp: a grouped problem as the products that it is made of, and where elements stand.
-// Internal to the reference and the tests.
+// groups.hpp: a grouped problem as the products that it is made of, and where elements stand: for the
+// reference, and for those who fill operands.
 #pragma once
 
 #include <cstddef>

@@ -61,7 +61,7 @@ void add_split_k(CLI::App& command, std::uint32_t& slices) {
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
                  const std::string& config, std::uint32_t slices) {
   // A product of nothing has no candidates, and needs none.
-  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return unwrap(context.plan(problem));
+  if (is_empty(problem)) return unwrap(context.plan(problem));
   if (config.empty() && !path && slices == 0) return unwrap(context.plan(problem));
   Config chosen = config.empty() ? candidates(context, problem, path).front() : parse(config);
   if (slices != 0) chosen.slices = slices;
@@ -110,6 +110,11 @@ double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+bool is_empty(const Problem& problem) {
+  return problem.m == 0 || problem.n == 0 || problem.batch == 0 ||
+         (problem.grouping && problem.grouping->groups == 0);
 }
 
 double multiply_adds(const Problem& problem) {
