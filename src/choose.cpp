@@ -258,8 +258,9 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
     Config config = row.config;
-    if (config.schedule == Schedule::simple && is_legal(config, problem, caps)) {
+    if (problem.grouping && is_legal(config, problem, caps)) {
       config.schedule = choose_schedule(config, table.timing, problem, caps);
+      if (!is_legal(config, problem, caps)) config.schedule = Schedule::simple;
     }
     consider(row, config);
   }

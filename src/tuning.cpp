@@ -314,7 +314,7 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
-    same.schedule = refused.config.schedule;
+    if (refused.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
     same.workgroups = refused.config.workgroups;
     if (same == refused.config) {
       return concat("refused on ", architecture, ": ", refused.reason);

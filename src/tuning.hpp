@@ -84,7 +84,8 @@ struct TuningTable {
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // Why the table refuses a configuration on an architecture, if it does. What changes
-// neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference.
+// neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference; a
+// refused simple schedule is a refused persistent one, too, which needs more registers.
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
                                        std::string_view architecture);
 
