@@ -77,19 +77,6 @@ std::uint64_t workspace_bytes(const Config& config, const ResolvedProblem& seen)
   return partial_bytes(config, seen) + packed_bytes(seen, config);
 }
 
-// Rows of tiles that hold something, if all groups are of about one size, and how many of them read
-// another B.
-struct TypicalGroups {
-  double tile_rows, matrices_b;
-};
-
-TypicalGroups typical_groups(const Config& c, const ResolvedProblem& problem) {
-  const double groups = std::min<double>(problem.grouping->groups, static_cast<double>(problem.m));
-  const double tiles = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
-  return {.tile_rows = groups * tiles,
-          .matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0};
-}
-
 // Groups of rows: the simple schedule starts workgroups for the worst case. Where more of those
 // have nothing to do than have, and all together are more than run at a time, fewer take turns.
 Schedule choose_schedule(const Config& c, const TimingModel& timing, const ResolvedProblem& problem,
@@ -133,9 +120,11 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
   double matrices_b = batch;
   if (problem.is_grouped(GroupAlong::m)) {
-    const TypicalGroups groups = typical_groups(c, problem);
-    s.tiles = groups.tile_rows * std::ceil(n / c.tile_n);
-    matrices_b = groups.matrices_b;
+    // As if all groups that hold anything were of one size.
+    const double groups = std::min<double>(problem.grouping->groups, m);
+    const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
+    s.tiles = groups * rows * std::ceil(n / c.tile_n);
+    matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
   }
   s.slabs = std::ceil(k / c.tile_k);
   s.resident = workgroups_that_fit(c, timing, problem, caps);
@@ -252,15 +241,15 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
                             const DeviceCaps& caps) {
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
-    if (!is_legal(config, problem, caps) || why_refused(table, config, caps.architecture)) return;
+    if (!is_legal(config, problem, caps) || why_refused(table, config, problem, caps.architecture))
+      return;
     score(row, config, table.timing, problem, caps, out);
   };
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
     Config config = row.config;
-    if (problem.grouping && is_legal(config, problem, caps)) {
+    if (config.schedule == Schedule::simple && is_legal(config, problem, caps)) {
       config.schedule = choose_schedule(config, table.timing, problem, caps);
-      if (!is_legal(config, problem, caps)) config.schedule = Schedule::simple;
     }
     consider(row, config);
   }
@@ -299,7 +288,7 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
     auto reason = why_illegal(row.config, problem, caps);
-    if (!reason) reason = why_refused(table, row.config, caps.architecture);
+    if (!reason) reason = why_refused(table, row.config, problem, caps.architecture);
     if (!reason) continue;
     if (!out.empty()) out += '\n';
     out += concat(to_string(row.config), ": ", *reason);

@@ -41,16 +41,12 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
   return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
 }
 
-std::string_view noun(std::uint64_t count, std::string_view one, std::string_view more) {
-  return count == 1 ? one : more;
-}
-
 std::string describe_grouping(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const Config& c = plan.config;
-  std::string text =
-      concat("\n  grouped along ", to_string(p.grouping->along), ": ", p.grouping->groups,
-             noun(p.grouping->groups, " group", " groups"), ", b ", to_string(p.grouping->b), ", ");
+  std::string text = concat("\n  grouped along ", to_string(p.grouping->along), ": ",
+                            p.grouping->groups, p.grouping->groups == 1 ? " group" : " groups",
+                            ", b ", to_string(p.grouping->b), ", ");
   if (p.is_grouped(GroupAlong::m)) {
     text += concat(p.m / c.tile_m + p.grouping->groups, " slots of ", c.tile_m, " rows, ");
   }

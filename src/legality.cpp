@@ -445,7 +445,7 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
 bool is_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   const ResolvedProblem seen = packed(problem, config);
   return check({.config = config, .problem = seen, .caps = caps}) &&
-         !why_refused(config, caps.architecture);
+         !why_refused(config, problem, caps.architecture);
 }
 
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
@@ -455,7 +455,7 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
   if (!check({.config = config, .problem = seen, .caps = caps, .reason = &reason})) {
     return reason;
   }
-  return why_refused(config, caps.architecture);
+  return why_refused(config, problem, caps.architecture);
 }
 
 }  // namespace vkgemm
