@@ -6,18 +6,6 @@
 namespace vkgemm::support {
 namespace {
 
-std::int64_t load_offset(const void* offsets, OffsetType type, std::uint64_t index) {
-  const void* const from = advanced(offsets, index * size_in_bytes(type));
-  if (type == OffsetType::int64) {
-    std::int64_t value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  std::int32_t value = 0;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 // A matrix of a part of the rows or columns lies as the whole one does.
 Matrix one_of(const Matrix& matrix, const View& whole) {
   Matrix part = matrix;
@@ -68,15 +56,28 @@ std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, Off
   return bytes;
 }
 
+std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type) {
+  std::vector<std::int64_t> offsets(count);
+  if (type == OffsetType::int64) {
+    std::memcpy(offsets.data(), data, count * sizeof(std::int64_t));
+    return offsets;
+  }
+  std::vector<std::int32_t> narrow(count);
+  std::memcpy(narrow.data(), data, count * sizeof(std::int32_t));
+  std::ranges::copy(narrow, offsets.begin());
+  return offsets;
+}
+
 std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands& operands) {
   const Grouping& grouping = *problem.grouping;
   const Epilogue& epilogue = problem.epilogue;
   const bool along_m = grouping.along == GroupAlong::m;
   const Views views(problem);
-  const auto offset = [&](std::uint64_t index) {
+  const std::vector<std::int64_t> offsets =
+      decode_offsets(operands.offsets, std::size_t{grouping.groups} + 1, grouping.offsets);
+  const auto offset = [&](std::size_t index) {
     const auto capacity = static_cast<std::int64_t>(along_m ? problem.m : problem.k);
-    const std::int64_t raw = load_offset(operands.offsets, grouping.offsets, index);
-    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(raw, 0, capacity));
+    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(offsets[index], 0, capacity));
   };
   std::vector<GroupProduct> products;
   for (std::uint64_t g = 0; g < grouping.groups; ++g) {

@@ -1,5 +1,5 @@
-// groups.hpp: a grouped problem as the products that it is made of, and where elements stand: for the
-// reference, and for those who fill operands.
+// groups.hpp: a grouped problem as the products that it is made of, and where elements stand: for
+// the reference, and for those who fill operands.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,9 @@ struct MatrixCounts {
   std::uint64_t a, b, d;  // C and aux as D
 };
 
-// Offsets as they are in memory: int32 or int64.
+// Offsets as they are in memory, and back: int32 or int64.
 std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type);
+std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type);
 
 // The product of one group as a problem of its own. `operands` point to its first elements; `d` and
 // `aux` are the bytes to those of D and aux.

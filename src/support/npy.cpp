@@ -10,6 +10,8 @@
 #include <random>
 #include <string_view>
 
+#include "support/groups.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -213,19 +215,8 @@ class Reader {
     if (header->shape->size() != 1) {
       return fail("shape " + print_shape(*header->shape) + ": offsets have one dimension");
     }
-    NpyOffsets offsets{.type = *type, .values = {}};
-    for (std::size_t at = 0; at < data->size(); at += size_in_bytes(*type)) {
-      std::int32_t narrow = 0;
-      std::int64_t value = 0;
-      if (*type == OffsetType::int64) {
-        std::memcpy(&value, data->data() + at, sizeof value);
-      } else {
-        std::memcpy(&narrow, data->data() + at, sizeof narrow);
-        value = narrow;
-      }
-      offsets.values.push_back(value);
-    }
-    return offsets;
+    const std::size_t count = data->size() / size_in_bytes(*type);
+    return NpyOffsets{.type = *type, .values = decode_offsets(data->data(), count, *type)};
   }
 
  private:

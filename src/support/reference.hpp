@@ -24,9 +24,8 @@ enum class Verify : std::uint8_t { off, sampled, full };
 struct VerifyOptions {
   Verify mode = Verify::full;
   std::uint64_t seed = 1;
-  std::uint64_t sampled_rows =
-      64;                     // per batch or group, spread over all of M, first and last included
-  std::uint32_t threads = 0;  // 0: all cores
+  std::uint64_t sampled_rows = 64;  // per batch or group, over all of M, first and last included
+  std::uint32_t threads = 0;        // 0: all cores
 };
 
 struct VerifyReport {
