@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -401,6 +402,12 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
       if (!listed) return listed.error();
     }
   }
+
+  caps.workgroups_make_progress = workgroups_make_progress(caps.driver_id);
+  const char* const barrier = std::getenv("VKGEMM_DEVICE_BARRIER");
+  caps.device_barrier = barrier != nullptr && std::string_view(barrier) == "0"
+                            ? PathSupport{false, "VKGEMM_DEVICE_BARRIER is 0"}
+                            : PathSupport{true, ""};
 
   const Inspector inspector(supported, enabled);
   caps.fma = inspect_fma(inspector, properties, caps);

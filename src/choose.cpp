@@ -73,10 +73,6 @@ double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
   return (a + b) / kilobyte;
 }
 
-std::uint64_t workspace_bytes(const Config& config, const ResolvedProblem& seen) {
-  return partial_bytes(config, seen) + packed_bytes(seen, config);
-}
-
 // Groups of rows: the simple schedule starts workgroups for the worst case. Where more of those
 // have nothing to do than have, and all together are more than run at a time, fewer take turns.
 Schedule choose_schedule(const Config& c, const TimingModel& timing, const ResolvedProblem& problem,
@@ -90,7 +86,7 @@ Schedule choose_schedule(const Config& c, const TimingModel& timing, const Resol
 // Copies run beside each other, then comes a barrier.
 double pack_cost(const ResolvedProblem& seen, const Config& config, const TimingModel& timing) {
   if (!config.pack_a && !config.pack_b) return 0.0;
-  const auto bytes = static_cast<double>(packed_bytes(seen, config));
+  const auto bytes = static_cast<double>(workspace_layout(config, seen).partial);
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 
@@ -178,34 +174,55 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   return std::max(time, s.operands) + timing.launch + sum;
 }
 
-// Adds the configuration and, if that is estimated to be better, the same with slices of K.
+// In so many slices, added by whom the caller says or, if he doesn't, by a second dispatch.
+Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& problem) {
+  config.slices = slices;
+  if (slices > 1) config.tier = problem.split_k.tier.value_or(SplitTier::two_dispatches);
+  return config;
+}
+
+// Adds the configuration, and if slices of K are estimated to be better the same with these; or
+// with as many as the caller wants.
 void score(const TuningRow& row, const Config& config, const TimingModel& timing,
            const ResolvedProblem& original, const DeviceCaps& caps, std::vector<ScoredRow>& out) {
   const ResolvedProblem problem = packed(original, config);
-  if (workspace_bytes(config, problem) > original.max_workspace_bytes) return;
+  const auto fits = [&](const Config& c) {
+    return workspace_layout(c, problem).bytes <= original.max_workspace_bytes;
+  };
+  if (!fits(config)) return;
   const Shape shape = make_shape(config, row.rate, timing, problem, caps);
   const double copies = pack_cost(problem, config, timing);
-  const double plain = copies + estimate(shape, config.slices, timing, is_cpu(caps));
+  const auto cost = [&](std::uint32_t slices) {
+    return copies + estimate(shape, slices, timing, is_cpu(caps));
+  };
+  const double plain = cost(config.slices);
   // A table's figures may be of any size.
   if (!std::isfinite(plain)) return;
-  out.push_back({.row = &row, .config = config, .cost = plain, .unsplit_cost = plain});
+  ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
+  if (const std::uint32_t wanted = original.split_k.slices; wanted != 0) {
+    best.config = with_slices(config, wanted, original);
+    best.cost = cost(wanted);
+    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, original, caps)) {
+      out.push_back(best);
+    }
+    return;
+  }
+  out.push_back(best);
   if (config.slices > 1 || is_cpu(caps) || original.grouping) return;
-  ScoredRow best = out.back();
   for (const std::uint32_t slices : slice_counts) {
     // More than fit at once, or than there are slabs, are of no use.
     if (slices > shape.slabs ||
         shape.tiles * slices > 2.0 * shape.units * std::max(shape.resident, 2.0)) {
       break;
     }
-    Config split = config;
-    split.slices = slices;
-    if (workspace_bytes(split, problem) > original.max_workspace_bytes) break;
-    const double cost = copies + estimate(shape, slices, timing, false);
+    const Config split = with_slices(config, slices, original);
+    if (!fits(split)) break;
+    const double time = cost(slices);
     // Not below: a figure that is none is not chosen, either.
-    if (!(cost < best.cost && cost < worth_a_workspace * plain)) continue;
+    if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
     if (!is_legal(split, original, caps)) continue;
     best.config = split;
-    best.cost = cost;
+    best.cost = time;
   }
   if (best.config.slices > 1) out.push_back(best);
 }
@@ -287,7 +304,8 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
   std::string out;
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
-    auto reason = why_illegal(row.config, problem, caps);
+    const std::uint32_t slices = std::max(problem.split_k.slices, row.config.slices);
+    auto reason = why_illegal(with_slices(row.config, slices, problem), problem, caps);
     if (!reason) reason = why_refused(table, row.config, problem, caps.architecture);
     if (!reason) continue;
     if (!out.empty()) out += '\n';

@@ -13,6 +13,8 @@ namespace vkgemm {
 namespace {
 
 constexpr std::array<std::string_view, 3> path_names{"nv", "khr", "fma"};
+constexpr std::array<std::string_view, 3> tier_names{"two_dispatches", "last_arriver",
+                                                     "device_barrier"};
 constexpr std::array<std::string_view, 2> schedule_names{"simple", "persistent"};
 
 // Saturates at 2^32 - 1: the product of hostile figures must not wrap into a plausible one.
@@ -80,9 +82,9 @@ class PartParser {
 
  private:
   static constexpr std::string_view names[] = {
-      "tile",     "fragment", "subgroups",    "subgroup_size", "invocations",
-      "subtiles", "stages",   "swizzle",      "unroll_k",      "peel",
-      "slices",   "pack",     "static_shape", "schedule",      "workgroups"};
+      "tile",       "fragment",   "subgroups", "subgroup_size", "invocations", "subtiles",
+      "stages",     "swizzle",    "unroll_k",  "peel",          "slices",      "tier",
+      "workgroups", "spin_limit", "pack",      "static_shape",  "schedule"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -103,6 +105,12 @@ class PartParser {
     if (name == "slices") return parse_list(value, {&c.slices});
     if (name == "unroll_k") return parse_list(value, {&c.unroll_k});
     if (name == "workgroups") return parse_list(value, {&c.workgroups});
+    if (name == "spin_limit") return parse_list(value, {&c.spin_limit});
+    if (name == "tier") {
+      const auto tier = parse_split_tier(value);
+      c.tier = tier.value_or(c.tier);
+      return tier.has_value();
+    }
     if (name == "schedule") {
       c.schedule = value == "persistent" ? Schedule::persistent : Schedule::simple;
       return to_string(c.schedule) == value;
@@ -127,6 +135,7 @@ class PartParser {
     }
     if (name == "subgroups") return "subgroups=MxN";
     if (name == "peel") return "peel=0 or 1";
+    if (name == "tier") return "tier=two_dispatches, last_arriver or device_barrier";
     if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
     if (name == "schedule") return "schedule=simple or persistent";
@@ -148,9 +157,21 @@ std::string_view to_string(Path path) noexcept {
   return index < path_names.size() ? path_names[index] : "?";
 }
 
+std::string_view to_string(SplitTier tier) noexcept {
+  const auto index = static_cast<std::size_t>(tier);
+  return index < tier_names.size() ? tier_names[index] : "?";
+}
+
 std::string_view to_string(Schedule schedule) noexcept {
   const auto index = static_cast<std::size_t>(schedule);
   return index < schedule_names.size() ? schedule_names[index] : "?";
+}
+
+std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < tier_names.size(); ++i) {
+    if (tier_names[i] == text) return static_cast<SplitTier>(i);
+  }
+  return std::nullopt;
 }
 
 std::string to_string(const Config& c) {
@@ -173,11 +194,13 @@ std::string to_string(const Config& c) {
   add("swizzle", c.swizzle, defaults.swizzle);
   add("unroll_k", c.unroll_k, defaults.unroll_k);
   add("slices", c.slices, defaults.slices);
+  if (c.tier != defaults.tier) out += concat(",tier=", to_string(c.tier));
+  add("workgroups", c.workgroups, defaults.workgroups);
+  add("spin_limit", c.spin_limit, defaults.spin_limit);
   if (c.pack_a || c.pack_b) out += concat(",pack=", c.pack_a ? "a" : "", c.pack_b ? "b" : "");
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
   if (c.schedule != defaults.schedule) out += concat(",schedule=", to_string(c.schedule));
-  add("workgroups", c.workgroups, defaults.workgroups);
   return out;
 }
 

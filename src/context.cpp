@@ -82,8 +82,10 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
                               supported->has(Feature::pipeline_executable_info),
         .set_name = instance_functions->vkSetDebugUtilsObjectNameEXT,
     };
-    auto impl =
-        std::make_shared<Impl>(info, *device_functions, std::move(caps), std::move(cache_info));
+    VkPhysicalDeviceMemoryProperties memory{};
+    instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
+    auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
+                                       std::move(cache_info));
     if (auto ready = impl->pipelines.init(); !ready) return ready.error();
     return Context(std::move(impl));
   });
@@ -124,12 +126,14 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     if (!resolved) return resolved.error();
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
-    for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->caps)) {
+    for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {
       candidates.push_back({scored.config, scored.row->provenance});
     }
     return candidates;
   });
 }
+
+std::uint32_t Context::barrier_aborts() const noexcept { return impl_->aborts.count(); }
 
 void Context::notify_device_lost() const noexcept { impl_->lost = true; }
 bool Context::device_lost() const noexcept { return impl_->lost; }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "abort_counter.hpp"
 #include "choose.hpp"
 #include "log.hpp"
 #include "pipeline_cache.hpp"
@@ -45,21 +46,33 @@ class DeviceTables {
 
 struct Context::Impl {
   Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
-       DeviceCaps device_caps, PipelineCacheInfo cache_info)
+       const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
+       PipelineCacheInfo cache_info)
       : log(info.log),
         functions(device_functions),
         caps(std::move(device_caps)),
+        caps_after_abort(caps),
         tables(caps.architecture),
-        pipelines(functions, log, std::move(cache_info)) {}
+        pipelines(functions, log, std::move(cache_info)),
+        aborts(functions, memory, info.device) {
+    caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
+  }
 
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
 
+  // What plans are made for: one barrier that had to be given up is the last one that is tried.
+  const DeviceCaps& usable_caps() const noexcept {
+    return aborts.count() == 0 ? caps : caps_after_abort;
+  }
+
   Log log;
   DeviceFunctions functions;
   DeviceCaps caps;
+  DeviceCaps caps_after_abort;
   DeviceTables tables;
   PipelineCache pipelines;
+  AbortCounter aborts;
   std::atomic<bool> lost = false;
 };
 

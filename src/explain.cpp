@@ -41,6 +41,18 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
   return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
 }
 
+std::string_view describe_tier(SplitTier tier) {
+  switch (tier) {
+    case SplitTier::two_dispatches:
+      return "by a second dispatch";
+    case SplitTier::last_arriver:
+      return "by the last workgroup of each tile";
+    case SplitTier::device_barrier:
+      return "by all workgroups behind a barrier, by a second dispatch if they give up waiting";
+  }
+  return "?";
+}
+
 std::string describe_grouping(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const Config& c = plan.config;
@@ -60,8 +72,10 @@ std::string describe_grouping(const Plan::Impl& plan) {
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const bool split = plan.config.slices > 1;
-  const PipelineKey& last = split ? plan.kernel.sum_key : plan.kernel.key;  // has the epilogue
-  const auto loads = [&](std::size_t id) { return plan.kernel.key.constants[id] != 0; };
+  const PipelineKey& product = plan.kernel.product.key;
+  const PipelineKey& last =
+      plan.kernel.after ? plan.kernel.after->key : product;  // has the epilogue
+  const auto loads = [&](std::size_t id) { return product.constants[id] != 0; };
   const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
   // The widths that kernel.cpp decides by.
   const std::uint32_t load = 16 / size_in_bytes(p.a.type);
@@ -156,22 +170,22 @@ std::string Plan::Impl::explain() const {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }
   std::uint64_t workgroups = 0;
-  for (const Dispatch& dispatch : kernel.dispatches) {
+  for (const Dispatch& dispatch : kernel.product.dispatches) {
     workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches * dispatch.slices;
   }
-  text +=
-      concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
-             kernel.dispatches.size(), kernel.dispatches.size() == 1 ? " dispatch" : " dispatches");
+  text += concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
+                 kernel.product.dispatches.size(),
+                 kernel.product.dispatches.size() == 1 ? " dispatch" : " dispatches");
   if (caps.limits.compute_units != 0) {
     text += concat(", on ", caps.limits.compute_units, " compute units");
   }
-  if (!kernel.packs.empty()) {
-    text += concat("\n  packing: ", kernel.packs.size(),
-                   kernel.packs.size() == 1 ? " operand" : " operands", ", by dispatches before");
+  if (config.pack_a || config.pack_b) {
+    text += concat("\n  packing: ", config.pack_a && config.pack_b ? "2 operands" : "1 operand",
+                   ", by dispatches before");
   }
   if (config.slices > 1) {
-    text +=
-        concat("\n  split-K: ", config.slices, " slices of K, added in order by a second dispatch");
+    text += concat("\n  split-K: ", config.slices, " slices of K, added in order ",
+                   describe_tier(config.tier));
   }
   if (p.grouping) text += describe_grouping(*this);
   if (choice) {
@@ -181,7 +195,7 @@ std::string Plan::Impl::explain() const {
     }
   }
   text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",
-                 caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace_bytes,
+                 caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace.bytes,
                  " bytes\n");
   text += describe_conversion(*this);
   text += describe_operands(*this);

@@ -15,9 +15,9 @@ namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 184 && offsetof(GemmParams, offsets) == 168 &&
-                  offsetof(GemmParams, m) == 104 && offsetof(GemmParams, first_tile) == 136 &&
-                  offsetof(GemmParams, alpha) == 144,
+static_assert(sizeof(GemmParams) == 200 && offsetof(GemmParams, m) == 104 &&
+                  offsetof(GemmParams, first_tile) == 136 && offsetof(GemmParams, alpha) == 144 &&
+                  offsetof(GemmParams, control) == 168 && offsetof(GemmParams, offsets) == 192,
               "the layout that GLSL gives the same block");
 
 // What every Vulkan implementation has, should a limit be unknown.
@@ -30,7 +30,7 @@ std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
   return value / divisor + (value % divisor != 0 ? 1 : 0);
 }
 
-std::uint32_t workgroup_limit(const Limits& limits, std::size_t axis) {
+std::uint64_t workgroup_limit(const Limits& limits, std::size_t axis) {
   const std::uint32_t limit = limits.max_workgroup_count[axis];
   return limit != 0 ? limit : least_workgroup_count;
 }
@@ -210,12 +210,12 @@ PipelineKey sum_key(const ResolvedProblem& p) {
 }
 
 // Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
-PackStep pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
-                   std::uint64_t k, std::uint64_t batch, const Limits& limits) {
+Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
+               std::uint64_t k, std::uint64_t batch, const Limits& limits) {
   const bool is_a = copy.layout == Layout::col_major;
   const std::uint64_t depth = is_a ? copy.cols : copy.rows;
-  PackStep step;
-  step.operand = is_a ? &GemmParams::a : &GemmParams::b;
+  Step step;
+  step.copied = is_a ? &GemmParams::a : &GemmParams::b;
   step.key.module = "pack";
   Constants constants(step.key);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
@@ -245,6 +245,24 @@ std::uint32_t persistent_workgroups(const Config& config, const ResolvedProblem&
   return narrow(std::min({wanted, most, tile_count(config, problem) * problem.batch}));
 }
 
+// Of the dispatch whose workgroups wait for one another. More than are resident at a time are of no
+// use, and do no harm.
+std::uint32_t launched_workgroups(const Config& config, const ResolvedProblem& problem,
+                                  const Limits& limits) {
+  if (config.workgroups != 0) return config.workgroups;
+  const std::uint64_t items = tile_count(config, problem) * problem.batch * config.slices;
+  return narrow(std::min(items, workgroup_limit(limits, 0)));
+}
+
+Step reset_step(std::uint64_t words) {
+  Step step;
+  step.key.module = "reset";
+  Constants(step.key).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
+  step.params.m = narrow(words);
+  step.dispatches = {{.tiles = narrow(divided_up(words, RESET_LOCAL_SIZE)), .batches = 1}};
+  return step;
+}
+
 GemmParams make_params(const ResolvedProblem& p) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Epilogue& e = p.epilogue;
@@ -258,6 +276,7 @@ GemmParams make_params(const ResolvedProblem& p) {
   out.m = narrow(p.m);
   out.n = narrow(p.n);
   out.k = narrow(p.k);
+  out.batch = narrow(p.batch);
   out.lda = narrow(p.a.ld);
   out.ldb = narrow(p.b.ld);
   out.ldd = narrow(p.d.ld);
@@ -320,58 +339,100 @@ std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const
 
 std::uint64_t partial_ld(const ResolvedProblem& problem) { return divided_up(problem.n, 4) * 4; }
 
-std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem) {
-  if (config.slices == 1) return 0;
-  return problem.batch * config.slices * problem.m * partial_ld(problem) * sizeof(float);
-}
-
 std::uint64_t sum_block_count(const ResolvedProblem& problem) {
   return divided_up(problem.m * partial_ld(problem) / 4, SUM_LOCAL_SIZE);
+}
+
+std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem) {
+  if (config.tier == SplitTier::two_dispatches) return 0;
+  return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
+}
+
+WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& seen) {
+  WorkspaceLayout out;
+  const auto take = [&out](std::uint64_t bytes) {
+    const std::uint64_t begin = out.bytes;
+    out.bytes += divided_up(bytes, 256) * 256;
+    return begin;
+  };
+  out.a = take(config.pack_a ? packed_bytes(seen.a, seen.batch) : 0);
+  out.b = take(config.pack_b ? packed_bytes(seen.b, seen.batch) : 0);
+  const std::uint64_t matrix = seen.m * partial_ld(seen) * sizeof(float);
+  out.partial = take(config.slices > 1 ? seen.batch * config.slices * matrix : 0);
+  out.control = take(control_word_count(config, seen) * sizeof(std::uint32_t));
+  // With groups there is none of it.
+  if (seen.grouping && seen.max_workspace_bytes >= bad_group_bytes) out.bytes = bad_group_bytes;
+  return out;
 }
 
 Kernel lower(const Config& config, const ResolvedProblem& original, const DeviceCaps& caps) {
   Kernel out;
   const ResolvedProblem problem = packed(original, config);
+  out.workspace = workspace_layout(config, problem);
+  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   const auto pack = [&](const ResolvedMatrix& source, const ResolvedMatrix& copy,
-                        std::uint64_t width) {
+                        std::uint64_t width, std::uint64_t offset) {
     if (original.k == 0) return;  // is not read
-    out.packs.push_back(pack_step(source, copy, width, original.k, original.batch, caps.limits));
-    out.packs.back().workspace_offset = out.partial_offset;
-    out.partial_offset += packed_bytes(copy, problem.batch);
+    out.before.push_back(pack_step(source, copy, width, original.k, original.batch, caps.limits));
+    out.before.back().copy_offset = offset;
   };
-  if (config.pack_a) pack(original.a, problem.a, original.m);
-  if (config.pack_b) pack(original.b, problem.b, original.n);
-  out.key.module = module_name(config, problem);
+  if (config.pack_a) pack(original.a, problem.a, original.m, out.workspace.a);
+  if (config.pack_b) pack(original.b, problem.b, original.n, out.workspace.b);
+  if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
+    out.before.push_back(reset_step(words));
+  }
+
+  Step& product = out.product;
+  product.key.module = module_name(config, problem);
   // Without size control the device has one size only, which needs no saying.
   if (config.path == Path::khr && caps.limits.subgroup_size_control) {
-    out.key.required_subgroup_size = config.subgroup_size;
+    product.key.required_subgroup_size = config.subgroup_size;
   }
-  Constants constants(out.key);
+  Constants constants(product.key);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
-  // With split-K the epilogue is the second step's.
-  if (config.slices == 1) set_epilogue(constants, problem, config.path != Path::nv);
-
-  out.params = make_params(problem);
-  out.params.slices = config.slices;
+  product.params = make_params(problem);
+  product.params.slices = config.slices;
+  product.params.spin_limit = config.spin_limit;
+  product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
   if (problem.grouping) {
     set_grouping(constants, config, *problem.grouping);
-    out.params.groups = problem.grouping->groups;
-    if (problem.max_workspace_bytes >= bad_group_bytes) out.workspace_bytes = bad_group_bytes;
+    product.params.groups = problem.grouping->groups;
   }
   if (config.schedule == Schedule::persistent) {
-    out.dispatches = {{.tiles = persistent_workgroups(config, problem, caps), .batches = 1}};
-  } else {
-    out.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
+    product.dispatches = {{.tiles = persistent_workgroups(config, problem, caps), .batches = 1}};
   }
-  if (config.slices > 1) {
-    constants.set(SPEC_PARTIAL, true);
-    for (Dispatch& dispatch : out.dispatches) dispatch.slices = config.slices;
-    out.sum_key = sum_key(problem);
-    out.sum_dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits);
+  if (config.slices == 1) {
+    set_epilogue(constants, problem, config.path != Path::nv);
+    return out;
   }
-  out.workspace_bytes += out.partial_offset + partial_bytes(config, problem);
-  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
+
+  for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
+  switch (config.tier) {
+    case SplitTier::two_dispatches:
+      constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_TWO_DISPATCHES});
+      out.after =
+          Step{.key = sum_key(problem),
+               .params = product.params,
+               .dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits)};
+      break;
+    case SplitTier::last_arriver:
+      set_epilogue(constants, problem, true);
+      constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_LAST_ARRIVER});
+      break;
+    case SplitTier::device_barrier: {
+      // Whatever happens to the barrier, the last arrivers have what they need.
+      set_epilogue(constants, problem, true);
+      out.after = product;
+      Constants fallback(out.after->key);
+      fallback.set(SPEC_SPLIT, std::uint32_t{SPLIT_LAST_ARRIVER});
+      fallback.set(SPEC_GUARDED, true);
+      constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_DEVICE_BARRIER});
+      product.dispatches = {
+          {.tiles = launched_workgroups(config, problem, caps.limits), .batches = 1}};
+      break;
+    }
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,33 +61,40 @@ std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const
 // Leading dimension of split-K's partial results: N, padded to 16 bytes.
 std::uint64_t partial_ld(const ResolvedProblem& problem);
 
-// Bytes of the partial results of all slices and batches; 0 without split-K.
-std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem);
-
 // Workgroups that add the partial results of one matrix of the batch.
 std::uint64_t sum_block_count(const ResolvedProblem& problem);
 
-// Copies A or B into the workspace, see pack.hpp.
-struct PackStep {
-  std::uint64_t gpu::GemmParams::*operand = nullptr;
-  PipelineKey key;
-  gpu::GemmParams params{};  // all but the addresses a and d, first_tile and first_batch
-  std::vector<Dispatch> dispatches;
-  std::uint64_t workspace_offset = 0;
-};
+// Words that workgroups of one dispatch share; none but for split-K without a second dispatch.
+std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem);
 
-struct Kernel {
-  // Before all else, and followed by a barrier.
-  std::vector<PackStep> packs;
+// What stands where in the workspace of a problem as packed() shows it. Bytes; each part begins at
+// a multiple of 256 of them.
+struct WorkspaceLayout {
+  std::uint64_t a = 0;  // the copies come first
+  std::uint64_t b = 0;
+  std::uint64_t partial = 0;
+  std::uint64_t control = 0;
+  std::uint64_t bytes = 0;  // of it all
+};
+WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& seen);
+
+// One pipeline, dispatched once or, if the grid is large, in chunks.
+struct Step {
   PipelineKey key;
   gpu::GemmParams params{};  // all but addresses, first_tile and first_batch
   std::vector<Dispatch> dispatches;
-  // Split-K's second step, after a barrier. No dispatches: there is none.
-  PipelineKey sum_key;
-  std::vector<Dispatch> sum_dispatches;
+
+  // Of a copy, see pack.hpp: which operand it reads, and what the product reads instead.
+  std::uint64_t gpu::GemmParams::*copied = nullptr;
+  std::uint64_t copy_offset = 0;  // in the workspace
+};
+
+struct Kernel {
+  std::vector<Step> before;  // beside each other, then a barrier
+  Step product;
+  std::optional<Step> after;  // behind a barrier
+  WorkspaceLayout workspace;
   std::uint64_t shared_memory_bytes = 0;
-  std::uint64_t partial_offset = 0;  // of partial results in the workspace, behind copies
-  std::uint64_t workspace_bytes = 0;
 };
 
 // The configuration must be legal for the problem and the device.

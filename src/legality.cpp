@@ -35,8 +35,10 @@ constexpr std::uint32_t most_accumulators_ring = 128;
 // Rows of a tile of the kernel for few rows: 64 accumulators beside pieces of A and B.
 constexpr std::uint32_t most_thin_rows = 8;
 
-// Split-K: more slices than any device has use for.
-constexpr std::uint32_t most_slices = 512;
+// Workgroups that wait for one another, or take turns: what every device launches along x. Those
+// that are more than resident end at once.
+constexpr std::uint32_t most_waiting_workgroups = 65535;
+
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
 constexpr std::uint32_t ring_stages = 3;
 
@@ -93,6 +95,8 @@ bool check_ranges(const Case& s) {
   const std::uint32_t fragment_min = nv ? 0 : 1;
   const std::uint32_t fragment_max = nv ? 0 : largest_tile;
   const std::uint32_t khr_min = khr ? 1 : 0;
+  const bool waits = c.tier == SplitTier::device_barrier;
+  const bool persistent = c.schedule == Schedule::persistent;
   const Field fields[] = {
       {"tile_m", c.tile_m, 1, largest_tile},
       {"tile_n", c.tile_n, 1, largest_tile},
@@ -112,6 +116,7 @@ bool check_ranges(const Case& s) {
       {"swizzle", c.swizzle, 1, largest_swizzle},
       {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
       {"slices", c.slices, 1, most_slices},
+      {"workgroups", c.workgroups, 0, waits || persistent ? most_waiting_workgroups : 0},
   };
   for (const Field& f : fields) {
     if (f.value >= f.min && f.value <= f.max) continue;

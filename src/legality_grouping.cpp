@@ -13,9 +13,6 @@ bool check_grouping(const Case& s) {
   if (to_string(c.schedule) == "?") {
     return s.refuse("schedule is ", static_cast<unsigned>(c.schedule), ": no such enumerator");
   }
-  if (!persistent && c.workgroups != 0) {
-    return s.refuse("workgroups is ", c.workgroups, ": schedule simple has one for each tile");
-  }
   if (!p.grouping) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
   }

@@ -12,11 +12,42 @@ namespace {
 // Workspaces that no device has.
 constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 
+// Each workgroup takes one more than there are.
+constexpr std::uint64_t most_tickets = std::uint64_t{1} << 31;
+
+// What the tiers without a second dispatch need.
+bool check_tier(const Case& s) {
+  const Config& c = s.config;
+  if (c.tier == SplitTier::two_dispatches) return true;
+  const std::string_view tier = to_string(c.tier);
+  if (tier == "?") {
+    return s.refuse("tier is ", static_cast<unsigned>(c.tier), ": no such enumerator");
+  }
+  if (c.slices == 1) return s.refuse("tier is ", tier, ": slices is 1, nothing is to be added");
+  if (c.path == Path::nv) {
+    return s.refuse("tier is ", tier, ": path nv cannot show what it stores to other workgroups of ",
+                    "the same dispatch, tier two_dispatches it can");
+  }
+  if (c.tier == SplitTier::device_barrier && !s.caps.device_barrier.available) {
+    return s.refuse("tier is ", tier, ": ", s.caps.device_barrier.reason);
+  }
+  // Tickets and tiles are counted in 32 bits, and one dispatch sets the words to zero.
+  const std::uint64_t tiles = tile_count(c, s.problem);
+  constexpr std::uint64_t most_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
+  if (tiles > most_words / s.problem.batch || control_word_count(c, s.problem) > most_words ||
+      tiles * s.problem.batch > most_tickets / c.slices) {
+    return s.refuse("tier is ", tier, ": ", tiles, " tiles in each of ", s.problem.batch,
+                    " matrices are too many to count");
+  }
+  return true;
+}
+
 }  // namespace
 
 bool check_split(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
+  if (!check_tier(s)) return false;
   if (c.slices == 1) return true;
   const std::uint32_t most_z = s.caps.limits.max_workgroup_count[2];
   if (most_z != 0 && c.slices > most_z) {

@@ -40,9 +40,4 @@ std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
   return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
 }
 
-std::uint64_t packed_bytes(const ResolvedProblem& seen, const Config& config) {
-  return (config.pack_a ? packed_bytes(seen.a, seen.batch) : 0) +
-         (config.pack_b ? packed_bytes(seen.b, seen.batch) : 0);
-}
-
 }  // namespace vkgemm

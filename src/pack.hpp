@@ -16,7 +16,4 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
 // Bytes of workspace that a copy takes; of the operand of packed().
 std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch);
 
-// Of all copies of the configuration; `seen` is packed().
-std::uint64_t packed_bytes(const ResolvedProblem& seen, const Config& config);
-
 }  // namespace vkgemm

@@ -83,24 +83,25 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   if (config != nullptr) plan->config = *config;
   if (resolved->is_empty()) return Plan(std::move(plan));
 
+  const DeviceCaps& usable = usable_caps();
   if (config == nullptr) {
-    plan->choice = tables.best(*resolved, caps);
+    plan->choice = tables.best(*resolved, usable);
     if (!plan->choice) {
       return Error{Status::unsupported,
                    concat("no configuration computes this problem on ", caps.name, ": ",
-                          tables.why_nothing_is_legal(*resolved, caps))};
+                          tables.why_nothing_is_legal(*resolved, usable))};
     }
     plan->row = plan->choice->row;
     plan->config = plan->choice->config;
   } else {
-    if (const auto reason = why_illegal(*config, *resolved, caps)) {
+    if (const auto reason = why_illegal(*config, *resolved, usable)) {
       return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
     }
     plan->row = tables.find(*config, *resolved);
   }
 
-  plan->kernel = lower(plan->config, *resolved, caps);
-  plan->rules = OperandRules(*resolved, plan->kernel.workspace_bytes);
+  plan->kernel = lower(plan->config, *resolved, usable);
+  plan->rules = OperandRules(*resolved, plan->kernel.workspace.bytes);
   const auto build = [&](const PipelineKey& key) {
     Result<VkPipeline> pipeline = pipelines.get(key, plan->config);
     if (!pipeline) {
@@ -111,18 +112,23 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
     }
     return pipeline;
   };
-  const Result<VkPipeline> pipeline = build(plan->kernel.key);
-  if (!pipeline) return pipeline.error();
-  plan->pipeline = *pipeline;
-  for (const PackStep& pack : plan->kernel.packs) {
-    const Result<VkPipeline> copy = build(pack.key);
-    if (!copy) return copy.error();
-    plan->pack_pipelines.push_back(*copy);
+  const Result<VkPipeline> product = build(plan->kernel.product.key);
+  if (!product) return product.error();
+  plan->product = *product;
+  for (const Step& step : plan->kernel.before) {
+    const Result<VkPipeline> pipeline = build(step.key);
+    if (!pipeline) return pipeline.error();
+    plan->before.push_back(*pipeline);
   }
-  if (!plan->kernel.sum_dispatches.empty()) {
-    const Result<VkPipeline> sum = build(plan->kernel.sum_key);
-    if (!sum) return sum.error();
-    plan->sum_pipeline = *sum;
+  if (plan->kernel.after) {
+    const Result<VkPipeline> pipeline = build(plan->kernel.after->key);
+    if (!pipeline) return pipeline.error();
+    plan->after = *pipeline;
+  }
+  if (plan->config.tier == SplitTier::device_barrier) {
+    const Result<VkDeviceAddress> counter = aborts.address();
+    if (!counter) return counter.error();
+    plan->kernel.product.params.aborts = *counter;
   }
   if (log.enabled()) log.write(LogLevel::info, plan->command_line());
   return Plan(std::move(plan));
@@ -137,7 +143,7 @@ Plan::~Plan() = default;
 
 const Problem& Plan::problem() const noexcept { return impl_->problem; }
 const Config& Plan::config() const noexcept { return impl_->config; }
-std::uint64_t Plan::workspace_bytes() const noexcept { return impl_->kernel.workspace_bytes; }
+std::uint64_t Plan::workspace_bytes() const noexcept { return impl_->kernel.workspace.bytes; }
 std::string Plan::explain() const { return impl_->explain(); }
 std::string Plan::command_line() const { return impl_->command_line(); }
 
@@ -152,26 +158,35 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
     const Kernel& kernel = plan.kernel;
-    gpu::GemmParams params = kernel.params;
+    // Not one that is not wanted: with groups, 0 says that nobody is to be told of bad offsets.
+    const VkDeviceAddress workspace = kernel.workspace.bytes != 0 ? operands.workspace.address : 0;
+    gpu::GemmParams params = kernel.product.params;
     plan.rules.bind(operands, params);
+    params.workspace = workspace + kernel.workspace.partial;
+    params.control = workspace + kernel.workspace.control;
     Recorder recorder(*plan.context, command_buffer);
     // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
-    if (kernel.workspace_bytes != 0 && !plan.resolved.grouping) recorder.wait();
-    for (std::size_t i = 0; i < kernel.packs.size(); ++i) {
-      const PackStep& pack = kernel.packs[i];
-      gpu::GemmParams copy = pack.params;
-      copy.a = params.*pack.operand;
-      copy.d = params.*pack.operand = operands.workspace.address + pack.workspace_offset;
-      recorder.set(copy);
-      recorder.dispatch(plan.pack_pipelines[i], pack.dispatches);
+    if (kernel.workspace.bytes != 0 && !plan.resolved.grouping) recorder.wait();
+    for (std::size_t i = 0; i < kernel.before.size(); ++i) {
+      const Step& step = kernel.before[i];
+      gpu::GemmParams own = step.params;
+      if (step.copied != nullptr) {
+        own.a = params.*step.copied;
+        own.d = params.*step.copied = workspace + step.copy_offset;
+      } else {
+        own.control = params.control;
+        // Where one barrier had to be given up, no other one is tried.
+        own.n = plan.context->aborts.count() != 0 ? CONTROL_POISON : 0;
+      }
+      recorder.set(own);
+      recorder.dispatch(plan.before[i], step.dispatches);
     }
-    if (!kernel.packs.empty()) recorder.wait();
-    params.workspace += kernel.partial_offset;
+    if (!kernel.before.empty()) recorder.wait();
     recorder.set(params);
-    recorder.dispatch(plan.pipeline, kernel.dispatches);
-    if (!kernel.sum_dispatches.empty()) {
+    recorder.dispatch(plan.product, kernel.product.dispatches);
+    if (kernel.after) {
       recorder.wait();
-      recorder.dispatch(plan.sum_pipeline, plan.kernel.sum_dispatches);
+      recorder.dispatch(plan.after, kernel.after->dispatches);
     }
     return {};
   });
@@ -187,7 +202,7 @@ Result<void> Context::record(const Plan& plan, VkCommandBuffer command_buffer,
   return plan.record(command_buffer, operands);
 }
 
-VkPipeline pipeline_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).pipeline; }
+VkPipeline pipeline_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).product; }
 const Kernel& kernel_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).kernel; }
 
 }  // namespace vkgemm

@@ -23,9 +23,9 @@ struct Plan::Impl {
   const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
   Kernel kernel;                    // no dispatches for an empty problem
   OperandRules rules;
-  VkPipeline pipeline = VK_NULL_HANDLE;
-  VkPipeline sum_pipeline = VK_NULL_HANDLE;  // of split-K's second step
-  std::vector<VkPipeline> pack_pipelines;    // of kernel.packs
+  std::vector<VkPipeline> before;  // of the kernel's steps
+  VkPipeline product = VK_NULL_HANDLE;
+  VkPipeline after = VK_NULL_HANDLE;
 
   std::string provenance() const;
   std::string command_line() const;

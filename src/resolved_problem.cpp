@@ -77,6 +77,9 @@ MaybeError check_enumerators(const Problem& problem) {
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
   if (auto error = check("epilogue.activation", epilogue.activation)) return error;
+  if (const auto tier = problem.split_k.tier) {
+    if (auto error = check("split_k.tier", *tier)) return error;
+  }
   if (!problem.grouping) return std::nullopt;
   if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
   if (auto error = check("grouping.along", problem.grouping->along)) return error;
@@ -295,6 +298,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (problem.split_k.slices > most_slices) {
+    return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
+                          " are supported"));
+  }
   if (problem.a.type != problem.b.type) {
     return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",
                               to_string(problem.b.type), ": A and B must share one type"));
@@ -306,6 +313,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .batch = problem.batch,
                       .epilogue = problem.epilogue,
                       .grouping = problem.grouping,
+                      .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes};
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,

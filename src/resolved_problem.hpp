@@ -43,6 +43,7 @@ struct ResolvedProblem {
   ResolvedMatrix aux = {};
   Epilogue epilogue = {};
   std::optional<Grouping> grouping = std::nullopt;
+  SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
 

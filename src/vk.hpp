@@ -18,6 +18,7 @@ namespace vkgemm {
 #define VKGEMM_INSTANCE_FUNCTIONS(required, optional)                                      \
   required(vkEnumerateDeviceExtensionProperties) required(vkGetDeviceProcAddr)             \
       required(vkGetPhysicalDeviceFeatures2) required(vkGetPhysicalDeviceProperties2)      \
+      required(vkGetPhysicalDeviceMemoryProperties)                                        \
           optional(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                      \
               optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
                   optional(vkSetDebugUtilsObjectNameEXT)
@@ -28,7 +29,10 @@ namespace vkgemm {
           required(vkCreatePipelineCache) required(vkCreatePipelineLayout)           \
               required(vkCreateShaderModule) required(vkDestroyPipeline)             \
                   required(vkDestroyPipelineCache) required(vkDestroyPipelineLayout) \
-                      required(vkDestroyShaderModule) required(vkGetPipelineCacheData)
+                      required(vkDestroyShaderModule) required(vkGetPipelineCacheData) \
+  required(vkAllocateMemory) required(vkBindBufferMemory) required(vkCreateBuffer) \
+  required(vkDestroyBuffer) required(vkFreeMemory) required(vkGetBufferDeviceAddress) \
+  required(vkGetBufferMemoryRequirements) required(vkMapMemory)
 
 #define VKGEMM_DECLARE(function) PFN_##function function = nullptr;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,25 @@ enum class Schedule : std::uint8_t {
   persistent,  // as many as the device keeps resident, each takes tiles as far apart as there are
                // workgroups
 };
+
+// Who adds the slices of K, and when (Config::slices). The results have the same bits.
+enum class SplitTier : std::uint8_t {
+  // A second dispatch, behind a pipeline barrier.
+  two_dispatches,
+  // Of the workgroups of a tile the one that is done last; nobody waits.
+  last_arriver,
+  // All workgroups, when all are done: a barrier inside the dispatch. Safe also where the device
+  // lets workgroups starve: they wait only for those that have started, none waits for ever, and if
+  // one gives up a dispatch that is recorded behind does the work (Context::barrier_aborts()).
+  device_barrier,
+};
+
+// About a second on the devices that it was measured on: longer than any product that is worth
+// splitting, shorter than the watchdogs that reset a GPU (Windows: 2 s).
+inline constexpr std::uint32_t default_spin_limit = 1u << 20;
+
+// Slices of K: more than any device has use for.
+inline constexpr std::uint32_t most_slices = 512;
 
 // A configuration prints itself and can be parsed back from what it printed:
 //   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
@@ -79,10 +99,19 @@ struct Config {
   // implementations).
   bool peel = true;
 
-  // Split-K: as many workgroups share a tile, each multiplies its slice of K, and a second dispatch
-  // adds their f32 results, which stand in the workspace, in the order of the slices and runs the
-  // epilogue. For products with fewer tiles than the device has compute units. At most 512; 1: no.
+  // Split-K: as many workgroups share a tile, and each multiplies its slice of K. Their f32 results
+  // stand in the workspace until they are added in the order of the slices and the epilogue runs.
+  // For products with fewer tiles than the device has compute units. At most 512; 1: no.
   std::uint32_t slices = 1;
+  SplitTier tier = SplitTier::two_dispatches;
+
+  // How many workgroups are launched. Tier device_barrier, 0: one for each slice of each tile.
+  // Schedule persistent, 0: as many as the device keeps resident, by an estimate.
+  std::uint32_t workgroups = 0;
+
+  // Tier device_barrier: how often a workgroup asks whether the others have arrived before it gives
+  // up.
+  std::uint32_t spin_limit = default_spin_limit;
 
   // Copies the operand into the workspace first, by a dispatch before the product, with K as the
   // outer direction and padded to cache lines: for operands of 16-bit types that are not aligned,
@@ -99,14 +128,14 @@ struct Config {
   // Grouped products only; others have the simple one.
   Schedule schedule = Schedule::simple;
 
-  // persistent: how many workgroups. 0: as many as the device keeps resident, by an estimate.
-  std::uint32_t workgroups = 0;
-
   bool operator==(const Config&) const = default;
 };
 
 VKGEMM_API std::string_view to_string(Path path) noexcept;
 VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
+VKGEMM_API std::string_view to_string(SplitTier tier) noexcept;
+// The inverse; nothing if the text names none of them.
+VKGEMM_API std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept;
 VKGEMM_API std::string to_string(const Config& config);
 
 // Parses what to_string(Config) prints. The error names the part that is wrong.

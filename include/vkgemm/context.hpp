@@ -168,6 +168,11 @@ class VKGEMM_API Context {
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
                       const Operands& operands) const;
 
+  // How often workgroups gave up waiting for one another (SplitTier::device_barrier). The results
+  // were right, but late: after the first time no recording tries it any more, and plan() chooses
+  // another tier. Counts what has finished.
+  std::uint32_t barrier_aborts() const noexcept;
+
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and
   // save_pipeline_cache() tell it themselves when the driver answers so. From then on they,
   // candidates() and record() return device_lost; everything may still be destroyed.

@@ -43,7 +43,7 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
-// Whether a path may be used, and if not, the first reason why: one sentence that names the
+// Whether a path or a facility may be used, and if not, the first reason why: one sentence that names the
 // extension, the feature bit or the shape that is missing.
 struct PathSupport {
   bool available = false;
@@ -91,6 +91,12 @@ struct DeviceCaps {
   std::vector<FragmentShape> fragment_shapes;
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
+
+  // Whether a dispatch whose workgroups wait for one another may be tried (SplitTier), and whether
+  // this driver is known to let those that have started go on, so that it is worth choosing. The
+  // environment variable VKGEMM_DEVICE_BARRIER=0 switches it off.
+  PathSupport device_barrier;
+  bool workgroups_make_progress = false;
 
   PathSupport nv;
   PathSupport khr;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "vkgemm/config.hpp"
 #include "vkgemm/export.hpp"
 #include "vkgemm/result.hpp"
 
@@ -99,6 +100,15 @@ struct Grouping {
   bool operator==(const Grouping&) const = default;
 };
 
+// Whether slices of K are multiplied by separate workgroups and then added, always in the order of
+// the slices: the bits depend on how many slices there are, and on nothing else.
+struct SplitK {
+  std::uint32_t slices = 0;                      // 1 … 512; 0: vkgemm chooses
+  std::optional<SplitTier> tier = std::nullopt;  // not set: vkgemm chooses
+
+  bool operator==(const SplitK&) const = default;
+};
+
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
 //
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
@@ -123,6 +133,9 @@ struct Problem {
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
   std::optional<Grouping> grouping = std::nullopt;
+
+  // What is asked of the configuration that vkgemm chooses.
+  SplitK split_k = {};
 
   // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
   // vkgemm chooses; 0: none. Products with few tiles and a deep K are faster with some (split-K),

@@ -24,8 +24,7 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
 }
 
 // Four neighbours of a row are handled at once. `row` and `col` are coordinates in D; col is a
-// multiple of 4. Nothing is touched past the edges (but rows of partial results are padded to
-// multiples of 4).
+// multiple of 4. Nothing is touched past the edges.
 bool is_inside(const Tile t, uint row, uint col) {
     return EDGES == 0 || (row < t.row_end && col < size_n());
 }
@@ -33,13 +32,13 @@ bool is_inside(const Tile t, uint row, uint col) {
 // What is added to them is loaded by itself, so that a caller can have many of these loads on their
 // way at once, or use one more than once.
 vec4 epilogue_c4(const Tile t, uint row, uint col) {
-    if (C_TYPE == TYPE_NONE || PARTIAL != 0 || !is_inside(t, row, col)) return vec4(0.0);
+    if (C_TYPE == TYPE_NONE || !is_inside(t, row, col)) return vec4(0.0);
     return load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, size_n() - col);
 }
 
 // Along N it is that of all rows.
 vec4 epilogue_bias4(const Tile t, uint row, uint col) {
-    if (BIAS == BIAS_NONE || PARTIAL != 0 || !is_inside(t, row, col)) return vec4(0.0);
+    if (BIAS == BIAS_NONE || !is_inside(t, row, col)) return vec4(0.0);
     if (BIAS == BIAS_ALONG_M)
         return vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
     return load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, size_n() - col);
@@ -47,10 +46,6 @@ vec4 epilogue_bias4(const Tile t, uint row, uint col) {
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
     if (!is_inside(t, row, col)) return;
-    if (PARTIAL != 0) {
-        F32x4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
-        return;
-    }
     const uint valid = size_n() - col;
     vec4 v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v += p.beta * c;
@@ -63,4 +58,27 @@ void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bi
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
     epilogue_store4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
+}
+
+// What a path does with four of its accumulators: the epilogue, or with split-K a partial result,
+// whose rows are padded to multiples of 4.
+vec4 tile_c4(const Tile t, uint row, uint col) {
+    return SPLIT == SPLIT_NONE ? epilogue_c4(t, row, col) : vec4(0.0);
+}
+vec4 tile_bias4(const Tile t, uint row, uint col) {
+    return SPLIT == SPLIT_NONE ? epilogue_bias4(t, row, col) : vec4(0.0);
+}
+void tile_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+    if (SPLIT == SPLIT_NONE)
+        epilogue_store4(t, row, col, acc, c, bias);
+    else if (is_inside(t, row, col))
+        Partial4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
+}
+
+// The sum of all slices, of a matrix that holds so many quads, in the form of partial results.
+uint64_t partial_quads() { return uint64_t(p.m) * (partial_ld() / 4); }
+void sum_quad(uint64_t batch, uint64_t quad) {
+    const uint quads_per_row = partial_ld() / 4;
+    epilogue_store4(batch_tile(batch), uint(quad / quads_per_row), uint(quad % quads_per_row) * 4,
+                    sum_of_slices(partial_base(batch, 0) + quad * 16));
 }

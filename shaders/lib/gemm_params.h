@@ -21,12 +21,13 @@ struct GemmParams {
     uint first_tile;   // grids beyond maxComputeWorkGroupCount are dispatched in chunks
     uint first_batch;
     float alpha, beta, clamp_min, clamp_max;
-    uint slices;  // of K, see lib/partial.glsl
-    uint unused;  // fills the block to a multiple of 8 bytes
-    // Of grouped products, see lib/grouped.glsl.
-    uint64_t offsets;
-    uint groups;
-    uint unused_too;
+    uint slices;  // of K, see lib/split_k.glsl
+    uint batch;
+    uint64_t control;  // words that workgroups share, in the workspace: lib/device_barrier.glsl
+    uint64_t aborts;   // a word that counts barriers that were given up; 0: nobody counts
+    uint spin_limit;   // how often a workgroup asks before it gives up
+    uint groups;       // see lib/grouped.glsl
+    uint64_t offsets;  // where they begin
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -72,7 +73,7 @@ struct GemmParams {
 #define SPEC_UNROLL_K 11
 #define SPEC_PEEL 12
 #define SPEC_STAGES 13
-#define SPEC_PARTIAL 14  // stores partial results of a slice of K, without the epilogue
+#define SPEC_SPLIT 14  // whether a workgroup takes a slice of K only, and who adds them
 // … the operands (booleans are 0 or 1) …
 #define SPEC_A_COL_MAJOR 15
 #define SPEC_B_COL_MAJOR 16
@@ -97,16 +98,34 @@ struct GemmParams {
 #define SPEC_BIAS 34
 #define SPEC_ACTIVATION 35
 #define SPEC_CLAMP 36
+#define SPEC_GUARDED 37  // does nothing unless the dispatch before gave up waiting
 // Of grouped products.
-#define SPEC_GROUPED 37
-#define SPEC_OFFSETS_64 38  // offsets are int64
-#define SPEC_PERSISTENT 39  // workgroups take tiles by stride
-#define SPEC_COUNT 40
+#define SPEC_GROUPED 38
+#define SPEC_OFFSETS_64 39  // offsets are int64
+#define SPEC_PERSISTENT 40  // workgroups take tiles by stride
+#define SPEC_COUNT 41
+
+// The values of SPEC_SPLIT, see split_k.glsl.
+#define SPLIT_NONE 0
+#define SPLIT_TWO_DISPATCHES 1
+#define SPLIT_LAST_ARRIVER 2
+#define SPLIT_DEVICE_BARRIER 3
+
+// The first words at GemmParams::control; behind them one for each tile of each batch.
+#define CONTROL_TICKETS 0   // that were taken
+#define CONTROL_DONE 1      // whose work is done
+#define CONTROL_ENROLLED 2  // workgroups that did it
+#define CONTROL_WORDS 4
+// In CONTROL_DONE: nobody passes the barrier, and no more tickets are given out.
+#define CONTROL_POISON 0x80000000u
 
 // Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
 // loads before it adds the first.
 #define SUM_LOCAL_SIZE 64
 #define SUM_UNROLL 8
+
+// Invocations of a workgroup of reset.comp, a word each.
+#define RESET_LOCAL_SIZE 64
 
 // What a workgroup of pack.comp copies, elements in both directions, and its invocations.
 #define PACK_TILE 64

@@ -36,10 +36,7 @@ Tile tile_of_rows(uint id) {
 
 // Groups of K: a tile of the group's own D. An empty sum is 0, also times Inf.
 Tile tile_of_depth(uint id, uint group) {
-    const uvec2 at = tile_position(id, tile_rows());
-    Tile t = batch_tile(group);
-    t.row = at.y * TILE_M;
-    t.col = at.x * TILE_N;
+    Tile t = tile_at(id, group, 0);
     t.k_begin = group_offset(group);
     t.k_end = max(group_offset(group + 1), t.k_begin);
     if (t.k_begin == t.k_end) t.alpha = 0.0;
@@ -52,15 +49,14 @@ Tile tile_of_depth(uint id, uint group) {
 uint first_tile_id() { return p.first_tile + gl_WorkGroupID.x; }
 
 uint tile_id_count() {
-    return tile_columns() * (GROUPED == GROUPED_ALONG_M ? slot_count(p.m, p.groups)
-                                                        : tile_rows() * p.groups);
+    return GROUPED == GROUPED_ALONG_M ? slot_count(p.m, p.groups) * tile_columns()
+                                      : tile_count() * p.groups;
 }
 
 Tile grouped_tile(uint id) {
     if (GROUPED == GROUPED_ALONG_M) return tile_of_rows(id);
     if (PERSISTENT == 0) return tile_of_depth(id, p.first_batch + gl_WorkGroupID.y);
-    const uint tiles = tile_rows() * tile_columns();
-    return tile_of_depth(id % tiles, id / tiles);
+    return tile_of_depth(id % tile_count(), id / tile_count());
 }
 
 // Tells the lowest group whose offsets are not in order or not within the capacity, if there is a

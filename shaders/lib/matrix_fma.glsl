@@ -78,7 +78,7 @@ void store_tile(const Acc acc, const Tile t) {
     vec4 bias[QUADS_N];
     [[unroll]] for (uint j = 0; j < QUADS_N; ++j)
         bias[j] = BIAS == BIAS_ALONG_N
-            ? epilogue_bias4(t, t.row, t.col + (j * LANES_N + lane.y) * 4)
+            ? tile_bias4(t, t.row, t.col + (j * LANES_N + lane.y) * 4)
             : vec4(0.0);
     [[dont_unroll]] for (uint block = 0; block < QUADS_M; ++block)
         [[unroll]] for (uint line = 0; line < 4; ++line)
@@ -88,7 +88,7 @@ void store_tile(const Acc acc, const Tile t) {
                     sum = i == block ? acc.quad[4 * i + line][j] : sum;
                 const uint row = t.row + (block * LANES_M + lane.x) * 4 + line;
                 const uint col = t.col + (j * LANES_N + lane.y) * 4;
-                epilogue_store4(t, row, col, sum, epilogue_c4(t, row, col),
-                                BIAS == BIAS_ALONG_N ? bias[j] : epilogue_bias4(t, row, col));
+                tile_store4(t, row, col, sum, tile_c4(t, row, col),
+                                BIAS == BIAS_ALONG_N ? bias[j] : tile_bias4(t, row, col));
             }
 }

@@ -142,7 +142,7 @@ void store_tile(const Acc acc, const Tile t) {
     const uvec2 at = subgroup_position();
     const uint column = quad_position(t, 0, gl_LocalInvocationIndex).y;
     vec4 bias = vec4(0.0);
-    if (BIAS == BIAS_OF_COLUMNS) bias = epilogue_bias4(t, t.row, column);
+    if (BIAS == BIAS_OF_COLUMNS) bias = tile_bias4(t, t.row, column);
     [[dont_unroll]] for (uint slice = 0; slice < SUBTILES; ++slice) {
         barrier();
         EACH_FRAGMENT(i, j) {
@@ -161,7 +161,7 @@ void store_tile(const Acc acc, const Tile t) {
                 // The first one once more instead of none: no branch around a load.
                 const uint next = first + i * LOCAL_SIZE, quad = next < SLICE_QUADS ? next : first;
                 const uvec2 d = quad_position(t, slice, quad);
-                if (i < QUADS_AT_ONCE) c[i] = epilogue_c4(t, d.x, d.y);
+                if (i < QUADS_AT_ONCE) c[i] = tile_c4(t, d.x, d.y);
             }
             [[unroll]] for (uint i = 0; i < KHR_EPILOGUE_LOADS; ++i) {
                 const uint quad = first + i * LOCAL_SIZE;
@@ -170,8 +170,8 @@ void store_tile(const Acc acc, const Tile t) {
                 if (i < QUADS_AT_ONCE && exists) {
                     const uvec2 d = quad_position(t, slice, quad);
                     const uint from = quad / QUADS_PER_ROW * SLICE_STRIDE + quad % QUADS_PER_ROW;
-                    if (BIAS != BIAS_OF_COLUMNS) bias = epilogue_bias4(t, d.x, d.y);
-                    epilogue_store4(t, d.x, d.y, uintBitsToFloat(sh[from]), c[i], bias);
+                    if (BIAS != BIAS_OF_COLUMNS) bias = tile_bias4(t, d.x, d.y);
+                    tile_store4(t, d.x, d.y, uintBitsToFloat(sh[from]), c[i], bias);
                 }
             }
         }

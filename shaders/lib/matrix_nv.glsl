@@ -128,7 +128,9 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
 
 // D and aux are of the input type or f32 here (is_legal refuses the rest).
 void store_tile(Acc acc, const Tile t) {
-    if (PARTIAL != 0) {
+    // Tensor stores cannot be made visible to other workgroups of the same dispatch, so here only
+    // another one adds the partial results (is_legal refuses the rest).
+    if (SPLIT != SPLIT_NONE) {
         const uint64_t partial = element(t.partial, TYPE_F32, t.row, partial_ld(), t.col);
         STORE(acc, float, gl_MatrixUseAccumulator, OutF32, partial, partial_ld())
         return;

@@ -111,7 +111,8 @@ void store_tile(const Acc acc, const Tile t) {
         for (uint quad = gl_LocalInvocationIndex; quad < TILE_N / 4; quad += LOCAL_SIZE) {
             vec4 sum = sums[0][quad];
             for (uint i = 1; i < LANES_K; ++i) sum += sums[i][quad];
-            epilogue_store4(t, t.row + m, t.col + quad * 4, sum);
+            const uint row = t.row + m, col = t.col + quad * 4;
+            tile_store4(t, row, col, sum, tile_c4(t, row, col), tile_bias4(t, row, col));
         }
     }
 }

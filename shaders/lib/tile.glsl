@@ -5,10 +5,12 @@ struct Tile {
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
-    uint64_t partial;                // and of the partial results, where PARTIAL
+    // Of a slice of K: element (0, 0) of its partial results and of those of slice 0, and the word
+    // that counts the slices of this tile that are done.
+    uint64_t partial, first_partial, counter;
 };
 
-#include "partial.glsl"
+#include "split_k.glsl"
 
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {
@@ -24,36 +26,44 @@ Tile batch_tile(uint64_t batch) {
     t.d = p.d + batch * p.d_batch;
     t.bias = p.bias + batch * p.bias_batch;
     t.aux = p.aux + batch * p.aux_batch;
-    t.partial = 0;
+    t.partial = t.first_partial = t.counter = 0;
     return t;
 }
 
 uint tile_rows() { return (p.m + TILE_M - 1) / TILE_M; }
 uint tile_columns() { return (size_n() + TILE_N - 1) / TILE_N; }
+uint tile_count() { return tile_rows() * tile_columns(); }
 
 // Column and row of tile `id` in a grid of so many rows. Tiles are visited in bands of SWIZZLE rows,
 // column by column, so that workgroups that run at the same time share rows of A and columns of B
 // in the L2 cache.
 uvec2 tile_position(uint id, uint rows) {
-    uint columns = tile_columns();
-    uint band = id / (SWIZZLE * columns);
-    uint first = band * SWIZZLE;
-    uint height = min(rows - first, SWIZZLE);
-    uint within = id - band * SWIZZLE * columns;
+    const uint columns = tile_columns();
+    const uint band = id / (SWIZZLE * columns);
+    const uint first = band * SWIZZLE;
+    const uint height = min(rows - first, SWIZZLE);
+    const uint within = id - band * SWIZZLE * columns;
     return uvec2(within / height, first + within % height);
+}
+
+Tile tile_at(uint id, uint64_t batch, uint slice) {
+    const uvec2 at = tile_position(id, tile_rows());
+    Tile t = batch_tile(batch);
+    t.row = at.y * TILE_M;
+    t.col = at.x * TILE_N;
+    if (SPLIT != SPLIT_NONE) {
+        t.k_begin = slice_begin(slice);
+        t.k_end = slice_begin(slice + 1);
+        t.partial = partial_base(batch, slice);
+        t.first_partial = partial_base(batch, 0);
+    }
+    if (SPLIT == SPLIT_LAST_ARRIVER)
+        t.counter = p.control + (CONTROL_WORDS + batch * tile_count() + id) * 4;
+    return t;
 }
 
 // The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K.
 Tile dense_tile() {
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
-    const uvec2 at = tile_position(p.first_tile + gl_WorkGroupID.x, tile_rows());
-    Tile t = batch_tile(batch);
-    t.row = at.y * TILE_M;
-    t.col = at.x * TILE_N;
-    if (PARTIAL != 0) {
-        t.k_begin = slice_begin(gl_WorkGroupID.z);
-        t.k_end = slice_begin(gl_WorkGroupID.z + 1);
-        t.partial = partial_base(batch, gl_WorkGroupID.z);
-    }
-    return t;
+    return tile_at(p.first_tile + gl_WorkGroupID.x, p.first_batch + gl_WorkGroupID.y,
+                   gl_WorkGroupID.z);
 }

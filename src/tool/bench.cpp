@@ -40,7 +40,7 @@ struct BenchOptions {
   GroupOptions groups;
   std::optional<Path> path;
   std::vector<std::string> configs;
-  std::uint32_t slices = 0;
+  SplitK split_k;
   std::uint64_t repeat = 50;
   double warm_up_ms = 300.0;
   bool warm_l2 = false;
@@ -93,6 +93,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   }
   problem.a.layout = options.layout_a.value_or(Layout::row_major);
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
+  problem.split_k = options.split_k;
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
 }
@@ -236,8 +237,8 @@ class Bench {
     const Groups groups = options_.groups.groups(shape.m, shape.k);
     Problem problem = make_problem(shape, type, options_);
     problem.grouping = groups.grouping;
-    const std::vector<Config> configs = choose_configs(runner_.context(), problem, options_.path,
-                                                       options_.configs, options_.slices);
+    const std::vector<Config> configs =
+        choose_configs(runner_.context(), problem, options_.path, options_.configs);
     std::fprintf(stderr, "case %zu of %zu: preparing operands …\n", index, cases);
     Case data(runner_, problem, groups);
     for (std::size_t c = 0; c < configs.size(); ++c) {
@@ -351,7 +352,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("--config", options->configs,
                      "Configuration; may be repeated; all: every candidate (default: the one that "
                      "the library chooses)");
-  add_split_k(command, options->slices);
+  add_split_k(command, options->split_k);
   add_size(command, "--repeat", options->repeat, "Timed executions", 1U << 20);
   command
       .add_option("--warm-up", options->warm_up_ms, "Milliseconds of warm-up before each timing")

@@ -40,6 +40,8 @@ nlohmann::ordered_json device_json(const support::DeviceListing& device) {
   json["paths"] = {
       {"nv", path_json(caps.nv)}, {"khr", path_json(caps.khr)}, {"fma", path_json(caps.fma)}};
   json["bf16_matrices"] = caps.bf16_matrices;
+  json["device_barrier"] = path_json(caps.device_barrier);
+  json["workgroups_make_progress"] = caps.workgroups_make_progress;
   json["limits"] = {{"max_shared_memory_bytes", limits.max_shared_memory_bytes},
                     {"max_invocations", limits.max_invocations},
                     {"max_push_constant_bytes", limits.max_push_constant_bytes},
@@ -96,6 +98,12 @@ void print_device(const support::DeviceListing& device) {
   print_path("nv", caps.nv);
   print_path("khr", caps.khr);
   print_path("fma", caps.fma);
+  std::printf("  split-K barrier  %s\n", !caps.device_barrier.available
+                                            ? caps.device_barrier.reason.c_str()
+                                        : caps.workgroups_make_progress
+                                            ? "may be chosen"
+                                            : "on request: this driver is not known to keep "
+                                              "waiting workgroups going");
   std::printf("  bf16          %s\n",
               caps.bf16_matrices ? "cooperative matrices" : "widened to f32 on path fma");
   std::printf("  fragments    ");

@@ -19,6 +19,7 @@ constexpr const char* kFooter = R"(exit codes:
 environment:
   VKGEMM_LOG=stderr|<file>  messages of the library
   VKGEMM_VALIDATION=1       validation layers with synchronization validation
+  VKGEMM_DEVICE_BARRIER=0   no dispatches whose workgroups wait for one another
 
 example:
   vkgemm make a.npy --shape 512x256 --seed 1

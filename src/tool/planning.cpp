@@ -2,14 +2,18 @@
 
 #include <algorithm>
 
+#include "tool/options.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
-Config parse(const std::string& text) {
+// With what the problem says of split-K.
+Config parse(const Problem& problem, const std::string& text) {
   auto config = parse_config(text);
   if (!config) throw Failure(usage_error, "--config: " + config.error().message);
+  if (problem.split_k.slices != 0) config->slices = problem.split_k.slices;
+  if (problem.split_k.tier) config->tier = *problem.split_k.tier;
   return *config;
 }
 
@@ -50,27 +54,41 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   return unwrap(support::Runner::create(options));
 }
 
-void add_split_k(CLI::App& command, std::uint32_t& slices) {
+void add_split_k(CLI::App& command, SplitK& split) {
+  const auto parse = [&split](const std::string& text) {
+    const std::size_t colon = text.find(':');
+    const std::string slices = text.substr(0, colon);
+    if (slices != "auto") {
+      split.slices = static_cast<std::uint32_t>(parse_size("--split-k", slices, most_slices));
+    }
+    if (colon == std::string::npos) return;
+    split.tier = parse_split_tier(text.substr(colon + 1));
+    if (!split.tier) {
+      throw CLI::ValidationError("--split-k", "'" + text.substr(colon + 1) +
+                                                  "' is none of two_dispatches, last_arriver, "
+                                                  "device_barrier");
+    }
+  };
   command
-      .add_option("--split-k", slices,
-                  "Split-K: slices of K, added by a second dispatch (default: what the "
-                  "configuration says)")
-      ->check(CLI::Range(1, 512));
+      .add_option_function<std::string>(
+          "--split-k", parse,
+          "Split-K: how many slices of K, up to 512, or auto, and who adds them: two_dispatches, "
+          "last_arriver or device_barrier (default: the library chooses)")
+      ->type_name("SLICES[:TIER]");
 }
 
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
-                 const std::string& config, std::uint32_t slices) {
+                 const std::string& config) {
   // A product of nothing has no candidates, and needs none.
   if (is_empty(problem)) return unwrap(context.plan(problem));
-  if (config.empty() && !path && slices == 0) return unwrap(context.plan(problem));
-  Config chosen = config.empty() ? candidates(context, problem, path).front() : parse(config);
-  if (slices != 0) chosen.slices = slices;
-  return unwrap(context.plan(problem, chosen));
+  if (config.empty() && !path) return unwrap(context.plan(problem));
+  return unwrap(context.plan(problem, config.empty() ? candidates(context, problem, path).front()
+                                                     : parse(problem, config)));
 }
 
 std::vector<Config> choose_configs(const Context& context, const Problem& problem,
                                    std::optional<Path> path,
-                                   const std::vector<std::string>& configs, std::uint32_t slices) {
+                                   const std::vector<std::string>& configs) {
   std::vector<Config> chosen;
   if (configs.empty()) chosen.push_back(candidates(context, problem, path).front());
   for (const std::string& text : configs) {
@@ -78,11 +96,8 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
       const std::vector<Config> all = candidates(context, problem, path);
       chosen.insert(chosen.end(), all.begin(), all.end());
     } else {
-      chosen.push_back(parse(text));
+      chosen.push_back(parse(problem, text));
     }
-  }
-  if (slices != 0) {
-    for (Config& config : chosen) config.slices = slices;
   }
   return chosen;
 }

@@ -21,19 +21,19 @@ struct DeviceOptions {
   std::unique_ptr<support::Runner> open() const;
 };
 
-// The best plan, the best one of `path`, or the one of `config`; its configuration with `slices` of
-// K if that is not 0. A Failure says why there is none.
+// The best plan, the best one of `path`, or the one of `config`, which the problem's split_k
+// overrules. A Failure says why there is none.
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
-                 const std::string& config, std::uint32_t slices);
+                 const std::string& config);
 
 // The configurations that the options mean, best first: all the candidates (of `path`) if
-// `configs` is just "all", else those it names, else the best; each with `slices` of K if that is
-// not 0.
+// `configs` is just "all", else those it names, else the best.
 std::vector<Config> choose_configs(const Context& context, const Problem& problem,
                                    std::optional<Path> path,
-                                   const std::vector<std::string>& configs, std::uint32_t slices);
+                                   const std::vector<std::string>& configs);
 
-void add_split_k(CLI::App& command, std::uint32_t& slices);
+// --split-k, for Problem::split_k.
+void add_split_k(CLI::App& command, SplitK& split);
 
 // "NVIDIA 580.159.04"
 std::string driver_of(const DeviceCaps& caps);

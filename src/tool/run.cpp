@@ -35,7 +35,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::optional<Path> path;
   std::string config;
-  std::uint32_t slices = 0;
+  SplitK split_k;
   std::string verify = "auto";
   std::optional<std::uint64_t> repeat;
   bool explain = false;
@@ -339,6 +339,7 @@ int run(const RunOptions& options) {
   Problem& problem = job.problem;
   problem.epilogue.aux = options.epilogue.with_aux || !options.aux_file.empty();
   problem.aux = options.aux.matrix(problem.d.type, problem.d.layout);
+  problem.split_k = options.split_k;
 
   const std::unique_ptr<Runner> runner = options.device.open();
   const DeviceCaps& caps = runner->caps();
@@ -347,8 +348,7 @@ int run(const RunOptions& options) {
   std::printf("driver         %s\n", driver_of(caps).c_str());
   print_problem(problem);
 
-  const Plan plan =
-      choose_plan(runner->context(), problem, options.path, options.config, options.slices);
+  const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   const bool empty = is_empty(problem);
   if (!empty) {
     std::printf("path           %s\n", std::string(to_string(plan.config().path)).c_str());
@@ -442,7 +442,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_path(command, options->path);
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
-  add_split_k(command, options->slices);
+  add_split_k(command, options->split_k);
   command
       .add_option("--verify", options->verify,
                   "Check D and aux against double precision: every element, up to 64 rows of each "

@@ -1,4 +1,5 @@
-// Split-K: slices of K by separate workgroups, added in order by a second dispatch.
+// Split-K: slices of K by separate workgroups, added in order. What waiting for one another is about
+// stands in device_barrier_test.cpp.
 #include <array>
 
 #include "harness.hpp"
@@ -10,17 +11,80 @@
 namespace vkgemm::test {
 namespace {
 
+// 1·2 and 2·2, 256 times, recorded one after the other.
+void expect_workspace_may_be_used_again(const Config& config, DataType input) {
+  const Problem problem = gemm({32, 32, 256}, input);
+  const auto plan = context().plan(problem, config);
+  ASSERT_TRUE(succeeds(plan));
+  const support::OperandBytes bytes = support::operand_bytes(problem);
+  auto ones = runner().allocate(bytes.a);
+  auto other = runner().allocate(bytes.b);
+  auto workspace = runner().allocate(plan->workspace_bytes());
+  std::array<support::Buffer, 2> results;
+  ASSERT_TRUE(succeeds(ones) && succeeds(other) && succeeds(workspace));
+  // 1 and 2 in the input's type, twice if it has two bytes.
+  const std::uint32_t one = input == DataType::f16    ? 0x3c003c00u
+                            : input == DataType::bf16 ? 0x3f803f80u
+                                                        : 0x3f800000u;
+  const std::uint32_t two = input == DataType::f32 ? 0x40000000u : 0x40004000u;
+  ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
+  ASSERT_TRUE(succeeds(runner().fill(*other, two)));
+  for (support::Buffer& result : results) {
+    auto made = runner().allocate(bytes.d);
+    ASSERT_TRUE(succeeds(made));
+    result = std::move(*made);
+  }
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    Operands operands{.a = ones->span(),
+                      .b = other->span(),
+                      .d = results[0].span(),
+                      .workspace = workspace->span()};
+    if (auto recorded = plan->record(commands, operands); !recorded) return recorded;
+    operands.a = other->span();
+    operands.d = results[1].span();
+    return plan->record(commands, operands);
+  })));
+  for (const std::size_t i : {0u, 1u}) {
+    std::vector<float> values(bytes.d / sizeof(float));
+    ASSERT_TRUE(succeeds(runner().download(results[i], 0, values.data(), bytes.d)));
+    for (const float value : values) ASSERT_EQ(value, i == 0 ? 512.0f : 1024.0f);
+  }
+}
+
 class SplitK : public EachPath {
  protected:
   void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
 
-  static Config with_slices(Config config, std::uint32_t slices) {
+  static Config with_slices(Config config, std::uint32_t slices,
+                            SplitTier tier = SplitTier::two_dispatches) {
     config.slices = slices;
+    config.tier = tier;
+    if (tier == SplitTier::device_barrier) config.spin_limit = patient_spin_limit();
     return config;
   }
+  // Who adds the slices on this path.
+  static std::vector<SplitTier> tiers() {
+    if (GetParam() == Path::nv) return {SplitTier::two_dispatches};
+    return {SplitTier::two_dispatches, SplitTier::last_arriver, SplitTier::device_barrier};
+  }
   DataType input() const { return inputs_of(GetParam()).front(); }
-  Config config(std::uint32_t slices) const {
-    return with_slices(small_configs(GetParam(), input()).front(), slices);
+  Config config(std::uint32_t slices, SplitTier tier = SplitTier::two_dispatches) const {
+    return with_slices(small_configs(GetParam(), input()).front(), slices, tier);
+  }
+
+  // All tiers pass, and with the same bits.
+  testing::AssertionResult passes_in_all_tiers(const Config& plain, std::uint32_t slices,
+                                               const Problem& problem,
+                                               const TrialOptions& options = {}) const {
+    const Config first = with_slices(plain, slices);
+    if (auto passed = passes_gates(first, problem, options); !passed) return passed;
+    Trial trial(problem, Fill::random, options);
+    for (const SplitTier tier : tiers()) {
+      const Config config = with_slices(plain, slices, tier);
+      auto same = tier == tiers().front() ? trial.run(config) : trial.repeats(config);
+      if (!same) return same << "\n  " << describe(config, problem);
+    }
+    return testing::AssertionSuccess();
   }
 };
 VKGEMM_ON_EACH_PATH(SplitK);
@@ -31,7 +95,8 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
   for (const std::uint32_t slices : {2u, 3u, 7u, 64u, 512u}) {
     for (const std::uint64_t k :
          {std::uint64_t{0}, std::uint64_t{1}, step, 5 * step + 3, 9 * step}) {
-      EXPECT_TRUE(passes_gates(config(slices), with_padding(gemm({19, 21, k}, input()))));
+      EXPECT_TRUE(
+          passes_in_all_tiers(config(1), slices, with_padding(gemm({19, 21, k}, input()))));
     }
   }
 }
@@ -39,8 +104,8 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
 TEST_P(SplitK, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     for (const Config& plain : small_configs(GetParam(), type)) {
-      EXPECT_TRUE(passes_gates(with_slices(plain, 3),
-                               with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true)));
+      EXPECT_TRUE(passes_in_all_tiers(
+          plain, 3, with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true)));
     }
   }
 }
@@ -54,7 +119,7 @@ TEST_P(SplitK, EveryLayout) {
         problem.b.layout = b;
         problem.c.layout = problem.d.layout = problem.aux.layout = d;
         problem.epilogue.beta = 0.5f;
-        EXPECT_TRUE(passes_gates(config(4), with_padding(problem)));
+        EXPECT_TRUE(passes_in_all_tiers(config(1), 4, with_padding(problem)));
       }
     }
   }
@@ -70,7 +135,7 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       const DataType bias_type = problem.epilogue.bias_type;
       problem.epilogue = support::heavy_epilogue();
       problem.epilogue.bias_type = bias_type;
-      EXPECT_TRUE(passes_gates(config(5), with_padding(problem, 8, aligned)));
+      EXPECT_TRUE(passes_in_all_tiers(config(1), 5, with_padding(problem, 8, aligned)));
     }
   }
 }
@@ -79,20 +144,20 @@ TEST_P(SplitK, InPlace) {
   Problem problem = gemm({17, 19, 70}, input(), DataType::f32);
   problem.c.type = DataType::f32;
   problem.epilogue.beta = -0.5f;
-  EXPECT_TRUE(passes_gates(config(3), problem, {.in_place = true}));
+  EXPECT_TRUE(passes_in_all_tiers(config(1), 3, problem, {.in_place = true}));
 }
 
 // A 16×4096 by a column-major 4096×16, in 64 slices.
 TEST_P(SplitK, LongAndThin) {
   Problem problem = gemm({16, 16, 4096}, input(), input());
   problem.b.layout = Layout::col_major;
-  EXPECT_TRUE(passes_gates(config(64), problem));
+  EXPECT_TRUE(passes_in_all_tiers(config(1), 64, problem));
 }
 
 TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
   const auto plan = context().plan(gemm({10, 9, 64}, input()), config(4));
   ASSERT_TRUE(succeeds(plan));
-  EXPECT_EQ(plan->workspace_bytes(), 4u * 10 * 12 * sizeof(float));
+  EXPECT_EQ(plan->workspace_bytes(), 2048u) << "4 slices of 10 rows of 12 values, rounded up";
   EXPECT_NE(plan->explain().find("4 slices of K"), std::string::npos);
 
   std::array<support::Buffer, 4> buffers;
@@ -111,7 +176,7 @@ TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
   };
   EXPECT_TRUE(succeeds(record()));
   --operands.workspace.bytes;
-  EXPECT_TRUE(fails_with(record(), Status::workspace_too_small, {"workspace", "1919", "1920"}));
+  EXPECT_TRUE(fails_with(record(), Status::workspace_too_small, {"workspace", "2047", "2048"}));
   operands.workspace = buffers[3].span(128, plan->workspace_bytes());
   EXPECT_TRUE(fails_with(record(), Status::misaligned, {"workspace", "256"}));
   operands.workspace = {};
@@ -120,43 +185,7 @@ TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
 
 // One workspace for two recordings in a row: the second one waits for the first.
 TEST_P(SplitK, WorkspaceMayBeUsedAgain) {
-  const Problem problem = gemm({32, 32, 256}, input());
-  const auto plan = context().plan(problem, config(8));
-  ASSERT_TRUE(succeeds(plan));
-  const support::OperandBytes bytes = support::operand_bytes(problem);
-  auto ones = runner().allocate(bytes.a);
-  auto other = runner().allocate(bytes.b);
-  auto workspace = runner().allocate(plan->workspace_bytes());
-  std::array<support::Buffer, 2> results;
-  ASSERT_TRUE(succeeds(ones) && succeeds(other) && succeeds(workspace));
-  // 1 and 2 in the input's type, twice if it has two bytes.
-  const std::uint32_t one = input() == DataType::f16    ? 0x3c003c00u
-                            : input() == DataType::bf16 ? 0x3f803f80u
-                                                        : 0x3f800000u;
-  const std::uint32_t two = input() == DataType::f32 ? 0x40000000u : 0x40004000u;
-  ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
-  ASSERT_TRUE(succeeds(runner().fill(*other, two)));
-  for (support::Buffer& result : results) {
-    auto made = runner().allocate(bytes.d);
-    ASSERT_TRUE(succeeds(made));
-    result = std::move(*made);
-  }
-  // 1·2 and 2·2, 256 times.
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    Operands operands{.a = ones->span(),
-                      .b = other->span(),
-                      .d = results[0].span(),
-                      .workspace = workspace->span()};
-    if (auto recorded = plan->record(commands, operands); !recorded) return recorded;
-    operands.a = other->span();
-    operands.d = results[1].span();
-    return plan->record(commands, operands);
-  })));
-  for (const std::size_t i : {0u, 1u}) {
-    std::vector<float> values(bytes.d / sizeof(float));
-    ASSERT_TRUE(succeeds(runner().download(results[i], 0, values.data(), bytes.d)));
-    for (const float value : values) ASSERT_EQ(value, i == 0 ? 512.0f : 1024.0f);
-  }
+  for (const SplitTier tier : tiers()) expect_workspace_may_be_used_again(config(8, tier), input());
 }
 
 }  // namespace

@@ -74,15 +74,15 @@ std::uint64_t bias_length(const Problem& p) { return p.epilogue.bias == Bias::al
 // A copy of host memory on the device.
 class DeviceCopy {
  public:
-  testing::AssertionResult upload(const HostBuffer& host) {
-    auto made = runner().allocate(host.bytes.size());
+  testing::AssertionResult upload(support::Runner& device, const HostBuffer& host) {
+    auto made = device.allocate(host.bytes.size());
     if (!made) return succeeds(made);
     buffer_ = std::move(*made);
     span_ = buffer_.span(host.begin, host.size);
-    return succeeds(runner().upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
+    return succeeds(device.upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
-  testing::AssertionResult download(HostBuffer& host) const {
-    return succeeds(runner().download(buffer_, 0, host.bytes.data(), host.bytes.size()));
+  testing::AssertionResult download(support::Runner& device, HostBuffer& host) const {
+    return succeeds(device.download(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
   DeviceSpan span() const { return span_; }
 
@@ -200,7 +200,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
                                    {&aux, &aux_},
                                    {&bias, &bias_},
                                    {&offsets, &offsets_}}) {
-    if (auto uploaded = copy->upload(*host); !uploaded) return uploaded;
+    if (auto uploaded = copy->upload(device(), *host); !uploaded) return uploaded;
   }
   const Epilogue& epilogue = problem_.epilogue;
   Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
@@ -211,26 +211,28 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (problem_.grouping) operands.offsets = offsets.span();
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
-    auto made = runner().allocate(plan->workspace_bytes());
+    auto made = device().allocate(plan->workspace_bytes());
     if (!made) return succeeds(made);
     workspace = std::move(*made);
     operands.workspace = workspace.span();
     // NaN in every type: nothing may be taken for zero that was not written.
-    if (auto filled = runner().fill(workspace, 0xffffffffu); !filled) return succeeds(filled);
+    if (auto filled = device().fill(workspace, 0xffffffffu); !filled) return succeeds(filled);
   }
   const auto submitted =
-      runner().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
+      device().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
   if (!submitted) return succeeds(submitted);
   if (problem_.grouping && plan->workspace_bytes() != 0) {
-    const auto read = runner().download(workspace, 0, &bad_group_, sizeof bad_group_);
+    const auto read = device().download(workspace, 0, &bad_group_, sizeof bad_group_);
     if (!read) return succeeds(read);
   }
-  if (auto got = d.download(d_); !got) return got;
-  return aux.download(aux_);
+  if (auto got = d.download(device(), d_); !got) return got;
+  return aux.download(device(), aux_);
 }
 
+support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
+
 testing::AssertionResult Trial::run(const Config& config) {
-  return run(context().plan(problem_, config));
+  return run(device().context().plan(problem_, config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/reference.hpp"
+#include "support/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
@@ -45,6 +46,7 @@ struct TrialOptions {
   std::uint64_t seed = 1;
   std::byte poison = nan_byte;  // of D and aux; another one where NaN is what is expected
   std::vector<std::int64_t> offsets = {};  // of a grouped problem
+  support::Runner* on = nullptr;           // the device; null: the one that all tests share
 };
 
 // Operands on the host, and what to do with them.
@@ -76,6 +78,7 @@ class Trial {
 
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
+  support::Runner& device() const;
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
 

@@ -184,6 +184,8 @@ TEST(Rank, ChoosesOnTheH200WhatWasMeasuredToBeFast) {
   EXPECT_EQ(best_on_h200(1, 4096, 4096, row, col), "fma:tile=1x64x512,fragment=1x8x8");
   EXPECT_EQ(best_on_h200(16, 16, 4096, row, col, DataType::f32),
             "fma:tile=4x16x256,fragment=4x8x8,slices=16");
+  EXPECT_EQ(best_on_h200(64, 64, 16384, row, row, DataType::f32),
+            "fma:tile=8x64x128,fragment=8x8x8,slices=32");
   EXPECT_EQ(best_on_h200(16, 4096, 4096, row, row),
             khr + "16x64x128" + shape + "1x4,subgroup_size=32,slices=4");
 }
@@ -235,7 +237,7 @@ TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
           const ResolvedProblem r = resolved(p);
           for (const ScoredRow& scored : rank(built_in_table(architecture), r, caps)) {
             ASSERT_TRUE(is_legal(scored.config, r, caps)) << to_string(scored);
-            const std::uint64_t bytes = lower(scored.config, r, caps).workspace_bytes;
+            const std::uint64_t bytes = lower(scored.config, r, caps).workspace.bytes;
             ASSERT_LE(bytes, limit) << to_string(scored);
             if (bytes != 0) ++with_workspace;
           }

@@ -73,11 +73,13 @@ TEST(Config, EveryConfigurationSurvivesPrintingAndParsing) {
                    .unroll_k = any(),
                    .peel = random() % 2 == 0,
                    .slices = any(),
+                   .tier = static_cast<SplitTier>(random() % 3),
+                   .workgroups = any(),
+                   .spin_limit = any(),
                    .pack_a = random() % 2 == 0,
                    .pack_b = random() % 2 == 0,
                    .static_shape = random() % 2 == 0,
-                   .schedule = static_cast<Schedule>(random() % 2),
-                   .workgroups = any()};
+                   .schedule = static_cast<Schedule>(random() % 2)};
     const auto parsed = parse_config(to_string(c));
     ASSERT_TRUE(parsed) << to_string(c) << ": " << parsed.error().message;
     ASSERT_EQ(*parsed, c) << to_string(c) << " became " << to_string(*parsed);

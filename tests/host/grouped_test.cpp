@@ -308,8 +308,7 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
   EXPECT_EQ(reason("", rows), "");
   EXPECT_EQ(reason(",schedule=persistent", rows), "");
   EXPECT_EQ(reason(",schedule=persistent,workgroups=7", rows), "");
-  EXPECT_EQ(reason(",workgroups=7", rows),
-            "workgroups is 7: schedule simple has one for each tile");
+  EXPECT_EQ(reason(",workgroups=7", rows), "workgroups is 7: path khr takes 0 only");
   EXPECT_EQ(reason(",slices=2", rows), "slices is 2: not built for grouped problems");
   EXPECT_EQ(reason(",pack=a", rows), "pack: not built for grouped problems");
   EXPECT_EQ(reason(",schedule=persistent", gemm(64, 64, 64)),
@@ -325,45 +324,45 @@ TEST(LowerGrouped, Rows) {
   Problem p = of_rows(1024, 512, 512, 9);
   p.epilogue = {.bias = Bias::along_n, .bias_batch_stride = 512};
   const Kernel kernel = lower(khr_config, resolved(p), test::h200());
-  EXPECT_EQ(kernel.key.module, "grouped_khr_f16");
-  EXPECT_EQ(kernel.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
-  EXPECT_EQ(kernel.key.constants[SPEC_OFFSETS_64], 0u);
-  EXPECT_EQ(kernel.key.constants[SPEC_PERSISTENT], 0u);
-  EXPECT_EQ(kernel.key.constants[SPEC_EDGES], 1u) << "groups end anywhere";
-  EXPECT_EQ(kernel.key.constants[SPEC_K_TAIL], 0u);
-  EXPECT_EQ(kernel.key.constants[SPEC_A_VECTOR], 8u);
-  EXPECT_EQ(kernel.params.groups, 9u);
-  EXPECT_EQ(kernel.params.b_batch, 512u * 512 * 2);
-  EXPECT_EQ(kernel.params.bias_batch, 512u * 4);
-  EXPECT_EQ(kernel.workspace_bytes, 4u);
-  ASSERT_EQ(kernel.dispatches.size(), 1u);
-  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = (8 + 9) * 4, .batches = 1}));
+  EXPECT_EQ(kernel.product.key.module, "grouped_khr_f16");
+  EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
+  EXPECT_EQ(kernel.product.key.constants[SPEC_OFFSETS_64], 0u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_PERSISTENT], 0u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 1u) << "groups end anywhere";
+  EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 0u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_A_VECTOR], 8u);
+  EXPECT_EQ(kernel.product.params.groups, 9u);
+  EXPECT_EQ(kernel.product.params.b_batch, 512u * 512 * 2);
+  EXPECT_EQ(kernel.product.params.bias_batch, 512u * 4);
+  EXPECT_EQ(kernel.workspace.bytes, 4u);
+  ASSERT_EQ(kernel.product.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = (8 + 9) * 4, .batches = 1}));
   p.max_workspace_bytes = 3;
   p.grouping->offsets = OffsetType::int64;
   p.a.layout = Layout::col_major;
   const Kernel other = lower(khr_config, resolved(p), test::h200());
-  EXPECT_EQ(other.workspace_bytes, 0u);
-  EXPECT_EQ(other.key.constants[SPEC_OFFSETS_64], 1u);
-  EXPECT_EQ(other.key.constants[SPEC_A_VECTOR], 0u);
+  EXPECT_EQ(other.workspace.bytes, 0u);
+  EXPECT_EQ(other.product.key.constants[SPEC_OFFSETS_64], 1u);
+  EXPECT_EQ(other.product.key.constants[SPEC_A_VECTOR], 0u);
   // Dense pipelines know nothing of it.
   const Kernel dense = lower(khr_config, resolved(gemm(1024, 512, 512)), test::h200());
   for (const std::size_t id : {SPEC_GROUPED, SPEC_OFFSETS_64, SPEC_PERSISTENT}) {
-    EXPECT_EQ(dense.key.constants[id], 0u);
+    EXPECT_EQ(dense.product.key.constants[id], 0u);
   }
 }
 
 TEST(LowerGrouped, Depth) {
   const Problem p = of_depth(256, 128, 1024, 70000 / 2);
   const Kernel kernel = lower(khr_config, resolved(p), test::h200());
-  EXPECT_EQ(kernel.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
-  EXPECT_EQ(kernel.key.constants[SPEC_EDGES], 0u);
-  EXPECT_EQ(kernel.key.constants[SPEC_K_TAIL], 1u);
-  EXPECT_EQ(kernel.key.constants[SPEC_A_VECTOR], 0u);
-  EXPECT_EQ(kernel.key.constants[SPEC_B_VECTOR], 8u);
-  EXPECT_EQ(kernel.params.a_batch, 0u);
-  EXPECT_EQ(kernel.params.d_batch, 256u * 128 * 2);
-  ASSERT_EQ(kernel.dispatches.size(), 1u);
-  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = 2, .batches = 35000}));
+  EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
+  EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 0u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 1u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_A_VECTOR], 0u);
+  EXPECT_EQ(kernel.product.key.constants[SPEC_B_VECTOR], 8u);
+  EXPECT_EQ(kernel.product.params.a_batch, 0u);
+  EXPECT_EQ(kernel.product.params.d_batch, 256u * 128 * 2);
+  ASSERT_EQ(kernel.product.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 2, .batches = 35000}));
 }
 
 TEST(LowerGrouped, PersistentWorkgroups) {
@@ -371,10 +370,10 @@ TEST(LowerGrouped, PersistentWorkgroups) {
   c.schedule = Schedule::persistent;
   const auto workgroups = [&](const Problem& p, const DeviceCaps& caps) {
     const Kernel kernel = lower(c, resolved(p), caps);
-    EXPECT_EQ(kernel.key.constants[SPEC_PERSISTENT], 1u);
-    EXPECT_EQ(kernel.dispatches.size(), 1u);
-    EXPECT_EQ(kernel.dispatches.at(0).batches, 1u);
-    return kernel.dispatches.at(0).tiles;
+    EXPECT_EQ(kernel.product.key.constants[SPEC_PERSISTENT], 1u);
+    EXPECT_EQ(kernel.product.dispatches.size(), 1u);
+    EXPECT_EQ(kernel.product.dispatches.at(0).batches, 1u);
+    return kernel.product.dispatches.at(0).tiles;
   };
   const std::uint32_t all = workgroups(of_rows(1 << 20, 4096, 64, 9), test::h200());
   EXPECT_GE(all, 132u);

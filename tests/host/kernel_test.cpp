@@ -26,7 +26,7 @@ Kernel lower_on_h200(const Config& config, const Problem& problem) {
   return lower(config, r, test::h200());
 }
 std::uint32_t constant(const Config& config, const Problem& problem, std::size_t id) {
-  return lower_on_h200(config, problem).key.constants[id];
+  return lower_on_h200(config, problem).product.key.constants[id];
 }
 
 TEST(CutGrid, CoversEachTileOnce) {
@@ -74,23 +74,23 @@ TEST(CutGrid, EdgesOfThe32BitRange) {
 }
 
 TEST(Lower, NamesTheModule) {
-  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).key.module, "gemm_nv_f16");
-  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64, DataType::bf16)).key.module,
+  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).product.key.module, "gemm_nv_f16");
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64, DataType::bf16)).product.key.module,
             "gemm_khr_bf16");
-  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64, DataType::f32)).key.module, "gemm_fma_f32");
+  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64, DataType::f32)).product.key.module, "gemm_fma_f32");
 }
 
 TEST(Lower, RequiresASubgroupSizeOnlyWhereItCan) {
-  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64)).key.required_subgroup_size, 32u);
-  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).key.required_subgroup_size, 0u);
-  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64)).key.required_subgroup_size, 0u);
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64)).product.key.required_subgroup_size, 32u);
+  EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).product.key.required_subgroup_size, 0u);
+  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64)).product.key.required_subgroup_size, 0u);
   DeviceCaps caps = test::h200();
   caps.limits.subgroup_size_control = false;
-  EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).key.required_subgroup_size, 0u);
+  EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).product.key.required_subgroup_size, 0u);
 }
 
 TEST(Lower, TilingConstants) {
-  const auto khr = lower_on_h200(khr_config, gemm(64, 64, 64)).key.constants;
+  const auto khr = lower_on_h200(khr_config, gemm(64, 64, 64)).product.key.constants;
   EXPECT_EQ(khr[SPEC_LOCAL_SIZE], 128u);
   EXPECT_EQ(khr[SPEC_TILE_M], 128u);
   EXPECT_EQ(khr[SPEC_TILE_K], 32u);
@@ -105,7 +105,7 @@ TEST(Lower, TilingConstants) {
   ring.peel = false;
   EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_STAGES), 3u);
   EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_PEEL), 0u);
-  const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).key.constants;
+  const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).product.key.constants;
   EXPECT_EQ(nv[SPEC_TILE_N], 256u);
   EXPECT_EQ(nv[SPEC_UNROLL_K], 8u);
   // Loads element by element are not unrolled.
@@ -124,24 +124,25 @@ TEST(Lower, SplitK) {
   problem.batch = 3;
   problem.epilogue = {.alpha = 2.0f, .activation = Activation::relu};
   const Kernel kernel = lower_on_h200(config, problem);
-  EXPECT_EQ(kernel.key.module, "gemm_khr_f16");
-  EXPECT_EQ(kernel.key.constants[SPEC_PARTIAL], 1u);
-  EXPECT_EQ(kernel.key.constants[SPEC_ACTIVATION], 0u) << "is the second step's";
-  ASSERT_EQ(kernel.dispatches.size(), 1u);
-  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = 4, .batches = 3, .slices = 5}));
-  EXPECT_EQ(kernel.params.slices, 5u);
-  EXPECT_EQ(kernel.workspace_bytes, 3u * 5 * 200 * 132 * 4) << "rows are padded to 16 bytes";
-  EXPECT_EQ(kernel.sum_key.module, "sum_slices");
-  EXPECT_EQ(kernel.sum_key.constants[SPEC_PARTIAL], 0u);
-  EXPECT_EQ(kernel.sum_key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
-  ASSERT_EQ(kernel.sum_dispatches.size(), 1u);
-  EXPECT_EQ(kernel.sum_dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
+  EXPECT_EQ(kernel.product.key.module, "gemm_khr_f16");
+  EXPECT_EQ(kernel.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_TWO_DISPATCHES});
+  EXPECT_EQ(kernel.product.key.constants[SPEC_ACTIVATION], 0u) << "is the second step's";
+  ASSERT_EQ(kernel.product.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 4, .batches = 3, .slices = 5}));
+  EXPECT_EQ(kernel.product.params.slices, 5u);
+  // Rows are padded to 16 bytes, and the whole to 256.
+  EXPECT_EQ(kernel.workspace.bytes, 3u * 5 * 200 * 132 * 4 + 128);
+  EXPECT_EQ(kernel.after->key.module, "sum_slices");
+  EXPECT_EQ(kernel.after->key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_NONE});
+  EXPECT_EQ(kernel.after->key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  ASSERT_EQ(kernel.after->dispatches.size(), 1u);
+  EXPECT_EQ(kernel.after->dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
 
   // One pipeline adds for all tiles, and one multiplies for all epilogues.
   Config other = test::config("fma:tile=64x64x16,fragment=8x8,slices=2");
-  EXPECT_EQ(lower_on_h200(other, problem).sum_key, kernel.sum_key);
+  EXPECT_EQ(lower_on_h200(other, problem).after->key, kernel.after->key);
   problem.epilogue.activation = Activation::none;
-  EXPECT_EQ(lower_on_h200(config, problem).key, kernel.key);
+  EXPECT_EQ(lower_on_h200(config, problem).product.key, kernel.product.key);
 
   // A slice of whole steps is not always one of whole unrolled steps.
   Config unrolled = nv_config;
@@ -149,9 +150,41 @@ TEST(Lower, SplitK) {
   unrolled.slices = 2;
   EXPECT_EQ(constant(unrolled, gemm(128, 256, 512), SPEC_K_TAIL), 1u);
 
+  // The last workgroup of a tile has the epilogue, and words to count in, which are set to zero.
+  config.tier = SplitTier::last_arriver;
+  problem.epilogue.activation = Activation::relu;
+  const Kernel last = lower_on_h200(config, problem);
+  EXPECT_FALSE(last.after);
+  EXPECT_EQ(last.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_LAST_ARRIVER});
+  EXPECT_EQ(last.product.key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  EXPECT_EQ(last.product.dispatches, kernel.product.dispatches);
+  EXPECT_EQ(last.workspace.partial, 0u);
+  EXPECT_EQ(last.workspace.control, kernel.workspace.bytes);
+  EXPECT_EQ(last.workspace.bytes, last.workspace.control + 256);
+  ASSERT_EQ(last.before.size(), 1u);
+  EXPECT_EQ(last.before[0].key.module, "reset");
+  EXPECT_EQ(last.before[0].params.m, CONTROL_WORDS + 4u * 3);
+
+  // Those that wait for one another come as one dispatch, with the last arrivers behind them.
+  config.tier = SplitTier::device_barrier;
+  const Kernel waiting = lower_on_h200(config, problem);
+  EXPECT_EQ(waiting.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_DEVICE_BARRIER});
+  EXPECT_EQ(waiting.product.key.constants[SPEC_GUARDED], 0u);
+  ASSERT_EQ(waiting.product.dispatches.size(), 1u);
+  EXPECT_EQ(waiting.product.dispatches[0], (Dispatch{.tiles = 4 * 3 * 5, .batches = 1}));
+  EXPECT_EQ(waiting.product.params.batch, 3u);
+  EXPECT_EQ(waiting.product.params.spin_limit, default_spin_limit);
+  ASSERT_TRUE(waiting.after);
+  EXPECT_EQ(waiting.after->dispatches, last.product.dispatches);
+  PipelineKey guarded = last.product.key;
+  guarded.constants[SPEC_GUARDED] = 1;
+  EXPECT_EQ(waiting.after->key, guarded);
+  config.workgroups = 7;
+  EXPECT_EQ(lower_on_h200(config, problem).product.dispatches[0].tiles, 7u);
+
   const Kernel whole = lower_on_h200(khr_config, problem);
-  EXPECT_TRUE(whole.sum_dispatches.empty());
-  EXPECT_EQ(whole.workspace_bytes, 0u);
+  EXPECT_FALSE(whole.after);
+  EXPECT_EQ(whole.workspace.bytes, 0u);
 }
 
 TEST(Lower, Packs) {
@@ -161,9 +194,9 @@ TEST(Lower, Packs) {
   problem.batch = 3;
   problem.b.batch_stride = 0;
   const Kernel one = lower_on_h200(config, problem);
-  ASSERT_EQ(one.packs.size(), 1u);
-  const PackStep& a = one.packs[0];
-  EXPECT_EQ(a.operand, &gpu::GemmParams::a);
+  ASSERT_EQ(one.before.size(), 1u);
+  const Step& a = one.before[0];
+  EXPECT_EQ(a.copied, &gpu::GemmParams::a);
   EXPECT_EQ(a.key.module, "pack");
   EXPECT_EQ(a.key.constants[SPEC_A_COL_MAJOR], 0u) << "K becomes the outer direction";
   EXPECT_EQ(a.params.m, 200u);
@@ -174,24 +207,24 @@ TEST(Lower, Packs) {
   EXPECT_EQ(a.params.d_batch, 256u * 100 * 2);
   ASSERT_EQ(a.dispatches.size(), 1u);
   EXPECT_EQ(a.dispatches[0], (Dispatch{.tiles = 4 * 2, .batches = 3}));
-  EXPECT_EQ(one.workspace_bytes, 3u * 256 * 100 * 2);
-  EXPECT_EQ(one.key.constants[SPEC_A_COL_MAJOR], 1u);
-  EXPECT_EQ(one.key.constants[SPEC_A_PADDED], 1u);
-  EXPECT_EQ(one.key.constants[SPEC_K_TAIL], 1u);
-  EXPECT_EQ(one.params.lda, 256u);
-  EXPECT_EQ(one.params.m, 200u);
+  EXPECT_EQ(one.workspace.bytes, 3u * 256 * 100 * 2);
+  EXPECT_EQ(one.product.key.constants[SPEC_A_COL_MAJOR], 1u);
+  EXPECT_EQ(one.product.key.constants[SPEC_A_PADDED], 1u);
+  EXPECT_EQ(one.product.key.constants[SPEC_K_TAIL], 1u);
+  EXPECT_EQ(one.product.params.lda, 256u);
+  EXPECT_EQ(one.product.params.m, 200u);
 
   config.pack_b = true;
   config.slices = 2;
   const Kernel both = lower_on_h200(config, problem);
-  ASSERT_EQ(both.packs.size(), 2u);
-  EXPECT_EQ(both.packs[1].operand, &gpu::GemmParams::b);
-  EXPECT_EQ(both.packs[1].dispatches[0].batches, 1u) << "one for all";
-  EXPECT_EQ(both.packs[1].workspace_offset, 3u * 256 * 128 * 2);
-  EXPECT_EQ(both.params.k, 128u) << "whole slabs";
-  EXPECT_EQ(both.key.constants[SPEC_K_TAIL], 0u);
-  EXPECT_EQ(both.partial_offset, (3u * 256 + 192) * 128 * 2);
-  EXPECT_EQ(both.workspace_bytes, both.partial_offset + 2u * 3 * 200 * 132 * 4);
+  ASSERT_EQ(both.before.size(), 2u);
+  EXPECT_EQ(both.before[1].copied, &gpu::GemmParams::b);
+  EXPECT_EQ(both.before[1].dispatches[0].batches, 1u) << "one for all";
+  EXPECT_EQ(both.before[1].copy_offset, 3u * 256 * 128 * 2);
+  EXPECT_EQ(both.product.params.k, 128u) << "whole slabs";
+  EXPECT_EQ(both.product.key.constants[SPEC_K_TAIL], 0u);
+  EXPECT_EQ(both.workspace.partial, (3u * 256 + 192) * 128 * 2);
+  EXPECT_EQ(both.workspace.bytes, both.workspace.partial + 2u * 3 * 200 * 132 * 4);
 }
 
 TEST(Lower, EdgesAndTails) {
@@ -255,17 +288,17 @@ TEST(Lower, WhatIsNotUsedDoesNotMakeAnotherPipeline) {
   same.epilogue.alpha = 3.0f;
   same.m = 128 - 64;
   for (const Config& config : {nv_config, khr_config, fma_config}) {
-    const PipelineKey a = lower_on_h200(config, plain).key;
-    const PipelineKey b = lower_on_h200(config, same).key;
+    const PipelineKey a = lower_on_h200(config, plain).product.key;
+    const PipelineKey b = lower_on_h200(config, same).product.key;
     EXPECT_EQ(a, b);
     EXPECT_EQ(PipelineKeyHash{}(a), PipelineKeyHash{}(b));
   }
   // Dynamic sizes share one pipeline, static ones do not.
-  EXPECT_EQ(lower_on_h200(khr_config, gemm(128, 128, 64)).key,
-            lower_on_h200(khr_config, gemm(1280, 256, 640)).key);
+  EXPECT_EQ(lower_on_h200(khr_config, gemm(128, 128, 64)).product.key,
+            lower_on_h200(khr_config, gemm(1280, 256, 640)).product.key);
   Config fixed = khr_config;
   fixed.static_shape = true;
-  const auto constants = lower_on_h200(fixed, gemm(1280, 256, 640)).key.constants;
+  const auto constants = lower_on_h200(fixed, gemm(1280, 256, 640)).product.key.constants;
   EXPECT_EQ(constants[SPEC_STATIC_N], 256u);
   EXPECT_EQ(constants[SPEC_STATIC_K], 640u);
   EXPECT_EQ(constants[SPEC_STATIC_LDA], 640u);
@@ -274,7 +307,7 @@ TEST(Lower, WhatIsNotUsedDoesNotMakeAnotherPipeline) {
 
 TEST(Lower, EpilogueConstants) {
   Problem p = gemm(64, 64, 64);
-  auto constants = lower_on_h200(khr_config, p).key.constants;
+  auto constants = lower_on_h200(khr_config, p).product.key.constants;
   EXPECT_EQ(constants[SPEC_C_TYPE], TYPE_NONE + 0u);
   EXPECT_EQ(constants[SPEC_D_TYPE], TYPE_F16 + 0u);
   EXPECT_EQ(constants[SPEC_AUX_TYPE], TYPE_NONE + 0u);
@@ -289,7 +322,7 @@ TEST(Lower, EpilogueConstants) {
                 .activation = Activation::tanh,
                 .aux = true,
                 .clamp_max = 6.0f};
-  constants = lower_on_h200(khr_config, p).key.constants;
+  constants = lower_on_h200(khr_config, p).product.key.constants;
   EXPECT_EQ(constants[SPEC_C_TYPE], TYPE_BF16 + 0u);
   EXPECT_EQ(constants[SPEC_D_TYPE], TYPE_F32 + 0u);
   EXPECT_EQ(constants[SPEC_AUX_TYPE], TYPE_F16 + 0u);
@@ -312,30 +345,30 @@ TEST(Lower, Parameters) {
                 .clamp_min = -1.0f};
   p.c.batch_stride = 0;
   const Kernel kernel = lower_on_h200(fma_config, p);
-  EXPECT_EQ(kernel.params.m, 10u);
-  EXPECT_EQ(kernel.params.n, 20u);
-  EXPECT_EQ(kernel.params.k, 30u);
-  EXPECT_EQ(kernel.params.lda, 40u);
-  EXPECT_EQ(kernel.params.ldb, 20u);
-  EXPECT_EQ(kernel.params.ldc, 20u);
-  EXPECT_EQ(kernel.params.ldd, 22u);
-  EXPECT_EQ(kernel.params.a_batch, 10'000'000'000u);
-  EXPECT_EQ(kernel.params.b_batch, 30u * 20 * 2);
-  EXPECT_EQ(kernel.params.c_batch, 0u);
-  EXPECT_EQ(kernel.params.d_batch, 220u * 4);
-  EXPECT_EQ(kernel.params.bias_batch, 80u);
-  EXPECT_EQ(kernel.params.alpha, 1.25f);
-  EXPECT_EQ(kernel.params.beta, -0.5f);
-  EXPECT_EQ(kernel.params.clamp_min, -1.0f);
-  EXPECT_EQ(kernel.params.clamp_max, std::numeric_limits<float>::infinity());
-  ASSERT_EQ(kernel.dispatches.size(), 1u);
-  EXPECT_EQ(kernel.dispatches[0], (Dispatch{.tiles = 1, .batches = 2}));
-  EXPECT_EQ(kernel.workspace_bytes, 0u);
+  EXPECT_EQ(kernel.product.params.m, 10u);
+  EXPECT_EQ(kernel.product.params.n, 20u);
+  EXPECT_EQ(kernel.product.params.k, 30u);
+  EXPECT_EQ(kernel.product.params.lda, 40u);
+  EXPECT_EQ(kernel.product.params.ldb, 20u);
+  EXPECT_EQ(kernel.product.params.ldc, 20u);
+  EXPECT_EQ(kernel.product.params.ldd, 22u);
+  EXPECT_EQ(kernel.product.params.a_batch, 10'000'000'000u);
+  EXPECT_EQ(kernel.product.params.b_batch, 30u * 20 * 2);
+  EXPECT_EQ(kernel.product.params.c_batch, 0u);
+  EXPECT_EQ(kernel.product.params.d_batch, 220u * 4);
+  EXPECT_EQ(kernel.product.params.bias_batch, 80u);
+  EXPECT_EQ(kernel.product.params.alpha, 1.25f);
+  EXPECT_EQ(kernel.product.params.beta, -0.5f);
+  EXPECT_EQ(kernel.product.params.clamp_min, -1.0f);
+  EXPECT_EQ(kernel.product.params.clamp_max, std::numeric_limits<float>::infinity());
+  ASSERT_EQ(kernel.product.dispatches.size(), 1u);
+  EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 1, .batches = 2}));
+  EXPECT_EQ(kernel.workspace.bytes, 0u);
 }
 
 TEST(Lower, KeysThatDifferHashDifferently) {
   std::unordered_set<std::size_t> hashes;
-  PipelineKey key = lower_on_h200(khr_config, gemm(64, 64, 64)).key;
+  PipelineKey key = lower_on_h200(khr_config, gemm(64, 64, 64)).product.key;
   hashes.insert(PipelineKeyHash{}(key));
   for (std::uint32_t& value : key.constants) {
     for (const std::uint32_t flip : {1u, 0x80000000u}) {

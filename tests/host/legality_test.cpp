@@ -78,7 +78,7 @@ TEST(Legality, EveryPath) {
              [](Setting& s) {
                s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams) - 1;
              },
-             "push constants, the device has 183"},
+             "push constants, the device has 199"},
             {"slices 0", [](Setting& s) { s.config.slices = 0; }, "slices is 0"},
             {"most slices", [](Setting& s) { s.config.slices = 512; }, ""},
             {"slices huge", [](Setting& s) { s.config.slices = 513; }, "slices is 513"},
@@ -88,6 +88,21 @@ TEST(Legality, EveryPath) {
             {"partial results that no device holds",
              [](Setting& s) { s.config.slices = 512, s.problem = gemm(1 << 20, 1 << 20, 64); },
              "slices is 512: partial results of 1048576 rows of 4194304 bytes"},
+            {"a tier of no slices", [](Setting& s) { s.config.tier = SplitTier::last_arriver; },
+             "tier is last_arriver: slices is 1"},
+            {"a tier that is switched off",
+             [](Setting& s) {
+               if (s.config.path == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.tier = SplitTier::device_barrier;
+               s.caps.device_barrier = {false, "switched off"};
+             },
+             "tier is device_barrier: switched off"},
+            {"workgroups without a barrier",
+             [](Setting& s) {
+               s.config.slices = 2, s.config.tier = SplitTier::last_arriver;
+               s.config.workgroups = 1;
+             },
+             "workgroups is 1"},
             {"too many dispatches",
              [](Setting& s) {
                s.problem.batch = 2147483647;

@@ -30,6 +30,7 @@ inline DeviceCaps base_device(std::string name, std::string architecture) {
   caps.nv = {.available = false, .reason = "VK_NV_cooperative_matrix2 is not supported"};
   caps.khr = {.available = true, .reason = ""};
   caps.fma = {.available = true, .reason = ""};
+  caps.device_barrier = {.available = true, .reason = ""};
   return caps;
 }
 

@@ -1,0 +1,244 @@
+// Workgroups that wait for one another, on devices that promise nothing: whatever comes late, never
+// comes or gives up, the results are right and the same, and no dispatch waits for ever. A hang is
+// for whoever started this process to notice (tests/CMakeLists.txt: a limit for each).
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "harness.hpp"
+#include "support/heavy_epilogue.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+using support::Buffer;
+using support::Runner;
+
+// One product that is recorded again and again, each time into a D of its own.
+class Repeated {
+ public:
+  Repeated(Runner& runner, const Problem& problem, std::uint32_t copies)
+      : runner_(runner), problem_(problem), copies_(copies) {
+    const support::OperandBytes bytes = support::operand_bytes(problem);
+    d_bytes_ = (bytes.d + 255) / 256 * 256;
+    a_ = allocate(bytes.a);
+    b_ = allocate(bytes.b);
+    d_ = allocate(d_bytes_ * copies);
+    std::mt19937 random(7);
+    for (const Buffer* operand : {&a_, &b_}) {
+      std::vector<std::uint16_t> values(operand->bytes() / 2);
+      // Halves and upper halves of floats, of moderate size, so that every order of adding shows.
+      for (std::uint16_t& value : values) {
+        value = static_cast<std::uint16_t>(0x3400 + random() % 0x800);
+      }
+      EXPECT_TRUE(succeeds(runner.upload(*operand, 0, values.data(), operand->bytes())));
+    }
+  }
+
+  // Into all copies by one submission.
+  testing::AssertionResult run(const Plan& plan) {
+    if (workspace_.bytes() < plan.workspace_bytes()) workspace_ = allocate(plan.workspace_bytes());
+    if (auto filled = runner_.fill(d_, 0xffffffffu); !filled) return succeeds(filled);
+    return succeeds(runner_.submit([&](VkCommandBuffer commands) -> Result<void> {
+      for (std::uint32_t i = 0; i < copies_; ++i) {
+        const Operands operands{.a = a_.span(),
+                                .b = b_.span(),
+                                .d = d_.span(i * d_bytes_, d_bytes_),
+                                .workspace = workspace_.span()};
+        if (auto recorded = plan.record(commands, operands); !recorded) return recorded;
+      }
+      return {};
+    }));
+  }
+
+  // What two_dispatches gives is what all others must give.
+  testing::AssertionResult expect_of(Config config) {
+    config.tier = SplitTier::two_dispatches;
+    config.workgroups = 0;
+    config.spin_limit = default_spin_limit;
+    const auto plan = runner_.context().plan(problem_, config);
+    if (!plan) return succeeds(plan);
+    if (auto ran = run(*plan); !ran) return ran;
+    expected_.resize(support::operand_bytes(problem_).d);
+    return succeeds(runner_.download(d_, 0, expected_.data(), expected_.size()));
+  }
+
+  testing::AssertionResult is_as_expected() {
+    std::vector<std::byte> all(d_bytes_ * copies_);
+    if (auto got = runner_.download(d_, 0, all.data(), all.size()); !got) return succeeds(got);
+    for (std::uint32_t i = 0; i < copies_; ++i) {
+      if (std::memcmp(all.data() + i * d_bytes_, expected_.data(), expected_.size()) != 0) {
+        return testing::AssertionFailure() << "repetition " << i << " has other bits";
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+ private:
+  Buffer allocate(std::uint64_t bytes) {
+    auto made = runner_.allocate(bytes);
+    EXPECT_TRUE(succeeds(made));
+    return made ? std::move(*made) : Buffer();
+  }
+
+  Runner& runner_;
+  Problem problem_;
+  std::uint32_t copies_;
+  std::uint64_t d_bytes_ = 0;
+  Buffer a_, b_, d_, workspace_;
+  std::vector<std::byte> expected_;
+};
+
+class DeviceBarrier : public EachPath {
+ protected:
+  void SetUp() override {
+    VKGEMM_SKIP_IF(why_skip(GetParam()));
+    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv has no tier device_barrier";
+  }
+
+  DataType input() const { return inputs_of(GetParam()).front(); }
+  Config config(std::uint32_t slices = 8) const {
+    Config config = small_configs(GetParam(), input()).front();
+    config.slices = slices;
+    config.tier = SplitTier::device_barrier;
+    config.spin_limit = patient_spin_limit();
+    return config;
+  }
+  // Two times two tiles.
+  Problem problem() const {
+    const Config c = config();
+    return gemm({c.tile_m + 3, c.tile_n + 1, 8 * c.tile_k}, input());
+  }
+
+  // On a device of its own: a barrier that is given up is the last one there.
+  testing::AssertionResult passes(const Config& config) const {
+    const std::unique_ptr<Runner> runner = another_runner();
+    Repeated repeated(*runner, problem(), 5);
+    if (auto ran = repeated.expect_of(config); !ran) return ran;
+    const auto plan = runner->context().plan(problem(), config);
+    if (!plan) return succeeds(plan);
+    if (auto ran = repeated.run(*plan); !ran) return ran;
+    if (auto same = repeated.is_as_expected(); !same) {
+      return same << "\n  " << describe(config, problem());
+    }
+    return testing::AssertionSuccess();
+  }
+};
+VKGEMM_ON_EACH_PATH(DeviceBarrier);
+
+// More workgroups than there is work, and so many that some cannot be resident; fewer, down to one.
+TEST_P(DeviceBarrier, AnyNumberOfWorkgroups) {
+  const std::uint32_t all = 4 * 8;
+  for (const std::uint32_t launched : {1u, 2u, all - 1, all, all + 1, 65535u}) {
+    Config some = config();
+    some.workgroups = launched;
+    EXPECT_TRUE(passes(some));
+  }
+}
+
+TEST_P(DeviceBarrier, AnySpinLimit) {
+  std::mt19937 random(11);
+  for (const std::uint32_t limit : {0u, 1u, 2u, static_cast<std::uint32_t>(random() % 100),
+                                    static_cast<std::uint32_t>(random() % 10000)}) {
+    for (const std::uint32_t launched : {0u, 65535u}) {
+      Config impatient = config();
+      impatient.spin_limit = limit;
+      impatient.workgroups = launched;
+      EXPECT_TRUE(passes(impatient)) << "spin limit " << limit;
+    }
+  }
+}
+
+// After the first barrier that was given up, plans that have one do without, no other one is made,
+// and results stay right.
+TEST_P(DeviceBarrier, GivenUpOnceMeansNeverAgain) {
+  const std::unique_ptr<Runner> runner = another_runner();
+  const Context& context = runner->context();
+  Repeated repeated(*runner, problem(), 20);
+  Config impatient = config();
+  impatient.spin_limit = 0;
+  ASSERT_TRUE(repeated.expect_of(impatient));
+  const auto plan = context.plan(problem(), impatient);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_EQ(context.barrier_aborts(), 0u);
+  for (int turn = 0; turn < 100 && context.barrier_aborts() == 0; ++turn) {
+    ASSERT_TRUE(repeated.run(*plan));
+    ASSERT_TRUE(repeated.is_as_expected());
+  }
+  const std::uint32_t aborts = context.barrier_aborts();
+  if (aborts == 0) GTEST_SKIP() << "no two workgroups run at the same time on this device";
+  EXPECT_LE(aborts, 20u) << "one each at most";
+
+  ASSERT_TRUE(repeated.run(*plan));
+  EXPECT_TRUE(repeated.is_as_expected());
+  EXPECT_EQ(context.barrier_aborts(), aborts) << "not tried again";
+  EXPECT_TRUE(fails_with(context.plan(problem(), config()), Status::unsupported,
+                         {"device_barrier", "gave up waiting"}));
+  Problem wish = problem();
+  wish.split_k = {.slices = 8, .tier = SplitTier::device_barrier};
+  EXPECT_TRUE(fails_with(context.plan(wish), Status::unsupported, {"gave up waiting"}));
+  wish.split_k.tier = SplitTier::last_arriver;
+  EXPECT_TRUE(succeeds(context.plan(wish)));
+}
+
+TEST_P(DeviceBarrier, ManyTimesTheSameBits) {
+  Repeated repeated(runner(), problem(), 100);
+  for (const SplitTier tier : {SplitTier::last_arriver, SplitTier::device_barrier}) {
+    Config again = config();
+    again.tier = tier;
+    ASSERT_TRUE(repeated.expect_of(again));
+    const auto plan = context().plan(problem(), again);
+    ASSERT_TRUE(succeeds(plan));
+    for (int turn = 0; turn < 10; ++turn) {
+      ASSERT_TRUE(repeated.run(*plan));
+      ASSERT_TRUE(repeated.is_as_expected()) << to_string(again);
+    }
+  }
+}
+
+// A second device keeps the hardware busy meanwhile.
+testing::AssertionResult soak(const Config& config, const Problem& problem, int turns) {
+  constexpr std::uint32_t per_turn = 100;
+  const std::unique_ptr<Runner> patient = another_runner(), busy = another_runner();
+  Repeated repeated(*patient, problem, per_turn), other(*busy, problem, per_turn);
+  if (auto ran = repeated.expect_of(config); !ran) return ran;
+  const auto plan = patient->context().plan(problem, config);
+  if (!plan) return succeeds(plan);
+  Config plain = config;
+  plain.tier = SplitTier::two_dispatches;
+  const auto noise = busy->context().plan(problem, plain);
+  if (!noise) return succeeds(noise);
+
+  std::atomic<bool> done = false;
+  testing::AssertionResult ran = testing::AssertionSuccess();
+  std::thread thread([&] {
+    while (!done && other.run(*noise)) {
+    }
+  });
+  for (int turn = 0; turn < turns && ran; ++turn) {
+    ran = repeated.run(*plan);
+    if (ran) ran = repeated.is_as_expected();
+  }
+  done = true;
+  thread.join();
+  testing::Test::RecordProperty("barrier_aborts",
+                                static_cast<int>(patient->context().barrier_aborts()));
+  return ran;
+}
+
+TEST_P(DeviceBarrier, BesideABusyDevice) { EXPECT_TRUE(soak(config(), problem(), 3)); }
+
+// 10^5 dispatches on a GPU.
+TEST_P(DeviceBarrier, NightlySoak) {
+  const int turns = on_cpu() ? 50 : 1000;
+  EXPECT_TRUE(soak(config(), problem(), turns));
+  Config last = config();
+  last.tier = SplitTier::last_arriver;
+  EXPECT_TRUE(soak(last, problem(), turns));
+}
+
+}  // namespace
+}  // namespace vkgemm::test
