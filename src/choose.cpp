@@ -16,14 +16,11 @@
 #include "kernel.hpp"
 #include "legality.hpp"
 #include "pack.hpp"
+#include "residency.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
 namespace {
-
-// Compute units where the driver doesn't tell: few enough that large shapes are not split for
-// nothing, enough that a small one is not given to a single workgroup.
-constexpr double unknown_compute_units = 16.0;
 
 // nv without promised alignment: on the H200 (driver 580.159.04, 2026-11-20) 73 TFLOP/s instead of
 // 185 to 235, because the compiler then loads element by element.
@@ -51,22 +48,10 @@ constexpr double cache_line_bytes = 128.0;
 // driver 580.159.04: khr 128x128x32 176 TFLOP/s with one workgroup resident instead of two).
 constexpr double busy_invocations = 256.0;
 
-// Registers of an invocation beside its accumulators, and what it can have at all. Estimates: only
-// how many workgroups share a compute unit depends on them.
-constexpr double other_registers = 90.0;
-constexpr double registers_per_accumulator = 1.2;
-constexpr double most_registers = 255.0;
-
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-// A CPU runs tiles one by one as far as this model cares.
-double compute_units(const DeviceCaps& caps) {
-  if (caps.limits.compute_units != 0) return caps.limits.compute_units;
-  return is_cpu(caps) ? 1.0 : unknown_compute_units;
-}
-
 double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) {
-  if (problem.a.allows_vectors(16) && problem.b.allows_vectors(16)) return 1.0;
+  if (problem.a_allows_vectors() && problem.b_allows_vectors()) return 1.0;
   switch (path) {
     case Path::nv:
       return nv_misaligned_penalty;
@@ -78,16 +63,6 @@ double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) 
   return 1.0;
 }
 
-double resident_workgroups(const Config& c, const TimingModel& timing,
-                           const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const double registers =
-      std::min(registers_per_accumulator * accumulator_count(c) + other_registers, most_registers);
-  const auto shared = static_cast<double>(shared_memory_bytes(c, problem, caps));
-  const double fit = std::min(timing.shared_memory_bytes / std::max(shared, 1.0),
-                              timing.registers / (c.invocations * registers));
-  return std::clamp(std::floor(fit), 1.0, 8.0);
-}
-
 // Of one slab, in kilobytes that its loads keep busy: rows shorter than a cache line cost a whole
 // one.
 double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
@@ -96,6 +71,16 @@ double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
   const double a = c.tile_m * row_bytes * (problem.a.layout == Layout::row_major ? padded : 1.0);
   const double b = c.tile_n * row_bytes * (problem.b.layout == Layout::col_major ? padded : 1.0);
   return (a + b) / kilobyte;
+}
+
+// Groups of rows: the simple schedule starts workgroups for the worst case. Where more of those
+// have nothing to do than have, and all together are more than run at a time, fewer take turns.
+Schedule choose_schedule(const Config& c, const TimingModel& timing, const ResolvedProblem& problem,
+                         const DeviceCaps& caps) {
+  if (is_cpu(caps) || !problem.is_grouped(GroupAlong::m)) return Schedule::simple;
+  const bool mostly_surplus = problem.grouping->groups > problem.m / c.tile_m;
+  const bool many = tile_count(c, problem) > resident_workgroups(c, timing, problem, caps);
+  return mostly_surplus && many ? Schedule::persistent : Schedule::simple;
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -122,14 +107,23 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
                  const ResolvedProblem& problem, const DeviceCaps& caps) {
   const double elements = size_in_bytes(problem.a.type) / kilobyte;
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
-  const auto k = static_cast<double>(problem.k), batch = static_cast<double>(problem.batch);
+  const auto k = static_cast<double>(problem.typical_k());
+  const auto batch = static_cast<double>(problem.batch);
   const double area = static_cast<double>(c.tile_m) * c.tile_n;
   Shape s{};
   s.thin = is_thin(c);
   s.units = compute_units(caps);
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
+  double matrices_b = batch;
+  if (problem.is_grouped(GroupAlong::m)) {
+    // As if all groups that hold anything were of one size.
+    const double groups = std::min<double>(problem.grouping->groups, m);
+    const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
+    s.tiles = groups * rows * std::ceil(n / c.tile_n);
+    matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
+  }
   s.slabs = std::ceil(k / c.tile_k);
-  s.resident = resident_workgroups(c, timing, problem, caps);
+  s.resident = workgroups_that_fit(c, timing, problem, caps);
   s.slab_work = 2.0 * area * c.tile_k * misaligned_penalty(c.path, s.thin, problem) *
                 timing.compute_units / (rate * 1e6);
   const double waits = c.stages > 1 ? timing.ring_latency : 1.0;
@@ -138,7 +132,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.lone = std::clamp(busy_invocations / c.invocations, 1.0, 2.0);
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   s.store = area * sizeof(float) / kilobyte / timing.store;
-  s.operands = (m * k + k * n) * batch * elements / timing.memory;
+  s.operands = (m * k * batch + k * n * matrices_b) * elements / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
   return s;
 }
@@ -214,7 +208,7 @@ void score(const TuningRow& row, const Config& config, const TimingModel& timing
     return;
   }
   out.push_back(best);
-  if (config.slices > 1 || is_cpu(caps)) return;
+  if (config.slices > 1 || is_cpu(caps) || original.grouping) return;
   for (const std::uint32_t slices : slice_counts) {
     // More than fit at once, or than there are slabs, are of no use.
     if (slices > shape.slabs ||
@@ -238,7 +232,7 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
   const bool a = problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16);
   const bool b = problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16);
   std::vector<Config> options;
-  if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 ||
+  if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
       size_in_bytes(problem.a.type) != 2) {
     return options;
   }
@@ -264,11 +258,17 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
                             const DeviceCaps& caps) {
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
-    if (!is_legal(config, problem, caps) || why_refused(table, config, caps.architecture)) return;
+    if (!is_legal(config, problem, caps) || why_refused(table, config, problem, caps.architecture))
+      return;
     score(row, config, table.timing, problem, caps, out);
   };
   for (const TuningRow& row : table.rows) {
-    if (row.matches(problem)) consider(row, row.config);
+    if (!row.matches(problem)) continue;
+    Config config = row.config;
+    if (config.schedule == Schedule::simple && is_legal(config, problem, caps)) {
+      config.schedule = choose_schedule(config, table.timing, problem, caps);
+    }
+    consider(row, config);
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
@@ -306,7 +306,7 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
     if (!row.matches(problem)) continue;
     const std::uint32_t slices = std::max(problem.split_k.slices, row.config.slices);
     auto reason = why_illegal(with_slices(row.config, slices, problem), problem, caps);
-    if (!reason) reason = why_refused(table, row.config, caps.architecture);
+    if (!reason) reason = why_refused(table, row.config, problem, caps.architecture);
     if (!reason) continue;
     if (!out.empty()) out += '\n';
     out += concat(to_string(row.config), ": ", *reason);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 3> path_names{"nv", "khr", "fma"};
 constexpr std::array<std::string_view, 3> tier_names{"two_dispatches", "last_arriver",
                                                      "device_barrier"};
+constexpr std::array<std::string_view, 2> schedule_names{"simple", "persistent"};
 
 // Saturates at 2^32 - 1: the product of hostile figures must not wrap into a plausible one.
 std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
@@ -81,9 +82,9 @@ class PartParser {
 
  private:
   static constexpr std::string_view names[] = {
-      "tile",    "fragment", "subgroups", "subgroup_size", "invocations", "subtiles",    "stages",
-      "swizzle", "unroll_k", "peel",      "slices",        "tier",        "workgroups",  "spin_limit",
-      "pack",    "static_shape"};
+      "tile",       "fragment",   "subgroups", "subgroup_size", "invocations", "subtiles",
+      "stages",     "swizzle",    "unroll_k",  "peel",          "slices",      "tier",
+      "workgroups", "spin_limit", "pack",      "static_shape",  "schedule"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -110,6 +111,10 @@ class PartParser {
       c.tier = tier.value_or(c.tier);
       return tier.has_value();
     }
+    if (name == "schedule") {
+      c.schedule = value == "persistent" ? Schedule::persistent : Schedule::simple;
+      return to_string(c.schedule) == value;
+    }
     if (name == "pack") {
       c.pack_a = value == "a" || value == "ab";
       c.pack_b = value == "b" || value == "ab";
@@ -133,6 +138,7 @@ class PartParser {
     if (name == "tier") return "tier=two_dispatches, last_arriver or device_barrier";
     if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
+    if (name == "schedule") return "schedule=simple or persistent";
     return "a number";
   }
 
@@ -154,6 +160,11 @@ std::string_view to_string(Path path) noexcept {
 std::string_view to_string(SplitTier tier) noexcept {
   const auto index = static_cast<std::size_t>(tier);
   return index < tier_names.size() ? tier_names[index] : "?";
+}
+
+std::string_view to_string(Schedule schedule) noexcept {
+  const auto index = static_cast<std::size_t>(schedule);
+  return index < schedule_names.size() ? schedule_names[index] : "?";
 }
 
 std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept {
@@ -189,6 +200,7 @@ std::string to_string(const Config& c) {
   if (c.pack_a || c.pack_b) out += concat(",pack=", c.pack_a ? "a" : "", c.pack_b ? "b" : "");
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
+  if (c.schedule != defaults.schedule) out += concat(",schedule=", to_string(c.schedule));
   return out;
 }
 

@@ -53,11 +53,28 @@ std::string_view describe_tier(SplitTier tier) {
   return "?";
 }
 
+std::string describe_grouping(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  const Config& c = plan.config;
+  std::string text = concat("\n  grouped along ", to_string(p.grouping->along), ": ",
+                            p.grouping->groups, p.grouping->groups == 1 ? " group" : " groups",
+                            ", b ", to_string(p.grouping->b), ", ");
+  if (p.is_grouped(GroupAlong::m)) {
+    text += concat(p.m / c.tile_m + p.grouping->groups, " slots of ", c.tile_m, " rows, ");
+  }
+  text += concat("schedule ", to_string(c.schedule));
+  if (c.schedule == Schedule::persistent) {
+    text += concat(": ", tile_count(c, p) * p.batch, " tiles by turns");
+  }
+  return text;
+}
+
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const bool split = plan.config.slices > 1;
   const PipelineKey& product = plan.kernel.product.key;
-  const PipelineKey& last = plan.kernel.after ? plan.kernel.after->key : product;  // has the epilogue
+  const PipelineKey& last =
+      plan.kernel.after ? plan.kernel.after->key : product;  // has the epilogue
   const auto loads = [&](std::size_t id) { return product.constants[id] != 0; };
   const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
   // The widths that kernel.cpp decides by.
@@ -72,14 +89,19 @@ std::string describe_operands(const Plan::Impl& plan) {
                   matrix.ld, ", ", how, "\n");
   };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
-                                  std::size_t id) {
+                                  std::size_t id, bool allowed) {
+    if (!allowed && matrix.allows_vectors(16)) {
+      return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
+    }
     if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
                   matrix.ld, ", packed in the workspace first, by a dispatch\n");
   };
   const Config& c = plan.config;
-  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR);
-  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR);
+  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
+                         p.a_allows_vectors());
+  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR,
+                         p.b_allows_vectors());
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
     text += describe_matrix("d", p.d, "stored as whole matrices");
@@ -151,9 +173,9 @@ std::string Plan::Impl::explain() const {
   for (const Dispatch& dispatch : kernel.product.dispatches) {
     workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches * dispatch.slices;
   }
-  text +=
-      concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
-             kernel.product.dispatches.size(), kernel.product.dispatches.size() == 1 ? " dispatch" : " dispatches");
+  text += concat("  grid: ", workgroups, " workgroups of ", config.invocations, " invocations in ",
+                 kernel.product.dispatches.size(),
+                 kernel.product.dispatches.size() == 1 ? " dispatch" : " dispatches");
   if (caps.limits.compute_units != 0) {
     text += concat(", on ", caps.limits.compute_units, " compute units");
   }
@@ -165,6 +187,7 @@ std::string Plan::Impl::explain() const {
     text += concat("\n  split-K: ", config.slices, " slices of K, added in order ",
                    describe_tier(config.tier));
   }
+  if (p.grouping) text += describe_grouping(*this);
   if (choice) {
     text += concat("\n  estimate: ", microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {

@@ -8,18 +8,23 @@
 
 #include "legality.hpp"
 #include "pack.hpp"
+#include "residency.hpp"
+#include "tuning.hpp"
 
 namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 192 && offsetof(GemmParams, m) == 104 &&
+static_assert(sizeof(GemmParams) == 200 && offsetof(GemmParams, m) == 104 &&
                   offsetof(GemmParams, first_tile) == 136 && offsetof(GemmParams, alpha) == 144 &&
-                  offsetof(GemmParams, control) == 168,
+                  offsetof(GemmParams, control) == 168 && offsetof(GemmParams, offsets) == 192,
               "the layout that GLSL gives the same block");
 
 // What every Vulkan implementation has, should a limit be unknown.
 constexpr std::uint32_t least_workgroup_count = 65535;
+
+// The word that tells of bad offsets.
+constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
 
 std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
   return value / divisor + (value % divisor != 0 ? 1 : 0);
@@ -76,24 +81,32 @@ std::uint32_t activation_constant(Activation activation) {
   return ACTIVATION_NONE;
 }
 
-std::string_view module_name(const Config& config, DataType input) {
-  constexpr std::string_view names[4][3] = {
-      {"gemm_nv_f16", "gemm_nv_bf16", "gemm_nv_f32"},
-      {"gemm_khr_f16", "gemm_khr_bf16", "gemm_khr_f32"},
-      {"gemm_fma_f16", "gemm_fma_bf16", "gemm_fma_f32"},
-      {"gemm_thin_f16", "gemm_thin_bf16", "gemm_thin_f32"},
+std::string_view module_name(const Config& config, const ResolvedProblem& p) {
+  constexpr std::string_view names[2][4][3] = {
+      {
+          {"gemm_nv_f16", "gemm_nv_bf16", "gemm_nv_f32"},
+          {"gemm_khr_f16", "gemm_khr_bf16", "gemm_khr_f32"},
+          {"gemm_fma_f16", "gemm_fma_bf16", "gemm_fma_f32"},
+          {"gemm_thin_f16", "gemm_thin_bf16", "gemm_thin_f32"},
+      },
+      {
+          {"grouped_nv_f16", "grouped_nv_bf16", "grouped_nv_f32"},
+          {"grouped_khr_f16", "grouped_khr_bf16", "grouped_khr_f32"},
+          {"grouped_fma_f16", "grouped_fma_bf16", "grouped_fma_f32"},
+          {"grouped_thin_f16", "grouped_thin_bf16", "grouped_thin_f32"},
+      },
   };
   const std::size_t kernel = is_thin(config) ? 3 : static_cast<std::size_t>(config.path);
-  return names[kernel][static_cast<std::size_t>(input)];
+  return names[p.grouping ? 1 : 0][kernel][static_cast<std::size_t>(p.a.type)];
 }
 
-// What SPEC_A_VECTOR and SPEC_B_VECTOR say: 0 if rows must be loaded element by element, else a
+// What SPEC_A_VECTOR and SPEC_B_VECTOR say: 0 if rows are loaded element by element, else a
 // power of two of elements that divides the leading dimension. The compiler of nv aligns its loads
 // by it; on the other paths any value but 0 means the same, and one value makes one pipeline.
-std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix) {
+std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix, bool allowed) {
   constexpr std::uint32_t width = 16;
   constexpr std::uint64_t most = 64;  // elements: a 128-byte line of f16, more helps nobody
-  if (!matrix.allows_vectors(width)) return 0;
+  if (!allowed) return 0;
   std::uint64_t elements = width / size_in_bytes(matrix.type);
   while (path == Path::nv && elements < most && matrix.ld % (2 * elements) == 0) elements *= 2;
   return narrow(elements);
@@ -136,13 +149,14 @@ void set_tiling(Constants& constants, const Config& c) {
 void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
   constants.set(SPEC_A_COL_MAJOR, p.a.layout == Layout::col_major);
   constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
-  constants.set(SPEC_A_VECTOR, load_vector(c.path, p.a));
-  constants.set(SPEC_B_VECTOR, load_vector(c.path, p.b));
+  const std::uint32_t a_vector = load_vector(c.path, p.a, p.a_allows_vectors());
+  const std::uint32_t b_vector = load_vector(c.path, p.b, p.b_allows_vectors());
+  constants.set(SPEC_A_VECTOR, a_vector);
+  constants.set(SPEC_B_VECTOR, b_vector);
   constants.set(SPEC_A_PADDED, c.pack_a);
   constants.set(SPEC_B_PADDED, c.pack_b);
   // Element by element nv's loads are slow and long: unrolled they only take longer to compile.
-  const bool vectors = load_vector(c.path, p.a) != 0 && load_vector(c.path, p.b) != 0;
-  const std::uint32_t unroll = vectors ? c.unroll_k : 1;
+  const std::uint32_t unroll = a_vector != 0 && b_vector != 0 ? c.unroll_k : 1;
   constants.set(SPEC_UNROLL_K, unroll);
   if (c.static_shape) {
     constants.set(SPEC_STATIC_N, p.n);
@@ -150,10 +164,21 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
     constants.set(SPEC_STATIC_LDA, p.a.ld);
     constants.set(SPEC_STATIC_LDB, p.b.ld);
   }
-  constants.set(SPEC_EDGES, p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
+  // Groups end anywhere.
+  constants.set(SPEC_EDGES,
+                p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
   // Slices of K are whole steps, but need not be whole unrolled ones.
-  constants.set(SPEC_K_TAIL, p.k % (std::uint64_t{c.tile_k} * unroll) != 0 ||
+  constants.set(SPEC_K_TAIL, p.is_grouped(GroupAlong::k) ||
+                                 p.k % (std::uint64_t{c.tile_k} * unroll) != 0 ||
                                  (c.slices > 1 && unroll > 1));
+}
+
+void set_grouping(Constants& constants, const Config& c, const Grouping& grouping) {
+  const bool along_m = grouping.along == GroupAlong::m;
+  constants.set(SPEC_GROUPED,
+                along_m ? std::uint32_t{GROUPED_ALONG_M} : std::uint32_t{GROUPED_ALONG_K});
+  constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
+  constants.set(SPEC_PERSISTENT, c.schedule == Schedule::persistent);
 }
 
 // `quads`: it works on four elements at once, where they allow it. nv's own takes whole matrices.
@@ -186,7 +211,7 @@ PipelineKey sum_key(const ResolvedProblem& p) {
 
 // Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
 Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
-                   std::uint64_t k, std::uint64_t batch, const Limits& limits) {
+               std::uint64_t k, std::uint64_t batch, const Limits& limits) {
   const bool is_a = copy.layout == Layout::col_major;
   const std::uint64_t depth = is_a ? copy.cols : copy.rows;
   Step step;
@@ -195,7 +220,7 @@ Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::ui
   Constants constants(step.key);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
-  constants.set(SPEC_A_VECTOR, load_vector(Path::khr, source));
+  constants.set(SPEC_A_VECTOR, load_vector(Path::khr, source, source.allows_vectors(16)));
   GemmParams& params = step.params;
   params.m = narrow(width);
   params.k = narrow(k);
@@ -207,6 +232,17 @@ Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::ui
   const std::uint64_t tiles = divided_up(copy.ld, PACK_TILE) * divided_up(depth, PACK_TILE);
   step.dispatches = cut_grid(tiles, copy.batch_stride != 0 ? batch : 1, limits);
   return step;
+}
+
+// No more than there are tiles.
+std::uint32_t persistent_workgroups(const Config& config, const ResolvedProblem& problem,
+                                    const DeviceCaps& caps) {
+  const std::uint64_t wanted =
+      config.workgroups != 0
+          ? config.workgroups
+          : resident_workgroups(config, built_in_table(caps.architecture).timing, problem, caps);
+  const std::uint64_t most = workgroup_limit(caps.limits, 0);
+  return narrow(std::min({wanted, most, tile_count(config, problem) * problem.batch}));
 }
 
 // Of the dispatch whose workgroups wait for one another. More than are resident at a time are of no
@@ -273,7 +309,10 @@ std::size_t PipelineKeyHash::operator()(const PipelineKey& key) const noexcept {
 }
 
 std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem) {
-  return divided_up(problem.m, config.tile_m) * divided_up(problem.n, config.tile_n);
+  const std::uint64_t rows = problem.is_grouped(GroupAlong::m)
+                                 ? problem.m / config.tile_m + problem.grouping->groups
+                                 : divided_up(problem.m, config.tile_m);
+  return rows * divided_up(problem.n, config.tile_n);
 }
 
 std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const Limits& limits) {
@@ -321,6 +360,8 @@ WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& se
   const std::uint64_t matrix = seen.m * partial_ld(seen) * sizeof(float);
   out.partial = take(config.slices > 1 ? seen.batch * config.slices * matrix : 0);
   out.control = take(control_word_count(config, seen) * sizeof(std::uint32_t));
+  // With groups there is none of it.
+  if (seen.grouping && seen.max_workspace_bytes >= bad_group_bytes) out.bytes = bad_group_bytes;
   return out;
 }
 
@@ -342,7 +383,7 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
   }
 
   Step& product = out.product;
-  product.key.module = module_name(config, problem.a.type);
+  product.key.module = module_name(config, problem);
   // Without size control the device has one size only, which needs no saying.
   if (config.path == Path::khr && caps.limits.subgroup_size_control) {
     product.key.required_subgroup_size = config.subgroup_size;
@@ -354,6 +395,13 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
   product.params.slices = config.slices;
   product.params.spin_limit = config.spin_limit;
   product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
+  if (problem.grouping) {
+    set_grouping(constants, config, *problem.grouping);
+    product.params.groups = problem.grouping->groups;
+  }
+  if (config.schedule == Schedule::persistent) {
+    product.dispatches = {{.tiles = persistent_workgroups(config, problem, caps), .batches = 1}};
+  }
   if (config.slices == 1) {
     set_epilogue(constants, problem, config.path != Path::nv);
     return out;
@@ -363,10 +411,10 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
   switch (config.tier) {
     case SplitTier::two_dispatches:
       constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_TWO_DISPATCHES});
-      out.after = Step{.key = sum_key(problem),
-                       .params = product.params,
-                       .dispatches =
-                           cut_grid(sum_block_count(problem), problem.batch, caps.limits)};
+      out.after =
+          Step{.key = sum_key(problem),
+               .params = product.params,
+               .dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits)};
       break;
     case SplitTier::last_arriver:
       set_epilogue(constants, problem, true);
@@ -380,8 +428,8 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
       fallback.set(SPEC_SPLIT, std::uint32_t{SPLIT_LAST_ARRIVER});
       fallback.set(SPEC_GUARDED, true);
       constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_DEVICE_BARRIER});
-      product.dispatches = {{.tiles = launched_workgroups(config, problem, caps.limits),
-                             .batches = 1}};
+      product.dispatches = {
+          {.tiles = launched_workgroups(config, problem, caps.limits), .batches = 1}};
       break;
     }
   }

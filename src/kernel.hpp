@@ -38,7 +38,8 @@ struct PipelineKeyHash {
   std::size_t operator()(const PipelineKey& key) const noexcept;
 };
 
-// One vkCmdDispatch of x × y (× slices of K) workgroups: tiles first_tile… of batches first_batch….
+// One vkCmdDispatch of x × y (× slices of K) workgroups: tiles first_tile… of batches first_batch…,
+// or, persistent, all tiles of all batches.
 struct Dispatch {
   std::uint32_t tiles = 0;
   std::uint32_t batches = 0;
@@ -48,7 +49,7 @@ struct Dispatch {
   bool operator==(const Dispatch&) const = default;
 };
 
-// Tiles of D in one matrix of the batch.
+// Tiles of D in one matrix of the batch; with groups of rows, as many as there may be at most.
 std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem);
 
 // How many dispatches cut_grid() makes, without making them.

@@ -35,8 +35,8 @@ constexpr std::uint32_t most_accumulators_ring = 128;
 // Rows of a tile of the kernel for few rows: 64 accumulators beside pieces of A and B.
 constexpr std::uint32_t most_thin_rows = 8;
 
-// Workgroups that wait for one another: what every device launches along x. Those that are more
-// than resident end at once.
+// Workgroups that wait for one another, or take turns: what every device launches along x. Those
+// that are more than resident end at once.
 constexpr std::uint32_t most_waiting_workgroups = 65535;
 
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
@@ -96,6 +96,7 @@ bool check_ranges(const Case& s) {
   const std::uint32_t fragment_max = nv ? 0 : largest_tile;
   const std::uint32_t khr_min = khr ? 1 : 0;
   const bool waits = c.tier == SplitTier::device_barrier;
+  const bool persistent = c.schedule == Schedule::persistent;
   const Field fields[] = {
       {"tile_m", c.tile_m, 1, largest_tile},
       {"tile_n", c.tile_n, 1, largest_tile},
@@ -115,7 +116,7 @@ bool check_ranges(const Case& s) {
       {"swizzle", c.swizzle, 1, largest_swizzle},
       {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
       {"slices", c.slices, 1, most_slices},
-      {"workgroups", c.workgroups, 0, waits ? most_waiting_workgroups : 0},
+      {"workgroups", c.workgroups, 0, waits || persistent ? most_waiting_workgroups : 0},
   };
   for (const Field& f : fields) {
     if (f.value >= f.min && f.value <= f.max) continue;
@@ -387,7 +388,8 @@ bool check_grid(const Case& s) {
     return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
                     " tiles cannot be numbered in 32 bits");
   }
-  const std::uint64_t dispatches = dispatch_count(tiles, p.batch, s.caps.limits);
+  const std::uint64_t dispatches =
+      c.schedule == Schedule::persistent ? 1 : dispatch_count(tiles, p.batch, s.caps.limits);
   if (dispatches > most_dispatches) {
     return s.refuse("tile ", tile(c), " needs ", dispatches, " dispatches, at most ",
                     most_dispatches, " are recorded");
@@ -413,8 +415,8 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  return check_ranges(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
-         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
+  return check_ranges(s) && check_grouping(s) && check_pack(s) && check_input_type(s) &&
+         check_path(s) && check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
 }
 
 }  // namespace
@@ -448,7 +450,7 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
 bool is_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   const ResolvedProblem seen = packed(problem, config);
   return check({.config = config, .problem = seen, .caps = caps}) &&
-         !why_refused(config, caps.architecture);
+         !why_refused(config, problem, caps.architecture);
 }
 
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
@@ -458,7 +460,7 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
   if (!check({.config = config, .problem = seen, .caps = caps, .reason = &reason})) {
     return reason;
   }
-  return why_refused(config, caps.architecture);
+  return why_refused(config, problem, caps.architecture);
 }
 
 }  // namespace vkgemm

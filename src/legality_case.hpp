@@ -33,4 +33,7 @@ struct Case {
 bool check_split(const Case& s);
 bool check_pack(const Case& s);
 
+// Schedules, and what groups don't go with.
+bool check_grouping(const Case& s);
+
 }  // namespace vkgemm

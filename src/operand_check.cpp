@@ -65,9 +65,9 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
   if (problem.k != 0) {  // with K = 0 neither is read
     const bool swapped = problem.transposed;
     add(matrix_rule(swapped ? "b" : "a", swapped ? &Operands::b : &Operands::a, &gpu::GemmParams::a,
-                    problem.a, batch, false));
+                    problem.a, problem.a_count(), false));
     add(matrix_rule(swapped ? "a" : "b", swapped ? &Operands::a : &Operands::b, &gpu::GemmParams::b,
-                    problem.b, batch, false));
+                    problem.b, problem.b_count(), false));
   }
   if (problem.has_c()) {
     add(matrix_rule("c", &Operands::c, &gpu::GemmParams::c, problem.c, batch, false));
@@ -86,6 +86,14 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
   }
   if (problem.has_aux()) {
     add(matrix_rule("aux", &Operands::aux, &gpu::GemmParams::aux, problem.aux, batch, true));
+  }
+  if (problem.grouping) {
+    const std::uint32_t element = size_in_bytes(problem.grouping->offsets);
+    add({.name = "offsets",
+         .span = &Operands::offsets,
+         .address = &gpu::GemmParams::offsets,
+         .bytes = (std::uint64_t{problem.grouping->groups} + 1) * element,
+         .alignment = element});
   }
   if (workspace_bytes != 0) {
     add({.name = "workspace",

@@ -48,7 +48,7 @@ class OperandRules {
   void add(const OperandRule& rule) noexcept { rules_[count_++] = rule; }
   bool may_share(const OperandRule& a, const OperandRule& b, const Operands& operands) const;
 
-  std::array<OperandRule, 7> rules_{};
+  std::array<OperandRule, 8> rules_{};
   std::size_t count_ = 0;
   bool c_may_be_d_ = false;
 };

@@ -158,14 +158,15 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
     const Kernel& kernel = plan.kernel;
-    const VkDeviceAddress workspace = operands.workspace.address;
+    // Not one that is not wanted: with groups, 0 says that nobody is to be told of bad offsets.
+    const VkDeviceAddress workspace = kernel.workspace.bytes != 0 ? operands.workspace.address : 0;
     gpu::GemmParams params = kernel.product.params;
     plan.rules.bind(operands, params);
     params.workspace = workspace + kernel.workspace.partial;
     params.control = workspace + kernel.workspace.control;
     Recorder recorder(*plan.context, command_buffer);
-    // For those that still use what is to be overwritten.
-    if (kernel.workspace.bytes != 0) recorder.wait();
+    // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
+    if (kernel.workspace.bytes != 0 && !plan.resolved.grouping) recorder.wait();
     for (std::size_t i = 0; i < kernel.before.size(); ++i) {
       const Step& step = kernel.before[i];
       gpu::GemmParams own = step.params;

@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 3> type_names{"f16", "bf16", "f32"};
 constexpr std::array<std::string_view, 2> layout_names{"row_major", "col_major"};
 constexpr std::array<std::string_view, 7> activation_names{
     "none", "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh"};
+constexpr std::array<std::string_view, 2> offset_type_names{"int32", "int64"};
+constexpr std::array<std::string_view, 2> along_names{"m", "k"};
+constexpr std::array<std::string_view, 2> grouped_b_names{"shared", "per_group"};
 constexpr std::array<std::string_view, 3> bias_names{"none", "along_n", "along_m"};
 
 template <class Enum, std::size_t Count>
@@ -70,6 +73,9 @@ std::string_view to_string(DataType type) noexcept { return name_of(type_names, 
 std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
 std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
 std::string_view to_string(Bias bias) noexcept { return name_of(bias_names, bias); }
+std::string_view to_string(OffsetType type) noexcept { return name_of(offset_type_names, type); }
+std::string_view to_string(GroupAlong along) noexcept { return name_of(along_names, along); }
+std::string_view to_string(GroupedB b) noexcept { return name_of(grouped_b_names, b); }
 
 std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   return find_name<DataType>(type_names, text);
@@ -83,6 +89,12 @@ std::optional<Activation> parse_activation(std::string_view text) noexcept {
 std::optional<Bias> parse_bias(std::string_view text) noexcept {
   return find_name<Bias>(bias_names, text);
 }
+std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept {
+  return find_name<OffsetType>(offset_type_names, text);
+}
+std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept {
+  return find_name<GroupAlong>(along_names, text);
+}
 
 std::string to_command_line(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
@@ -92,6 +104,16 @@ std::string to_command_line(const Problem& problem) {
   arguments.add("--n", problem.n);
   arguments.add("--k", problem.k);
   if (problem.batch != 1) arguments.add("--batch", problem.batch);
+
+  if (problem.grouping) {
+    const Grouping& grouping = *problem.grouping;
+    arguments.add("--group-count", grouping.groups);
+    arguments.add("--group-along", to_string(grouping.along));
+    if (grouping.offsets != OffsetType::int32) {
+      arguments.add("--offset-type", to_string(grouping.offsets));
+    }
+    if (grouping.b == GroupedB::per_group) arguments.add_switch("--b-per-group");
+  }
 
   // Always said, never inherited from one another: a line must mean the same everywhere.
   arguments.add("--dtype", to_string(problem.a.type));

@@ -15,11 +15,19 @@ namespace {
 
 // Kernels index with 32 bits and keep one bit for sums.
 constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
+constexpr std::uint32_t most_groups = 65535;
+
+// What kernels load of A and B at a time.
+constexpr std::uint32_t load_bytes = 16;
 
 using MaybeError = std::optional<Error>;
 
 Error invalid(std::string message) { return {Status::invalid_argument, std::move(message)}; }
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
+
+std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
+  return value / divisor + (value % divisor != 0 ? 1 : 0);
+}
 
 std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
   if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
@@ -68,10 +76,39 @@ MaybeError check_enumerators(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
+  if (auto error = check("epilogue.activation", epilogue.activation)) return error;
   if (const auto tier = problem.split_k.tier) {
     if (auto error = check("split_k.tier", *tier)) return error;
   }
-  return check("epilogue.activation", epilogue.activation);
+  if (!problem.grouping) return std::nullopt;
+  if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
+  if (auto error = check("grouping.along", problem.grouping->along)) return error;
+  return check("grouping.b", problem.grouping->b);
+}
+
+MaybeError check_grouping(const Problem& problem) {
+  if (!problem.grouping) return std::nullopt;
+  const Grouping& grouping = *problem.grouping;
+  if (grouping.groups > most_groups) {
+    return invalid(concat("grouping.groups is ", grouping.groups, ": at most ", most_groups,
+                          " are supported"));
+  }
+  if (problem.batch != 1) {
+    return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
+  }
+  if (grouping.along == GroupAlong::k) {
+    if (grouping.b == GroupedB::shared) return std::nullopt;
+    return unsupported(
+        "grouping.b is per_group and grouping.along is k: groups of K share the matrix B, each has "
+        "rows of it");
+  }
+  if (problem.d.layout == Layout::col_major) {
+    return unsupported("d.layout is col_major and grouping.along is m: D must be row_major");
+  }
+  const Epilogue& epilogue = problem.epilogue;
+  if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
+  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                        ": with grouping.along m, a bias along_m is one for all rows"));
 }
 
 MaybeError check_epilogue(const Epilogue& epilogue) {
@@ -98,14 +135,15 @@ struct OperandInfo {
   std::string_view rows_name;  // what its rows and columns are: M, N or K
   std::string_view cols_name;
   Access access = Access::read;
+  std::string_view collection = "batch";  // whose matrices there are
 };
 
 MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
                               const ResolvedMatrix& out, std::uint64_t outer, std::uint64_t batch) {
   if (info.access == Access::read || batch <= 1) return std::nullopt;
   if (matrix.batch_stride == std::uint64_t{0}) {
-    return invalid(concat(info.name, ".batch_stride is 0: the ", batch,
-                          " matrices of the batch would overwrite each other"));
+    return invalid(concat(info.name, ".batch_stride is 0: the ", batch, " matrices of the ",
+                          info.collection, " would overwrite each other"));
   }
   if (outer == 0 || out.contiguous() == 0) return std::nullopt;
   // outer and ld are below 2^31: no overflow here.
@@ -117,9 +155,8 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
   if (out.batch_stride >= out.contiguous() && side_by_side && *side_by_side <= out.ld) {
     return std::nullopt;
   }
-  return invalid(concat(info.name, ".batch_stride is ", out.batch_stride,
-                        ": the matrices of the batch would overlap, at least ", extent,
-                        " is needed"));
+  return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": the matrices of the ",
+                        info.collection, " would overlap, at least ", extent, " is needed"));
 }
 
 // `touched`: whether the problem accesses the operand at all.
@@ -191,15 +228,15 @@ void transpose(ResolvedProblem& problem) {
   problem.transposed = true;
 }
 
-MaybeError check_bias(const Problem& problem) {
+MaybeError check_bias(const ResolvedProblem& problem) {
   const Epilogue& epilogue = problem.epilogue;
-  if (epilogue.bias == Bias::none || problem.batch <= 1) return std::nullopt;
+  const std::uint64_t count = problem.bias_count();
+  if (epilogue.bias == Bias::none || count <= 1) return std::nullopt;
   const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
-  const auto bytes =
-      extent_in_bytes(problem.batch, epilogue.bias_batch_stride, length, epilogue.bias_type);
+  const auto bytes = extent_in_bytes(count, epilogue.bias_batch_stride, length, epilogue.bias_type);
   if (bytes) return std::nullopt;
   return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
-                        ": a batch of ", problem.batch, " does not fit 64 bits of bytes"));
+                        ": a batch of ", count, " does not fit 64 bits of bytes"));
 }
 
 MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_of_d) {
@@ -217,10 +254,38 @@ bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
          batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
 }
 
+std::uint64_t ResolvedProblem::b_count() const noexcept {
+  if (!grouping) return batch;
+  return grouping->b == GroupedB::per_group ? grouping->groups : 1;
+}
+
+std::uint64_t ResolvedProblem::bias_count() const noexcept {
+  return grouping ? grouping->groups : batch;
+}
+
+std::uint64_t ResolvedProblem::typical_m() const noexcept {
+  return is_grouped(GroupAlong::m) ? divided_up(m, grouping->groups) : m;
+}
+
+std::uint64_t ResolvedProblem::typical_k() const noexcept {
+  return is_grouped(GroupAlong::k) ? divided_up(k, grouping->groups) : k;
+}
+
+bool ResolvedProblem::a_allows_vectors() const noexcept {
+  const bool cut =
+      grouping && (a.layout == Layout::col_major) == (grouping->along == GroupAlong::m);
+  return !cut && a.allows_vectors(load_bytes);
+}
+
+bool ResolvedProblem::b_allows_vectors() const noexcept {
+  const bool cut = is_grouped(GroupAlong::k) && b.layout == Layout::col_major;
+  return !cut && b.allows_vectors(load_bytes);
+}
+
 std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
   if (!has_bias() || is_empty()) return 0;
   const std::uint64_t length = epilogue.bias == Bias::along_n ? n : m;
-  return extent_in_bytes(batch, epilogue.bias_batch_stride, length, epilogue.bias_type)
+  return extent_in_bytes(bias_count(), epilogue.bias_batch_stride, length, epilogue.bias_type)
       .value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
@@ -231,6 +296,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(problem)) return *error;
+  if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (problem.split_k.slices > most_slices) {
     return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
@@ -246,35 +312,43 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .k = problem.k,
                       .batch = problem.batch,
                       .epilogue = problem.epilogue,
+                      .grouping = problem.grouping,
                       .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes};
-  const auto resolve_into = [&](ResolvedMatrix& target, const OperandInfo& info,
-                                const Matrix& matrix, std::uint64_t rows,
-                                std::uint64_t cols) -> MaybeError {
-    auto resolved = resolve_matrix(info, matrix, rows, cols, problem.batch, !out.is_empty());
+  if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
+  const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,
+                                std::uint64_t rows, std::uint64_t cols,
+                                std::uint64_t count) -> MaybeError {
+    if (problem.grouping) info.collection = "groups";
+    auto resolved = resolve_matrix(info, matrix, rows, cols, count, !out.is_empty());
     if (!resolved) return resolved.error();
     target = *resolved;
     return std::nullopt;
   };
   const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
 
-  if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k)) return *error;
-  if (auto error = resolve_into(out.b, {"b", "K", "N"}, problem.b, k, n)) return *error;
-  if (auto error = resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n)) {
+  if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
+    return *error;
+  if (auto error = resolve_into(out.b, {"b", "K", "N"}, problem.b, k, n, out.b_count()))
+    return *error;
+  if (auto error =
+          resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n, out.batch)) {
     return *error;
   }
   if (out.has_c()) {
     if (auto error = check_one_layout("c", problem.c.layout, problem.d.layout)) return *error;
-    if (auto error = resolve_into(out.c, {"c", "M", "N"}, problem.c, m, n)) return *error;
+    if (auto error = resolve_into(out.c, {"c", "M", "N"}, problem.c, m, n, out.batch))
+      return *error;
   }
   if (out.has_aux()) {
     if (auto error = check_one_layout("aux", problem.aux.layout, problem.d.layout)) return *error;
-    if (auto error = resolve_into(out.aux, {"aux", "M", "N", Access::write}, problem.aux, m, n)) {
+    if (auto error =
+            resolve_into(out.aux, {"aux", "M", "N", Access::write}, problem.aux, m, n, out.batch)) {
       return *error;
     }
   }
-  if (auto error = check_bias(problem)) return *error;
-  if (problem.batch <= 1) out.epilogue.bias_batch_stride = 0;
+  if (auto error = check_bias(out)) return *error;
+  if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;
 
   if (problem.d.layout == Layout::col_major) transpose(out);
   return out;

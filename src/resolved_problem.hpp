@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
@@ -29,6 +30,7 @@ struct ResolvedMatrix {
 
 // D, C and aux are always row-major here: a column-major problem is turned into the product of the
 // transposes, D^T = B^T · A^T, which swaps A with B, M with N, and the direction of the bias.
+// Groups of K are a batch of products here that share A and B.
 struct ResolvedProblem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
@@ -40,6 +42,7 @@ struct ResolvedProblem {
   ResolvedMatrix d = {};
   ResolvedMatrix aux = {};
   Epilogue epilogue = {};
+  std::optional<Grouping> grouping = std::nullopt;
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
@@ -47,7 +50,24 @@ struct ResolvedProblem {
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }
   bool has_aux() const noexcept { return epilogue.aux; }
   bool has_bias() const noexcept { return epilogue.bias != Bias::none; }
-  bool is_empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
+  bool is_empty() const noexcept {
+    return m == 0 || n == 0 || batch == 0 || (grouping && grouping->groups == 0);
+  }
+  bool is_grouped(GroupAlong along) const noexcept { return grouping && grouping->along == along; }
+
+  // How many matrices A and B have, and how many biases there are.
+  std::uint64_t a_count() const noexcept { return is_grouped(GroupAlong::k) ? 1 : batch; }
+  std::uint64_t b_count() const noexcept;
+  std::uint64_t bias_count() const noexcept;
+
+  // Rows and depth of a product: of an average group, else of all.
+  std::uint64_t typical_m() const noexcept;
+  std::uint64_t typical_k() const noexcept;
+
+  // Whether A or B can be loaded 16 bytes at a time. Groups that begin at any element of what
+  // stands next to each other forbid it.
+  bool a_allows_vectors() const noexcept;
+  bool b_allows_vectors() const noexcept;
 
   // Bytes that the bias span must hold; 0 without a bias.
   std::uint64_t bias_bytes() const noexcept;

@@ -44,6 +44,7 @@ const TuningRow* DeviceTables::find(const Config& config,
       if (row.config.slices == 1) same.slices = 1;
       same.pack_a = row.config.pack_a;
       same.pack_b = row.config.pack_b;
+      if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
       if (row.config == same && row.matches(seen)) return &row;
     }
   }

@@ -158,16 +158,20 @@ std::string parse_provenance(const Node& node) {
   return text;
 }
 
+std::string parse_family(const Node& node) {
+  const auto family = node.find("family");
+  if (!family) return "gemm";
+  if (family->text() != "gemm" && family->text() != "grouped") {
+    fail(concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
+  }
+  return family->text();
+}
+
 TuningRow parse_row(const Node& node) {
   node.check_keys({"family", "input_types", "a_layout", "b_layout", "m", "n", "k", "config", "rate",
                    "provenance"});
   TuningRow row;
-  if (const auto family = node.find("family")) {
-    if (family->text() != "gemm") {
-      fail(
-          concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
-    }
-  }
+  row.family = parse_family(node);
   if (const auto types = node.find("input_types")) row.input_types = parse_types(*types);
   if (const auto layout = node.find("a_layout")) {
     row.a_layout = layout->named(parse_layout, "layout");
@@ -218,8 +222,9 @@ TimingModel parse_timing(const Node& node) {
 }
 
 RefusedConfig parse_refused(const Node& node) {
-  node.check_keys({"architecture", "config", "reason"});
+  node.check_keys({"architecture", "family", "config", "reason"});
   return {.architecture = parse_architecture(node.at("architecture")),
+          .family = parse_family(node),
           .config = node.at("config").config(),
           .reason = node.at("reason").nonempty_text()};
 }
@@ -284,9 +289,10 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
   };
   const bool type_fits =
       input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
-  return family == "gemm" && type_fits && agrees(a_layout, problem.a.layout) &&
-         agrees(b_layout, problem.b.layout) && m.contains(problem.m) && n.contains(problem.n) &&
-         k.contains(problem.k);
+  const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
+  return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
+         agrees(b_layout, problem.b.layout) && m.contains(problem.typical_m()) &&
+         n.contains(problem.n) && k.contains(problem.typical_k());
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {
@@ -301,9 +307,11 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
 }
 
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
+                                       const ResolvedProblem& problem,
                                        std::string_view architecture) {
   for (const RefusedConfig& refused : table.refused) {
     if (refused.architecture != architecture) continue;
+    if (refused.family == "grouped" && !problem.grouping) continue;
     // What the main loop and the accumulators are made of; the rest changes no fragment.
     Config same = config;
     same.swizzle = refused.config.swizzle;
@@ -313,6 +321,8 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
+    same.schedule = refused.config.schedule;
+    same.workgroups = refused.config.workgroups;
     if (same == refused.config) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }
@@ -320,9 +330,10 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
   return std::nullopt;
 }
 
-std::optional<std::string> why_refused(const Config& config, std::string_view architecture) {
+std::optional<std::string> why_refused(const Config& config, const ResolvedProblem& problem,
+                                       std::string_view architecture) {
   for (const auto& [name, table] : built_in_tables()) {
-    if (auto reason = why_refused(table, config, architecture)) return reason;
+    if (auto reason = why_refused(table, config, problem, architecture)) return reason;
   }
   return std::nullopt;
 }

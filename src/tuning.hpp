@@ -21,11 +21,11 @@ struct Range {
 
 // One row: where it applies, what it proposes, how good that is, and how anybody knows.
 struct TuningRow {
-  std::string family = "gemm";
+  std::string family = "gemm";        // "grouped": for grouped problems only
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any
   std::optional<Layout> b_layout;
-  Range m, n, k;
+  Range m, n, k;  // of a grouped problem, what an average group has
   Config config;
   // TFLOP/s with this configuration on large shapes (of the kernel for few rows: on wide ones with
   // as many rows as the tile), of a device with timing.compute_units.
@@ -39,6 +39,7 @@ struct TuningRow {
 // that compute wrongly.
 struct RefusedConfig {
   std::string architecture;
+  std::string family = "gemm";  // all problems; "grouped": grouped ones only
   Config config;
   std::string reason;
 };
@@ -78,7 +79,8 @@ struct TuningTable {
 //              "b_layout": "col_major", "m": {"min": 1, "max": 16}, "n": {…}, "k": {…},
 //              "config": "khr:tile=…", "rate": 100.0, "provenance": "derived: …"}],
 //    "timing": {"compute_units": 132, "launch": 1.6, …, "provenance": "measured: …"},
-//    "refused": [{"architecture": "amd_rdna3", "config": "khr:tile=…", "reason": "…"}]}
+//    "refused": [{"architecture": "amd_rdna3", "family": "grouped", "config": "khr:tile=…",
+//                 "reason": "…"}]}
 // Only architecture, rows, and in a row config, rate and provenance are required; a timing has all
 // members of TimingModel.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
@@ -86,10 +88,12 @@ Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view s
 // Why the table refuses a configuration on an architecture, if it does. What changes
 // neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference.
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
+                                       const ResolvedProblem& problem,
                                        std::string_view architecture);
 
 // The same by any of the tables built in. Part of legality: no caller gets around it.
-std::optional<std::string> why_refused(const Config& config, std::string_view architecture);
+std::optional<std::string> why_refused(const Config& config, const ResolvedProblem& problem,
+                                       std::string_view architecture);
 
 // The table of an architecture as built in; "generic" for those that have none of their own.
 // Parsed once per process.

@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 
-CASE = ("m", "n", "k", "type", "layout_a", "layout_b", "epilogue")
+CASE = ("m", "n", "k", "groups", "type", "layout_a", "layout_b", "epilogue")
 
 
 def read_rows(path):
@@ -19,7 +19,7 @@ def read_rows(path):
             if not line.strip():
                 continue
             try:
-                row = {"layout_a": "row_major"} | json.loads(line)  # not named before there was a choice
+                row = {"layout_a": "row_major", "groups": ""} | json.loads(line)  # not always named
                 row["case"] = tuple(row[key] for key in CASE)
             except (ValueError, KeyError, TypeError) as error:
                 sys.exit(f"join.py: {path}:{number}: not a line of a benchmark ({error!r})")
@@ -52,11 +52,12 @@ def print_table(rows, peers):
         speed = "–"
         if peer and "median_ms" in row:
             speed = f"{peer['median_ms'] / row['median_ms']:.2f}×"
-        m, n, k, dtype, layout_a, layout_b, epilogue = row["case"]
+        m, n, k, groups, dtype, layout_a, layout_b, epilogue = row["case"]
+        shape = f"{m}×{n}×{k}" + (f" in {groups}" if groups else "")
         error = row.get("error") or figure(row, "relative_error", "{:.1e}")
         if row.get("verified") is False:
             error += " WRONG"
-        cells = [f"{m}×{n}×{k}", dtype, layout_a, layout_b, epilogue,
+        cells = [shape, dtype, layout_a, layout_b, epilogue,
                  figure(row, "median_ms", "{:.4f}"),
                  figure(row, "tflops", "{:.1f}"), figure(row, "fraction", "{:.3f}"),
                  peer["kernel"] if peer else "–", figure(peer, "median_ms", "{:.4f}"),

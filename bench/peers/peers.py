@@ -10,15 +10,31 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
   python3 peers.py > peers.jsonl
   vkgemm bench --json > vkgemm.jsonl
   python3 join.py vkgemm.jsonl peers.jsonl
+
+--grouped times products of groups of rows instead, bf16, in the ways that a CUDA program has: one
+product where all groups share B, a loop over them, and torch._grouped_mm where each has its own.
+--grouped --commands prints the same cases as `vkgemm bench` commands.
 """
 
 import argparse
 import itertools
 import json
+import random
 import sys
 import time
 
 GPU_SUITE = "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192"
+
+
+def grouped_suite():
+    """Sizes of the groups, N, K, and whether each group has its own B."""
+    choice = random.Random(0)
+    return [
+        ([64, 128, 192, 256], 128, 256, False),
+        ([64 * i for i in range(1, 33)], 1024, 1024, False),
+        ([choice.randint(0, 1023) for _ in range(64)], 4096, 4096, True),
+        ([choice.randint(0, 4) for _ in range(128)], 768, 2048, True),  # experts while decoding
+    ]
 
 
 def parse_arguments():
@@ -34,6 +50,9 @@ def parse_arguments():
     parser.add_argument("--warm-up", type=float, default=300.0, metavar="MS")
     parser.add_argument("--repeat-ms", type=int, default=200, metavar="MS",
                         help="time spent on the repeats of a case")
+    parser.add_argument("--grouped", action="store_true", help="time groups of rows")
+    parser.add_argument("--commands", action="store_true",
+                        help="with --grouped: print what vkgemm is to be run with")
     return parser.parse_args()
 
 
@@ -68,8 +87,60 @@ def heavy(torch, a, b, dtype):
     return lambda: compiled(a, b, residual, bias)
 
 
+def print_commands():
+    for sizes, n, k, per_group in grouped_suite():
+        options = " --b-per-group --layout-b col_major" if per_group else ""
+        print(f"vkgemm bench --json --dtype bf16 --shapes {n}x{k}{options} "
+              f"--groups {','.join(map(str, sizes))}")
+
+
+def grouped_ways(torch, a, b, sizes):
+    """Name and function of every way to multiply the groups of rows of a. b: one, or one each."""
+    ends = list(itertools.accumulate(sizes))
+    ranges = [(end - size, end) for size, end in zip(sizes, ends)]
+    if b.dim() == 2:
+        yield "cublas, one product", lambda: a @ b
+        yield "cublas, a loop", lambda: [a[begin:end] @ b for begin, end in ranges]
+    else:
+        offsets = torch.tensor(ends, device="cuda", dtype=torch.int32)
+        yield "torch._grouped_mm", lambda: torch._grouped_mm(a, b, offs=offsets)
+        yield "cublas, a loop", lambda: [a[begin:end] @ b[g]
+                                         for g, (begin, end) in enumerate(ranges)]
+
+
+def time_grouped(torch, time_case):
+    for sizes, n, k, per_group in grouped_suite():
+        m, groups = sum(sizes), len(sizes)
+        a = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
+        # Column-major where there are many: what torch._grouped_mm is fastest with.
+        b = (torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
+             if per_group else torch.randn(k, n, device="cuda", dtype=torch.bfloat16))
+        for kernel, function in grouped_ways(torch, a, b, sizes):
+            row = {
+                "device": torch.cuda.get_device_name(),
+                "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
+                "m": m, "n": n, "k": k,
+                "groups": f"{groups} groups along m, b {'per_group' if per_group else 'shared'}",
+                "type": "bf16", "layout_a": "row_major",
+                "layout_b": "col_major" if per_group else "row_major",
+                "epilogue": "plain", "l2": "cold", "kernel": kernel,
+            }
+            print(f"{m}x{n}x{k}, {row['groups']}, {kernel} …", file=sys.stderr)
+            try:
+                row["median_ms"] = time_case(function)
+                row["tflops"] = 2 * m * n * k / row["median_ms"] * 1e-9
+                if per_group:  # of the matrices B that are used: what counts while decoding
+                    used = sum(size > 0 for size in sizes) * k * n * 2
+                    row["b_gigabytes_per_second"] = used / row["median_ms"] * 1e-6
+            except (RuntimeError, AttributeError) as error:
+                row["error"] = str(error)[:200]
+            print(json.dumps(row), flush=True)
+
+
 def main():
     arguments = parse_arguments()
+    if arguments.commands:
+        return print_commands()
     shapes = parse_shapes(arguments.shapes)
     try:
         import torch
@@ -91,6 +162,9 @@ def main():
             function()
             torch.cuda.synchronize()
         return do_bench(function, warmup=50, rep=arguments.repeat_ms, return_mode="median")
+
+    if arguments.grouped:
+        return time_grouped(torch, time_case)
 
     for name in arguments.dtype:
         for layout_a, layout_b in itertools.product(arguments.layout_a, arguments.layout_b):

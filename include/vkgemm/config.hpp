@@ -18,6 +18,13 @@ enum class Path : std::uint8_t {
   fma,  // vectorised register tiles on plain Vulkan 1.3; also the true-f32 path everywhere
 };
 
+// Which workgroup of a grouped product computes which tile.
+enum class Schedule : std::uint8_t {
+  simple,      // one workgroup a tile, enough for the worst case: those without a tile end at once
+  persistent,  // as many as the device keeps resident, each takes tiles as far apart as there are
+               // workgroups
+};
+
 // Who adds the slices of K, and when (Config::slices). The results have the same bits.
 enum class SplitTier : std::uint8_t {
   // A second dispatch, behind a pipeline barrier.
@@ -98,9 +105,12 @@ struct Config {
   std::uint32_t slices = 1;
   SplitTier tier = SplitTier::two_dispatches;
 
-  // Tier device_barrier: how many workgroups are launched (0: one for each slice of each tile), and
-  // how often one asks whether the others have arrived before it gives up.
+  // How many workgroups are launched. Tier device_barrier, 0: one for each slice of each tile.
+  // Schedule persistent, 0: as many as the device keeps resident, by an estimate.
   std::uint32_t workgroups = 0;
+
+  // Tier device_barrier: how often a workgroup asks whether the others have arrived before it gives
+  // up.
   std::uint32_t spin_limit = default_spin_limit;
 
   // Copies the operand into the workspace first, by a dispatch before the product, with K as the
@@ -115,10 +125,14 @@ struct Config {
   // (immediate address offsets), and one pipeline per shape.
   bool static_shape = false;
 
+  // Grouped products only; others have the simple one.
+  Schedule schedule = Schedule::simple;
+
   bool operator==(const Config&) const = default;
 };
 
 VKGEMM_API std::string_view to_string(Path path) noexcept;
+VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
 VKGEMM_API std::string_view to_string(SplitTier tier) noexcept;
 // The inverse; nothing if the text names none of them.
 VKGEMM_API std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept;

@@ -39,6 +39,7 @@ struct Operands {
   DeviceSpan d = {};
   DeviceSpan bias = {};
   DeviceSpan aux = {};
+  DeviceSpan offsets = {};  // of groups
   DeviceSpan workspace = {};
 };
 
@@ -98,6 +99,12 @@ class VKGEMM_API Plan {
   // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
   // of K and packed operands; at most Problem::max_workspace_bytes, unless the caller chose the
   // configuration. 0: none.
+  //
+  // A grouped plan wants 4 bytes (none if max_workspace_bytes is less), for a word that tells of
+  // bad offsets: if those of a group are, its number is stored there, unless a lower one stands
+  // there. Nothing else touches it, vkgemm doesn't clear it, and several plans may share it. To
+  // read it, set it to UINT32_MAX before the recording is executed: what stands there afterwards is
+  // the lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and
@@ -112,12 +119,11 @@ class VKGEMM_API Plan {
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: a plan without a workspace records no barrier. One with a workspace records
-  // some from compute shaders to compute shaders: one before all else, so that the same workspace
-  // may serve one recording after the other on a queue (which also keeps it from running beside
-  // what was recorded before), one after packing operands, one before slices of K are added. The
-  // caller makes
-  // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
+  // Synchronisation: a plan without a workspace, and a grouped one, records no barrier. Others
+  // record some from compute shaders to compute shaders: one before all else, so that the same
+  // workspace may serve one recording after the other on a queue (which also keeps it from running
+  // beside what was recorded before), one after packing operands, one before slices of K are added.
+  // The caller makes operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
   // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT
   // for D and aux) before, and waits for the same stage and access before it uses D.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;

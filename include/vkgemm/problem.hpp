@@ -65,6 +65,41 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
+enum class OffsetType : std::uint8_t { int32, int64 };
+enum class GroupAlong : std::uint8_t { m, k };
+enum class GroupedB : std::uint8_t { shared, per_group };
+
+// Many products in one, of sizes that only the device knows: group g is
+// [offsets[g], offsets[g + 1]) of M or of K. Groups may be empty, of any size, and follow each
+// other without padding; the first may begin after 0, and the last may end before the capacity,
+// which is the problem's m or k.
+//
+// along m (tokens of experts): rows of A, C, D and aux belong to groups, and B is one for all, or
+// one per group: K×N matrices b.batch_stride apart (not set: packed). Rows of no group are neither
+// read nor written. A column-major D is not supported, and a column-major A is loaded element by
+// element, because groups begin at any row.
+//
+// along k (gradients of weights): every group has an M×N matrix D of its own, and C and aux, their
+// batch_stride apart (that of C may be 0), and multiplies its columns of A by its rows of B. Where
+// K is the direction in which A or B is contiguous, it is loaded element by element.
+//
+// epilogue.bias_batch_stride goes from one group's bias to the next; with groups of M there is one
+// per group along N, or one along M for all rows. batch is 1.
+//
+// The offsets are groups + 1 numbers in device memory (Operands::offsets). vkgemm never reads them
+// back. Those that are negative or beyond the capacity are taken for the nearest that is not, and a
+// group that ends before it begins is empty. So nothing outside the operands is touched, whatever
+// they say; but if they decrease, it is unspecified which group's result a row holds, or none.
+// To learn about bad offsets, see Plan::workspace_bytes().
+struct Grouping {
+  std::uint32_t groups = 0;  // at most 65535
+  OffsetType offsets = OffsetType::int32;
+  GroupAlong along = GroupAlong::m;
+  GroupedB b = GroupedB::shared;
+
+  bool operator==(const Grouping&) const = default;
+};
+
 // Whether slices of K are multiplied by separate workgroups and then added, always in the order of
 // the slices: the bits depend on how many slices there are, and on nothing else.
 struct SplitK {
@@ -83,7 +118,8 @@ struct SplitK {
 // and silu of -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own
 // conversion: to nearest even on every driver that the tests ran on; bf16 by vkgemm itself.
 // Subnormals, as inputs and as results, are kept or taken for zero, as the driver likes.
-// M, N or batch = 0: nothing is done. K = 0: D = epilogue(beta * C).
+// M, N, batch or the number of groups = 0: nothing is done. K = 0, of a group too:
+// D = epilogue(beta * C).
 // m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
 struct Problem {
   std::uint64_t m = 0;
@@ -96,6 +132,7 @@ struct Problem {
   Matrix d = {};
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
+  std::optional<Grouping> grouping = std::nullopt;
 
   // What is asked of the configuration that vkgemm chooses.
   SplitK split_k = {};
@@ -112,18 +149,26 @@ VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
+VKGEMM_API std::string_view to_string(OffsetType type) noexcept;
+VKGEMM_API std::string_view to_string(GroupAlong along) noexcept;
+VKGEMM_API std::string_view to_string(GroupedB b) noexcept;
 
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
 VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
+VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
+VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
 
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);
 
 constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
   return type == DataType::f32 ? 4 : 2;
+}
+constexpr std::uint32_t size_in_bytes(OffsetType type) noexcept {
+  return type == OffsetType::int64 ? 8 : 4;
 }
 
 }  // namespace vkgemm

@@ -16,7 +16,7 @@ float epilogue_post(float pre) {
 }
 
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
-    float v = p.alpha * acc;
+    float v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v += p.beta * load1(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE);
     if (BIAS != BIAS_NONE)
         v += load1(element(t.bias, BIAS_TYPE, 0, 0, BIAS == BIAS_ALONG_N ? col : row), BIAS_TYPE);
@@ -25,27 +25,29 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
 
 // Four neighbours of a row are handled at once. `row` and `col` are coordinates in D; col is a
 // multiple of 4. Nothing is touched past the edges.
-bool is_inside(uint row, uint col) { return EDGES == 0 || (row < p.m && col < size_n()); }
+bool is_inside(const Tile t, uint row, uint col) {
+    return EDGES == 0 || (row < t.row_end && col < size_n());
+}
 
 // What is added to them is loaded by itself, so that a caller can have many of these loads on their
 // way at once, or use one more than once.
 vec4 epilogue_c4(const Tile t, uint row, uint col) {
-    if (C_TYPE == TYPE_NONE || !is_inside(row, col)) return vec4(0.0);
+    if (C_TYPE == TYPE_NONE || !is_inside(t, row, col)) return vec4(0.0);
     return load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, size_n() - col);
 }
 
 // Along N it is that of all rows.
 vec4 epilogue_bias4(const Tile t, uint row, uint col) {
-    if (BIAS == BIAS_NONE || !is_inside(row, col)) return vec4(0.0);
+    if (BIAS == BIAS_NONE || !is_inside(t, row, col)) return vec4(0.0);
     if (BIAS == BIAS_ALONG_M)
         return vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
     return load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, size_n() - col);
 }
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
-    if (!is_inside(row, col)) return;
+    if (!is_inside(t, row, col)) return;
     const uint valid = size_n() - col;
-    vec4 v = p.alpha * acc;
+    vec4 v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v += p.beta * c;
     if (BIAS != BIAS_NONE) v += bias;
     if (AUX_TYPE != TYPE_NONE)
@@ -69,7 +71,7 @@ vec4 tile_bias4(const Tile t, uint row, uint col) {
 void tile_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
     if (SPLIT == SPLIT_NONE)
         epilogue_store4(t, row, col, acc, c, bias);
-    else if (is_inside(row, col))
+    else if (is_inside(t, row, col))
         Partial4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
 }
 

@@ -10,7 +10,7 @@ using uint = std::uint32_t;
 using std::uint64_t;
 #endif
 
-// One dispatch of a dense GEMM kernel. Addresses and batch strides are bytes, the rest elements.
+// One dispatch of a GEMM kernel. Addresses and batch strides are bytes, the rest elements.
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here: the library transposes the problem if not.
 struct GemmParams {
@@ -26,7 +26,8 @@ struct GemmParams {
     uint64_t control;  // words that workgroups share, in the workspace: lib/device_barrier.glsl
     uint64_t aborts;   // a word that counts barriers that were given up; 0: nobody counts
     uint spin_limit;   // how often a workgroup asks before it gives up
-    uint unused;       // fills the block to a multiple of 8 bytes
+    uint groups;       // see lib/grouped.glsl
+    uint64_t offsets;  // where they begin
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -52,6 +53,10 @@ struct GemmParams {
 #define ACTIVATION_SILU 4
 #define ACTIVATION_SIGMOID 5
 #define ACTIVATION_TANH 6
+
+#define GROUPED_NONE 0
+#define GROUPED_ALONG_M 1
+#define GROUPED_ALONG_K 2
 
 // Specialization constants: the configuration …
 #define SPEC_LOCAL_SIZE 0   // invocations of a workgroup
@@ -94,7 +99,11 @@ struct GemmParams {
 #define SPEC_ACTIVATION 35
 #define SPEC_CLAMP 36
 #define SPEC_GUARDED 37  // does nothing unless the dispatch before gave up waiting
-#define SPEC_COUNT 38
+// Of grouped products.
+#define SPEC_GROUPED 38
+#define SPEC_OFFSETS_64 39  // offsets are int64
+#define SPEC_PERSISTENT 40  // workgroups take tiles by stride
+#define SPEC_COUNT 41
 
 // The values of SPEC_SPLIT, see split_k.glsl.
 #define SPLIT_NONE 0

@@ -58,7 +58,7 @@ uint aligned(uint ld, const uint multiple) { return multiple != 0 ? ld & ~(multi
 void mma_tile(inout Acc acc, const Tile t) {
     const uint lda = aligned(size_lda(), A_VECTOR), ldb = aligned(size_ldb(), B_VECTOR);
     const uint depth = t.k_end - t.k_begin;
-    const uint rows = p.m - t.row, cols = size_n() - t.col;
+    const uint rows = t.row_end - t.row, cols = size_n() - t.col;
     const uint64_t a_corner = A_COL_MAJOR == 0 ? uint64_t(t.row) * lda + t.k_begin
                                                : uint64_t(t.k_begin) * lda + t.row;
     const uint64_t b_corner = B_COL_MAJOR == 0 ? uint64_t(t.k_begin) * ldb + t.col
@@ -81,7 +81,7 @@ void mma_tile(inout Acc acc, const Tile t) {
 }
 
 float pre_element(const in uint row, const in uint col, const in float v, const in Tile t) {
-    if (EDGES != 0 && (t.row + row >= p.m || t.col + col >= size_n())) return 0.0;
+    if (EDGES != 0 && (t.row + row >= t.row_end || t.col + col >= size_n())) return 0.0;
     return epilogue_pre(t, t.row + row, t.col + col, v);
 }
 
@@ -112,7 +112,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
 #define STORE_MODE(acc, SCALAR, USE, BUFFER, mode, address, ld)                                    \
     {                                                                                              \
         tensorLayoutNV<2, mode> layout_ = createTensorLayoutNV(2, mode);                           \
-        layout_ = setTensorLayoutDimensionNV(layout_, p.m - t.row, size_n() - t.col);              \
+        layout_ = setTensorLayoutDimensionNV(layout_, t.row_end - t.row, size_n() - t.col);              \
         layout_ = setTensorLayoutStrideNV(layout_, ld, 1);                                         \
         layout_ = sliceTensorLayoutNV(layout_, 0, TILE_M, 0, TILE_N);                              \
         coopmat<SCALAR, gl_ScopeWorkgroup, TILE_M, TILE_N, USE> out_ =                             \
@@ -121,7 +121,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer OutF32 { flo
     }
 
 #define STORE(acc, SCALAR, USE, BUFFER, address, ld)                                               \
-    if (EDGES == 0 || (p.m - t.row >= TILE_M && size_n() - t.col >= TILE_N))                       \
+    if (EDGES == 0 || (t.row_end - t.row >= TILE_M && size_n() - t.col >= TILE_N))                       \
         STORE_MODE(acc, SCALAR, USE, BUFFER, UNCLAMPED, address, ld)                               \
     else                                                                                           \
         STORE_MODE(acc, SCALAR, USE, BUFFER, CLAMPED, address, ld)

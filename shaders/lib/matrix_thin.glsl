@@ -34,7 +34,7 @@ float load_input(uint64_t base, uint outer, uint ld, uint inner) {
     return load1(base + (uint64_t(outer) * ld + inner) * IN_SIZE, IN_TYPE);
 }
 float load_a(const Tile t, uint m, uint k) {
-    const uint row = min(t.row + m, p.m - 1);
+    const uint row = min(t.row + m, t.row_end - 1);
     return A_K_INNER ? load_input(t.a, row, size_lda(), k) : load_input(t.a, k, size_lda(), row);
 }
 float load_b(const Tile t, uint k, uint n) {
@@ -68,7 +68,7 @@ void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
     if (A_K_INNER && A_VECTOR != 0) {
         [[unroll]] for (uint m = 0; m < TILE_M; ++m)
             [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
-                const uint row = min(t.row + m, p.m - 1);
+                const uint row = min(t.row + m, t.row_end - 1);
                 a[m][g] = U32x4(t.a + (uint64_t(row) * size_lda() + k + g * GROUP) * IN_SIZE).x;
             }
     }

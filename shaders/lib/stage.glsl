@@ -80,7 +80,7 @@ uint group_column(const uint i) {
 void stage_begin(const Tile t) {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
         const uint mn_begin = is_a(i) ? t.row : t.col;
-        const uint mn_size = is_a(i) ? p.m : size_n();
+        const uint mn_size = is_a(i) ? t.row_end : size_n();
         const uint64_t ld = is_a(i) ? size_lda() : size_ldb();
         const uint64_t base = is_a(i) ? t.a : t.b;
         uint line = group_line(i), column = group_column(i);

@@ -1,7 +1,9 @@
 // Which part of which product a workgroup computes.
 struct Tile {
     uint row, col;        // first row and column of D
+    uint row_end;         // behind the last row that exists, of D and A
     uint k_begin, k_end;  // range of K
+    float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
     // Of a slice of K: element (0, 0) of its partial results and of those of slice 0, and the word
     // that counts the slices of this tile that are done.
@@ -14,8 +16,10 @@ struct Tile {
 Tile batch_tile(uint64_t batch) {
     Tile t;
     t.row = t.col = 0;
+    t.row_end = p.m;
     t.k_begin = 0;
     t.k_end = size_k();
+    t.alpha = p.alpha;
     t.a = p.a + batch * p.a_batch;
     t.b = p.b + batch * p.b_batch;
     t.c = p.c + batch * p.c_batch;
@@ -26,21 +30,27 @@ Tile batch_tile(uint64_t batch) {
     return t;
 }
 
-uint tiles_along_n() { return (size_n() + TILE_N - 1) / TILE_N; }
-uint tile_count() { return (p.m + TILE_M - 1) / TILE_M * tiles_along_n(); }
+uint tile_rows() { return (p.m + TILE_M - 1) / TILE_M; }
+uint tile_columns() { return (size_n() + TILE_N - 1) / TILE_N; }
+uint tile_count() { return tile_rows() * tile_columns(); }
 
-// Tiles are visited in bands of SWIZZLE tile rows, column by column, so that workgroups that run at
-// the same time share rows of A and columns of B in the L2 cache.
-Tile tile_at(uint id, uint64_t batch, uint slice) {
-    const uint tiles_m = (p.m + TILE_M - 1) / TILE_M, tiles_n = tiles_along_n();
-    const uint band = id / (SWIZZLE * tiles_n);
+// Column and row of tile `id` in a grid of so many rows. Tiles are visited in bands of SWIZZLE rows,
+// column by column, so that workgroups that run at the same time share rows of A and columns of B
+// in the L2 cache.
+uvec2 tile_position(uint id, uint rows) {
+    const uint columns = tile_columns();
+    const uint band = id / (SWIZZLE * columns);
     const uint first = band * SWIZZLE;
-    const uint height = min(tiles_m - first, SWIZZLE);
-    const uint within = id - band * SWIZZLE * tiles_n;
+    const uint height = min(rows - first, SWIZZLE);
+    const uint within = id - band * SWIZZLE * columns;
+    return uvec2(within / height, first + within % height);
+}
 
+Tile tile_at(uint id, uint64_t batch, uint slice) {
+    const uvec2 at = tile_position(id, tile_rows());
     Tile t = batch_tile(batch);
-    t.row = (first + within % height) * TILE_M;
-    t.col = within / height * TILE_N;
+    t.row = at.y * TILE_M;
+    t.col = at.x * TILE_N;
     if (SPLIT != SPLIT_NONE) {
         t.k_begin = slice_begin(slice);
         t.k_end = slice_begin(slice + 1);

@@ -10,6 +10,8 @@
 #include <random>
 #include <string_view>
 
+#include "support/groups.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -157,9 +159,17 @@ Result<DataType> parse_descr(const std::string& descr, bool uint16_is_bf16) {
                "descr '" + descr + "' is not supported: only '<f2', '<f4' and, as bf16, '<u2'"};
 }
 
-// The number of bytes that a shape and a type make, nothing if that is beyond 64 bits.
-std::optional<std::uint64_t> data_bytes(const std::vector<std::uint64_t>& shape, DataType type) {
-  std::uint64_t bytes = size_in_bytes(type);
+Result<OffsetType> parse_offset_descr(const std::string& descr) {
+  if (descr == "<i4") return OffsetType::int32;
+  if (descr == "<i8") return OffsetType::int64;
+  return Error{Status::io_error,
+               "descr '" + descr + "' is not supported: offsets are '<i4', '<i8'"};
+}
+
+// The number of bytes that a shape makes, nothing if that is beyond 64 bits.
+std::optional<std::uint64_t> data_bytes(const std::vector<std::uint64_t>& shape,
+                                        std::uint64_t element) {
+  std::uint64_t bytes = element;
   for (const std::uint64_t dimension : shape) {
     if (dimension == 0) return 0;
   }
@@ -183,18 +193,30 @@ class Reader {
   explicit Reader(const std::filesystem::path& path) : path_(path) {}
 
   Result<NpyArray> read(const NpyReadOptions& options) {
-    std::error_code code;
-    if (!std::filesystem::exists(path_, code)) return fail("no such file");
-    if (!std::filesystem::is_regular_file(path_, code)) return fail("not a regular file");
-    file_bytes_ = std::filesystem::file_size(path_, code);
-    file_.open(path_, std::ios::binary);
-    if (code || !file_) return fail("cannot be opened for reading");
+    auto header = read_header();
+    if (!header) return header.error();
+    const auto type = parse_descr(*header->descr, options.uint16_is_bf16);
+    if (!type) return fail(type.error().message);
+    auto data = read_data(*header, size_in_bytes(*type));
+    if (!data) return data.error();
+    return NpyArray{.type = *type,
+                    .fortran_order = *header->fortran_order,
+                    .shape = std::move(*header->shape),
+                    .data = std::move(*data)};
+  }
 
-    auto text = read_header();
-    if (!text) return text.error();
-    auto header = HeaderParser(*text).parse();
-    if (!header) return fail(header.error().message);
-    return read_data(*header, options);
+  Result<NpyOffsets> read_offsets() {
+    auto header = read_header();
+    if (!header) return header.error();
+    const auto type = parse_offset_descr(*header->descr);
+    if (!type) return fail(type.error().message);
+    const auto data = read_data(*header, size_in_bytes(*type));
+    if (!data) return data.error();
+    if (header->shape->size() != 1) {
+      return fail("shape " + print_shape(*header->shape) + ": offsets have one dimension");
+    }
+    const std::size_t count = data->size() / size_in_bytes(*type);
+    return NpyOffsets{.type = *type, .values = decode_offsets(data->data(), count, *type)};
   }
 
  private:
@@ -202,8 +224,23 @@ class Reader {
     return {Status::io_error, path_.string() + ": " + what};
   }
 
+  Result<Header> read_header() {
+    std::error_code code;
+    if (!std::filesystem::exists(path_, code)) return fail("no such file");
+    if (!std::filesystem::is_regular_file(path_, code)) return fail("not a regular file");
+    file_bytes_ = std::filesystem::file_size(path_, code);
+    file_.open(path_, std::ios::binary);
+    if (code || !file_) return fail("cannot be opened for reading");
+
+    auto text = read_header_text();
+    if (!text) return text.error();
+    auto header = HeaderParser(*text).parse();
+    if (!header) return fail(header.error().message);
+    return header;
+  }
+
   // Leaves the file at the first byte of data and data_begin_ at its offset.
-  Result<std::string> read_header() {
+  Result<std::string> read_header_text() {
     std::array<unsigned char, 12> prefix{};
     const std::uint64_t readable = std::min<std::uint64_t>(prefix.size(), file_bytes_);
     file_.read(reinterpret_cast<char*>(prefix.data()), static_cast<std::streamsize>(readable));
@@ -241,15 +278,13 @@ class Reader {
     return text;
   }
 
-  Result<NpyArray> read_data(Header& header, const NpyReadOptions& options) {
-    const auto type = parse_descr(*header.descr, options.uint16_is_bf16);
-    if (!type) return fail(type.error().message);
+  Result<std::vector<std::byte>> read_data(const Header& header, std::uint64_t element) {
     const std::string shape = print_shape(*header.shape);
     if (header.shape->empty() || header.shape->size() > 3) {
       return fail("shape " + shape + " has " + std::to_string(header.shape->size()) +
                   " dimensions: only one, two or three are supported");
     }
-    const auto bytes = data_bytes(*header.shape, *type);
+    const auto bytes = data_bytes(*header.shape, element);
     if (!bytes) return fail("shape " + shape + " has more bytes than 64 bits count");
 
     // Before anything is allocated: a header may claim what it likes, the file's size is a fact.
@@ -260,18 +295,13 @@ class Reader {
                   (present < *bytes ? ": it is cut short" : ": something stands after the data"));
     }
 
-    NpyArray array;
-    array.type = *type;
-    array.fortran_order = *header.fortran_order;
-    array.shape = std::move(*header.shape);
-    array.data.resize(*bytes);
+    std::vector<std::byte> data(*bytes);
     for (std::uint64_t done = 0; done < *bytes; done += kPieceBytes) {
       const std::uint64_t piece = std::min(kPieceBytes, *bytes - done);
-      file_.read(reinterpret_cast<char*>(array.data.data() + done),
-                 static_cast<std::streamsize>(piece));
+      file_.read(reinterpret_cast<char*>(data.data() + done), static_cast<std::streamsize>(piece));
       if (!file_) return fail("the data cannot be read");
     }
-    return array;
+    return data;
   }
 
   const std::filesystem::path& path_;
@@ -326,8 +356,12 @@ Result<NpyArray> read_npy(const std::filesystem::path& path, const NpyReadOption
   return Reader(path).read(options);
 }
 
+Result<NpyOffsets> read_npy_offsets(const std::filesystem::path& path) {
+  return Reader(path).read_offsets();
+}
+
 Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array) {
-  const auto bytes = data_bytes(array.shape, array.type);
+  const auto bytes = data_bytes(array.shape, size_in_bytes(array.type));
   if (array.shape.empty() || array.shape.size() > 3 || !bytes || *bytes != array.data.size()) {
     return Error{Status::invalid_argument,
                  path.string() + ": shape " + print_shape(array.shape) + " does not describe " +

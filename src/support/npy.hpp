@@ -1,6 +1,6 @@
 // npy.hpp: NumPy's .npy files, versions 1.0 to 3.0, C and Fortran order, f16, f32, and bf16 stored
-// as uint16 (NumPy has no bf16). Files above 4 GiB work. Every malformed header is an Error that
-// says what is wrong and where.
+// as uint16 (NumPy has no bf16); offsets of groups as int32 or int64. Files above 4 GiB work. Every
+// malformed header is an Error that says what is wrong and where.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,13 @@ struct NpyReadOptions {
 };
 
 Result<NpyArray> read_npy(const std::filesystem::path& path, const NpyReadOptions& options = {});
+
+// One dimension of '<i4' or '<i8'.
+struct NpyOffsets {
+  OffsetType type = OffsetType::int32;
+  std::vector<std::int64_t> values;
+};
+Result<NpyOffsets> read_npy_offsets(const std::filesystem::path& path);
 
 // Writes to a temporary file beside `path` and renames it, so that no half-written file is left.
 Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array);

@@ -11,6 +11,7 @@
 
 #include "support/convert.hpp"
 #include "support/findings.hpp"
+#include "support/groups.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -21,44 +22,6 @@ constexpr std::uint64_t kTile = 64;
 constexpr std::uint64_t kDepth = 256;
 constexpr std::uint64_t kRows = 2;  // of the inner kernel, which must fit 16 vector registers …
 constexpr std::uint64_t kCols = 4;  // … of two doubles, for A·B and |A|·|B|
-
-// A Matrix with nothing left to default.
-struct View {
-  DataType type;
-  bool row_major;
-  std::uint64_t ld;
-  std::uint64_t batch_stride;
-  std::uint64_t bytes;
-
-  std::uint64_t index(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
-    return batch * batch_stride + (row_major ? i * ld + j : j * ld + i);
-  }
-};
-
-View view(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols, std::uint64_t batch) {
-  View v{};
-  v.type = matrix.type;
-  v.row_major = matrix.layout == Layout::row_major;
-  const std::uint64_t outer = v.row_major ? rows : cols;
-  const std::uint64_t inner = v.row_major ? cols : rows;
-  v.ld = matrix.ld.value_or(inner);
-  v.batch_stride = matrix.batch_stride.value_or(outer * v.ld);
-  if (rows != 0 && cols != 0 && batch != 0) {
-    const std::uint64_t elements = (batch - 1) * v.batch_stride + (outer - 1) * v.ld + inner;
-    v.bytes = elements * size_in_bytes(matrix.type);
-  }
-  return v;
-}
-
-struct Views {
-  explicit Views(const Problem& p)
-      : a(view(p.a, p.m, p.k, p.batch)),
-        b(view(p.b, p.k, p.n, p.batch)),
-        c(view(p.c, p.m, p.n, p.batch)),
-        d(view(p.d, p.m, p.n, p.batch)),
-        aux(view(p.aux, p.m, p.n, p.batch)) {}
-  View a, b, c, d, aux;
-};
 
 struct Sums {
   double dot[kTile * kTile];        // (A·B) of the tile
@@ -308,8 +271,8 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
   const std::uint64_t tiles = problem.batch * row_tiles * col_tiles;
   std::atomic<std::uint64_t> next{0};
   const auto loop = [&](std::uint32_t thread) {
-    const auto packed = std::make_unique<Packed>();
-    const auto sums = std::make_unique<Sums>();
+    const auto packed = std::make_unique_for_overwrite<Packed>();
+    const auto sums = std::make_unique_for_overwrite<Sums>();
     for (std::uint64_t t = next++; t < tiles; t = next++) {
       TileOfD tile;
       tile.batch = t / (row_tiles * col_tiles);
@@ -337,11 +300,11 @@ bool is_empty(const Problem& problem) {
   return problem.m == 0 || problem.n == 0 || problem.batch == 0;
 }
 
-}  // namespace
-
-VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
-                    const void* aux, const VerifyOptions& options) {
-  if (options.mode == Verify::off || is_empty(problem)) return {};
+// `first_batch`: how the findings number the first matrix.
+void verify_product(const Problem& problem, const HostOperands& operands, const void* d,
+                    const void* aux, const VerifyOptions& options, std::uint64_t first_batch,
+                    Findings& all) {
+  if (is_empty(problem)) return;
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
   const bool check_aux = problem.epilogue.aux && aux != nullptr;
@@ -357,6 +320,7 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
       [&](const TileOfD& tile, Packed& packed, Sums& sums, std::uint32_t thread) {
         multiply_tile(problem, views, operands, tile, packed, sums);
         Findings& found = findings[thread];
+        const std::uint64_t batch = first_batch + tile.batch;
         for (std::uint64_t r = 0; r < tile.row_count; ++r) {
           for (std::uint64_t s = 0; s < tile.col_count; ++s) {
             const std::uint64_t i = tile.rows[r];
@@ -368,20 +332,19 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
             if (!c.ok && is_ambiguous(problem.epilogue.activation, e.pre)) {
               c.ok = std::isnan(got) || got == 0.0;
             }
-            found.add("d", tile.batch, i, j, got, e.d, c);
+            found.add("d", batch, i, j, got, e.d, c);
             if (!check_aux) continue;
             const double pre = load_element(aux, views.aux.type, views.aux.index(tile.batch, i, j));
-            found.add("aux", tile.batch, i, j, pre, e.pre,
+            found.add("aux", batch, i, j, pre, e.pre,
                       compare(pre, e.pre, e.pre_bound, aux_cast, e.unpredictable));
           }
         }
       });
-  for (std::uint32_t thread = 1; thread < threads; ++thread) findings[0].merge(findings[thread]);
-  return findings[0].finish();
+  for (const Findings& found : findings) all.merge(found);
 }
 
-void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
-                       std::uint32_t threads) {
+void compute_product(const Problem& problem, const HostOperands& operands, void* d, void* aux,
+                     std::uint32_t threads) {
   if (is_empty(problem)) return;
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
@@ -406,8 +369,34 @@ void compute_reference(const Problem& problem, const HostOperands& operands, voi
       });
 }
 
+}  // namespace
+
+VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
+                    const void* aux, const VerifyOptions& options) {
+  if (options.mode == Verify::off) return {};
+  Findings findings;
+  if (!problem.grouping) {
+    verify_product(problem, operands, d, aux, options, 0, findings);
+  } else {
+    for (const GroupProduct& group : products_of(problem, operands)) {
+      verify_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
+                     options, group.number, findings);
+    }
+  }
+  return findings.finish();
+}
+
+void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
+                       std::uint32_t threads) {
+  if (!problem.grouping) return compute_product(problem, operands, d, aux, threads);
+  for (const GroupProduct& group : products_of(problem, operands)) {
+    compute_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
+                    threads);
+  }
+}
+
 OperandBytes operand_bytes(const Problem& problem) {
-  if (is_empty(problem)) return {};
+  if (is_empty(problem) || (problem.grouping && problem.grouping->groups == 0)) return {};
   const Views views(problem);
   const Epilogue& epilogue = problem.epilogue;
   OperandBytes bytes;
@@ -418,8 +407,13 @@ OperandBytes operand_bytes(const Problem& problem) {
   if (epilogue.aux) bytes.aux = views.aux.bytes;
   if (epilogue.bias != Bias::none) {
     const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
-    const std::uint64_t last = (problem.batch - 1) * epilogue.bias_batch_stride;
+    const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
+    const std::uint64_t last = (count - 1) * epilogue.bias_batch_stride;
     bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);
+  }
+  if (problem.grouping) {
+    const Grouping& grouping = *problem.grouping;
+    bytes.offsets = (std::uint64_t{grouping.groups} + 1) * size_in_bytes(grouping.offsets);
   }
   return bytes;
 }

@@ -16,6 +16,7 @@ struct HostOperands {
   const void* b = nullptr;
   const void* c = nullptr;
   const void* bias = nullptr;
+  const void* offsets = nullptr;
 };
 
 enum class Verify : std::uint8_t { off, sampled, full };
@@ -23,7 +24,7 @@ enum class Verify : std::uint8_t { off, sampled, full };
 struct VerifyOptions {
   Verify mode = Verify::full;
   std::uint64_t seed = 1;
-  std::uint64_t sampled_rows = 64;  // per batch, spread over all of M, first and last included
+  std::uint64_t sampled_rows = 64;  // per batch or group, over all of M, first and last included
   std::uint32_t threads = 0;        // 0: all cores
 };
 
@@ -52,7 +53,7 @@ void compute_reference(const Problem& problem, const HostOperands& operands, voi
 
 // Bytes from the first to the last element an operand touches, over the whole batch.
 struct OperandBytes {
-  std::uint64_t a = 0, b = 0, c = 0, d = 0, aux = 0, bias = 0;
+  std::uint64_t a = 0, b = 0, c = 0, d = 0, aux = 0, bias = 0, offsets = 0;
 };
 OperandBytes operand_bytes(const Problem& problem);
 

@@ -10,6 +10,7 @@
 #include "support/heavy_epilogue.hpp"
 #include "support/reference.hpp"
 #include "tool/ceiling.hpp"
+#include "tool/groups.hpp"
 #include "tool/host_bench.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
@@ -36,6 +37,7 @@ struct BenchOptions {
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";
+  GroupOptions groups;
   std::optional<Path> path;
   std::vector<std::string> configs;
   SplitK split_k;
@@ -50,31 +52,42 @@ struct BenchOptions {
   std::string plot;
 };
 
+// M or K not set: what the groups hold.
 struct Shape {
-  std::uint64_t m, n, k;
+  std::optional<std::uint64_t> m;
+  std::uint64_t n;
+  std::optional<std::uint64_t> k;
 };
 
-std::vector<Shape> parse_shapes(const std::string& text) {
+std::vector<Shape> parse_shapes(const std::string& text, const GroupOptions& groups) {
   std::vector<Shape> shapes;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string one = text.substr(begin, end - begin);
     const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
-    if (sizes.size() != 1 && sizes.size() != 3) {
+    const bool two = sizes.size() == 2 && groups.given();
+    if (sizes.size() != 1 && sizes.size() != 3 && !two) {
       throw Failure(usage_error, "--shapes: '" + one + "' is neither N nor MxNxK");
     }
     for (const std::uint64_t size : sizes) {
       if (size == 0) throw Failure(usage_error, "--shapes: '" + one + "' has no work to time");
     }
-    shapes.push_back(sizes.size() == 1 ? Shape{sizes[0], sizes[0], sizes[0]}
-                                       : Shape{sizes[0], sizes[1], sizes[2]});
+    if (sizes.size() == 1) {
+      shapes.push_back({sizes[0], sizes[0], sizes[0]});
+    } else if (sizes.size() == 3) {
+      shapes.push_back({sizes[0], sizes[1], sizes[2]});
+    } else if (groups.along == GroupAlong::m) {
+      shapes.push_back({std::nullopt, sizes[0], sizes[1]});
+    } else {
+      shapes.push_back({sizes[0], sizes[1], std::nullopt});
+    }
     begin = end + 1;
   }
   return shapes;
 }
 
 Problem make_problem(const Shape& shape, DataType type, const BenchOptions& options) {
-  Problem problem{.m = shape.m, .n = shape.n, .k = shape.k};
+  Problem problem{.m = shape.m.value(), .n = shape.n, .k = shape.k.value()};
   for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
     matrix->type = type;
   }
@@ -88,12 +101,15 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
 // The operands of one problem, on the host and on the device.
 class Case {
  public:
-  Case(Runner& runner, const Problem& problem) : runner_(runner), problem_(problem) {
+  Case(Runner& runner, const Problem& problem, const Groups& groups)
+      : runner_(runner), problem_(problem), groups_(groups), offsets_(groups.encoded()) {
     const support::OperandBytes bytes = support::operand_bytes(problem);
     a_ = fill(problem.a.type, bytes.a, 1, device_a_);
     b_ = fill(problem.b.type, bytes.b, 2, device_b_);
     c_ = fill(problem.c.type, bytes.c, 3, device_c_);
     bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
+    device_offsets_ = unwrap(runner.allocate(bytes.offsets));
+    unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
     d_.resize(bytes.d);
     aux_.resize(bytes.aux);
     device_d_ = unwrap(runner.allocate(bytes.d));
@@ -110,6 +126,7 @@ class Case {
                             .d = device_d_.span(),
                             .bias = device_bias_.span(),
                             .aux = device_aux_.span(),
+                            .offsets = device_offsets_.span(),
                             .workspace = workspace_.span()};
     Runner::Commands before;
     if (flush != nullptr) {
@@ -128,9 +145,11 @@ class Case {
     unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
     unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
     const double per_row = static_cast<double>(problem_.n) * static_cast<double>(problem_.k);
-    const auto rows = static_cast<std::uint64_t>(std::clamp(kVerification / per_row, 2.0, 64.0));
-    return support::verify(problem_, {a_.data(), b_.data(), c_.data(), bias_.data()}, d_.data(),
-                           aux_.data(), {.mode = support::Verify::sampled, .sampled_rows = rows});
+    const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
+    return support::verify(
+        problem_, {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data()}, d_.data(),
+        aux_.data(),
+        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)});
   }
 
  private:
@@ -144,8 +163,11 @@ class Case {
 
   Runner& runner_;
   const Problem& problem_;
+  const Groups& groups_;
+  std::vector<std::byte> offsets_;
   std::vector<std::byte> a_, b_, c_, bias_, d_, aux_;
-  Buffer device_a_, device_b_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
+  Buffer device_offsets_, device_a_, device_b_, device_c_, device_bias_, device_d_, device_aux_,
+      workspace_;
 };
 
 class Bench {
@@ -157,7 +179,8 @@ class Bench {
     const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     const std::vector<Shape> shapes = parse_shapes(!options_.shapes.empty() ? options_.shapes
                                                    : cpu                    ? kCpuSuite
-                                                                            : kGpuSuite);
+                                                                            : kGpuSuite,
+                                                   options_.groups);
     std::vector<DataType> types;
     for (const std::string& text : options_.types) {
       const auto type = parse_data_type(text);
@@ -210,21 +233,24 @@ class Bench {
     std::fflush(stdout);
   }
 
-  void run_case(const Shape& shape, DataType type, std::size_t index, std::size_t cases) {
-    const Problem problem = make_problem(shape, type, options_);
-    const std::vector<Config> configs = choose_configs(runner_.context(), problem, options_.path,
-                                                       options_.configs);
+  void run_case(Shape shape, DataType type, std::size_t index, std::size_t cases) {
+    const Groups groups = options_.groups.groups(shape.m, shape.k);
+    Problem problem = make_problem(shape, type, options_);
+    problem.grouping = groups.grouping;
+    const std::vector<Config> configs =
+        choose_configs(runner_.context(), problem, options_.path, options_.configs);
     std::fprintf(stderr, "case %zu of %zu: preparing operands …\n", index, cases);
-    Case data(runner_, problem);
+    Case data(runner_, problem, groups);
     for (std::size_t c = 0; c < configs.size(); ++c) {
       std::fprintf(stderr, "case %zu of %zu, configuration %zu of %zu: %s\n", index, cases, c + 1,
                    configs.size(), to_string(configs[c]).c_str());
-      rows_.push_back(run_config(problem, configs[c], data));
+      rows_.push_back(run_config(problem, groups, configs[c], data));
       print(rows_.back());
     }
   }
 
-  BenchRow run_config(const Problem& problem, const Config& config, Case& data) {
+  BenchRow run_config(const Problem& problem, const Groups& groups, const Config& config,
+                      Case& data) {
     BenchRow row;
     row.device = runner_.caps().name;
     row.driver = driver_of(runner_.caps());
@@ -232,12 +258,14 @@ class Bench {
     row.m = problem.m;
     row.n = problem.n;
     row.k = problem.k;
+    if (problem.grouping) row.groups = describe(*problem.grouping);
     row.type = to_string(problem.a.type);
     row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
     row.epilogue = options_.epilogue;
     row.l2 = options_.warm_l2 ? "warm" : "cold";
-    row.kernel = "gemm_" + std::string(to_string(config.path)) + "_" + row.type;
+    row.kernel = (problem.grouping ? "grouped_" : "gemm_") + std::string(to_string(config.path)) +
+                 "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
     const auto begin = std::chrono::steady_clock::now();
@@ -254,7 +282,7 @@ class Bench {
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
-    row.tflops = tera_flops(problem, row.median_ms);
+    row.tflops = tera_flops(groups.worked(problem), row.median_ms);
     // The ceiling is one of 16-bit products.
     if (problem.a.type != DataType::f32) row.ceiling_tflops = ceiling_;
     if (!options_.no_verify) {
@@ -307,9 +335,9 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.footer(
       "GPU timestamps, a full barrier between executions, random operands, sampled rows verified. "
       "The L2 cache is flushed before each execution, unless --warm-l2.");
-  command.add_option(
-      "--shapes", options->shapes,
-      std::string("MxNxK or N, separated by commas (default on a GPU: ") + kGpuSuite + ")");
+  command.add_option("--shapes", options->shapes,
+                     std::string("MxNxK or N, separated by commas (default on a GPU: ") +
+                         kGpuSuite + "); with groups NxK, or MxN with --group-along k");
   command.add_option("--dtype", options->types, "f16, bf16 or f32; may be repeated")
       ->capture_default_str();
   add_layout(command, "--layout-a", options->layout_a, "Layout of A");
@@ -319,6 +347,7 @@ void add_bench(CLI::App& app, int& exit_code) {
                   "plain: nothing; heavy: alpha, residual, bias, gelu and aux")
       ->check(CLI::IsMember({"plain", "heavy"}))
       ->capture_default_str();
+  options->groups.add(command);
   add_path(command, options->path);
   command.add_option("--config", options->configs,
                      "Configuration; may be repeated; all: every candidate (default: the one that "

@@ -3,28 +3,6 @@
 #include <charconv>
 
 namespace vkgemm::tool {
-namespace {
-
-// Adds an option whose text `parse` turns into a value, or into nothing if it names none.
-template <class Value, class Parse>
-CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
-                       const std::string& help, const std::string& choices, const Parse& parse) {
-  return app
-      .add_option_function<std::string>(
-          names,
-          [&value, names, choices, parse](const std::string& text) {
-            const auto parsed = parse(text);
-            if (!parsed) {
-              throw CLI::ValidationError(names,
-                                         "is '" + text + "': one of " + choices + " is needed");
-            }
-            value = *parsed;
-          },
-          help)
-      ->type_name(choices);
-}
-
-}  // namespace
 
 std::uint64_t parse_size(const std::string& option, const std::string& text, std::uint64_t limit) {
   std::uint64_t value = 0;

@@ -34,6 +34,25 @@ CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<L
 CLI::Option* add_fill(CLI::App& app, Fill& value);
 CLI::Option* add_path(CLI::App& app, std::optional<Path>& value);
 
+// Adds an option whose text `parse` turns into a value, or into nothing if it names none.
+template <class Value, class Parse>
+CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
+                       const std::string& help, const std::string& choices, const Parse& parse) {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&value, names, choices, parse](const std::string& text) {
+            const auto parsed = parse(text);
+            if (!parsed) {
+              throw CLI::ValidationError(names,
+                                         "is '" + text + "': one of " + choices + " is needed");
+            }
+            value = *parsed;
+          },
+          help)
+      ->type_name(choices);
+}
+
 // How an operand lies in memory, as far as the command line says.
 struct MatrixOptions {
   std::optional<DataType> type;

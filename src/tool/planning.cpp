@@ -80,7 +80,7 @@ void add_split_k(CLI::App& command, SplitK& split) {
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
                  const std::string& config) {
   // A product of nothing has no candidates, and needs none.
-  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return unwrap(context.plan(problem));
+  if (is_empty(problem)) return unwrap(context.plan(problem));
   if (config.empty() && !path) return unwrap(context.plan(problem));
   return unwrap(context.plan(problem, config.empty() ? candidates(context, problem, path).front()
                                                      : parse(problem, config)));
@@ -125,6 +125,11 @@ double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+bool is_empty(const Problem& problem) {
+  return problem.m == 0 || problem.n == 0 || problem.batch == 0 ||
+         (problem.grouping && problem.grouping->groups == 0);
 }
 
 double multiply_adds(const Problem& problem) {

@@ -6,7 +6,9 @@ namespace vkgemm::tool {
 namespace {
 
 std::string shape(const BenchRow& row) {
-  return std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
+  const std::string shape =
+      std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
+  return row.groups.empty() ? shape : shape + " in " + row.groups.substr(0, row.groups.find(' '));
 }
 
 std::string verdict(const BenchRow& row) {
@@ -32,8 +34,8 @@ std::string quote(const std::string& text) {
 
 void print_table_header(std::FILE* out) {
   std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %8s %10s %10s %9s %8s  %-16s %s\n", "M x N x K",
-               "type", "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s", "of ceil.", "error",
-               "configuration");
+               "type", "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s",
+               "of ceil.", "error", "configuration");
 }
 
 void print_table_row(std::FILE* out, const BenchRow& row) {
@@ -47,21 +49,22 @@ void print_table_row(std::FILE* out, const BenchRow& row) {
 }
 
 void print_csv_header(std::FILE* out) {
-  std::fprintf(
-      out,
-      "device,driver,commit,m,n,k,type,layout_a,layout_b,epilogue,l2,kernel,config,plan_ms,repeats,"
-      "median_ms,min_ms,tflops,ceiling_tflops,fraction,relative_error,verified,error\n");
+  std::fprintf(out,
+               "device,driver,commit,m,n,k,groups,type,layout_a,layout_b,epilogue,l2,kernel,config,"
+               "plan_ms,repeats,"
+               "median_ms,min_ms,tflops,ceiling_tflops,fraction,relative_error,verified,error\n");
 }
 
 void print_csv_row(std::FILE* out, const BenchRow& row) {
   std::fprintf(
-      out, "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4g,%zu,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s\n",
+      out,
+      "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4g,%zu,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s\n",
       quote(row.device).c_str(), quote(row.driver).c_str(), quote(row.commit).c_str(),
       std::to_string(row.m).c_str(), std::to_string(row.n).c_str(), std::to_string(row.k).c_str(),
-      row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(), row.epilogue.c_str(),
-      row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(), row.plan_ms, row.repeats, row.median_ms,
-      row.min_ms, row.tflops, row.ceiling_tflops, row.fraction(), row.relative_error,
-      row.verified ? "yes" : "no", quote(row.error).c_str());
+      quote(row.groups).c_str(), row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(),
+      row.epilogue.c_str(), row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(),
+      row.plan_ms, row.repeats, row.median_ms, row.min_ms, row.tflops, row.ceiling_tflops,
+      row.fraction(), row.relative_error, row.verified ? "yes" : "no", quote(row.error).c_str());
   std::fflush(out);
 }
 
@@ -73,6 +76,7 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
   json["m"] = row.m;
   json["n"] = row.n;
   json["k"] = row.k;
+  if (!row.groups.empty()) json["groups"] = row.groups;
   json["type"] = row.type;
   json["layout_a"] = row.layout_a;
   json["layout_b"] = row.layout_b;

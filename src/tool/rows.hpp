@@ -13,6 +13,7 @@ struct BenchRow {
   std::string driver;
   std::string commit;
   std::uint64_t m = 0, n = 0, k = 0;
+  std::string groups;  // empty: dense
   std::string type;
   std::string layout_a, layout_b;
   std::string epilogue;

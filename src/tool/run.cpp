@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <memory>
 
+#include "support/groups.hpp"
 #include "support/reference.hpp"
+#include "tool/groups.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
+#include "tool/verification.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -17,9 +20,6 @@ namespace {
 using support::Buffer;
 using support::Runner;
 using support::Verify;
-
-// Multiply-adds that the reference does in a few seconds.
-constexpr double kFullVerification = 0x1p33;
 
 struct RunOptions {
   DeviceOptions device;
@@ -30,6 +30,7 @@ struct RunOptions {
   std::optional<DataType> type;
   MatrixOptions a, b, c, d, aux;
   EpilogueOptions epilogue;
+  GroupOptions groups;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
   std::optional<Path> path;
@@ -44,9 +45,12 @@ struct RunOptions {
 // What there is to compute: the problem, and its operands as the problem lays them out.
 struct Job {
   Problem problem;
-  std::vector<std::byte> a, b, c, bias;
+  Groups groups;
+  std::vector<std::byte> a, b, c, bias, offsets;
 
-  support::HostOperands operands() const { return {a.data(), b.data(), c.data(), bias.data()}; }
+  support::HostOperands operands() const {
+    return {a.data(), b.data(), c.data(), bias.data(), offsets.data()};
+  }
 };
 
 [[noreturn]] void usage(const std::string& message) { throw Failure(usage_error, message); }
@@ -135,9 +139,10 @@ void load_bias_file(const RunOptions& options, Job& job) {
           " values, but is " + bias.describe() +
           (along_n && bias.length == p.m ? " (did you mean --bias-mode along_m?)" : ""));
   }
-  if (bias.batch != 1 && bias.batch != p.batch) {
-    usage(bias.describe() + " has biases for a batch of " + number(bias.batch) + ", A and B make " +
-          number(p.batch));
+  const std::uint64_t count = p.grouping ? p.grouping->groups : p.batch;
+  if (bias.batch != 1 && bias.batch != count) {
+    usage(bias.describe() + " has " + number(bias.batch) + " biases, there are " + number(count) +
+          (p.grouping ? " groups" : " products"));
   }
   p.epilogue.bias_type = bias.type;
   p.epilogue.bias_batch_stride = bias.batch == 1 ? 0 : bias.length;
@@ -173,12 +178,24 @@ Job job_from_files(const RunOptions& options) {
   p.m = a.rows;
   p.n = b.cols;
   p.k = a.cols;
-  p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
-  p.a = file_matrix(a, p.batch, options.a, "a");
-  p.b = file_matrix(b, p.batch, options.b, "b");
+  std::optional<std::uint64_t> m = a.rows, k = a.cols;
+  job.groups = options.groups.groups(m, k);
+  p.grouping = job.groups.grouping;
+  if (p.grouping) {
+    const std::uint64_t needed = support::MatrixCounts(p).b;
+    if (a.batch != 1 || b.batch != needed) {
+      usage("with these groups A is one matrix and B " + number(needed) + ", but there are " +
+            a.describe() + " and " + b.describe());
+    }
+  } else {
+    p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
+  }
+  const support::MatrixCounts counts(p);
+  p.a = file_matrix(a, counts.a, options.a, "a");
+  p.b = file_matrix(b, counts.b, options.b, "b");
   p.d = options.d.matrix(a.type, Layout::row_major);
   epilogue_without_operands(options.epilogue, p.epilogue);
-  load_c(options, p.batch, job);
+  load_c(options, counts.d, job);
   load_bias_file(options, job);
   job.a = std::move(a.data);
   job.b = std::move(b.data);
@@ -189,14 +206,15 @@ Job generated_job(const RunOptions& options) {
   if (!options.c_file.empty() || !options.bias_file.empty()) {
     usage("--c and --bias files need --a and --b");
   }
-  if (!options.m || !options.n || !options.k) {
-    usage("give --a and --b, or --m, --n and --k to generate them");
-  }
   Job job;
+  std::optional<std::uint64_t> m = options.m, k = options.k;
+  job.groups = options.groups.groups(m, k);
+  if (!m || !options.n || !k) usage("give --a and --b, or --m, --n and --k to generate them");
   Problem& p = job.problem;
-  p.m = *options.m;
+  p.grouping = job.groups.grouping;
+  p.m = *m;
   p.n = *options.n;
-  p.k = *options.k;
+  p.k = *k;
   p.batch = options.batch;
   const DataType type = options.type.value_or(DataType::f16);
   p.a = options.a.matrix(type, Layout::row_major);
@@ -214,17 +232,18 @@ Job generated_job(const RunOptions& options) {
 void generate_operands(const RunOptions& options, Job& job) {
   const Problem& p = job.problem;
   std::fprintf(stderr, "generating operands …\n");
-  job.a = generate_matrix(p.a, p.m, p.k, p.batch, options.fill, options.seed);
-  job.b = generate_matrix(p.b, p.k, p.n, p.batch, options.fill, options.seed + 1);
+  const support::MatrixCounts counts(p);
+  job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);
+  job.b = generate_matrix(p.b, p.k, p.n, counts.b, options.fill, options.seed + 1);
   if (p.epilogue.beta != 0.0f) {
-    job.c = generate_matrix(p.c, p.m, p.n, p.batch, options.fill, options.seed + 2);
+    job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
   }
   job.bias = generate(p.epilogue.bias_type, support::operand_bytes(p).bias, options.fill,
                       options.seed + 3);
 }
 
 struct DeviceOperands {
-  Buffer a, b, c, bias, d, aux, workspace;
+  Buffer a, b, c, bias, d, aux, offsets, workspace;
 
   Operands operands() const {
     return {.a = a.span(),
@@ -233,6 +252,7 @@ struct DeviceOperands {
             .d = d.span(),
             .bias = bias.span(),
             .aux = aux.span(),
+            .offsets = offsets.span(),
             .workspace = workspace.span()};
   }
 };
@@ -255,6 +275,7 @@ DeviceOperands upload(Runner& runner, const Job& job, std::uint64_t workspace_by
   device.b = place(job.b, bytes.b);
   device.c = place(job.c, bytes.c);
   device.bias = place(job.bias, bytes.bias);
+  device.offsets = place(job.offsets, bytes.offsets);
   device.d = poisoned(bytes.d);
   device.aux = poisoned(bytes.aux);
   device.workspace = unwrap(runner.allocate(workspace_bytes));
@@ -295,24 +316,11 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
   return unwrap(std::move(times));
 }
 
-support::VerifyOptions choose_verification(const RunOptions& options, const Problem& problem) {
-  support::VerifyOptions verify;
-  verify.seed = options.seed;
-  const double work = multiply_adds(problem);
-  if (options.verify == "full" || (options.verify == "auto" && work <= kFullVerification))
-    return verify;
-  verify.mode = options.verify == "off" ? Verify::off : Verify::sampled;
-  const double per_row =
-      std::max(1.0, work / static_cast<double>(std::max<std::uint64_t>(problem.m, 1)));
-  verify.sampled_rows =
-      static_cast<std::uint64_t>(std::clamp(kFullVerification / per_row, 2.0, 64.0));
-  return verify;
-}
-
 void print_problem(const Problem& p) {
   std::printf("problem        M %s, N %s, K %s", number(p.m).c_str(), number(p.n).c_str(),
               number(p.k).c_str());
   if (p.batch != 1) std::printf(", batch %s", number(p.batch).c_str());
+  if (p.grouping) std::printf(", %s", describe(*p.grouping).c_str());
   std::printf(", %s -> %s\n", std::string(to_string(p.a.type)).c_str(),
               std::string(to_string(p.d.type)).c_str());
 }
@@ -323,29 +331,6 @@ void print_times(const Problem& problem, const std::vector<double>& times) {
   std::printf("time           %.4f ms, median of %zu (min %.4f)\n", middle, times.size(),
               *std::min_element(times.begin(), times.end()));
   std::printf("throughput     %.4g TFLOP/s\n", tera_flops(problem, middle));
-}
-
-bool report_verification(const support::VerifyOptions& options, const Problem& problem,
-                         const support::VerifyReport& report, double seconds) {
-  if (options.mode == Verify::off) {
-    std::printf("verification   off\n");
-    return true;
-  }
-  const std::string how = options.mode == Verify::full
-                              ? "full"
-                              : "sampled, " + number(std::min(options.sampled_rows, problem.m)) +
-                                    " rows" + (problem.batch > 1 ? " of each matrix" : "");
-  std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
-              number(report.checked).c_str(), seconds);
-  std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",
-              report.max_abs_error, report.max_rel_to_bound, report.relative_error);
-  if (report.passed()) {
-    std::printf("verdict        PASSED\n");
-  } else {
-    std::printf("verdict        FAILED: %s elements are wrong, first: %s\n",
-                number(report.failures).c_str(), report.first_failure.c_str());
-  }
-  return report.passed();
 }
 
 int run(const RunOptions& options) {
@@ -363,9 +348,8 @@ int run(const RunOptions& options) {
   std::printf("driver         %s\n", driver_of(caps).c_str());
   print_problem(problem);
 
-  const Plan plan =
-      choose_plan(runner->context(), problem, options.path, options.config);
-  const bool empty = problem.m == 0 || problem.n == 0 || problem.batch == 0;
+  const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
+  const bool empty = is_empty(problem);
   if (!empty) {
     std::printf("path           %s\n", std::string(to_string(plan.config().path)).c_str());
     std::printf("configuration  %s\n", to_string(plan.config()).c_str());
@@ -374,14 +358,17 @@ int run(const RunOptions& options) {
   std::fflush(stdout);
 
   if (!from_files) generate_operands(options, job);
+  job.offsets = job.groups.encoded();
+  const Problem worked = job.groups.worked(problem);
   const support::OperandBytes bytes = support::operand_bytes(problem);
   const DeviceOperands device = upload(*runner, job, plan.workspace_bytes());
-  print_times(problem, compute(*runner, plan, device,
-                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
+  print_times(worked, compute(*runner, plan, device,
+                              empty ? std::optional<std::uint64_t>(0) : options.repeat));
   std::vector<std::byte> d = download(*runner, device.d, bytes.d);
   std::vector<std::byte> aux = download(*runner, device.aux, bytes.aux);
 
-  const support::VerifyOptions verification = choose_verification(options, problem);
+  const support::VerifyOptions verification =
+      choose_verification(options.verify, options.seed, worked, job.groups);
   std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
   const support::VerifyReport report =
@@ -393,7 +380,8 @@ int run(const RunOptions& options) {
   const auto save = [&](const std::string& file, const Matrix& matrix,
                         std::vector<std::byte> data) {
     if (file.empty()) return;
-    save_matrix(file, matrix, problem.m, problem.n, problem.batch, std::move(data));
+    save_matrix(file, matrix, problem.m, problem.n, support::MatrixCounts(problem).d,
+                std::move(data));
     std::printf("wrote          %s\n", file.c_str());
   };
   save(options.d_file, problem.d, std::move(d));
@@ -435,6 +423,9 @@ void add_run(CLI::App& app, int& exit_code) {
   add_type(command, "--dtype", options->type, "Element type of A and B (default f16)");
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
+
+  command.option_defaults()->group("Groups");
+  options->groups.add(command);
 
   command.option_defaults()->group("Epilogue");
   options->epilogue.add(command);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -182,14 +183,45 @@ INSTANTIATE_TEST_SUITE_P(
              (variant.param.heavy ? "_heavy" : "_plain");
     });
 
-TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
-  const Variant& variant = GetParam();
+std::string device_name() {
   const char* const alias = std::getenv("VKGEMM_COMPILE_DEVICE");
-  const std::string device = alias != nullptr ? alias : runner().caps().name;
+  return alias != nullptr ? alias : runner().caps().name;
+}
+
+// `kind`: of the epilogue, or of the problem.
+void expect_no_spills(const Problem& problem, const Config& config, const std::string& layouts,
+                      const std::string& kind) {
   // RDNA3 and RDNA4 allocate shared memory in units of 1 KiB, and RADV tells what is allocated. NVK
   // tells nothing.
   const bool radv = runner().caps().driver_id == VK_DRIVER_ID_MESA_RADV;
   const std::uint64_t granule = radv ? 1024 : 1;
+  const auto start = std::chrono::steady_clock::now();
+  const auto plan = runner().context().plan(problem, config);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  ASSERT_TRUE(plan) << to_string(config) << ": " << plan.error().message;
+  const Statistics s = read_statistics(pipeline_of(*plan));
+  EXPECT_TRUE(s.registers) << "the driver does not tell the number of registers";
+  EXPECT_TRUE(s.spills) << "the driver does not tell the number of spills";
+  EXPECT_EQ(s.spills.value_or(0), 0u) << to_string(config) << " spills on " << device_name();
+  // What legality believes, against what the driver has allocated.
+  EXPECT_TRUE(s.shared_bytes || !radv) << "the driver does not tell the shared memory";
+  if (s.shared_bytes && config.path != Path::nv) {
+    const std::uint64_t believed = kernel_of(*plan).shared_memory_bytes;
+    EXPECT_EQ(*s.shared_bytes, (believed + granule - 1) / granule * granule)
+        << to_string(config) << ": " << believed << " bytes on " << device_name();
+  }
+  std::printf("%5.2f s  registers %4s  spills %4s  shared %6s of %6llu  %s\n", took.count(),
+              text(s.registers).c_str(), text(s.spills).c_str(), text(s.shared_bytes).c_str(),
+              static_cast<unsigned long long>(kernel_of(*plan).shared_memory_bytes),
+              to_string(config).c_str());
+  lines.push_back(device_name() + ",\"" + driver() + "\",\"" + to_string(config) + "\"," +
+                  std::string(to_string(problem.a.type)) + "," + layouts + "," + kind + "," +
+                  text(s.registers) + "," + text(s.spills) + "," + text(s.sgpr_spills) + "," +
+                  text(s.shared_bytes) + "," + text(s.code));
+}
+
+TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
+  const Variant& variant = GetParam();
   std::vector<Config> done;
   // Large, few rows, few columns: rows of the tables may be for one of them only.
   for (const auto& [m, n] : {std::pair{1000, 1000}, {10, 1000}, {1000, 10}}) {
@@ -201,33 +233,33 @@ TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
     for (const Config& config : *configs) {
       if (std::ranges::find(done, config) != done.end()) continue;
       done.push_back(config);
-      const auto start = std::chrono::steady_clock::now();
-      const auto plan = runner().context().plan(problem, config);
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      if (!plan) {
-        ADD_FAILURE() << to_string(config) << ": " << plan.error().message;
-        continue;
+      expect_no_spills(problem, config, variant.layouts(), variant.heavy ? "heavy" : "plain");
+    }
+  }
+}
+
+// The best ones of each path, on either schedule: what they have in common with dense products is
+// compiled above.
+TEST(CompileGrouped, TheBestWithoutSpills) {
+  constexpr int of_each_path = 3;
+  for (const DataType type : {DataType::f16, DataType::f32}) {
+    for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+      Problem problem = problem_of({type, row, row, true}, 1000, 1000);
+      problem.grouping = {.groups = 500, .along = along};
+      const auto candidates = runner().context().candidates(problem);
+      ASSERT_TRUE(candidates) << candidates.error().message;
+      ASSERT_FALSE(candidates->empty());
+      std::array<int, 3> done{};
+      for (const Candidate& candidate : *candidates) {
+        Config config = candidate.config;
+        int& of_this_path = done[static_cast<std::size_t>(config.path)];
+        if (++of_this_path > of_each_path) continue;
+        config.schedule = of_this_path % 2 != 0 ? Schedule::persistent : Schedule::simple;
+        if (!is_legal(config, resolve(problem).value(), runner().caps())) {
+          config.schedule = Schedule::simple;
+        }
+        expect_no_spills(problem, config, "nn", "grouped");
       }
-      const Statistics s = read_statistics(pipeline_of(*plan));
-      EXPECT_TRUE(s.registers) << "the driver does not tell the number of registers";
-      EXPECT_TRUE(s.spills) << "the driver does not tell the number of spills";
-      EXPECT_EQ(s.spills.value_or(0), 0u) << to_string(config) << " spills on " << device;
-      // What legality believes, against what the driver has allocated.
-      EXPECT_TRUE(s.shared_bytes || !radv) << "the driver does not tell the shared memory";
-      if (s.shared_bytes && config.path != Path::nv) {
-        const std::uint64_t believed = kernel_of(*plan).shared_memory_bytes;
-        EXPECT_EQ(*s.shared_bytes, (believed + granule - 1) / granule * granule)
-            << to_string(config) << ": " << believed << " bytes on " << device;
-      }
-      std::printf("%5.2f s  registers %4s  spills %4s  shared %6s of %6llu  %s\n", took.count(),
-                  text(s.registers).c_str(), text(s.spills).c_str(), text(s.shared_bytes).c_str(),
-                  static_cast<unsigned long long>(kernel_of(*plan).shared_memory_bytes),
-                  to_string(config).c_str());
-      lines.push_back(device + ",\"" + driver() + "\",\"" + to_string(config) + "\"," +
-                      std::string(to_string(variant.input)) + "," + variant.layouts() + "," +
-                      (variant.heavy ? "heavy" : "plain") + "," + text(s.registers) + "," +
-                      text(s.spills) + "," + text(s.sgpr_spills) + "," + text(s.shared_bytes) +
-                      "," + text(s.code));
     }
   }
 }

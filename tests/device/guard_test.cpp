@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "operand_check.hpp"
 #include "resolved_problem.hpp"
 #include "support/convert.hpp"
+#include "support/groups.hpp"
 #include "trial.hpp"
 
 #if __has_include(<sys/mman.h>)
@@ -125,7 +127,7 @@ class Guarded {
 // What runs at the moment, for the handler below.
 struct Running {
   std::span<const std::unique_ptr<Guarded>> memories;
-  std::array<std::string_view, 7> names;
+  std::array<std::string_view, 8> names;
   std::string text;
 };
 Running running;
@@ -207,9 +209,13 @@ class Guards : public EachPath {
     }
   }
 
-  // Every span of the least size that record() accepts.
-  static void expect_inside(const Config& config, const Problem& problem) {
+  // Every span of the least size that record() accepts. Offsets of groups may be bad, but what they
+  // are to compute must be certain, or isn't compared.
+  static void expect_inside(const Config& config, const Problem& problem,
+                            std::span<const std::int64_t> offsets = {}, bool certain = true) {
     SCOPED_TRACE(describe(config, problem));
+    std::vector<std::byte> encoded;
+    if (problem.grouping) encoded = support::encode_offsets(offsets, problem.grouping->offsets);
     const auto plan = own_runner_->context().plan(problem, config);
     ASSERT_TRUE(succeeds(plan));
     const OperandRules rules(resolve(problem).value(), plan->workspace_bytes());
@@ -221,23 +227,29 @@ class Guards : public EachPath {
         ASSERT_LE(rule.bytes, Guarded::capacity);
         operands.*rule.span = memories_[i]->place(rule.bytes, rule.alignment, touched);
         fill(*memories_[i], problem, rule.span, i);
+        if (rule.span == &Operands::offsets) {
+          std::ranges::copy(encoded, memories_[i]->data());
+        }
       }
       running.text = describe(config, problem);
       EXPECT_TRUE(succeeds(own_runner_->submit(
           [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
+      if (!certain) continue;
       const auto host = [](const DeviceSpan& span) {
         return reinterpret_cast<void*>(static_cast<std::uintptr_t>(span.address));
       };
-      const support::VerifyReport report = support::verify(
-          problem, {host(operands.a), host(operands.b), host(operands.c), host(operands.bias)},
-          host(operands.d), host(operands.aux), {.threads = 1});
+      const support::VerifyReport report =
+          support::verify(problem,
+                          {host(operands.a), host(operands.b), host(operands.c),
+                           host(operands.bias), encoded.data()},
+                          host(operands.d), host(operands.aux), {.threads = 1});
       EXPECT_TRUE(report.passed()) << report.first_failure;
     }
   }
 
  private:
   static inline std::unique_ptr<support::Runner> own_runner_;
-  static inline std::array<std::unique_ptr<Guarded>, 7> memories_;
+  static inline std::array<std::unique_ptr<Guarded>, 8> memories_;
   struct sigaction before_ {};
 };
 VKGEMM_ON_EACH_PATH(Guards);
@@ -316,6 +328,47 @@ TEST_P(Guards, StandBesideVectorAccesses) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   for (const DataType input : inputs_of(GetParam())) {
     expect_inside(small_configs(GetParam(), input), input, true);
+  }
+}
+
+// Groups whose offsets say all sorts of things.
+TEST_P(Guards, StandBesideGroups) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  struct Groups {
+    std::array<std::int64_t, 4> offsets;
+    bool certain;
+  };
+  constexpr Groups cases[] = {
+      {{0, 19, 19, 41}, true},    {{5, 6, 39, 40}, true},        {{-7, 20, 30, 60}, true},
+      {{50, 60, 70, 80}, true},   {{-most, -3, 41, most}, true}, {{most, -most, most, 0}, false},
+      {{41, 20, 30, -20}, false},
+  };
+  const DataType input = inputs_of(GetParam()).front();
+  // Rings and the kernel for few rows first; of what compiles quickly.
+  std::vector<Config> configs = small_configs(GetParam(), input);
+  std::erase_if(configs, [](const Config& c) { return c.path == Path::khr && c.peel; });
+  const auto is_special = [](const Config& c) { return c.stages > 1 || c.fragment_k == 8; };
+  std::ranges::stable_partition(configs, is_special);
+  configs.resize(std::min<std::size_t>(configs.size(), 3));
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+      const bool rows = along == GroupAlong::m;
+      Problem problem = gemm(rows ? Shape{41, 24, 40} : Shape{24, 40, 41}, input);
+      problem.grouping = {.groups = 3, .offsets = OffsetType::int64, .along = along};
+      if (rows) problem.grouping->b = GroupedB::per_group;
+      problem.a.layout = i % 2 == 0 ? Layout::row_major : Layout::col_major;
+      problem.b.layout = i / 2 == 0 ? Layout::row_major : Layout::col_major;
+      add_epilogue(problem, 2 * i);
+      if (rows) problem.c.layout = problem.d.layout = problem.aux.layout = Layout::row_major;
+      if (GetParam() == Path::nv) problem.d.type = problem.aux.type = DataType::f32;
+      problem.epilogue.bias_batch_stride = 48;
+      configs[i].schedule = i % 2 == 0 ? Schedule::simple : Schedule::persistent;
+      for (const Groups& groups : cases) {
+        expect_inside(configs[i], with_padding(problem, 8, true), groups.offsets, groups.certain);
+      }
+    }
   }
 }
 

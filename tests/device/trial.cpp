@@ -7,6 +7,7 @@
 
 #include "harness.hpp"
 #include "support/convert.hpp"
+#include "support/groups.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -39,17 +40,18 @@ struct View {
 };
 
 View view(const Problem& p, char operand) {
+  const support::MatrixCounts counts(p);
   switch (operand) {
     case 'a':
-      return {p.a, p.m, p.k, p.batch};
+      return {p.a, p.m, p.k, counts.a};
     case 'b':
-      return {p.b, p.k, p.n, p.batch};
+      return {p.b, p.k, p.n, counts.b};
     case 'c':
-      return {p.c, p.m, p.n, p.batch};
+      return {p.c, p.m, p.n, counts.d};
     case 'd':
-      return {p.d, p.m, p.n, p.batch};
+      return {p.d, p.m, p.n, counts.d};
     default:
-      return {p.aux, p.m, p.n, p.batch};
+      return {p.aux, p.m, p.n, counts.d};
   }
 }
 
@@ -136,12 +138,20 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   d_ = make_buffer(bytes.d, problem.d.type, options.shift);
   aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
   bias_ = make_buffer(bytes.bias, epilogue.bias_type, options.shift);
+  offsets_.bytes.resize(margin);
+  offsets_.begin = margin;
+  if (problem.grouping) {
+    const auto encoded = support::encode_offsets(options.offsets, problem.grouping->offsets);
+    offsets_.bytes.insert(offsets_.bytes.end(), encoded.begin(), encoded.end());
+    offsets_.size = encoded.size();
+  }
   if (bytes.d == 0) return;
   fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
   fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
   if (epilogue.beta != 0.0f) fill_matrix(c_, view(problem, 'c'), fill, options.seed * 4 + 2);
   if (epilogue.bias != Bias::none) {
-    for (std::uint64_t b = 0; b < problem.batch; ++b) {
+    const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
+    for (std::uint64_t b = 0; b < count; ++b) {
       for (std::uint64_t i = 0; i < bias_length(problem); ++i) {
         const std::uint64_t index = b * epilogue.bias_batch_stride + i;
         support::store_element(bias_.data(), epilogue.bias_type, index,
@@ -165,7 +175,7 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(), b_.data(), c_.data(), bias_.data()};
+  return {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -182,9 +192,14 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
-  DeviceCopy a, b, c, d, aux, bias;
-  for (const auto& [copy, host] :
-       {std::pair{&a, &a_}, {&b, &b_}, {&c, &c_}, {&d, &d_}, {&aux, &aux_}, {&bias, &bias_}}) {
+  DeviceCopy a, b, c, d, aux, bias, offsets;
+  for (const auto& [copy, host] : {std::pair{&a, &a_},
+                                   {&b, &b_},
+                                   {&c, &c_},
+                                   {&d, &d_},
+                                   {&aux, &aux_},
+                                   {&bias, &bias_},
+                                   {&offsets, &offsets_}}) {
     if (auto uploaded = copy->upload(device(), *host); !uploaded) return uploaded;
   }
   const Epilogue& epilogue = problem_.epilogue;
@@ -193,6 +208,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
   if (epilogue.aux) operands.aux = aux.span();
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
+  if (problem_.grouping) operands.offsets = offsets.span();
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
     auto made = device().allocate(plan->workspace_bytes());
@@ -205,6 +221,10 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   const auto submitted =
       device().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
   if (!submitted) return succeeds(submitted);
+  if (problem_.grouping && plan->workspace_bytes() != 0) {
+    const auto read = device().download(workspace, 0, &bad_group_, sizeof bad_group_);
+    if (!read) return succeeds(read);
+  }
   if (auto got = d.download(device(), d_); !got) return got;
   return aux.download(device(), aux_);
 }
@@ -238,12 +258,21 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   // Elements that were written may hold anything now: make them equal, and nothing else may differ.
   HostBuffer d = d_, d_before = poisoned(d_);
   HostBuffer x = aux_, x_before = poisoned(aux_);
-  const auto equalise = [&](char operand, HostBuffer& got, HostBuffer& before) {
-    const View where = view(problem_, operand);
+  const auto clear = [](const View& where, HostBuffer& buffer, std::uint64_t begin) {
     where.each([&](std::uint64_t index) {
-      support::store_element(got.data(), where.matrix.type, index, 0.0);
-      support::store_element(before.data(), where.matrix.type, index, 0.0);
+      support::store_element(buffer.data() + begin, where.matrix.type, index, 0.0);
     });
+  };
+  const auto equalise = [&](char operand, HostBuffer& got, HostBuffer& before) {
+    for (HostBuffer* buffer : {&got, &before}) {
+      if (!problem_.grouping) {
+        clear(view(problem_, operand), *buffer, 0);
+        continue;
+      }
+      for (const auto& group : support::products_of(problem_, host_operands())) {
+        clear(view(group.problem, operand), *buffer, operand == 'd' ? group.d : group.aux);
+      }
+    }
   };
   if (d_.size != 0) equalise('d', d, d_before);
   if (aux_.size != 0) equalise('x', x, x_before);
@@ -303,19 +332,20 @@ Problem gemm(Shape shape, DataType input, DataType output) {
 }
 
 Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
-  const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
-                       std::uint64_t extra) {
+  const support::MatrixCounts counts(problem);
+  const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols, std::uint64_t extra,
+                       std::uint64_t count) {
     const bool row_major = matrix.layout == Layout::row_major;
     const std::uint64_t length = row_major ? cols : rows;
     matrix.ld = std::max<std::uint64_t>(length + extra, 1);
-    if (problem.batch > 1) matrix.batch_stride = *matrix.ld * (row_major ? rows : cols) + extra;
+    if (count > 1) matrix.batch_stride = *matrix.ld * (row_major ? rows : cols) + extra;
     matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   };
-  pad(problem.a, problem.m, problem.k, padding);
-  pad(problem.b, problem.k, problem.n, padding * 2);
-  pad(problem.c, problem.m, problem.n, padding * 3);
-  pad(problem.d, problem.m, problem.n, padding * 4);
-  pad(problem.aux, problem.m, problem.n, padding * 5);
+  pad(problem.a, problem.m, problem.k, padding, counts.a);
+  pad(problem.b, problem.k, problem.n, padding * 2, counts.b);
+  pad(problem.c, problem.m, problem.n, padding * 3, counts.d);
+  pad(problem.d, problem.m, problem.n, padding * 4, counts.d);
+  pad(problem.aux, problem.m, problem.n, padding * 5, counts.d);
   return problem;
 }
 

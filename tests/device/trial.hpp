@@ -45,7 +45,8 @@ struct TrialOptions {
   bool in_place = false;  // D is C
   std::uint64_t seed = 1;
   std::byte poison = nan_byte;  // of D and aux; another one where NaN is what is expected
-  support::Runner* on = nullptr;  // the device; null: the one that all tests share
+  std::vector<std::int64_t> offsets = {};  // of a grouped problem
+  support::Runner* on = nullptr;           // the device; null: the one that all tests share
 };
 
 // Operands on the host, and what to do with them.
@@ -69,6 +70,9 @@ class Trial {
   // Runs again: all bytes as before.
   testing::AssertionResult repeats(const Config& config);
 
+  // After run() of a grouped problem: the word that tells of bad offsets.
+  std::uint32_t bad_group() const { return bad_group_; }
+
   double d(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
   double aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
 
@@ -80,8 +84,9 @@ class Trial {
 
   Problem problem_;
   TrialOptions options_;
-  HostBuffer a_, b_, c_, bias_;
+  HostBuffer a_, b_, c_, bias_, offsets_;
   HostBuffer d_, aux_;  // what the device wrote
+  std::uint32_t bad_group_ = 0;
 };
 
 // The three gates. Exactness is not asked of activations that are not exact.

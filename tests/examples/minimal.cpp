@@ -28,3 +28,16 @@ bool record_layer(const vkgemm::Context& context, VkCommandBuffer commands,
   if (!recorded) return std::puts(recorded.error().message.c_str()), false;
   return true;
 }
+
+// Tokens sorted by expert, as many of each as only the device knows: expert e multiplies rows
+// [offsets[e], offsets[e + 1]) of A by matrix e of B. Nothing is padded, nothing read back.
+bool record_experts(const vkgemm::Context& context, VkCommandBuffer commands,
+                    const vkgemm::Operands& operands) {
+  const vkgemm::Problem problem{
+      .m = 16384,  // tokens that there is room for
+      .n = 4096,
+      .k = 4096,
+      .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group}};
+  const auto plan = context.plan(problem);
+  return plan && plan->record(commands, operands);
+}

@@ -143,7 +143,9 @@ TEST(Rank, SkipsWhatTheTableRefuses) {
   TuningTable table;
   table.rows = {row_of("fma:tile=64x64x16,fragment=8x8", 9),
                 row_of("fma:tile=32x32x16,fragment=4x4", 1)};
-  table.refused = {{"nvidia_sm90", table.rows[0].config, "computes nonsense"}};
+  table.refused = {{.architecture = "nvidia_sm90",
+                    .config = table.rows[0].config,
+                    .reason = "computes nonsense"}};
   Problem p = gemm(64, 64, 64);
   p.max_workspace_bytes = 0;
   const ResolvedProblem r = resolved(p);

@@ -73,9 +73,13 @@ TEST(Config, EveryConfigurationSurvivesPrintingAndParsing) {
                    .unroll_k = any(),
                    .peel = random() % 2 == 0,
                    .slices = any(),
+                   .tier = static_cast<SplitTier>(random() % 3),
+                   .workgroups = any(),
+                   .spin_limit = any(),
                    .pack_a = random() % 2 == 0,
                    .pack_b = random() % 2 == 0,
-                   .static_shape = random() % 2 == 0};
+                   .static_shape = random() % 2 == 0,
+                   .schedule = static_cast<Schedule>(random() % 2)};
     const auto parsed = parse_config(to_string(c));
     ASSERT_TRUE(parsed) << to_string(c) << ": " << parsed.error().message;
     ASSERT_EQ(*parsed, c) << to_string(c) << " became " << to_string(*parsed);
@@ -115,6 +119,7 @@ TEST(Config, ErrorsNameThePart) {
       {"khr:tile=1x1x1,swizzle=", "'swizzle='"},
       {"khr:tile=1x1x1,pipelines=2", "unknown part 'pipelines=2'"},
       {"khr:tile=1x1x1,static_shape", "'static_shape'"},
+      {"khr:tile=1x1x1,schedule=dynamic", "expected schedule=simple or persistent"},
       {"khr:tile=1x1x1,static_shape=yes", "expected static_shape=0 or 1"},
       {"khr:tile=1x1x1,\x1b[31m=2", "unknown part '?[31m=2'"},
   };

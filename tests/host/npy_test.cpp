@@ -207,5 +207,32 @@ TEST_F(Npy, WritingFails) {
   EXPECT_NE(written.error().message.find("cannot be opened for writing"), std::string::npos);
 }
 
+TEST_F(Npy, Offsets) {
+  const auto offsets = [&](const std::string& header, const std::string& data) {
+    write_file(header, 0);
+    std::ofstream(path_, std::ios::binary | std::ios::app) << data;
+    return read_npy_offsets(path_);
+  };
+  const std::string four("\x02\0\0\0\xff\xff\xff\xff", 8);
+  const auto narrow = offsets("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)}", four);
+  ASSERT_TRUE(narrow) << narrow.error().message;
+  EXPECT_EQ(narrow->type, OffsetType::int32);
+  EXPECT_EQ(narrow->values, (std::vector<std::int64_t>{2, -1}));
+  const auto wide = offsets("{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}", four);
+  ASSERT_TRUE(wide) << wide.error().message;
+  EXPECT_EQ(wide->type, OffsetType::int64);
+  EXPECT_EQ(wide->values, (std::vector<std::int64_t>{-4294967294}));
+  const auto expect_error = [&](const std::string& header, const char* part) {
+    const auto read = offsets(header, four);
+    ASSERT_FALSE(read) << header;
+    EXPECT_EQ(read.error().status, Status::io_error);
+    EXPECT_NE(read.error().message.find(part), std::string::npos) << read.error().message;
+  };
+  expect_error("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "descr '<f4'");
+  expect_error("{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}", "needs 12 bytes");
+  expect_error("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 2)}",
+               "shape (1, 2): offsets have one dimension");
+}
+
 }  // namespace
 }  // namespace vkgemm::support

@@ -34,6 +34,8 @@ TEST(Problem, NamesRoundTrip) {
   expect_names_round_trip<Layout>(2, parse_layout);
   expect_names_round_trip<Activation>(7, parse_activation);
   expect_names_round_trip<Bias>(3, parse_bias);
+  expect_names_round_trip<OffsetType>(2, parse_offset_type);
+  expect_names_round_trip<GroupAlong>(2, parse_group_along);
 }
 
 TEST(Problem, StatusesHaveDistinctNames) {
@@ -104,6 +106,14 @@ Problem parse_line(const std::string& line) {
   p.n = flags.take_number("--n").value();
   p.k = flags.take_number("--k").value();
   p.batch = flags.take_number("--batch").value_or(1);
+  if (const auto groups = flags.take_number("--group-count")) {
+    p.grouping = {.groups = static_cast<std::uint32_t>(*groups)};
+    p.grouping->along = parse_group_along(flags.take("--group-along").value()).value();
+    if (const auto type = flags.take("--offset-type")) {
+      p.grouping->offsets = parse_offset_type(*type).value();
+    }
+    if (flags.take_switch("--b-per-group")) p.grouping->b = GroupedB::per_group;
+  }
   const DataType type = flags.take_type("--dtype", DataType::f16);
   p.a = flags.take_matrix("a", type, Layout::row_major);
   p.b = flags.take_matrix("b", flags.take_type("--dtype-b", type), Layout::row_major);
@@ -159,6 +169,12 @@ TEST(Problem, CommandLineSaysEverythingThatCounts) {
     Problem p{
         .m = number(), .n = number(), .k = number(), .a = matrix(), .b = matrix(), .d = matrix()};
     if (chance()) p.batch = number();
+    if (chance()) {
+      p.grouping = {.groups = static_cast<std::uint32_t>(number()),
+                    .offsets = static_cast<OffsetType>(random() % 2),
+                    .along = static_cast<GroupAlong>(random() % 2),
+                    .b = static_cast<GroupedB>(random() % 2)};
+    }
     Epilogue& e = p.epilogue;
     if (chance()) e.alpha = real();
     if (chance()) e.beta = real();

@@ -79,9 +79,16 @@ TEST(Tuning, ParsesEveryField) {
   EXPECT_TRUE(table->rows[1].matches(resolved(gemm(1, 1, 1, DataType::f32))));
 
   const Config refused = test::config("fma:tile=32x32x16,fragment=8x8");
-  EXPECT_EQ(why_refused(*table, refused, "amd_rdna4"), "refused on amd_rdna4: wrong results");
-  EXPECT_EQ(why_refused(*table, refused, "amd_rdna3"), std::nullopt);
-  EXPECT_EQ(why_refused(*table, row.config, "amd_rdna4"), std::nullopt);
+  const ResolvedProblem any = resolved(gemm(1, 1, 1));
+  EXPECT_EQ(why_refused(*table, refused, any, "amd_rdna4"), "refused on amd_rdna4: wrong results");
+  EXPECT_EQ(why_refused(*table, refused, any, "amd_rdna3"), std::nullopt);
+  EXPECT_EQ(why_refused(*table, row.config, any, "amd_rdna4"), std::nullopt);
+  TuningTable grouped_only = *table;
+  grouped_only.refused[0].family = "grouped";
+  EXPECT_EQ(why_refused(grouped_only, refused, any, "amd_rdna4"), std::nullopt);
+  Problem grouped = gemm(1, 1, 1);
+  grouped.grouping = {.groups = 1};
+  EXPECT_TRUE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
 }
 
 TEST(Tuning, ErrorsNameRowAndField) {
@@ -218,6 +225,7 @@ TEST(BuiltInTables, EveryRowIsLegalSomewhere) {
     for (int layouts = 0; layouts < 4; ++layouts) {
       Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k));
       if (!row.input_types.empty()) p.a.type = p.b.type = p.d.type = row.input_types[0];
+      if (row.family == "grouped") p.grouping = {.groups = 1};
       p.a.layout = static_cast<Layout>(layouts % 2);
       p.b.layout = static_cast<Layout>(layouts / 2);
       const ResolvedProblem r = resolved(p);

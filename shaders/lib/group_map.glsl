@@ -1,0 +1,33 @@
+// Which group a tile belongs to, with no table made beforehand. Group g has the slots
+//   offset(g) / TILE_M + g  …  offset(g + 1) / TILE_M + g + 1,
+// one of which is a row of tiles: always as many as its rows need, and at most one more. All groups
+// together have capacity / TILE_M + groups slots, whatever the offsets are.
+//
+// Plain enough to be C++ as well: the tests include this very text. It needs TILE_M and, clamped to
+// the capacity, group_offset(g).
+
+uint slot_count(uint capacity, uint groups) { return capacity / TILE_M + groups; }
+
+uint first_slot(uint group) { return group_offset(group) / TILE_M + group; }
+
+// The group that has the slot, if any has: slots before the first group's and behind the last one's
+// belong to none, but to a tile that is outside its group. Found by search: a step narrows what is
+// left to an eighth by loads that don't wait for each other, because a workgroup has nothing else to
+// do meanwhile.
+const uint SEARCH_WIDTH = 8;
+
+uint group_of_slot(uint slot, uint groups) {
+    uint first = 0;
+    uint count = groups;
+    while (count > 1) {
+        const uint stride = (count + SEARCH_WIDTH - 1) / SEARCH_WIDTH;
+        uint passed = 0;
+        for (uint i = 1; i < SEARCH_WIDTH; ++i) {
+            const uint probe = i * stride < count ? i * stride : 0;  // no probe
+            if (first_slot(first + probe) <= slot && probe > passed) passed = probe;
+        }
+        first += passed;
+        count = stride < count - passed ? stride : count - passed;
+    }
+    return first;
+}

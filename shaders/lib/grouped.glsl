@@ -1,0 +1,75 @@
+// Grouped products: which tile of which group a workgroup computes. Offsets come from the device and
+// may be anything. They are clamped to the capacity wherever they are used, and a group ends where
+// it begins at the earliest: whatever they say, nothing outside the operands is touched.
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer I32 { int x; };
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer I64 { int64_t x; };
+
+uint capacity() { return GROUPED == GROUPED_ALONG_M ? p.m : size_k(); }
+
+int64_t raw_offset(uint group) {
+    return OFFSETS_64 != 0 ? I64(p.offsets + uint64_t(group) * 8).x
+                           : int64_t(I32(p.offsets + uint64_t(group) * 4).x);
+}
+uint group_offset(uint group) {
+    return uint(clamp(raw_offset(group), int64_t(0), int64_t(capacity())));
+}
+
+#include "group_map.glsl"
+
+// A tile outside its group ends before it begins.
+bool is_in_group(const Tile t) { return t.row < t.row_end; }
+
+// Groups of rows: the tile of a slot.
+Tile tile_of_rows(uint id) {
+    const uvec2 at = tile_position(id, slot_count(p.m, p.groups));
+    const uint group = group_of_slot(at.y, p.groups);
+    const uint begin = group_offset(group);
+    const uint first = first_slot(group);
+    Tile t = batch_tile(0);
+    t.b += group * p.b_batch;
+    t.bias += group * p.bias_batch;
+    t.row = begin + (at.y - first) * TILE_M;
+    t.row_end = at.y < first ? 0 : group_offset(group + 1);
+    t.col = at.x * TILE_N;
+    return t;
+}
+
+// Groups of K: a tile of the group's own D. An empty sum is 0, also times Inf.
+Tile tile_of_depth(uint id, uint group) {
+    Tile t = tile_at(id, group, 0);
+    t.k_begin = group_offset(group);
+    t.k_end = max(group_offset(group + 1), t.k_begin);
+    if (t.k_begin == t.k_end) t.alpha = 0.0;
+    return t;
+}
+
+// The schedules. Simple: workgroup x is a tile, and with groups of K, y is the group. Persistent: as
+// many workgroups as the device keeps resident take all tiles of all groups by stride, which is the
+// same assignment every time.
+uint first_tile_id() { return p.first_tile + gl_WorkGroupID.x; }
+
+uint tile_id_count() {
+    return GROUPED == GROUPED_ALONG_M ? slot_count(p.m, p.groups) * tile_columns()
+                                      : tile_count() * p.groups;
+}
+
+Tile grouped_tile(uint id) {
+    if (GROUPED == GROUPED_ALONG_M) return tile_of_rows(id);
+    if (PERSISTENT == 0) return tile_of_depth(id, p.first_batch + gl_WorkGroupID.y);
+    return tile_of_depth(id % tile_count(), id / tile_count());
+}
+
+// Tells the lowest group whose offsets are not in order or not within the capacity, if there is a
+// workspace to tell it in. The workgroups of the first dispatch divide the groups among them.
+void report_bad_offsets() {
+    if (p.workspace == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;
+    const uint workgroups = min(gl_NumWorkGroups.x, 65536);  // more have no group to look at
+    if (gl_WorkGroupID.x >= workgroups) return;
+    for (uint g = gl_WorkGroupID.x * LOCAL_SIZE + gl_LocalInvocationIndex; g < p.groups;
+         g += workgroups * LOCAL_SIZE) {
+        const int64_t begin = raw_offset(g), end = raw_offset(g + 1);
+        if (begin < 0 || end < begin || end > int64_t(capacity()))
+            atomicMin(U32(p.workspace).x, g, gl_ScopeQueueFamily, gl_StorageSemanticsNone,
+                      gl_SemanticsRelaxed);
+    }
+}

@@ -1,0 +1,24 @@
+// residency.hpp: how many workgroups a device has running at a time, by an estimate. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "resolved_problem.hpp"
+#include "tuning.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// Or a guess where the driver doesn't tell.
+double compute_units(const DeviceCaps& caps);
+
+// Of one compute unit.
+double workgroups_that_fit(const Config& config, const TimingModel& timing,
+                           const ResolvedProblem& problem, const DeviceCaps& caps);
+
+// Of the device.
+std::uint32_t resident_workgroups(const Config& config, const TimingModel& timing,
+                                  const ResolvedProblem& problem, const DeviceCaps& caps);
+
+}  // namespace vkgemm

@@ -1,0 +1,125 @@
+#include "tool/groups.hpp"
+
+#include <algorithm>
+
+#include "support/groups.hpp"
+#include "support/npy.hpp"
+#include "tool/options.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+constexpr std::uint64_t kMostGroups = 65535;
+
+// The library takes any offsets for what they mean, but what is wrong in a file is better said.
+void check(const std::vector<std::int64_t>& offsets, const std::string& from) {
+  if (offsets.empty()) throw Failure(usage_error, from + " has no offsets: groups + 1 are needed");
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::int64_t least = i == 0 ? 0 : offsets[i - 1];
+    if (offsets[i] >= least && offsets[i] <= static_cast<std::int64_t>(kMaxSize)) continue;
+    throw Failure(usage_error, from + ": offset " + std::to_string(i) + " is " +
+                                   std::to_string(offsets[i]) + ": from " + std::to_string(least) +
+                                   " to " + std::to_string(kMaxSize) + " is possible");
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> Groups::encoded() const {
+  if (!grouping) return {};
+  return support::encode_offsets(offsets, grouping->offsets);
+}
+
+Problem Groups::worked(const Problem& problem) const {
+  Problem dense = problem;
+  if (!grouping) return dense;
+  dense.grouping.reset();
+  (grouping->along == GroupAlong::m ? dense.m : dense.k) =
+      static_cast<std::uint64_t>(offsets.back() - offsets.front());
+  return dense;
+}
+
+double Groups::sharing_rows() const {
+  return grouping && grouping->along == GroupAlong::m ? static_cast<double>(grouping->groups) : 1.0;
+}
+
+std::string describe(const Grouping& grouping) {
+  return std::to_string(grouping.groups) + " groups along " +
+         std::string(to_string(grouping.along)) + ", b " + std::string(to_string(grouping.b));
+}
+
+void GroupOptions::add(CLI::App& app) {
+  CLI::Option* list = app.add_option("--groups", sizes,
+                                     "Grouped: sizes of the groups, e.g. 64,128,192; they add up "
+                                     "to M, or to K");
+  CLI::Option* number =
+      add_size(app, "--group-count", count, "Grouped: as many groups of equal size", kMostGroups);
+  CLI::Option* offsets =
+      app.add_option("--offsets", file, "Grouped: where groups begin and the last one ends, .npy")
+          ->type_name("FILE");
+  list->excludes(number)->excludes(offsets);
+  number->excludes(offsets);
+  add_named(app, "--group-along", along, "What the groups are of: rows, or K with a D each", "m|k",
+            parse_group_along);
+  app.add_flag("--b-per-group", b_per_group, "Every group of rows has a matrix B of its own");
+  add_named(app, "--offset-type", type, "Type of the offsets in memory", "int32|int64",
+            parse_offset_type);
+}
+
+std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_t>& capacity,
+                                                OffsetType& in_file) const {
+  if (!file.empty()) {
+    support::NpyOffsets read = unwrap(support::read_npy_offsets(file));
+    in_file = read.type;
+    return std::move(read.values);
+  }
+  std::vector<std::int64_t> out{0};
+  if (count) {
+    const std::string option = along == GroupAlong::m ? "--m" : "--k";
+    if (!capacity) throw Failure(usage_error, "--group-count needs " + option);
+    for (std::uint64_t g = 1; g <= *count; ++g) {
+      out.push_back(static_cast<std::int64_t>(*capacity * g / *count));
+    }
+    return out;
+  }
+  for (std::size_t begin = 0; begin <= sizes.size();) {
+    const std::size_t end = std::min(sizes.find(',', begin), sizes.size());
+    const std::uint64_t size = parse_size("--groups", sizes.substr(begin, end - begin), kMaxSize);
+    out.push_back(out.back() + static_cast<std::int64_t>(size));
+    begin = end + 1;
+  }
+  return out;
+}
+
+Groups GroupOptions::groups(std::optional<std::uint64_t>& m,
+                            std::optional<std::uint64_t>& k) const {
+  if (!given()) {
+    if (b_per_group) throw Failure(usage_error, "--b-per-group needs groups: give --groups");
+    return {};
+  }
+  std::optional<std::uint64_t>& capacity = along == GroupAlong::m ? m : k;
+  OffsetType in_memory = OffsetType::int32;
+  Groups groups;
+  groups.offsets = offsets(capacity, in_memory);
+  const std::string from = file.empty() ? "--groups" : file;
+  check(groups.offsets, from);
+  const auto needed = static_cast<std::uint64_t>(groups.offsets.back());
+  if (!capacity) capacity = needed;
+  if (needed > *capacity) {
+    throw Failure(usage_error, from + ": the groups end at " + std::to_string(needed) +
+                                   ", beyond " + (along == GroupAlong::m ? "M = " : "K = ") +
+                                   std::to_string(*capacity));
+  }
+  if (groups.offsets.size() - 1 > kMostGroups) {
+    throw Failure(usage_error, from + ": " + std::to_string(groups.offsets.size() - 1) +
+                                   " groups, at most " + std::to_string(kMostGroups));
+  }
+  groups.grouping = Grouping{.groups = static_cast<std::uint32_t>(groups.offsets.size() - 1),
+                             .offsets = type.value_or(in_memory),
+                             .along = along,
+                             .b = b_per_group ? GroupedB::per_group : GroupedB::shared};
+  return groups;
+}
+
+}  // namespace vkgemm::tool

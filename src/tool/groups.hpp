@@ -1,0 +1,56 @@
+// groups.hpp: groups on the command line: how many there are, of which sizes, and in which file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+// The groups of a grouped problem, or none.
+struct Groups {
+  std::optional<Grouping> grouping;
+  std::vector<std::int64_t> offsets;
+
+  // As they are in memory.
+  std::vector<std::byte> encoded() const;
+
+  // The dense problem with as much work.
+  Problem worked(const Problem& problem) const;
+
+  // How many groups divide M among them; 1 if none do.
+  double sharing_rows() const;
+};
+
+// "4 groups along m, b shared"
+std::string describe(const Grouping& grouping);
+
+struct GroupOptions {
+  // Adds --groups, --group-count, --offsets, --group-along, --b-per-group and --offset-type.
+  void add(CLI::App& app);
+
+  bool given() const { return !sizes.empty() || count || !file.empty(); }
+
+  // The groups of a problem with this M, or K: as far as that is not known, it becomes what the
+  // groups hold.
+  Groups groups(std::optional<std::uint64_t>& m, std::optional<std::uint64_t>& k) const;
+
+  GroupAlong along = GroupAlong::m;
+  bool b_per_group = false;
+
+ private:
+  std::vector<std::int64_t> offsets(const std::optional<std::uint64_t>& capacity,
+                                    OffsetType& type) const;
+
+  std::string sizes;
+  std::optional<std::uint64_t> count;
+  std::string file;
+  std::optional<OffsetType> type;
+};
+
+}  // namespace vkgemm::tool

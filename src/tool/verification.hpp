@@ -1,0 +1,20 @@
+// verification.hpp: how much of a result `vkgemm run` compares with the reference, and what it
+// says.
+#pragma once
+
+#include <string>
+
+#include "support/reference.hpp"
+#include "tool/groups.hpp"
+
+namespace vkgemm::tool {
+
+// `how`: auto, full, sampled or off. `worked`: the dense problem with as much work.
+support::VerifyOptions choose_verification(const std::string& how, std::uint64_t seed,
+                                           const Problem& worked, const Groups& groups);
+
+// Prints the verdict; whether it is a good one.
+bool report_verification(const support::VerifyOptions& options, const Problem& problem,
+                         const support::VerifyReport& report, double seconds);
+
+}  // namespace vkgemm::tool
