@@ -6,7 +6,8 @@
 // Plain enough to be C++ as well: the tests include this very text. It needs TILE_M and, clamped to
 // the capacity, group_offset(g).
 
-uint slot_count(uint capacity, uint groups) { return capacity / TILE_M + groups; }
+// `rows` is the capacity.
+uint slot_count(uint rows, uint groups) { return rows / TILE_M + groups; }
 
 uint first_slot(uint group) { return group_offset(group) / TILE_M + group; }
 

@@ -321,7 +321,9 @@ TEST_P(Grouped, BadOffsetsAreClampedAndTold) {
         Trial trial(with_padding(problem), Fill::integers, {.offsets = bad.offsets});
         ASSERT_TRUE(trial.run(one));
         EXPECT_EQ(trial.bad_group(), bad.bad_group);
-        if (bad.in_order || along == GroupAlong::k) EXPECT_TRUE(trial.is_exact());
+        if (bad.in_order || along == GroupAlong::k) {
+          EXPECT_TRUE(trial.is_exact());
+        }
       }
     }
   }

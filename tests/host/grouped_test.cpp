@@ -97,7 +97,8 @@ TEST(GroupMap, AllSmallGroups) {
 }
 
 TEST(GroupMap, ManyGroupsOfAllSizes) {
-  std::mt19937 random(3);
+  std::mt19937 engine(3);
+  const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
   for (int turn = 0; turn < 300; ++turn) {
     shader::TILE_M = 1u << random() % 9;
     std::vector<std::uint32_t> sizes(1 + random() % 200);
