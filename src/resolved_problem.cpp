@@ -96,6 +96,10 @@ MaybeError check_grouping(const Problem& problem) {
   if (problem.batch != 1) {
     return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
   }
+  if (problem.split_k.slices > 1) {
+    return unsupported(
+        concat("split_k.slices is ", problem.split_k.slices, ": with grouping it must be 0 or 1"));
+  }
   if (grouping.along == GroupAlong::k) {
     if (grouping.b == GroupedB::shared) return std::nullopt;
     return unsupported(

@@ -153,6 +153,8 @@ TEST(ResolveGrouped, ErrorsNameFieldAndValue) {
        "batch is 3: with grouping it must be 1"},
       {[](Problem& p) { p.batch = 0; }, Status::unsupported,
        "batch is 0: with grouping it must be 1"},
+      {[](Problem& p) { p.split_k.slices = 2; }, Status::unsupported,
+       "split_k.slices is 2: with grouping it must be 0 or 1"},
       {[](Problem& p) { p.grouping->along = GroupAlong::k; }, Status::unsupported,
        "grouping.b is per_group and grouping.along is k"},
       {[](Problem& p) { p.d.layout = Layout::col_major; }, Status::unsupported,
