@@ -15,8 +15,8 @@ void main() {
             acc_clear(acc);
             mma_tile(acc, tile);
             store_tile(acc, tile);
-            if (PERSISTENT != 0) barrier();  // before shared memory serves the next tile
         }
+        if (PERSISTENT != 0) barrier();  // before shared memory serves the next tile
         id += gl_NumWorkGroups.x;
     } while (PERSISTENT != 0 && id < tile_id_count());
 }

@@ -83,8 +83,8 @@ std::string_view recognise_architecture(std::uint32_t vendor_id, std::uint32_t d
   return "generic";
 }
 
-// Studies of occupancy-bound progress saw it on NVIDIA and Intel, not on Apple and Mali (Sorensen et
-// al., OOPSLA 2016 and 2021); AMD is not on the list because nobody here tried, software devices
+// Studies of occupancy-bound progress saw it on NVIDIA and Intel, not on Apple and Mali (Sorensen
+// et al., OOPSLA 2016 and 2021); AMD is not on the list because nobody here tried, software devices
 // because they run a workgroup to its end before they begin another.
 bool workgroups_make_progress(VkDriverId driver) noexcept {
   return driver == VK_DRIVER_ID_NVIDIA_PROPRIETARY ||

@@ -25,7 +25,8 @@ bool check_tier(const Case& s) {
   }
   if (c.slices == 1) return s.refuse("tier is ", tier, ": slices is 1, nothing is to be added");
   if (c.path == Path::nv) {
-    return s.refuse("tier is ", tier, ": path nv cannot show what it stores to other workgroups of ",
+    return s.refuse("tier is ", tier,
+                    ": path nv cannot show what it stores to other workgroups of ",
                     "the same dispatch, tier two_dispatches it can");
   }
   if (c.tier == SplitTier::device_barrier && !s.caps.device_barrier.available) {

@@ -15,24 +15,26 @@
 namespace vkgemm {
 
 // Core functions of Vulkan 1.3 (required), and of extensions (null if the loader has none of it).
-#define VKGEMM_INSTANCE_FUNCTIONS(required, optional)                                      \
-  required(vkEnumerateDeviceExtensionProperties) required(vkGetDeviceProcAddr)             \
-      required(vkGetPhysicalDeviceFeatures2) required(vkGetPhysicalDeviceProperties2)      \
-      required(vkGetPhysicalDeviceMemoryProperties)                                        \
-          optional(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                      \
-              optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
-                  optional(vkSetDebugUtilsObjectNameEXT)
+#define VKGEMM_INSTANCE_FUNCTIONS(required, optional)                                          \
+  required(vkEnumerateDeviceExtensionProperties) required(vkGetDeviceProcAddr)                 \
+      required(vkGetPhysicalDeviceFeatures2) required(vkGetPhysicalDeviceProperties2)          \
+          required(vkGetPhysicalDeviceMemoryProperties)                                        \
+              optional(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                      \
+                  optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
+                      optional(vkSetDebugUtilsObjectNameEXT)
 
-#define VKGEMM_DEVICE_FUNCTIONS(required)                                            \
-  required(vkCmdBindPipeline) required(vkCmdDispatch) required(vkCmdPipelineBarrier) \
-      required(vkCmdPushConstants) required(vkCreateComputePipelines)                \
-          required(vkCreatePipelineCache) required(vkCreatePipelineLayout)           \
-              required(vkCreateShaderModule) required(vkDestroyPipeline)             \
-                  required(vkDestroyPipelineCache) required(vkDestroyPipelineLayout) \
-                      required(vkDestroyShaderModule) required(vkGetPipelineCacheData) \
-  required(vkAllocateMemory) required(vkBindBufferMemory) required(vkCreateBuffer) \
-  required(vkDestroyBuffer) required(vkFreeMemory) required(vkGetBufferDeviceAddress) \
-  required(vkGetBufferMemoryRequirements) required(vkMapMemory)
+#define VKGEMM_DEVICE_FUNCTIONS(required)                                                   \
+  required(vkCmdBindPipeline) required(vkCmdDispatch) required(vkCmdPipelineBarrier)        \
+      required(vkCmdPushConstants) required(vkCreateComputePipelines)                       \
+          required(vkCreatePipelineCache) required(vkCreatePipelineLayout)                  \
+              required(vkCreateShaderModule) required(vkDestroyPipeline)                    \
+                  required(vkDestroyPipelineCache) required(vkDestroyPipelineLayout)        \
+                      required(vkDestroyShaderModule) required(vkGetPipelineCacheData)      \
+                          required(vkAllocateMemory) required(vkBindBufferMemory)           \
+                              required(vkCreateBuffer) required(vkDestroyBuffer)            \
+                                  required(vkFreeMemory) required(vkGetBufferDeviceAddress) \
+                                      required(vkGetBufferMemoryRequirements)               \
+                                          required(vkMapMemory)
 
 #define VKGEMM_DECLARE(function) PFN_##function function = nullptr;
 

@@ -43,8 +43,8 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
-// Whether a path or a facility may be used, and if not, the first reason why: one sentence that names the
-// extension, the feature bit or the shape that is missing.
+// Whether a path or a facility may be used, and if not, the first reason why: one sentence that
+// names the extension, the feature bit or the shape that is missing.
 struct PathSupport {
   bool available = false;
   std::string reason;

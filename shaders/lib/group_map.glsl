@@ -11,16 +11,21 @@ uint slot_count(uint rows, uint groups) { return rows / TILE_M + groups; }
 
 uint first_slot(uint group) { return group_offset(group) / TILE_M + group; }
 
-// The group that has the slot, if any has: slots before the first group's and behind the last one's
-// belong to none, but to a tile that is outside its group. Found by search: a step narrows what is
-// left to an eighth by loads that don't wait for each other, because a workgroup has nothing else to
-// do meanwhile.
+// Offsets in order give every slot to one group at most. Slots before the first group's and behind
+// the last one's belong to none.
+bool has_slot(uint group, uint slot) {
+    return first_slot(group) <= slot && slot < first_slot(group + 1);
+}
+
+// The first of at most `most` neighbouring groups, of which one has the slot if any group has: few
+// enough that the workgroup looks at all of them at once. A step narrows what is left to an eighth by
+// loads that don't wait for each other, because a workgroup has nothing else to do meanwhile.
 const uint SEARCH_WIDTH = 8;
 
-uint group_of_slot(uint slot, uint groups) {
+uint first_candidate(uint slot, uint groups, uint most) {
     uint first = 0;
     uint count = groups;
-    while (count > 1) {
+    while (count > most) {
         const uint stride = (count + SEARCH_WIDTH - 1) / SEARCH_WIDTH;
         uint passed = 0;
         for (uint i = 1; i < SEARCH_WIDTH; ++i) {

@@ -19,17 +19,28 @@ uint group_offset(uint group) {
 // A tile outside its group ends before it begins.
 bool is_in_group(const Tile t) { return t.row < t.row_end; }
 
-// Groups of rows: the tile of a slot.
+shared uint found_group, found_begin, found_end;
+
+// Groups of rows: the tile of a slot. Each invocation looks at a group. Where offsets are not in
+// order several may find theirs; whichever words then stand here, they are within bounds.
 Tile tile_of_rows(uint id) {
     const uvec2 at = tile_position(id, slot_count(p.m, p.groups));
-    const uint group = group_of_slot(at.y, p.groups);
-    const uint begin = group_offset(group);
-    const uint first = first_slot(group);
+    const uint slot = at.y;
+    const uint group = first_candidate(slot, p.groups, LOCAL_SIZE) + gl_LocalInvocationIndex;
+    if (gl_LocalInvocationIndex == 0) found_group = found_begin = found_end = 0;
+    barrier();
+    if (group < p.groups && has_slot(group, slot)) {
+        found_group = group;
+        found_begin = group_offset(group);
+        found_end = group_offset(group + 1);
+    }
+    barrier();
+    const uint first = found_begin / TILE_M + found_group;
     Tile t = batch_tile(0);
-    t.b += group * p.b_batch;
-    t.bias += group * p.bias_batch;
-    t.row = begin + (at.y - first) * TILE_M;
-    t.row_end = at.y < first ? 0 : group_offset(group + 1);
+    t.b += found_group * p.b_batch;
+    t.bias += found_group * p.bias_batch;
+    t.row = found_begin + (slot - first) * TILE_M;
+    t.row_end = slot < first ? 0 : found_end;
     t.col = at.x * TILE_N;
     return t;
 }

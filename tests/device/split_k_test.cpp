@@ -1,5 +1,5 @@
-// Split-K: slices of K by separate workgroups, added in order. What waiting for one another is about
-// stands in device_barrier_test.cpp.
+// Split-K: slices of K by separate workgroups, added in order. What waiting for one another is
+// about stands in device_barrier_test.cpp.
 #include <array>
 
 #include "harness.hpp"
@@ -25,7 +25,7 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
   // 1 and 2 in the input's type, twice if it has two bytes.
   const std::uint32_t one = input == DataType::f16    ? 0x3c003c00u
                             : input == DataType::bf16 ? 0x3f803f80u
-                                                        : 0x3f800000u;
+                                                      : 0x3f800000u;
   const std::uint32_t two = input == DataType::f32 ? 0x40000000u : 0x40004000u;
   ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
   ASSERT_TRUE(succeeds(runner().fill(*other, two)));
@@ -95,8 +95,7 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
   for (const std::uint32_t slices : {2u, 3u, 7u, 64u, 512u}) {
     for (const std::uint64_t k :
          {std::uint64_t{0}, std::uint64_t{1}, step, 5 * step + 3, 9 * step}) {
-      EXPECT_TRUE(
-          passes_in_all_tiers(config(1), slices, with_padding(gemm({19, 21, k}, input()))));
+      EXPECT_TRUE(passes_in_all_tiers(config(1), slices, with_padding(gemm({19, 21, k}, input()))));
     }
   }
 }

@@ -77,7 +77,8 @@ TEST(Lower, NamesTheModule) {
   EXPECT_EQ(lower_on_h200(nv_config, gemm(64, 64, 64)).product.key.module, "gemm_nv_f16");
   EXPECT_EQ(lower_on_h200(khr_config, gemm(64, 64, 64, DataType::bf16)).product.key.module,
             "gemm_khr_bf16");
-  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64, DataType::f32)).product.key.module, "gemm_fma_f32");
+  EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64, DataType::f32)).product.key.module,
+            "gemm_fma_f32");
 }
 
 TEST(Lower, RequiresASubgroupSizeOnlyWhereItCan) {
@@ -86,7 +87,8 @@ TEST(Lower, RequiresASubgroupSizeOnlyWhereItCan) {
   EXPECT_EQ(lower_on_h200(fma_config, gemm(64, 64, 64)).product.key.required_subgroup_size, 0u);
   DeviceCaps caps = test::h200();
   caps.limits.subgroup_size_control = false;
-  EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).product.key.required_subgroup_size, 0u);
+  EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).product.key.required_subgroup_size,
+            0u);
 }
 
 TEST(Lower, TilingConstants) {
