@@ -100,11 +100,16 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
   }
 }
 
+// What differs between tiers comes after the product: where compiling is slow, one configuration of
+// each type and two layouts stand for all.
 TEST_P(SplitK, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
+    bool all_tiers = true;
     for (const Config& plain : small_configs(GetParam(), type)) {
-      EXPECT_TRUE(passes_in_all_tiers(
-          plain, 3, with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true)));
+      const Problem problem = with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true);
+      EXPECT_TRUE(all_tiers ? passes_in_all_tiers(plain, 3, problem)
+                            : passes_gates(with_slices(plain, 3), problem));
+      all_tiers = !on_cpu();
     }
   }
 }
@@ -118,7 +123,10 @@ TEST_P(SplitK, EveryLayout) {
         problem.b.layout = b;
         problem.c.layout = problem.d.layout = problem.aux.layout = d;
         problem.epilogue.beta = 0.5f;
-        EXPECT_TRUE(passes_in_all_tiers(config(1), 4, with_padding(problem)));
+        problem = with_padding(problem);
+        const bool all_tiers = !on_cpu() || (a == b && b == d);
+        EXPECT_TRUE(all_tiers ? passes_in_all_tiers(config(1), 4, problem)
+                              : passes_gates(config(4), problem));
       }
     }
   }
