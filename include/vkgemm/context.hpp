@@ -124,9 +124,10 @@ class VKGEMM_API Plan {
   // workspace may serve one recording after the other on a queue (which also keeps it from running
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,
   // words that workgroups share), one before the dispatch that adds slices of K or stands in for a
-  // barrier that was given up. The caller makes operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
-  // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT
-  // for D and aux) before, and waits for the same stage and access before it uses D.
+  // barrier that was given up. The caller makes operands available and visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and
+  // bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits for the same stage
+  // and access before it uses D.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
 
   struct Impl;
@@ -171,8 +172,8 @@ class VKGEMM_API Context {
 
   // How often workgroups gave up waiting for one another (SplitTier::device_barrier). The results
   // were right, but late: what is recorded after the first time doesn't try it any more, and plan()
-  // makes no other such plan. Counts what has finished, in 64 bytes of host-visible memory: the only
-  // memory that vkgemm ever allocates, with the first plan of that tier.
+  // makes no other such plan. Counts what has finished, in 64 bytes of host-visible memory: the
+  // only memory that vkgemm ever allocates, with the first plan of that tier.
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and
