@@ -41,7 +41,8 @@ void main() {
     if (GUARDED != 0 && !is_poisoned()) return;
     const bool by_ticket = SPLIT == SPLIT_DEVICE_BARRIER;
     uint items = 0;
-    Tile tile = dense_tile();
+    Tile tile;
+    if (!by_ticket) tile = dense_tile();
     [[dont_unroll]] while (true) {
         if (by_ticket) {
             const uint item = take_ticket();

@@ -10,11 +10,14 @@ constexpr VkDeviceSize buffer_bytes = 64;
 // Device-local if there is such memory: the device asks and counts, the host hardly ever reads.
 std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProperties& memory,
                                               std::uint32_t allowed) {
-  constexpr VkMemoryPropertyFlags needed =
+  constexpr VkMemoryPropertyFlags coherent =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
-    if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
-      return i;
+  for (const VkMemoryPropertyFlags needed :
+       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
+    for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+      if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
+        return i;
+      }
     }
   }
   return std::nullopt;

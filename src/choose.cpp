@@ -308,9 +308,15 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
   std::string out;
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
-    const std::uint32_t slices = std::max(problem.split_k.slices, row.config.slices);
-    auto reason = why_illegal(with_slices(row.config, slices, problem), problem, caps);
+    const Config config =
+        with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
+    auto reason = why_illegal(config, problem, caps);
     if (!reason) reason = why_refused(table, row.config, problem, caps.architecture);
+    const std::uint64_t bytes = reason ? 0 : workspace_layout(config, problem).bytes;
+    if (bytes > problem.max_workspace_bytes) {
+      reason = concat("wants a workspace of ", bytes, " bytes, max_workspace_bytes is ",
+                      problem.max_workspace_bytes);
+    }
     if (!reason) continue;
     if (!out.empty()) out += '\n';
     out += concat(to_string(row.config), ": ", *reason);

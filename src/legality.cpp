@@ -39,6 +39,13 @@ constexpr std::uint32_t most_thin_rows = 8;
 // that are more than resident end at once.
 constexpr std::uint32_t most_waiting_workgroups = 65535;
 
+// The words of grouped.glsl and device_barrier.glsl in shared memory. Compilers leave out those
+// that are not used.
+constexpr std::uint64_t shared_words_bytes = 16;
+std::uint64_t shared_words(const Config& c, const ResolvedProblem& problem) {
+  return problem.grouping || c.tier != SplitTier::two_dispatches ? shared_words_bytes : 0;
+}
+
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
 constexpr std::uint32_t ring_stages = 3;
 
@@ -116,6 +123,8 @@ bool check_ranges(const Case& s) {
       {"swizzle", c.swizzle, 1, largest_swizzle},
       {"unroll_k", c.unroll_k, 1, nv ? largest_unroll : 1},
       {"slices", c.slices, 1, most_slices},
+      {"spin_limit", c.spin_limit, waits ? 0 : default_spin_limit,
+       waits ? most_spin_limit : default_spin_limit},
       {"workgroups", c.workgroups, 0, waits || persistent ? most_waiting_workgroups : 0},
   };
   for (const Field& f : fields) {
@@ -423,6 +432,7 @@ bool check(const Case& s) {
 
 std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& problem,
                                   const DeviceCaps& caps) {
+  const std::uint64_t words = shared_words(c, problem);
   switch (c.path) {
     case Path::nv:
       return caps.limits.nv_reserved_shared_memory_bytes;
@@ -435,14 +445,15 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
       const std::uint64_t main_loop = c.stages * stage;
       const std::uint64_t epilogue =
           std::uint64_t{c.tile_m / c.subtiles} * (c.tile_n + KHR_EPILOGUE_PAD) * sizeof(float);
-      return rounded_up(std::max(main_loop, epilogue), 16);
+      return rounded_up(std::max(main_loop, epilogue), 16) + words;
     }
     case Path::fma:
       if (is_thin(c)) {
-        return std::uint64_t{c.tile_k / THIN_PIECE} * c.tile_n * sizeof(float);
+        return std::uint64_t{c.tile_k / THIN_PIECE} * c.tile_n * sizeof(float) + words;
       }
       return (std::uint64_t{c.tile_m} + FMA_STAGE_PAD + c.tile_n + FMA_STAGE_PAD) * c.tile_k *
-             sizeof(float);
+                 sizeof(float) +
+             words;
   }
   return 0;
 }

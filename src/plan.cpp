@@ -43,17 +43,21 @@ class Recorder {
     }
   }
 
-  // Later dispatches begin when earlier ones have ended, and see what those wrote.
-  void wait() {
+  // Later dispatches begin when earlier ones have ended, and see what those wrote; so does the host
+  // if it reads.
+  void wait(bool host_reads = false) {
     const VkMemoryBarrier barrier{
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .pNext = nullptr,
         .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         (host_reads ? VkAccessFlags{VK_ACCESS_HOST_READ_BIT} : 0),
     };
-    vk_.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                             nullptr);
+    const VkPipelineStageFlags readers =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+        (host_reads ? VkPipelineStageFlags{VK_PIPELINE_STAGE_HOST_BIT} : 0);
+    vk_.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, readers, 0, 1,
+                             &barrier, 0, nullptr, 0, nullptr);
   }
 
  private:
@@ -175,8 +179,7 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
         own.d = params.*step.copied = workspace + step.copy_offset;
       } else {
         own.control = params.control;
-        // Where one barrier had to be given up, no other one is tried.
-        own.n = plan.context->aborts.count() != 0 ? CONTROL_POISON : 0;
+        own.aborts = params.aborts;
       }
       recorder.set(own);
       recorder.dispatch(plan.before[i], step.dispatches);
@@ -185,7 +188,7 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     recorder.set(params);
     recorder.dispatch(plan.product, kernel.product.dispatches);
     if (kernel.after) {
-      recorder.wait();
+      recorder.wait(params.aborts != 0);
       recorder.dispatch(plan.after, kernel.after->dispatches);
     }
     return {};

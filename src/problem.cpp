@@ -146,6 +146,12 @@ std::string to_command_line(const Problem& problem) {
     arguments.add("--dtype-aux", to_string(problem.aux.type));
     arguments.add_matrix("aux", problem.aux, problem.d.layout);
   }
+  const SplitK& split = problem.split_k;
+  if (split != SplitK{}) {
+    std::string text = split.slices == 0 ? "auto" : concat(split.slices);
+    if (split.tier) text += concat(':', to_string(*split.tier));
+    arguments.add("--split-k", text);
+  }
   return arguments.take();
 }
 

@@ -41,10 +41,15 @@ const TuningRow* DeviceTables::find(const Config& config,
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       Config same = config;
-      if (row.config.slices == 1) same.slices = 1;
+      if (row.config.slices == 1) {
+        same.slices = 1;
+        same.tier = row.config.tier;
+        same.spin_limit = row.config.spin_limit;
+      }
       same.pack_a = row.config.pack_a;
       same.pack_b = row.config.pack_b;
       if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
+      if (row.config.workgroups == 0) same.workgroups = 0;
       if (row.config == same && row.matches(seen)) return &row;
     }
   }

@@ -317,6 +317,8 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.swizzle = refused.config.swizzle;
     same.unroll_k = refused.config.unroll_k;
     same.slices = refused.config.slices;
+    same.tier = refused.config.tier;
+    same.spin_limit = refused.config.spin_limit;
     same.pack_a = refused.config.pack_a;
     same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;

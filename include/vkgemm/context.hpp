@@ -103,8 +103,9 @@ class VKGEMM_API Plan {
   // A grouped plan wants 4 bytes (none if max_workspace_bytes is less), for a word that tells of
   // bad offsets: if those of a group are, its number is stored there, unless a lower one stands
   // there. Nothing else touches it, vkgemm doesn't clear it, and several plans may share it. To
-  // read it, set it to UINT32_MAX before the recording is executed: what stands there afterwards is
-  // the lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
+  // read it, set it to UINT32_MAX before the recording is executed, visible to shader reads and
+  // writes: what stands there afterwards, once shader writes are visible to the reader, is the
+  // lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and

@@ -92,9 +92,11 @@ struct DeviceCaps {
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
 
-  // Whether a dispatch whose workgroups wait for one another may be tried (SplitTier), and whether
-  // this driver is known to let those that have started go on, so that it is worth choosing. The
-  // environment variable VKGEMM_DEVICE_BARRIER=0 switches it off.
+  // Whether a dispatch whose workgroups wait for one another may be asked for
+  // (SplitTier::device_barrier), and whether this driver is known to let those that have started go
+  // on; where it is not, expect barriers to be given up. The library never chooses it: a second
+  // dispatch was faster wherever both were timed. VKGEMM_DEVICE_BARRIER=0 in the environment
+  // switches it off.
   PathSupport device_barrier;
   bool workgroups_make_progress = false;
 

@@ -102,9 +102,12 @@ struct Grouping {
 
 // Whether slices of K are multiplied by separate workgroups and then added, always in the order of
 // the slices: the bits depend on how many slices there are, and on nothing else.
+// What cannot be had is refused by name: also device_barrier, once a barrier was given up
+// (Context::barrier_aborts()).
 struct SplitK {
-  std::uint32_t slices = 0;                      // 1 … 512; 0: vkgemm chooses
-  std::optional<SplitTier> tier = std::nullopt;  // not set: vkgemm chooses
+  std::uint32_t slices = 0;  // 1 … 512; 0: vkgemm chooses, maybe 1
+  std::optional<SplitTier> tier =
+      std::nullopt;  // if there are more than 1; not set: vkgemm chooses
 
   bool operator==(const SplitK&) const = default;
 };

@@ -14,7 +14,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent
 };
 uint64_t control_word(const uint index) { return p.control + index * 4; }
 
-const uint POISONED = CONTROL_POISON;
+const uint POISONED = 0x80000000u;  // in CONTROL_DONE: nobody passes
 
 shared uint broadcast_word;
 

@@ -47,8 +47,9 @@ vec4 epilogue_bias4(const Tile t, uint row, uint col) {
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
     if (!is_inside(t, row, col)) return;
     const uint valid = size_n() - col;
-    vec4 v = t.alpha * acc;
-    if (C_TYPE != TYPE_NONE) v += p.beta * c;
+    // Precise: in whichever pipeline this is compiled, it gives the same bits.
+    precise vec4 v = t.alpha * acc;
+    if (C_TYPE != TYPE_NONE) v = fma(vec4(p.beta), c, v);
     if (BIAS != BIAS_NONE) v += bias;
     if (AUX_TYPE != TYPE_NONE)
         store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);

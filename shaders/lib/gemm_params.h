@@ -116,8 +116,6 @@ struct GemmParams {
 #define CONTROL_DONE 1      // whose work is done
 #define CONTROL_ENROLLED 2  // workgroups that did it
 #define CONTROL_WORDS 4
-// In CONTROL_DONE: nobody passes the barrier, and no more tickets are given out.
-#define CONTROL_POISON 0x80000000u
 
 // Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
 // loads before it adds the first.

@@ -22,15 +22,20 @@ bool is_in_group(const Tile t) { return t.row < t.row_end; }
 shared uint found_group, found_begin, found_end;
 
 // Groups of rows: the tile of a slot. Each invocation looks at a group. Where offsets are not in
-// order several may find theirs; whichever words then stand here, they are within bounds.
+// order several may find theirs, and the first one has it.
 Tile tile_of_rows(uint id) {
     const uvec2 at = tile_position(id, slot_count(p.m, p.groups));
     const uint slot = at.y;
     const uint group = first_candidate(slot, p.groups, LOCAL_SIZE) + gl_LocalInvocationIndex;
-    if (gl_LocalInvocationIndex == 0) found_group = found_begin = found_end = 0;
+    if (gl_LocalInvocationIndex == 0) {
+        found_group = p.groups;
+        found_begin = found_end = 0;
+    }
     barrier();
-    if (group < p.groups && has_slot(group, slot)) {
-        found_group = group;
+    const bool has = group < p.groups && has_slot(group, slot);
+    if (has) atomicMin(found_group, group);
+    barrier();
+    if (has && found_group == group) {
         found_begin = group_offset(group);
         found_end = group_offset(group + 1);
     }

@@ -100,8 +100,8 @@ void print_device(const support::DeviceListing& device) {
   print_path("fma", caps.fma);
   std::printf("  split-K barrier  %s\n",
               !caps.device_barrier.available  ? caps.device_barrier.reason.c_str()
-              : caps.workgroups_make_progress ? "may be chosen"
-                                              : "on request: this driver is not known to keep "
+              : caps.workgroups_make_progress ? "on request"
+                                              : "on request, but this driver is not known to keep "
                                                 "waiting workgroups going");
   std::printf("  bf16          %s\n",
               caps.bf16_matrices ? "cooperative matrices" : "widened to f32 on path fma");

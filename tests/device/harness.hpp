@@ -35,7 +35,9 @@ inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
 // Of tests that don't expect a barrier to be given up: a CPU that is busy with other things may let
 // one of its workers sleep for long.
-inline std::uint32_t patient_spin_limit() { return on_cpu() ? 1u << 30 : default_spin_limit; }
+inline std::uint32_t patient_spin_limit() {
+  return on_cpu() ? most_spin_limit : default_spin_limit;
+}
 
 // Small configurations of a path that are legal here for a product of `input` types; each shape
 // of matrix that any vendor lists is among them. The first ones are the cheapest to compile.

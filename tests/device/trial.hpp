@@ -69,6 +69,7 @@ class Trial {
   testing::AssertionResult is_within_bound(support::Verify mode = support::Verify::full) const;
   // Runs again: all bytes as before.
   testing::AssertionResult repeats(const Config& config);
+  testing::AssertionResult repeats(const Plan& plan);
 
   // After run() of a grouped problem: the word that tells of bad offsets.
   std::uint32_t bad_group() const { return bad_group_; }

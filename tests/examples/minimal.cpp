@@ -30,14 +30,16 @@ bool record_layer(const vkgemm::Context& context, VkCommandBuffer commands,
 }
 
 // Tokens sorted by expert, as many of each as only the device knows: expert e multiplies rows
-// [offsets[e], offsets[e + 1]) of A by matrix e of B. Nothing is padded, nothing read back.
+// [offsets[e], offsets[e + 1]) of A by matrix e of B. operands.offsets holds these 65 numbers;
+// nothing is padded, nothing read back.
 bool record_experts(const vkgemm::Context& context, VkCommandBuffer commands,
                     const vkgemm::Operands& operands) {
   const vkgemm::Problem problem{
       .m = 16384,  // tokens that there is room for
       .n = 4096,
       .k = 4096,
-      .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group}};
+      .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group},
+      .max_workspace_bytes = operands.workspace.bytes};
   const auto plan = context.plan(problem);
   return plan && plan->record(commands, operands);
 }

@@ -97,6 +97,25 @@ TEST(Legality, EveryPath) {
                s.caps.device_barrier = {false, "switched off"};
              },
              "tier is device_barrier: switched off"},
+            {"a spin limit without a barrier", [](Setting& s) { s.config.spin_limit = 5; },
+             "spin_limit is 5"},
+            {"a spin limit for hours",
+             [](Setting& s) {
+               if (s.config.path == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.tier = SplitTier::device_barrier;
+               s.config.spin_limit = 0xffffffffu;
+             },
+             "spin_limit is 4294967295"},
+            {"more tiles than can be counted",
+             [](Setting& s) {
+               if (s.config.path == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.tier = SplitTier::last_arriver;
+               s.problem = gemm(1 << 20, 1 << 20, 64);
+             },
+             "are too many to count"},
+            {"no such tier",
+             [](Setting& s) { s.config.slices = 2, s.config.tier = static_cast<SplitTier>(7); },
+             "tier is 7: no such enumerator"},
             {"workgroups without a barrier",
              [](Setting& s) {
                s.config.slices = 2, s.config.tier = SplitTier::last_arriver;
@@ -424,6 +443,12 @@ TEST(Legality, SharedMemoryByLayout) {
   EXPECT_EQ(shared_memory_bytes(fma_config, resolved(gemm(8, 8, 8)), test::h200()),
             (68u + 68) * 16 * 4);
   EXPECT_EQ(shared_memory_bytes(nv_config, resolved(gemm(8, 8, 8)), test::h200()), 8192u);
+  // And a few words where workgroups talk to each other.
+  Config last = fma_config;
+  last.slices = 2;
+  last.tier = SplitTier::last_arriver;
+  EXPECT_EQ(shared_memory_bytes(last, resolved(gemm(8, 8, 8)), test::h200()),
+            (68u + 68) * 16 * 4 + 16);
 }
 
 // Over the budget by one step is illegal, at it is legal: for each path and reason to need memory.
