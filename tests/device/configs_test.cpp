@@ -167,7 +167,8 @@ TEST_P(Candidates, EveryLayoutOfARing) {
                                {Layout::col_major, Layout::row_major},
                                {Layout::col_major, Layout::col_major}}) {
       for (const Tail tail : {Tail{0, true}, Tail{8, true}, Tail{config.tile_k / 2 + 1, true}}) {
-        if (on_cpu() && config.peel && tail.elements == 8) continue;  // compiles slowly
+        // Compiles slowly; without a tail it is what EveryDepthOfARing has.
+        if (on_cpu() && (config.peel ? tail.elements <= 8 : tail.elements == 0)) continue;
         for (const std::uint64_t slabs : {0, 1, 2, 3, 5, 8}) {
           ASSERT_TRUE(passes_as_ring(config, input, a, b, slabs, tail));
         }
