@@ -73,20 +73,6 @@ double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
   return (a + b) / kilobyte;
 }
 
-// Groups of rows: the simple schedule starts workgroups for the worst case. Those that have nothing
-// to do end so quickly that the persistent one pays only where they are many times the others
-// (H200: 104 us instead of 135 to 290 where every second one has something to do).
-constexpr double worthwhile_surplus = 16.0;
-
-Schedule choose_schedule(const Config& c, const TimingModel& timing, const ResolvedProblem& problem,
-                         const DeviceCaps& caps) {
-  if (is_cpu(caps) || !problem.is_grouped(GroupAlong::m)) return Schedule::simple;
-  const double most_rows_of_tiles = static_cast<double>(problem.m) / c.tile_m + 1.0;
-  const bool mostly_surplus = problem.grouping->groups > worthwhile_surplus * most_rows_of_tiles;
-  const bool many = tile_count(c, problem) > resident_workgroups(c, timing, problem, caps);
-  return mostly_surplus && many ? Schedule::persistent : Schedule::simple;
-}
-
 // Copies run beside each other, then comes a barrier.
 double pack_cost(const ResolvedProblem& seen, const Config& config, const TimingModel& timing) {
   if (!config.pack_a && !config.pack_b) return 0.0;
@@ -267,12 +253,7 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
     score(row, config, table.timing, problem, caps, out);
   };
   for (const TuningRow& row : table.rows) {
-    if (!row.matches(problem)) continue;
-    Config config = row.config;
-    if (config.schedule == Schedule::simple && is_legal(config, problem, caps)) {
-      config.schedule = choose_schedule(config, table.timing, problem, caps);
-    }
-    consider(row, config);
+    if (row.matches(problem)) consider(row, row.config);
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);

@@ -411,9 +411,7 @@ TEST(ChooseGrouped, ByAnAverageGroup) {
   Problem decode = of_rows(256, 768, 2048, 128);
   decode.a.type = decode.b.type = decode.d.type = DataType::bf16;
   EXPECT_TRUE(is_thin(best(decode))) << to_string(best(decode));
-  EXPECT_EQ(best(decode).schedule, Schedule::simple) << "every second slot holds something";
-  EXPECT_EQ(best(of_rows(256, 768, 2048, 65535)).schedule, Schedule::persistent)
-      << "hardly any slot holds anything";
+  EXPECT_EQ(best(decode).schedule, Schedule::simple);
   // And while there are many of them.
   const Problem train = of_rows(64 * 512, 4096, 4096, 64);
   EXPECT_GE(best(train).tile_m * best(train).tile_n, 128u * 128) << to_string(best(train));
