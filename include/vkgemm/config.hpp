@@ -38,9 +38,10 @@ enum class SplitTier : std::uint8_t {
   device_barrier,
 };
 
-// How often a workgroup asks for the others before it gives up. A poll takes a GPU 0.5 to 1 us, so
-// this is about 0.1 s: longer than products that are worth splitting take, shorter than the
-// watchdogs that reset a GPU (Windows: 2 s, i915: from 0.6 s).
+// How often a workgroup asks for the others before it gives up. A poll takes a GPU 0.5 to 1 us
+// (derived: what an atomic in L2 takes), so this is about 0.1 s: longer than products that are
+// worth splitting take, shorter than the watchdogs that reset a GPU (Windows: 2 s, i915: from 0.6
+// s).
 inline constexpr std::uint32_t default_spin_limit = 1u << 17;
 inline constexpr std::uint32_t most_spin_limit = 1u << 24;
 
