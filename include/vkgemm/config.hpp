@@ -18,8 +18,8 @@ enum class Path : std::uint8_t {
   fma,  // vectorised register tiles on plain Vulkan 1.3; also the true-f32 path everywhere
 };
 
-// Which workgroup of a grouped product computes which tile. The library chooses the simple one,
-// which was as fast or faster wherever both were timed; the other one may be asked for.
+// Which workgroup of a grouped product computes which tile. The library chooses the simple one: on
+// the H200 the other one was slower, and once 2 % faster (bench/NOTES.md). It may be asked for.
 enum class Schedule : std::uint8_t {
   simple,      // one workgroup a tile, enough for the worst case: those without a tile end at once
   persistent,  // as many as the device keeps resident, each takes tiles as far apart as there are

@@ -125,10 +125,10 @@ class VKGEMM_API Plan {
   // workspace may serve one recording after the other on a queue (which also keeps it from running
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,
   // words that workgroups share), one before the dispatch that adds slices of K or stands in for a
-  // barrier that was given up. The caller makes operands available and visible to
-  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C and
-  // bias; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits for the same stage
-  // and access before it uses D.
+  // barrier that was given up (this one to the host, too). The caller makes operands available and
+  // visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A,
+  // B, C, bias and offsets; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits
+  // for the same stage and access before it uses D.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
 
   struct Impl;

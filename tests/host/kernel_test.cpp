@@ -12,13 +12,11 @@
 namespace vkgemm {
 namespace {
 
+using test::fma_config;
 using test::gemm;
+using test::khr_config;
+using test::nv_config;
 using test::resolved;
-
-const Config khr_config =
-    test::config("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4");
-const Config nv_config = test::config("nv:tile=128x256x32,invocations=256,unroll_k=8");
-const Config fma_config = test::config("fma:tile=64x64x16,fragment=8x8");
 
 Kernel lower_on_h200(const Config& config, const Problem& problem) {
   const ResolvedProblem r = resolved(problem);

@@ -110,6 +110,12 @@ inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,
 inline ResolvedProblem resolved(const Problem& problem) { return resolve(problem).value(); }
 inline Config config(std::string_view text) { return parse_config(text).value(); }
 
+// One of each path, as good tables have them.
+inline const Config khr_config =
+    config("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4");
+inline const Config nv_config = config("nv:tile=128x256x32,invocations=256,unroll_k=8");
+inline const Config fma_config = config("fma:tile=64x64x16,fragment=8x8");
+
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
