@@ -15,6 +15,7 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
+#include "tool/row_options.hpp"
 #include "tool/rows.hpp"
 #include "tool/tool.hpp"
 
@@ -38,6 +39,7 @@ struct BenchOptions {
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";
   GroupOptions groups;
+  RowOptions rows;
   std::optional<Path> path;
   std::vector<std::string> configs;
   SplitK split_k;
@@ -94,6 +96,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   problem.a.layout = options.layout_a.value_or(Layout::row_major);
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
   problem.split_k = options.split_k;
+  problem.row_reduction = options.rows.reduction();
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
 }
@@ -107,6 +110,11 @@ class Case {
     a_ = fill(problem.a.type, bytes.a, 1, device_a_);
     b_ = fill(problem.b.type, bytes.b, 2, device_b_);
     c_ = fill(problem.c.type, bytes.c, 3, device_c_);
+    const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
+    gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
+    beta_ = fill(rows.vector_type, bytes.row_vector, 6, device_beta_);
+    row_values_.resize(bytes.row_values);
+    device_row_values_ = unwrap(runner.allocate(bytes.row_values));
     bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
     device_offsets_ = unwrap(runner.allocate(bytes.offsets));
     unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
@@ -120,6 +128,7 @@ class Case {
     workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
     unwrap(runner_.fill(device_d_, 0xffffffffU));
     unwrap(runner_.fill(device_aux_, 0xffffffffU));
+    unwrap(runner_.fill(device_row_values_, 0xffffffffU));
     const Operands operands{.a = device_a_.span(),
                             .b = device_b_.span(),
                             .c = device_c_.span(),
@@ -127,6 +136,9 @@ class Case {
                             .bias = device_bias_.span(),
                             .aux = device_aux_.span(),
                             .offsets = device_offsets_.span(),
+                            .gamma = device_gamma_.span(),
+                            .beta = device_beta_.span(),
+                            .row_values = device_row_values_.span(),
                             .workspace = workspace_.span()};
     Runner::Commands before;
     if (flush != nullptr) {
@@ -144,12 +156,16 @@ class Case {
   support::VerifyReport verify() {
     unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
     unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
+    unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
     const double per_row = static_cast<double>(problem_.n) * static_cast<double>(problem_.k);
     const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
     return support::verify(
-        problem_, {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data()}, d_.data(),
-        aux_.data(),
-        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)});
+        problem_,
+        {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(),
+         beta_.data()},
+        d_.data(), aux_.data(),
+        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
+        row_values_.data());
   }
 
  private:
@@ -165,9 +181,9 @@ class Case {
   const Problem& problem_;
   const Groups& groups_;
   std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, c_, bias_, d_, aux_;
-  Buffer device_offsets_, device_a_, device_b_, device_c_, device_bias_, device_d_, device_aux_,
-      workspace_;
+  std::vector<std::byte> a_, b_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
+  Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_, device_b_,
+      device_c_, device_bias_, device_d_, device_aux_, workspace_;
 };
 
 class Bench {
@@ -264,8 +280,11 @@ class Bench {
     row.layout_b = to_string(problem.b.layout);
     row.epilogue = options_.epilogue;
     row.l2 = options_.warm_l2 ? "warm" : "cold";
-    row.kernel = (problem.grouping ? "grouped_" : "gemm_") + std::string(to_string(config.path)) +
-                 "_" + row.type;
+    const std::string family = problem.grouping ? "grouped"
+                               : problem.row_reduction
+                                   ? std::string(to_string(problem.row_reduction->op))
+                                   : "gemm";
+    row.kernel = family + "_" + std::string(to_string(config.path)) + "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
     const auto begin = std::chrono::steady_clock::now();
@@ -348,6 +367,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"plain", "heavy"}))
       ->capture_default_str();
   options->groups.add(command);
+  options->rows.add(command);
   add_path(command, options->path);
   command.add_option("--config", options->configs,
                      "Configuration; may be repeated; all: every candidate (default: the one that "
