@@ -157,8 +157,7 @@ constexpr std::string_view extras[] = {
     "tier=device_barrier",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,stages=3",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2,stages=3",
-    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,tier=device_"
-    "barrier",
+    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,tier=last_arriver",
     "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,stages=3",
     "khr:tile=32x32x32,fragment=8x8x16,subgroups=4x4,subgroup_size=8,slices=8,tier=device_barrier",
 };
