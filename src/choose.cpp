@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "choose_rows.hpp"
 #include "kernel.hpp"
 #include "legality.hpp"
 #include "pack.hpp"
@@ -173,17 +174,20 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
 
 // Adds the configuration, and if slices of K are estimated to be better the same with these; or
 // with as many as the caller wants.
-void score(const TuningRow& row, const Config& config, const TimingModel& timing,
+void score(const TuningRow& row, const RowVariant& variant, const TimingModel& timing,
            const ResolvedProblem& original, const DeviceCaps& caps, std::vector<ScoredRow>& out) {
+  const Config& config = variant.config;
   const ResolvedProblem problem = packed(original, config);
   const auto fits = [&](const Config& c) {
     return workspace_layout(c, problem).bytes <= original.max_workspace_bytes;
   };
   if (!fits(config)) return;
-  const Shape shape = make_shape(config, row.rate, timing, problem, caps);
+  const Shape shape = make_shape(config, row.rate * variant.rate_factor, timing, problem, caps);
   const double copies = pack_cost(problem, config, timing);
   const auto cost = [&](std::uint32_t slices) {
-    return copies + estimate(shape, slices, timing, is_cpu(caps));
+    const double product = estimate(shape, slices, timing, is_cpu(caps));
+    const double rounds = std::max(std::ceil(shape.tiles / shape.units / shape.resident), 1.0);
+    return copies + product + row_cost(config, original, timing, product, rounds);
   };
   const double plain = cost(config.slices);
   // A table's figures may be of any size.
@@ -198,7 +202,8 @@ void score(const TuningRow& row, const Config& config, const TimingModel& timing
     return;
   }
   out.push_back(best);
-  if (config.slices > 1 || is_cpu(caps) || original.grouping) return;
+  const bool whole = original.rows && config.rows != RowStrategy::two_pass;
+  if (config.slices > 1 || is_cpu(caps) || original.grouping || whole) return;
   for (const std::uint32_t slices : slice_counts) {
     // More than fit at once, or than there are slabs, are of no use.
     if (slices > shape.slabs ||
@@ -248,9 +253,13 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
                             const DeviceCaps& caps) {
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
-    if (!is_legal(config, problem, caps) || why_refused(table, config, problem, caps.architecture))
-      return;
-    score(row, config, table.timing, problem, caps, out);
+    for (const RowVariant& variant : row_variants(config, problem, caps)) {
+      if (!is_legal(variant.config, problem, caps) ||
+          why_refused(table, variant.config, problem, caps.architecture)) {
+        continue;
+      }
+      score(row, variant, table.timing, problem, caps, out);
+    }
   };
   for (const TuningRow& row : table.rows) {
     if (row.matches(problem)) consider(row, row.config);
@@ -289,8 +298,9 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
   std::string out;
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
-    const Config config =
+    Config config =
         with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
+    if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
     auto reason = why_illegal(config, problem, caps);
     if (!reason) reason = why_refused(table, row.config, problem, caps.architecture);
     const std::uint64_t bytes = reason ? 0 : workspace_layout(config, problem).bytes;

@@ -127,7 +127,7 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {
-      candidates.push_back({scored.config, scored.row->provenance});
+      candidates.push_back({scored.config, provenance_of(*scored.row, scored.config)});
     }
     return candidates;
   });

@@ -7,6 +7,7 @@
 
 #include "legality.hpp"
 #include "plan_impl.hpp"
+#include "row_reduction.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
@@ -77,12 +78,15 @@ std::string describe_operands(const Plan::Impl& plan) {
                                                                 : product;  // has the epilogue
   const auto loads = [&](std::size_t id) { return product.constants[id] != 0; };
   const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
+  // A second pass over rows stores D.
+  const bool two_pass = plan.config.rows == RowStrategy::two_pass;
+  const PipelineKey& stores = two_pass ? plan.kernel.after.back().key : last;
   // The widths that kernel.cpp decides by.
   const std::uint32_t load = 16 / size_in_bytes(p.a.type);
   constexpr std::uint32_t epilogue = 4;
   std::string text;
   // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
-  const bool nv = plan.config.path == Path::nv && !split;
+  const bool nv = plan.config.path == Path::nv && !split && !two_pass;
   const auto describe_matrix = [](std::string_view name, const ResolvedMatrix& matrix,
                                   std::string_view how) {
     return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
@@ -109,11 +113,42 @@ std::string describe_operands(const Plan::Impl& plan) {
     return text;
   }
   if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
-  text += describe_access("d", p.d, p.batch, epilogue, constant(SPEC_D_VECTOR));
+  if (p.has_d())
+    text += describe_access("d", p.d, p.batch, epilogue, stores.constants[SPEC_D_VECTOR] != 0);
   if (p.has_aux()) {
     text += describe_access("aux", p.aux, p.batch, epilogue, constant(SPEC_AUX_VECTOR));
   }
   return text;
+}
+
+std::string_view describe_strategy(RowStrategy strategy) {
+  switch (strategy) {
+    case RowStrategy::none:
+      break;
+    case RowStrategy::resident:
+      return "a tile has whole rows";
+    case RowStrategy::panel:
+      return "tiles of the same rows tell each other what they know of them";
+    case RowStrategy::recompute:
+      return "computed twice, first for what is to be known of the rows";
+    case RowStrategy::two_pass:
+      return "by a second kernel";
+  }
+  return "?";
+}
+
+std::string describe_rows(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  const Config& c = plan.config;
+  std::string text = concat("\n  rows: ", to_string(p.rows->op), ", ", to_string(c.rows), ": ",
+                            describe_strategy(c.rows));
+  if (c.rows == RowStrategy::two_pass) {
+    if (plan.kernel.values_in_d) return text + ", values in D";
+    const std::uint64_t parts = plan.kernel.parts ? plan.kernel.parts->count() : 1;
+    return text + concat(", values in the workspace, in ", parts, parts == 1 ? " part" : " parts");
+  }
+  return text + concat(", ", accumulator_count(c), " values an invocation, ", tile_columns(c, p),
+                       tile_columns(c, p) == 1 ? " tile" : " tiles", " a row");
 }
 
 // Products in another type than the inputs' are worth a line; both are exact.
@@ -144,7 +179,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
 }  // namespace
 
 std::string Plan::Impl::provenance() const {
-  if (row != nullptr) return row->provenance;
+  if (row != nullptr) return provenance_of(*row, config);
   return "chosen by the caller, in no tuning table";
 }
 
@@ -188,6 +223,7 @@ std::string Plan::Impl::explain() const {
                    describe_tier(config.tier));
   }
   if (p.grouping) text += describe_grouping(*this);
+  if (p.rows) text += describe_rows(*this);
   if (choice) {
     text += concat("\n  estimate: ", microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {

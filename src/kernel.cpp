@@ -374,8 +374,8 @@ Kernel lower_product(const Config& config, const ResolvedProblem& original,
   if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
     const bool waits_for_states =
         config.rows == RowStrategy::panel && !is_scalar(original.rows->op);
-    out.before.push_back(reset_step(
-        words, waits_for_states ? row_state_bytes(config, problem) : 0, caps.limits));
+    out.before.push_back(
+        reset_step(words, waits_for_states ? row_state_bytes(config, problem) : 0, caps.limits));
   }
 
   Step& product = out.product;

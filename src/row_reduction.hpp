@@ -1,5 +1,4 @@
-// row_reduction.hpp: what the strategies for row reductions need, and how the one that keeps whole
-// rows in a tile is shaped. Pure.
+// row_reduction.hpp: what the strategies for row reductions need of memory. Pure.
 #pragma once
 
 #include <cstdint>

@@ -46,6 +46,11 @@ const TuningRow* DeviceTables::find(const Config& config,
         same.tier = row.config.tier;
         same.spin_limit = row.config.spin_limit;
       }
+      same.rows = row.config.rows;
+      if (config.rows == RowStrategy::panel) {
+        same.swizzle = row.config.swizzle;
+        same.spin_limit = row.config.spin_limit;
+      }
       same.pack_a = row.config.pack_a;
       same.pack_b = row.config.pack_b;
       if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;

@@ -306,6 +306,14 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
   }
 }
 
+std::string provenance_of(const TuningRow& row, const Config& config) {
+  const Config& own = row.config;
+  const bool reshaped = config.tile_m != own.tile_m || config.tile_n != own.tile_n ||
+                        config.tile_k != own.tile_k || config.stages != own.stages;
+  if (!reshaped) return row.provenance;
+  return concat("derived: whole rows in a tile, made from ", to_string(own), ", ", row.provenance);
+}
+
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
                                        const ResolvedProblem& problem,
                                        std::string_view architecture) {

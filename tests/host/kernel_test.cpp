@@ -136,7 +136,8 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(kernel.after.front().key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_NONE});
   EXPECT_EQ(kernel.after.front().key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
   ASSERT_EQ(kernel.after.front().dispatches.size(), 1u);
-  EXPECT_EQ(kernel.after.front().dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
+  EXPECT_EQ(kernel.after.front().dispatches[0],
+            (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
 
   // One pipeline adds for all tiles, and one multiplies for all epilogues.
   Config other = test::config("fma:tile=64x64x16,fragment=8x8,slices=2");

@@ -52,6 +52,7 @@ inline DeviceCaps h200() {
     caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 16, 16, 128});
     caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 32, 16, 256});
   }
+  caps.workgroups_make_progress = true;
   return caps;
 }
 

@@ -1,0 +1,155 @@
+#include "choose_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "legality.hpp"
+#include "lowering.hpp"
+#include "row_reduction.hpp"
+
+namespace vkgemm {
+namespace {
+
+// What a round of tiles takes longer when its rows are reduced, and when workgroups wait for each
+// other, in times of a tile's own overhead. H200, driver 580.159.04, 2026-11-22: 0.9 and 4.7 to 8.6
+// us in rounds of 128x128 and 128x256, where that overhead is 1.8 us.
+constexpr double reduce_tiles = 0.5;
+constexpr double wait_tiles = 3.0;
+
+// Parts of two passes follow each other behind barriers, at which tiles of the last round are
+// waited for (same runs: 3.74 ms at 131072x4096x512 in 32 parts, the product alone 2.12).
+constexpr double barriers_per_part = 2.0;
+constexpr double kilobyte = 1024.0;
+
+constexpr std::uint32_t least_tile_n = 32;
+constexpr std::uint32_t most_tile_n = ROW_BLOCK;
+
+// What loads of a tile cost, by its perimeter and those of its subgroups: the port to shared memory
+// is what binds the main loop (bench/NOTES.md).
+double perimeter(const Config& c) {
+  const auto inverse = [](double m, double n) { return 1.0 / m + 1.0 / n; };
+  const double rows = c.path == Path::khr ? c.tile_m / c.subgroups_m : c.fragment_m;
+  const double cols = c.path == Path::khr ? c.tile_n / c.subgroups_n : c.fragment_n;
+  return inverse(c.tile_m, c.tile_n) + inverse(rows, cols);
+}
+
+bool arrange_subgroups(Config& c) {
+  const std::uint32_t subgroups = c.subgroups_m * c.subgroups_n;
+  bool found = false;
+  double best = 0.0;
+  Config out = c;
+  for (std::uint32_t along_n = 1; along_n <= subgroups; along_n *= 2) {
+    if (subgroups % along_n != 0) continue;
+    Config tried = c;
+    tried.subgroups_n = along_n;
+    tried.subgroups_m = subgroups / along_n;
+    if (c.tile_m % (tried.subgroups_m * c.fragment_m) != 0 ||
+        c.tile_n % (along_n * c.fragment_n) != 0) {
+      continue;
+    }
+    const double cost = perimeter(tried);
+    if (found && cost >= best) continue;
+    found = true;
+    best = cost;
+    out = tried;
+  }
+  c = out;
+  return found;
+}
+
+// Slices of the epilogue so small that they need no more memory than the main loop, if they can be.
+void cut_epilogue(Config& c, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const std::uint32_t fragments = c.tile_m / (c.subgroups_m * c.fragment_m);
+  std::uint64_t least = UINT64_MAX;
+  for (std::uint32_t subtiles = 1; subtiles <= fragments; ++subtiles) {
+    if (fragments % subtiles != 0) continue;
+    Config tried = c;
+    tried.subtiles = subtiles;
+    const std::uint64_t bytes = shared_memory_bytes(tried, problem, caps);
+    if (bytes >= least) continue;
+    least = bytes;
+    c.subtiles = subtiles;
+  }
+}
+
+}  // namespace
+
+std::vector<RowVariant> resident_variants(const Config& config, const ResolvedProblem& problem,
+                                          const DeviceCaps& caps) {
+  if (config.path == Path::nv || is_thin(config) || problem.n > most_tile_n) return {};
+  const std::uint32_t width =
+      std::max(least_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
+  Config c = config;
+  c.rows = RowStrategy::resident;
+  if (c.tile_n == width) return {{.config = c}};
+  const std::uint64_t area = std::uint64_t{c.tile_m} * c.tile_n;
+  if (area % width != 0) return {};
+  c.tile_m = static_cast<std::uint32_t>(area / width);
+  c.tile_n = width;
+  if (c.path == Path::khr) {
+    if (!arrange_subgroups(c)) return {};
+    cut_epilogue(c, problem, caps);
+  } else if (c.tile_m % c.fragment_m != 0) {
+    return {};
+  }
+  while (shared_memory_bytes(c, problem, caps) > caps.limits.max_shared_memory_bytes) {
+    // A ring first becomes one stage.
+    if (c.stages > 1)
+      c.stages = 1;
+    else if (c.tile_k >= 2 * c.fragment_k && c.tile_k % (2 * c.fragment_k) == 0)
+      c.tile_k /= 2;
+    else
+      return {};
+  }
+  return {{.config = c, .rate_factor = perimeter(config) / perimeter(c)}};
+}
+
+std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem& problem,
+                                     const DeviceCaps& caps) {
+  if (!problem.rows) return {{.config = config}};
+  std::vector<RowVariant> out = resident_variants(config, problem, caps);
+  const auto add = [&out](Config variant, RowStrategy strategy) {
+    variant.rows = strategy;
+    out.push_back({.config = variant});
+  };
+  add(config, RowStrategy::two_pass);
+  if (config.path == Path::nv || is_thin(config) || config.slices > 1) return out;
+  // Rows of tiles that are visited together wait for each other.
+  const std::uint64_t units = caps.limits.compute_units;
+  Config panel = config;
+  panel.swizzle = narrow(std::clamp<std::uint64_t>(units / tile_columns(config, problem), 1,
+                                                   std::uint64_t{config.swizzle}));
+  if (is_scalar(problem.rows->op)) {
+    add(config, RowStrategy::panel);
+  } else {
+    if (caps.workgroups_make_progress && units != 0) add(panel, RowStrategy::panel);
+    add(config, RowStrategy::recompute);
+  }
+  return out;
+}
+
+double row_cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
+                double product, double rounds) {
+  const double reduce = rounds * reduce_tiles * timing.tile;
+  switch (config.rows) {
+    case RowStrategy::none:
+      return 0.0;
+    case RowStrategy::resident:
+      return reduce;
+    case RowStrategy::panel:
+      return reduce + timing.sum + rounds * wait_tiles * timing.tile;
+    case RowStrategy::recompute:
+      return product + 2.0 * reduce + timing.sum;
+    case RowStrategy::two_pass: {
+      const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                            static_cast<double>(problem.batch) * 2.0 * sizeof(float);
+      const auto parts = static_cast<double>(row_parts(config, problem).count());
+      return values / kilobyte / timing.workspace +
+             (2.0 * parts - 1.0) * barriers_per_part * 0.5 * timing.sum;
+    }
+  }
+  return 0.0;
+}
+
+}  // namespace vkgemm
