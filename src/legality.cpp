@@ -392,7 +392,7 @@ bool check_grid(const Case& s) {
                     " can be numbered");
   }
   // The band that a tile belongs to is found by division in 32 bits.
-  const std::uint64_t band = (p.n + c.tile_n - 1) / c.tile_n * c.swizzle;
+  const std::uint64_t band = (p.n + d_tile_n(c, p) - 1) / d_tile_n(c, p) * c.swizzle;
   if (band > std::numeric_limits<std::uint32_t>::max()) {
     return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
                     " tiles cannot be numbered in 32 bits");
@@ -424,8 +424,9 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  return check_ranges(s) && check_grouping(s) && check_pack(s) && check_input_type(s) &&
-         check_path(s) && check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
+  return check_ranges(s) && check_gated(s) && check_grouping(s) && check_pack(s) &&
+         check_input_type(s) && check_path(s) && check_registers(s) && check_limits(s) &&
+         check_grid(s) && check_split(s);
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ struct Case {
 bool check_split(const Case& s);
 bool check_pack(const Case& s);
 
+// What computes two products in one.
+bool check_gated(const Case& s);
+
 // Schedules, and what groups don't go with.
 bool check_grouping(const Case& s);
 

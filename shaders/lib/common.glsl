@@ -52,6 +52,8 @@ layout(constant_id = SPEC_GUARDED) const uint GUARDED = 0;
 layout(constant_id = SPEC_GROUPED) const uint GROUPED = GROUPED_NONE;
 layout(constant_id = SPEC_OFFSETS_64) const uint OFFSETS_64 = 0;
 layout(constant_id = SPEC_PERSISTENT) const uint PERSISTENT = 0;
+layout(constant_id = SPEC_GATE) const uint GATE = GATE_NONE;
+layout(constant_id = SPEC_GATE_INTERLEAVED) const uint GATE_INTERLEAVED = 0;
 
 // A static size is a constant to the compiler, a dynamic one is read from the parameters.
 uint size_n() { return STATIC_N != 0 ? STATIC_N : p.n; }

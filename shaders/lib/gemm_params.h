@@ -28,6 +28,7 @@ struct GemmParams {
     uint spin_limit;   // how often a workgroup asks before it gives up
     uint groups;       // see lib/grouped.glsl
     uint64_t offsets;  // where they begin
+    uint64_t b_right;  // of a gated product: from b to the right half of B, modulo 2^64
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -53,6 +54,15 @@ struct GemmParams {
 #define ACTIVATION_SILU 4
 #define ACTIVATION_SIGMOID 5
 #define ACTIVATION_TANH 6
+
+// Gates: what becomes of the products with the left and the right half of B, see lib/gated.glsl.
+#define GATE_NONE 0
+#define GATE_SIGMOID_TANH 1
+#define GATE_GEGLU_ERF 2
+#define GATE_GEGLU_TANH 3
+#define GATE_SWIGLU 4
+#define GATE_REGLU 5
+#define GATE_GLU 6
 
 #define GROUPED_NONE 0
 #define GROUPED_ALONG_M 1
@@ -103,7 +113,10 @@ struct GemmParams {
 #define SPEC_GROUPED 38
 #define SPEC_OFFSETS_64 39  // offsets are int64
 #define SPEC_PERSISTENT 40  // workgroups take tiles by stride
-#define SPEC_COUNT 41
+// Of gated products.
+#define SPEC_GATE 41
+#define SPEC_GATE_INTERLEAVED 42  // neighbouring columns of B, bias and aux are a pair
+#define SPEC_COUNT 43
 
 // The values of SPEC_SPLIT, see split_k.glsl.
 #define SPLIT_NONE 0

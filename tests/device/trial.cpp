@@ -45,13 +45,14 @@ View view(const Problem& p, char operand) {
     case 'a':
       return {p.a, p.m, p.k, counts.a};
     case 'b':
-      return {p.b, p.k, p.n, counts.b};
+    case 'r':
+      return {p.b, p.k, support::columns_of_b(p), counts.b};
     case 'c':
       return {p.c, p.m, p.n, counts.d};
     case 'd':
       return {p.d, p.m, p.n, counts.d};
     default:
-      return {p.aux, p.m, p.n, counts.d};
+      return {p.aux, p.m, support::product_columns(p), counts.d};
   }
 }
 
@@ -69,7 +70,9 @@ void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t 
   });
 }
 
-std::uint64_t bias_length(const Problem& p) { return p.epilogue.bias == Bias::along_n ? p.n : p.m; }
+std::uint64_t bias_length(const Problem& p) {
+  return p.epilogue.bias == Bias::along_n ? support::product_columns(p) : p.m;
+}
 
 // A copy of host memory on the device.
 class DeviceCopy {
@@ -112,7 +115,9 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
          << ", expected " << show(expected);
 }
 
-bool has_exact_results(Activation activation) {
+bool has_exact_results(const Problem& problem) {
+  if (problem.gated) return problem.gated->gate == Gate::reglu;
+  const Activation activation = problem.epilogue.activation;
   return activation == Activation::none || activation == Activation::relu;
 }
 
@@ -134,6 +139,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   const Epilogue& epilogue = problem.epilogue;
   a_ = make_buffer(bytes.a, problem.a.type, options.shift);
   b_ = make_buffer(bytes.b, problem.b.type, options.shift);
+  b_right_ = make_buffer(bytes.b_right, problem.b.type, options.shift);
   c_ = make_buffer(bytes.c, problem.c.type, options.shift);
   d_ = make_buffer(bytes.d, problem.d.type, options.shift);
   aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
@@ -148,6 +154,9 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   if (bytes.d == 0) return;
   fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
   fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
+  if (bytes.b_right != 0) {
+    fill_matrix(b_right_, view(problem, 'r'), fill, options.seed * 4 + 2);
+  }
   if (epilogue.beta != 0.0f) fill_matrix(c_, view(problem, 'c'), fill, options.seed * 4 + 2);
   if (epilogue.bias != Bias::none) {
     const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
@@ -170,12 +179,12 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
     return;
   }
   const View where = view(problem_, operand);
-  HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : c_;
+  HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : operand == 'r' ? b_right_ : c_;
   support::store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data()};
+  return {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), b_right_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -192,9 +201,10 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
-  DeviceCopy a, b, c, d, aux, bias, offsets;
+  DeviceCopy a, b, b_right, c, d, aux, bias, offsets;
   for (const auto& [copy, host] : {std::pair{&a, &a_},
                                    {&b, &b_},
+                                   {&b_right, &b_right_},
                                    {&c, &c_},
                                    {&d, &d_},
                                    {&aux, &aux_},
@@ -205,6 +215,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   const Epilogue& epilogue = problem_.epilogue;
   Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
   // What the problem does not use stays unbound.
+  if (b_right_.size != 0) operands.b_right = b_right.span();
   if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
   if (epilogue.aux) operands.aux = aux.span();
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
@@ -309,7 +320,7 @@ testing::AssertionResult passes_gates(const Config& config, const Problem& probl
     return testing::AssertionFailure()
            << gate << ": " << result.message() << "\n  " << describe(config, problem);
   };
-  if (has_exact_results(problem.epilogue.activation)) {
+  if (has_exact_results(problem)) {
     Trial trial(problem, Fill::integers, options);
     if (auto ran = trial.run(config); !ran) return with_context("integers", ran);
     if (auto exact = trial.is_exact(); !exact) return with_context("integers", exact);
@@ -347,10 +358,10 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   };
   pad(problem.a, problem.m, problem.k, padding, counts.a);
-  pad(problem.b, problem.k, problem.n, padding * 2, counts.b);
+  pad(problem.b, problem.k, support::columns_of_b(problem), padding * 2, counts.b);
   pad(problem.c, problem.m, problem.n, padding * 3, counts.d);
   pad(problem.d, problem.m, problem.n, padding * 4, counts.d);
-  pad(problem.aux, problem.m, problem.n, padding * 5, counts.d);
+  pad(problem.aux, problem.m, support::product_columns(problem), padding * 5, counts.d);
   return problem;
 }
 

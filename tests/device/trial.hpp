@@ -54,7 +54,7 @@ class Trial {
  public:
   Trial(const Problem& problem, Fill fill, const TrialOptions& options = {});
 
-  // Sets one element: operand 'a', 'b', 'c' or 'v' (bias; row 0).
+  // Sets one element: operand 'a', 'b', 'r' (b_right), 'c' or 'v' (bias; row 0).
   void set(char operand, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
 
@@ -85,7 +85,7 @@ class Trial {
 
   Problem problem_;
   TrialOptions options_;
-  HostBuffer a_, b_, c_, bias_, offsets_;
+  HostBuffer a_, b_, b_right_, c_, bias_, offsets_;
   HostBuffer d_, aux_;  // what the device wrote
   std::uint32_t bad_group_ = 0;
 };

@@ -1,0 +1,321 @@
+// Gated products: every gate, every arrangement of B, and what they compose with.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "harness.hpp"
+#include "legality.hpp"
+#include "resolved_problem.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+constexpr Gate all_gates[] = {Gate::sigmoid_tanh, Gate::geglu_erf, Gate::geglu_tanh,
+                              Gate::swiglu,       Gate::reglu,     Gate::glu};
+constexpr GatedB all_arrangements[] = {GatedB::halves, GatedB::separate, GatedB::interleaved};
+
+// Small ones that hold both halves; the first ones are the cheapest to compile.
+constexpr std::string_view texts[] = {
+    "khr:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,subtiles=1,swizzle=2,peel=0",
+    "khr:tile=16x32x16,fragment=16x16x16,subgroups=1x2,subgroup_size=8,swizzle=2,peel=0",
+    "khr:tile=48x48x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,stages=3,swizzle=2,peel=0",
+    "khr:tile=32x32x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=4,swizzle=2",
+    "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2",
+    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
+    "khr:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=2",
+    "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
+    "khr:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,stages=3,swizzle=2",
+    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
+    "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
+    "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
+    "fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0",
+    "fma:tile=3x16x32,fragment=3x8x8,swizzle=2",  // for few rows
+    "fma:tile=8x32x16,fragment=4x8,swizzle=2",
+    "fma:tile=32x48x8,fragment=8x16,swizzle=3,peel=0",
+    "fma:tile=1x48x64,fragment=1x8x8",
+};
+
+std::vector<Config> configs_of(Path path, DataType input) {
+  Problem problem = gemm({64, 64, 64}, input);
+  problem.gated = Gated{};
+  std::vector<Config> legal;
+  for (const std::string_view text : texts) {
+    const Config config = parse_config(text).value();
+    if (config.path != path) continue;
+    bool everywhere = true;
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        problem.a.layout = a;
+        problem.b.layout = b;
+        everywhere = everywhere && is_legal(config, resolve(problem).value(), caps());
+      }
+    }
+    if (everywhere) legal.push_back(config);
+  }
+  return legal;
+}
+
+Problem gated(Problem problem, GatedB b = GatedB::halves, Gate gate = Gate::reglu) {
+  problem.gated = {.gate = gate, .b = b};
+  return problem;
+}
+
+Problem with_bias_and_aux(Problem problem, Bias bias = Bias::along_n) {
+  problem.epilogue.alpha = -0.5f;
+  problem.epilogue.bias = bias;
+  problem.epilogue.aux = true;
+  return problem;
+}
+
+// Whatever passes the gates of the tests for the gate that is exact, does so for one that is not.
+testing::AssertionResult passes(const Config& config, Problem problem,
+                                const TrialOptions& options = {}) {
+  if (auto passed = passes_gates(config, problem, options); !passed) return passed;
+  return testing::AssertionSuccess();
+}
+
+class GatedProduct : public EachPath {
+ protected:
+  void SetUp() override {
+    VKGEMM_SKIP_IF(GetParam() == Path::nv ? "gated products are not built on path nv"
+                                          : why_skip(GetParam()));
+    ASSERT_FALSE(configs_of(GetParam(), input()).empty());
+  }
+
+  DataType input() const { return inputs_of(GetParam()).front(); }
+  Config config() const { return configs_of(GetParam(), input()).front(); }
+};
+VKGEMM_ON_EACH_PATH(GatedProduct);
+
+TEST_P(GatedProduct, EveryGate) {
+  for (const Gate gate : all_gates) {
+    const Problem problem = gated(gemm({19, 21, 37}, input()), GatedB::halves, gate);
+    EXPECT_TRUE(passes(config(), with_padding(with_bias_and_aux(problem))));
+  }
+}
+
+// One pipeline, shapes around the tile.
+TEST_P(GatedProduct, AnyShape) {
+  const std::uint64_t m = config().tile_m, n = config().tile_n / 2, k = config().tile_k;
+  for (const GatedB b : all_arrangements) {
+    for (const Shape shape : {Shape{1, 1, 1},
+                              {m - 1, n + 1, k + 1},
+                              {m + 1, n - 1, k - 1},
+                              {2 * m + 3, 1, 3 * k},
+                              {1, 3 * n + 1, 5},
+                              {2 * m, 2 * n + 2, 2 * k},
+                              {m, 5, 0}}) {
+      EXPECT_TRUE(passes(config(), with_padding(gated(gemm(shape, input()), b)), {.shift = 1}));
+    }
+  }
+}
+
+// Whole tiles, and aligned edges, whose loads are 16 bytes wide. N of 20: the halves of a row-major
+// B of 16-bit elements are not aligned, those of 32-bit ones are.
+TEST_P(GatedProduct, AlignedInEveryLayout) {
+  for (const GatedB b : all_arrangements) {
+    for (const Layout a_layout : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b_layout : {Layout::row_major, Layout::col_major}) {
+        for (const std::uint64_t n : {std::uint64_t{config().tile_n}, std::uint64_t{24}}) {
+          Problem problem = gated(gemm({n == 24 ? 40u : 32u, n, 48}, input()), b);
+          problem.a.layout = a_layout;
+          problem.b.layout = b_layout;
+          EXPECT_TRUE(passes(config(), n == 24 ? with_padding(problem, 8, true) : problem));
+        }
+      }
+    }
+    EXPECT_TRUE(passes(config(), gated(gemm({16, 20, 32}, input()), b)));
+  }
+}
+
+TEST_P(GatedProduct, EveryConfiguration) {
+  for (const DataType type : inputs_of(GetParam())) {
+    for (const Config& one : configs_of(GetParam(), type)) {
+      for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
+        const std::uint64_t n = one.tile_n + 8, k = std::uint64_t{3} * one.tile_k + 8;
+        const Problem problem = gated(gemm({one.tile_m + 3u, n, k}, type), b);
+        EXPECT_TRUE(passes(one, with_padding(problem, 8, true)));
+      }
+    }
+  }
+}
+
+// Bias and aux have the columns of both halves, in the order of B.
+TEST_P(GatedProduct, EpilogueOfEveryType) {
+  for (const GatedB b : all_arrangements) {
+    for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+      for (const bool aligned : {false, true}) {
+        // N of 22: all of aux can be stored in pieces of four elements, but not its right half.
+        Problem problem = with_bias_and_aux(gemm({20, 22, 33}, input(), type),
+                                            aligned ? Bias::along_n : Bias::along_m);
+        problem.epilogue.bias_type = type;
+        problem.epilogue.clamp_min = -0.25f;
+        problem.epilogue.clamp_max = 0.75f;
+        problem.batch = aligned ? 2 : 1;
+        problem.epilogue.bias_batch_stride = problem.batch == 2 ? 46 : 0;
+        EXPECT_TRUE(passes(config(), with_padding(gated(problem, b), 8, aligned)));
+      }
+    }
+  }
+}
+
+// Nothing tells the arrangements apart but where columns stand.
+TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
+  for (const Config& one : {config(), configs_of(GetParam(), input()).back()}) {
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      std::vector<std::vector<double>> results;
+      for (const GatedB b : all_arrangements) {
+        Problem problem = gated(gemm({18, 27, 41}, input()), b, Gate::sigmoid_tanh);
+        problem.epilogue.bias = Bias::along_n;
+        problem.b.layout = layout;
+        Trial trial(problem, Fill::random);
+        const auto column = [&](std::uint64_t half, std::uint64_t j) {
+          return b == GatedB::interleaved ? 2 * j + half : j + half * problem.n;
+        };
+        for (std::uint64_t half = 0; half < 2; ++half) {
+          for (std::uint64_t j = 0; j < problem.n; ++j) {
+            const auto value = [&](std::uint64_t k) {
+              return fill_value(Fill::random, 77, (half * 100 + j) * 100 + k);
+            };
+            const bool right = b == GatedB::separate && half == 1;
+            for (std::uint64_t k = 0; k < problem.k; ++k) {
+              trial.set(right ? 'r' : 'b', k, b == GatedB::separate ? j : column(half, j),
+                        value(k));
+            }
+            trial.set('v', 0, column(half, j), value(99));
+          }
+        }
+        ASSERT_TRUE(trial.run(one));
+        EXPECT_TRUE(trial.is_within_bound());
+        std::vector<double>& result = results.emplace_back();
+        for (std::uint64_t i = 0; i < problem.m; ++i) {
+          for (std::uint64_t j = 0; j < problem.n; ++j) result.push_back(trial.d(i, j));
+        }
+      }
+      EXPECT_EQ(results[0], results[1]) << to_string(one);
+      EXPECT_EQ(results[0], results[2]) << to_string(one);
+    }
+  }
+}
+
+TEST_P(GatedProduct, NanAndInfinityPropagate) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Gate gate : all_gates) {
+    Problem problem = gated(gemm({5, 9, 12}, input()), GatedB::halves, gate);
+    problem.epilogue.clamp_max = 100.0f;
+    Trial trial(problem, Fill::random, {.poison = std::byte{0}});
+    trial.set('a', 1, 3, nan);
+    trial.set('a', 2, 4, inf);
+    trial.set('b', 5, 2, nan);       // of l
+    trial.set('b', 6, 9 + 4, nan);   // of r
+    trial.set('b', 7, 9 + 5, -inf);  // of r
+    ASSERT_TRUE(trial.run(config()));
+    EXPECT_TRUE(trial.is_within_bound()) << to_string(gate);
+    EXPECT_TRUE(std::isnan(trial.d(1, 0))) << to_string(gate);
+    EXPECT_TRUE(std::isnan(trial.d(0, 2))) << to_string(gate);
+    EXPECT_TRUE(std::isnan(trial.d(0, 4))) << to_string(gate);
+  }
+}
+
+// --- compositions
+
+TEST_P(GatedProduct, SlicesInEveryTier) {
+  for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
+    Problem problem = with_bias_and_aux(gated(gemm({21, 19, 150}, input()), b, Gate::swiglu));
+    problem.batch = 2;
+    problem = with_padding(problem, 8, b == GatedB::interleaved);
+    Trial trial(problem, Fill::random);
+    bool first = true;
+    for (const SplitTier tier :
+         {SplitTier::two_dispatches, SplitTier::last_arriver, SplitTier::device_barrier}) {
+      Config one = config();
+      one.slices = 3;
+      one.tier = tier;
+      if (tier == SplitTier::device_barrier) one.spin_limit = patient_spin_limit();
+      if (first) {
+        EXPECT_TRUE(passes(one, gated(problem, b)));
+        ASSERT_TRUE(trial.run(one));
+        EXPECT_TRUE(trial.is_within_bound());
+      } else {
+        EXPECT_TRUE(trial.repeats(one)) << to_string(one);
+      }
+      first = false;
+    }
+  }
+}
+
+// Half a mixture of experts: each group of rows has its own B.
+TEST_P(GatedProduct, GroupsOfRows) {
+  const auto tile = static_cast<std::int64_t>(config().tile_m);
+  const std::vector<std::int64_t> offsets{1, 1, tile, 2 * tile + 1, 2 * tile + 1, 5 * tile + 4};
+  for (const GatedB b : all_arrangements) {
+    for (const GroupedB shared : {GroupedB::shared, GroupedB::per_group}) {
+      Problem problem = with_bias_and_aux(gated(gemm({0, 21, 37}, input()), b));
+      problem.m = static_cast<std::uint64_t>(offsets.back() + 3);
+      problem.grouping = {.groups = 5, .b = shared};
+      problem.epilogue.bias_batch_stride = 43;
+      EXPECT_TRUE(passes(config(), with_padding(problem), {.offsets = offsets}));
+      if (b == GatedB::separate) continue;
+      Config persistent = config();
+      persistent.schedule = Schedule::persistent;
+      persistent.workgroups = 3;
+      EXPECT_TRUE(passes(persistent, with_padding(problem, 8, true), {.offsets = offsets}));
+    }
+  }
+}
+
+TEST_P(GatedProduct, GroupsOfDepth) {
+  const std::vector<std::int64_t> offsets{2, 2, 20, 21, 70};
+  for (const GatedB b : all_arrangements) {
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      Problem problem = with_bias_and_aux(gated(gemm({18, 13, 75}, input()), b));
+      problem.b.layout = layout;
+      problem.grouping = {.groups = 4, .along = GroupAlong::k};
+      EXPECT_TRUE(passes(config(), with_padding(problem), {.offsets = offsets}));
+    }
+  }
+}
+
+TEST_P(GatedProduct, PackedA) {
+  if (size_in_bytes(input()) != 2) GTEST_SKIP() << "only 16-bit operands are packed";
+  Config one = config();
+  one.pack_a = true;
+  for (const GatedB b : all_arrangements) {
+    EXPECT_TRUE(passes(one, with_padding(gated(gemm({19, 24, 37}, input()), b), 8, true)));
+  }
+}
+
+TEST_P(GatedProduct, StaticShape) {
+  Config one = config();
+  one.static_shape = true;
+  for (const GatedB b : all_arrangements) {
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      Problem problem = gated(gemm({18, 13, 27}, input()), b);
+      problem.b.layout = layout;
+      EXPECT_TRUE(passes(one, with_padding(problem)));
+    }
+  }
+}
+
+TEST_P(GatedProduct, CandidatesPassAndExplainThemselves) {
+  for (const GatedB b : all_arrangements) {
+    const Problem problem = gated(gemm({30, 20, 40}, input()), b, Gate::geglu_tanh);
+    const auto plan = context().plan(problem);
+    ASSERT_TRUE(succeeds(plan));
+    EXPECT_NE(plan->config().path, Path::nv);
+    Trial trial(problem, Fill::random);
+    ASSERT_TRUE(trial.run(*plan));
+    EXPECT_TRUE(trial.is_within_bound());
+    const std::string text = plan->explain();
+    for (const std::string& part :
+         {"gated: geglu_tanh, b " + std::string(to_string(b)), std::string("not nv: ")}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm::test
