@@ -71,8 +71,11 @@ std::pair<Activation, Activation> factors_of(Gate gate) {
 
 Bounded activate(Activation activation, Bounded x) {
   if (activation == Activation::none) return x;
-  Bounded y{evaluate(activation, x.value), x.bound};
-  if (!std::isfinite(x.value)) return y;
+  Bounded y{evaluate(activation, x.value)};
+  if (std::isinf(x.value)) {  // in any order of the sum: what is finite here is a limit
+    y.bound = std::isfinite(y.value) ? activation_error(activation, x.value) : x.bound;
+    return y;
+  }
   y.bound = std::max(std::fabs(evaluate(activation, x.value - x.bound) - y.value),
                      std::fabs(evaluate(activation, x.value + x.bound) - y.value));
   y.bound = 1.001 * y.bound + activation_error(activation, x.value);
