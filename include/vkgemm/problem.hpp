@@ -149,7 +149,8 @@ struct SplitK {
   bool operator==(const SplitK&) const = default;
 };
 
-// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. Of a gated
+// product B and aux have 2N columns: struct Gated.
 //
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
 // are accumulated in f32. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to
