@@ -19,9 +19,10 @@ constexpr GatedB all_arrangements[] = {GatedB::halves, GatedB::separate, GatedB:
 constexpr std::string_view texts[] = {
     "khr:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,subtiles=1,swizzle=2,peel=0",
     "khr:tile=16x32x16,fragment=16x16x16,subgroups=1x2,subgroup_size=8,swizzle=2,peel=0",
-    "khr:tile=48x48x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,stages=3,swizzle=2,peel=0",
+    // three subgroups: the loads of B do not divide over the workgroup
+    "khr:tile=24x16x16,fragment=8x8x8,subgroups=3x1,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=16x16x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=2,swizzle=2",
-    "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2",
+    "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2,peel=0",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=2",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
@@ -127,6 +128,7 @@ TEST_P(GatedProduct, AnyShape) {
                               {1, 3 * n + 1, 5},
                               {m, 2 * n + 2, 2 * k + 3},
                               {m, n, 0}}) {
+      if (on_cpu() && shape.k == 0 && b == GatedB::interleaved) continue;  // one pipeline more
       EXPECT_TRUE(
           passes_gates(config(), with_padding(gated(gemm(shape, input()), b)), {.shift = 1}));
     }
@@ -172,6 +174,7 @@ TEST_P(GatedProduct, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     for (const Config& one : configs_of(GetParam(), type)) {
       ++turn;
+      if (on_cpu() && turn == 1) continue;  // stands for all others in all other tests
       for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
         if (on_cpu() && (turn % 2 == 0) == (b == GatedB::halves)) continue;
         const std::uint64_t n = one.tile_n + 8, k = std::uint64_t{3} * one.tile_k + 8;
@@ -189,7 +192,8 @@ TEST_P(GatedProduct, EpilogueOfEveryType) {
     for (const bool aligned : {false, true}) {
       ++turn;
       for (const GatedB b : all_arrangements) {
-        if (on_cpu() && (turn % 2 == 0) == (b == GatedB::interleaved)) continue;
+        const bool worth_it = b == GatedB::interleaved ? turn == 3 || turn == 6 : turn == 2;
+        if (on_cpu() && !worth_it) continue;
         // N of 22: rows of aux can be stored in pieces of four elements, but not their right half.
         Problem problem = with_bias_and_aux(gemm({20, 22, 33}, input(), type),
                                             aligned ? Bias::along_n : Bias::along_m);
@@ -211,9 +215,10 @@ TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
       std::vector<std::vector<double>> results;
       for (const GatedB b : all_arrangements) {
-        Problem problem = gated(gemm({18, 27, 41}, input()), b, Gate::sigmoid_tanh);
-        problem.epilogue.bias = Bias::along_n;
+        Problem problem = with_every_gate({18, 27, 41}, Gate::sigmoid_tanh);
+        problem.gated->b = b;
         problem.b.layout = layout;
+        problem = with_padding(problem);
         Trial trial(problem, Fill::random);
         const auto column = [&](std::uint64_t half, std::uint64_t j) {
           return b == GatedB::interleaved ? 2 * j + half : j + half * problem.n;
@@ -316,7 +321,8 @@ TEST_P(GatedProduct, StaticShape) {
   one.static_shape = true;
   for (const GatedB b : all_arrangements) {
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
-      if (on_cpu() && (layout == Layout::col_major) != (b == GatedB::interleaved)) continue;
+      // One leading dimension that is not the caller's is enough where compiling is slow.
+      if (on_cpu() && (layout == Layout::row_major || b != GatedB::interleaved)) continue;
       Problem problem = gated(gemm({18, 13, 27}, input()), b);
       problem.b.layout = layout;
       EXPECT_TRUE(passes_gates(one, with_padding(problem)));
