@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 3> path_names{"nv", "khr", "fma"};
 constexpr std::array<std::string_view, 3> tier_names{"two_dispatches", "last_arriver",
                                                      "device_barrier"};
 constexpr std::array<std::string_view, 2> schedule_names{"simple", "persistent"};
+constexpr std::array<std::string_view, 5> row_strategy_names{"none", "resident", "panel",
+                                                             "recompute", "two_pass"};
 
 // Saturates at 2^32 - 1: the product of hostile figures must not wrap into a plausible one.
 std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
@@ -84,7 +86,7 @@ class PartParser {
   static constexpr std::string_view names[] = {
       "tile",       "fragment",   "subgroups", "subgroup_size", "invocations", "subtiles",
       "stages",     "swizzle",    "unroll_k",  "peel",          "slices",      "tier",
-      "workgroups", "spin_limit", "pack",      "static_shape",  "schedule"};
+      "workgroups", "spin_limit", "pack",      "static_shape",  "schedule",    "rows"};
 
   bool parse_value(std::string_view name, std::string_view value) {
     Config& c = config_;
@@ -115,6 +117,11 @@ class PartParser {
       c.schedule = value == "persistent" ? Schedule::persistent : Schedule::simple;
       return to_string(c.schedule) == value;
     }
+    if (name == "rows") {
+      const auto strategy = parse_row_strategy(value);
+      c.rows = strategy.value_or(c.rows);
+      return strategy.has_value();
+    }
     if (name == "pack") {
       c.pack_a = value == "a" || value == "ab";
       c.pack_b = value == "b" || value == "ab";
@@ -139,6 +146,7 @@ class PartParser {
     if (name == "pack") return "pack=a, b or ab";
     if (name == "static_shape") return "static_shape=0 or 1";
     if (name == "schedule") return "schedule=simple or persistent";
+    if (name == "rows") return "rows=resident, panel, recompute or two_pass";
     return "a number";
   }
 
@@ -165,6 +173,18 @@ std::string_view to_string(SplitTier tier) noexcept {
 std::string_view to_string(Schedule schedule) noexcept {
   const auto index = static_cast<std::size_t>(schedule);
   return index < schedule_names.size() ? schedule_names[index] : "?";
+}
+
+std::string_view to_string(RowStrategy strategy) noexcept {
+  const auto index = static_cast<std::size_t>(strategy);
+  return index < row_strategy_names.size() ? row_strategy_names[index] : "?";
+}
+
+std::optional<RowStrategy> parse_row_strategy(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < row_strategy_names.size(); ++i) {
+    if (row_strategy_names[i] == text) return static_cast<RowStrategy>(i);
+  }
+  return std::nullopt;
 }
 
 std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept {
@@ -201,6 +221,7 @@ std::string to_string(const Config& c) {
   if (!c.peel) out += ",peel=0";
   if (c.static_shape) out += ",static_shape=1";
   if (c.schedule != defaults.schedule) out += concat(",schedule=", to_string(c.schedule));
+  if (c.rows != defaults.rows) out += concat(",rows=", to_string(c.rows));
   return out;
 }
 

@@ -80,8 +80,8 @@ std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const bool split = plan.config.slices > 1;
   const PipelineKey& product = plan.kernel.product.key;
-  const PipelineKey& last =
-      plan.kernel.after ? plan.kernel.after->key : product;  // has the epilogue
+  const PipelineKey& last = split && !plan.kernel.after.empty() ? plan.kernel.after.front().key
+                                                                : product;  // has the epilogue
   const auto loads = [&](std::size_t id) { return product.constants[id] != 0; };
   const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
   // The widths that kernel.cpp decides by.

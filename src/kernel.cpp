@@ -7,18 +7,21 @@
 #include <limits>
 
 #include "legality.hpp"
+#include "lowering.hpp"
 #include "pack.hpp"
+
 #include "residency.hpp"
+#include "row_reduction.hpp"
 #include "tuning.hpp"
 
 namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 208 && offsetof(GemmParams, m) == 104 &&
+static_assert(sizeof(GemmParams) == 248 && offsetof(GemmParams, m) == 104 &&
                   offsetof(GemmParams, first_tile) == 136 && offsetof(GemmParams, alpha) == 144 &&
                   offsetof(GemmParams, control) == 168 && offsetof(GemmParams, offsets) == 192 &&
-                  offsetof(GemmParams, b_right) == 200,
+                  offsetof(GemmParams, eps) == 232 && offsetof(GemmParams, b_right) == 240,
               "the layout that GLSL gives the same block");
 
 // What every Vulkan implementation has, should a limit be unknown.
@@ -27,27 +30,9 @@ constexpr std::uint32_t least_workgroup_count = 65535;
 // The word that tells of bad offsets.
 constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
 
-std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
-  return value / divisor + (value % divisor != 0 ? 1 : 0);
-}
-
 std::uint64_t workgroup_limit(const Limits& limits, std::size_t axis) {
   const std::uint32_t limit = limits.max_workgroup_count[axis];
   return limit != 0 ? limit : least_workgroup_count;
-}
-
-std::uint32_t narrow(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-
-std::uint32_t type_constant(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return TYPE_F16;
-    case DataType::bf16:
-      return TYPE_BF16;
-    case DataType::f32:
-      return TYPE_F32;
-  }
-  return TYPE_NONE;
 }
 
 std::uint32_t bias_constant(Bias bias) {
@@ -119,10 +104,6 @@ std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix, bool allowed)
   return narrow(elements);
 }
 
-// Whether an epilogue may access C, D or aux in pieces of four elements.
-bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
-  return matrix.allows_vectors(4 * size_in_bytes(matrix.type));
-}
 bool allows_aux_vectors(const ResolvedProblem& p) {
   const bool right_half = p.gated && p.gated->b != GatedB::interleaved;
   return allows_epilogue_vectors(p.aux) && !(right_half && p.n % 4 != 0);
@@ -133,19 +114,6 @@ std::uint64_t ldb_of(const ResolvedProblem& p) {
   const bool by_turns = p.is_gated(GatedB::interleaved) && p.b.layout == Layout::col_major;
   return by_turns ? 2 * p.b.ld : p.b.ld;
 }
-
-class Constants {
- public:
-  explicit Constants(PipelineKey& key) : values_(key.constants) {}
-  void set(std::size_t id, std::uint32_t value) { values_[id] = value; }
-  void set(std::size_t id, std::uint64_t value) { values_[id] = narrow(value); }
-  void set(std::size_t id, bool value) { values_[id] = value ? 1 : 0; }
-  // A size that the path has no use for is 1: shared code may divide by it.
-  void set_size(std::size_t id, std::uint32_t value) { values_[id] = std::max(value, 1u); }
-
- private:
-  std::array<std::uint32_t, SPEC_COUNT>& values_;
-};
 
 void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_LOCAL_SIZE, c.invocations);
@@ -208,10 +176,10 @@ void set_grouping(Constants& constants, const Config& c, const Grouping& groupin
 void set_epilogue(Constants& constants, const ResolvedProblem& p, bool quads) {
   const Epilogue& e = p.epilogue;
   constants.set(SPEC_C_VECTOR, quads && p.has_c() && allows_epilogue_vectors(p.c));
-  constants.set(SPEC_D_VECTOR, quads && allows_epilogue_vectors(p.d));
+  constants.set(SPEC_D_VECTOR, quads && p.has_d() && allows_epilogue_vectors(p.d));
   constants.set(SPEC_AUX_VECTOR, quads && p.has_aux() && allows_aux_vectors(p));
   constants.set(SPEC_C_TYPE, p.has_c() ? type_constant(p.c.type) : std::uint32_t{TYPE_NONE});
-  constants.set(SPEC_D_TYPE, type_constant(p.d.type));
+  constants.set(SPEC_D_TYPE, p.has_d() ? type_constant(p.d.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_AUX_TYPE, p.has_aux() ? type_constant(p.aux.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_BIAS_TYPE,
                 p.has_bias() ? type_constant(e.bias_type) : std::uint32_t{TYPE_NONE});
@@ -278,15 +246,6 @@ std::uint32_t launched_workgroups(const Config& config, const ResolvedProblem& p
   return narrow(std::min(items, workgroup_limit(limits, 0)));
 }
 
-Step reset_step(std::uint64_t words) {
-  Step step;
-  step.key.module = "reset";
-  Constants(step.key).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
-  step.params.m = narrow(words);
-  step.dispatches = {{.tiles = narrow(divided_up(words, RESET_LOCAL_SIZE)), .batches = 1}};
-  return step;
-}
-
 GemmParams make_params(const ResolvedProblem& p) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Epilogue& e = p.epilogue;
@@ -324,6 +283,27 @@ GemmParams make_params(const ResolvedProblem& p) {
 }
 
 }  // namespace
+
+std::uint32_t type_constant(DataType type) {
+  switch (type) {
+    case DataType::f16:
+      return TYPE_F16;
+    case DataType::bf16:
+      return TYPE_BF16;
+    case DataType::f32:
+      return TYPE_F32;
+  }
+  return TYPE_NONE;
+}
+
+Step reset_step(std::uint64_t words) {
+  Step step;
+  step.key.module = "reset";
+  Constants(step.key).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
+  step.params.m = narrow(words);
+  step.dispatches = {{.tiles = narrow(divided_up(words, RESET_LOCAL_SIZE)), .batches = 1}};
+  return step;
+}
 
 std::size_t PipelineKeyHash::operator()(const PipelineKey& key) const noexcept {
   // FNV-1a, a word at a time.
@@ -373,6 +353,9 @@ std::uint64_t sum_block_count(const ResolvedProblem& problem) {
 }
 
 std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem) {
+  if (config.rows == RowStrategy::panel) {
+    return CONTROL_WORDS + divided_up(problem.m, config.tile_m) * problem.batch;
+  }
   if (config.tier == SplitTier::two_dispatches) return 0;
   return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
 }
@@ -389,12 +372,19 @@ WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& se
   const std::uint64_t matrix = seen.m * partial_ld(seen) * sizeof(float);
   out.partial = take(config.slices > 1 ? seen.batch * config.slices * matrix : 0);
   out.control = take(control_word_count(config, seen) * sizeof(std::uint32_t));
+  out.states = take(row_state_bytes(config, seen));
+  out.values = take(row_value_bytes(config, seen));
   // With groups there is none of it.
   if (seen.grouping && seen.max_workspace_bytes >= bad_group_bytes) out.bytes = bad_group_bytes;
   return out;
 }
 
-Kernel lower(const Config& config, const ResolvedProblem& original, const DeviceCaps& caps) {
+Kernel lower(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  return problem.rows ? lower_rows(config, problem, caps) : lower_product(config, problem, caps);
+}
+
+Kernel lower_product(const Config& config, const ResolvedProblem& original,
+                     const DeviceCaps& caps) {
   Kernel out;
   const ResolvedProblem problem = packed(original, config);
   out.workspace = workspace_layout(config, problem);
@@ -440,10 +430,10 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
   switch (config.tier) {
     case SplitTier::two_dispatches:
       constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_TWO_DISPATCHES});
-      out.after =
-          Step{.key = sum_key(problem),
-               .params = product.params,
-               .dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits)};
+      out.after.push_back(
+          {.key = sum_key(problem),
+           .params = product.params,
+           .dispatches = cut_grid(sum_block_count(problem), problem.batch, caps.limits)});
       break;
     case SplitTier::last_arriver:
       set_epilogue(constants, problem, true);
@@ -452,8 +442,8 @@ Kernel lower(const Config& config, const ResolvedProblem& original, const Device
     case SplitTier::device_barrier: {
       // Whatever happens to the barrier, the last arrivers have what they need.
       set_epilogue(constants, problem, true);
-      out.after = product;
-      Constants fallback(out.after->key);
+      out.after.push_back(product);
+      Constants fallback(out.after.back().key);
       fallback.set(SPEC_SPLIT, std::uint32_t{SPLIT_LAST_ARRIVER});
       fallback.set(SPEC_GUARDED, true);
       constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_DEVICE_BARRIER});

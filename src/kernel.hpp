@@ -79,9 +79,15 @@ struct WorkspaceLayout {
   std::uint64_t b = 0;
   std::uint64_t partial = 0;
   std::uint64_t control = 0;
-  std::uint64_t bytes = 0;  // of it all
+  std::uint64_t states = 0;  // of rows, in tiles
+  std::uint64_t values = 0;  // of rows, in two passes
+  std::uint64_t bytes = 0;   // of it all
 };
 WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& seen);
+
+// Whether a step stores, or reads, the values between the two passes of a row reduction: these are
+// then its D, or its A.
+enum class ValueAccess : std::uint8_t { none, writes, reads };
 
 // One pipeline, dispatched once or, if the grid is large, in chunks.
 struct Step {
@@ -89,15 +95,34 @@ struct Step {
   gpu::GemmParams params{};  // all but addresses, first_tile and first_batch
   std::vector<Dispatch> dispatches;
 
+  // Of a part of the problem that has fewer rows, or matrices, than the others (Parts).
+  std::vector<Dispatch> last_dispatches = {};
+  ValueAccess values = ValueAccess::none;
+
   // Of a copy, see pack.hpp: which operand it reads, and what the product reads instead.
   std::uint64_t gpu::GemmParams::*copied = nullptr;
   std::uint64_t copy_offset = 0;  // in the workspace
 };
 
+// A row reduction in two passes whose values don't fit the workspace: so many rows of so many
+// matrices at a time, and how far apart rows of the operands are, in bytes.
+struct Parts {
+  std::uint64_t rows = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t all_rows = 0;
+  std::uint64_t all_batches = 0;
+  gpu::GemmParams row_pitch{};  // in the members that are addresses
+
+  bool is_whole() const noexcept { return rows >= all_rows && batches >= all_batches; }
+  std::uint64_t count() const noexcept;
+};
+
 struct Kernel {
   std::vector<Step> before;  // beside each other, then a barrier
   Step product;
-  std::optional<Step> after;  // behind a barrier
+  std::vector<Step> after;  // each behind a barrier
+  bool values_in_d = false;
+  std::optional<Parts> parts;  // product and after, again and again, with barriers between
   WorkspaceLayout workspace;
   std::uint64_t shared_memory_bytes = 0;
 };

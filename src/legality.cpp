@@ -10,6 +10,7 @@
 #include "kernel.hpp"
 #include "legality_case.hpp"
 #include "pack.hpp"
+#include "row_reduction.hpp"
 #include "text.hpp"
 #include "tuning.hpp"
 
@@ -43,7 +44,9 @@ constexpr std::uint32_t most_waiting_workgroups = 65535;
 // that are not used.
 constexpr std::uint64_t shared_words_bytes = 16;
 std::uint64_t shared_words(const Config& c, const ResolvedProblem& problem) {
-  return problem.grouping || c.tier != SplitTier::two_dispatches ? shared_words_bytes : 0;
+  const bool shares =
+      problem.grouping || c.tier != SplitTier::two_dispatches || keeps_tiles(c.rows);
+  return shares ? shared_words_bytes : 0;
 }
 
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
@@ -102,7 +105,8 @@ bool check_ranges(const Case& s) {
   const std::uint32_t fragment_min = nv ? 0 : 1;
   const std::uint32_t fragment_max = nv ? 0 : largest_tile;
   const std::uint32_t khr_min = khr ? 1 : 0;
-  const bool waits = c.tier == SplitTier::device_barrier;
+  const bool barrier = c.tier == SplitTier::device_barrier;
+  const bool waits = barrier || c.rows == RowStrategy::panel;
   const bool persistent = c.schedule == Schedule::persistent;
   const Field fields[] = {
       {"tile_m", c.tile_m, 1, largest_tile},
@@ -125,7 +129,7 @@ bool check_ranges(const Case& s) {
       {"slices", c.slices, 1, most_slices},
       {"spin_limit", c.spin_limit, waits ? 0 : default_spin_limit,
        waits ? most_spin_limit : default_spin_limit},
-      {"workgroups", c.workgroups, 0, waits || persistent ? most_waiting_workgroups : 0},
+      {"workgroups", c.workgroups, 0, barrier || persistent ? most_waiting_workgroups : 0},
   };
   for (const Field& f : fields) {
     if (f.value >= f.min && f.value <= f.max) continue;
@@ -418,22 +422,29 @@ bool check_path(const Case& s) {
   return s.refuse("no such path");
 }
 
+bool check_product(const Case& s) {
+  return check_grouping(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
+         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
+}
+
 // In an order that makes later checks safe: ranges first.
 bool check(const Case& s) {
   const PathSupport& support = s.caps.path(s.config.path);
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  return check_ranges(s) && check_gated(s) && check_grouping(s) && check_pack(s) &&
-         check_input_type(s) && check_path(s) && check_registers(s) && check_limits(s) &&
-         check_grid(s) && check_split(s);
+  if (!check_ranges(s) || !check_gated(s) || !check_rows(s)) return false;
+  if (s.config.rows != RowStrategy::two_pass) return check_product(s);
+  const ResolvedProblem values = value_problem(s.config, s.problem);
+  return check_product({.config = s.config, .problem = values, .caps = s.caps, .reason = s.reason});
 }
 
 }  // namespace
 
 std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& problem,
                                   const DeviceCaps& caps) {
-  const std::uint64_t words = shared_words(c, problem);
+  const bool keeps = keeps_tiles(c.rows);
+  const std::uint64_t words = shared_words(c, problem) + (keeps ? row_part_bytes(c) : 0);
   switch (c.path) {
     case Path::nv:
       return caps.limits.nv_reserved_shared_memory_bytes;
@@ -452,8 +463,9 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
       if (is_thin(c)) {
         return std::uint64_t{c.tile_k / THIN_PIECE} * c.tile_n * sizeof(float) + words;
       }
-      return (std::uint64_t{c.tile_m} + FMA_STAGE_PAD + c.tile_n + FMA_STAGE_PAD) * c.tile_k *
-                 sizeof(float) +
+      return std::max((std::uint64_t{c.tile_m} + FMA_STAGE_PAD + c.tile_n + FMA_STAGE_PAD) *
+                          c.tile_k * sizeof(float),
+                      keeps ? row_scratch_bytes(c) : 0) +
              words;
   }
   return 0;

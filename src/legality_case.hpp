@@ -36,6 +36,9 @@ bool check_pack(const Case& s);
 // What computes two products in one.
 bool check_gated(const Case& s);
 
+// Strategies of row reductions.
+bool check_rows(const Case& s);
+
 // Schedules, and what groups don't go with.
 bool check_grouping(const Case& s);
 

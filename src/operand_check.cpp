@@ -80,7 +80,9 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
                   problem.c.ld == problem.d.ld &&
                   (batch == 1 || problem.c.batch_stride == problem.d.batch_stride);
   }
-  add(matrix_rule("d", &Operands::d, &gpu::GemmParams::d, problem.d, batch, true));
+  if (problem.has_d()) {
+    add(matrix_rule("d", &Operands::d, &gpu::GemmParams::d, problem.d, batch, true));
+  }
   if (problem.has_bias()) {
     const std::uint32_t element = size_in_bytes(problem.epilogue.bias_type);
     add({.name = "bias",
@@ -92,6 +94,7 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
   if (problem.has_aux()) {
     add(matrix_rule("aux", &Operands::aux, &gpu::GemmParams::aux, problem.aux, batch, true));
   }
+  if (problem.rows) add_row_reduction(problem);
   if (problem.grouping) {
     const std::uint32_t element = size_in_bytes(problem.grouping->offsets);
     add({.name = "offsets",
@@ -106,6 +109,30 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
          .address = &gpu::GemmParams::workspace,
          .bytes = workspace_bytes,
          .alignment = workspace_alignment,
+         .written = true});
+  }
+}
+
+void OperandRules::add_row_reduction(const ResolvedProblem& problem) {
+  const RowReduction& rows = *problem.rows;
+  const std::uint32_t vector = size_in_bytes(rows.vector_type);
+  const auto add_vector = [&](std::string_view name, DeviceSpan Operands::*span,
+                              std::uint64_t gpu::GemmParams::*address) {
+    add({.name = name,
+         .span = span,
+         .address = address,
+         .bytes = problem.n * vector,
+         .alignment = vector});
+  };
+  if (rows.gamma) add_vector("gamma", &Operands::gamma, &gpu::GemmParams::gamma);
+  if (rows.beta) add_vector("beta", &Operands::beta, &gpu::GemmParams::shift);
+  if (is_scalar(rows.op)) {
+    const std::uint32_t value = size_in_bytes(rows.value_type);
+    add({.name = "row_values",
+         .span = &Operands::row_values,
+         .address = &gpu::GemmParams::row_values,
+         .bytes = problem.m * problem.batch * value,
+         .alignment = value,
          .written = true});
   }
 }

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,101 @@ class Recorder {
   bool pushed_ = false;
 };
 
+// Whether workgroups wait for one another, and may give up.
+bool may_give_up(const Config& config, const ResolvedProblem& problem) {
+  return config.tier == SplitTier::device_barrier ||
+         (config.rows == RowStrategy::panel && !is_scalar(problem.rows->op));
+}
+
+// The members that are addresses.
+constexpr std::uint64_t gpu::GemmParams::*addresses[] = {
+    &gpu::GemmParams::a,          &gpu::GemmParams::b,         &gpu::GemmParams::c,
+    &gpu::GemmParams::d,          &gpu::GemmParams::bias,      &gpu::GemmParams::aux,
+    &gpu::GemmParams::workspace,  &gpu::GemmParams::control,   &gpu::GemmParams::aborts,
+    &gpu::GemmParams::offsets,    &gpu::GemmParams::gamma,     &gpu::GemmParams::shift,
+    &gpu::GemmParams::row_values, &gpu::GemmParams::row_states};
+
+// A step's parameters, with the addresses of a recording.
+gpu::GemmParams complete(const Step& step, const gpu::GemmParams& bound,
+                         std::uint64_t values) noexcept {
+  gpu::GemmParams params = step.params;
+  for (const auto address : addresses) params.*address = bound.*address;
+  if (step.values == ValueAccess::writes) params.d = values;
+  if (step.values == ValueAccess::reads) params.a = values;
+  return params;
+}
+
+// The addresses of a part of the problem that begins at this row of this matrix.
+gpu::GemmParams advanced(gpu::GemmParams bound, const Kernel& kernel, std::uint64_t row,
+                         std::uint64_t batch) noexcept {
+  const Parts& parts = *kernel.parts;
+  for (const auto address : addresses) bound.*address += row * parts.row_pitch.*address;
+  const gpu::GemmParams& product = kernel.product.params;
+  const gpu::GemmParams& last = kernel.after.back().params;
+  bound.a += batch * product.a_batch;
+  bound.b += batch * product.b_batch;
+  bound.c += batch * product.c_batch;
+  bound.bias += batch * product.bias_batch;
+  bound.aux += batch * product.aux_batch;
+  bound.d += batch * last.d_batch;
+  bound.row_values += batch * parts.all_rows * parts.row_pitch.row_values;
+  return bound;
+}
+
+// Operands are known to be right.
+void record_checked(const Plan::Impl& plan, VkCommandBuffer commands, const Operands& operands) {
+  const Kernel& kernel = plan.kernel;
+  const WorkspaceLayout& layout = kernel.workspace;
+  // Not one that is not wanted: with groups, 0 says that nobody is to be told of bad offsets.
+  const VkDeviceAddress workspace = layout.bytes != 0 ? operands.workspace.address : 0;
+  gpu::GemmParams bound{};
+  plan.rules.bind(operands, bound);
+  bound.workspace = workspace + layout.partial;
+  bound.control = workspace + layout.control;
+  bound.row_states = workspace + layout.states;
+  bound.aborts = plan.aborts;
+
+  Recorder recorder(*plan.context, commands);
+  // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
+  if (layout.bytes != 0 && !plan.resolved.grouping) recorder.wait();
+  for (std::size_t i = 0; i < kernel.before.size(); ++i) {
+    const Step& step = kernel.before[i];
+    gpu::GemmParams own = complete(step, bound, 0);
+    if (step.copied != nullptr) {
+      own.a = bound.*step.copied;
+      own.d = bound.*step.copied = workspace + step.copy_offset;
+    }
+    recorder.set(own);
+    recorder.dispatch(plan.before[i], step.dispatches);
+  }
+  if (!kernel.before.empty()) recorder.wait();
+
+  const auto record_part = [&](const gpu::GemmParams& at, std::uint64_t rows, bool last) {
+    const std::uint64_t values = kernel.values_in_d ? at.d : workspace + layout.values;
+    const auto record_step = [&](const Step& step, VkPipeline pipeline) {
+      gpu::GemmParams params = complete(step, at, values);
+      if (kernel.parts) params.m = static_cast<std::uint32_t>(rows);
+      recorder.set(params);
+      recorder.dispatch(pipeline, last ? step.last_dispatches : step.dispatches);
+    };
+    record_step(kernel.product, plan.product);
+    for (std::size_t i = 0; i < kernel.after.size(); ++i) {
+      recorder.wait(plan.aborts != 0);
+      record_step(kernel.after[i], plan.after[i]);
+    }
+  };
+  if (!kernel.parts) return record_part(bound, 0, false);
+  const Parts& parts = *kernel.parts;
+  for (std::uint64_t batch = 0; batch < parts.all_batches; batch += parts.batches) {
+    for (std::uint64_t row = 0; row < parts.all_rows; row += parts.rows) {
+      if (batch + row != 0) recorder.wait();
+      const std::uint64_t rows = std::min(parts.rows, parts.all_rows - row);
+      const bool last = rows < parts.rows || parts.all_batches - batch < parts.batches;
+      record_part(advanced(bound, kernel, row, batch), rows, last);
+    }
+  }
+}
+
 }  // namespace
 
 Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
@@ -119,20 +216,21 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   const Result<VkPipeline> product = build(plan->kernel.product.key);
   if (!product) return product.error();
   plan->product = *product;
-  for (const Step& step : plan->kernel.before) {
-    const Result<VkPipeline> pipeline = build(step.key);
-    if (!pipeline) return pipeline.error();
-    plan->before.push_back(*pipeline);
-  }
-  if (plan->kernel.after) {
-    const Result<VkPipeline> pipeline = build(plan->kernel.after->key);
-    if (!pipeline) return pipeline.error();
-    plan->after = *pipeline;
-  }
-  if (plan->config.tier == SplitTier::device_barrier) {
+  const auto build_all = [&](const std::vector<Step>& steps,
+                             std::vector<VkPipeline>& out) -> Result<void> {
+    for (const Step& step : steps) {
+      const Result<VkPipeline> pipeline = build(step.key);
+      if (!pipeline) return pipeline.error();
+      out.push_back(*pipeline);
+    }
+    return {};
+  };
+  if (auto built = build_all(plan->kernel.before, plan->before); !built) return built.error();
+  if (auto built = build_all(plan->kernel.after, plan->after); !built) return built.error();
+  if (may_give_up(plan->config, *resolved)) {
     const Result<VkDeviceAddress> counter = aborts.address();
     if (!counter) return counter.error();
-    plan->kernel.product.params.aborts = *counter;
+    plan->aborts = *counter;
   }
   if (log.enabled()) log.write(LogLevel::info, plan->command_line());
   return Plan(std::move(plan));
@@ -161,36 +259,7 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (plan.resolved.is_empty()) return {};
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
-    const Kernel& kernel = plan.kernel;
-    // Not one that is not wanted: with groups, 0 says that nobody is to be told of bad offsets.
-    const VkDeviceAddress workspace = kernel.workspace.bytes != 0 ? operands.workspace.address : 0;
-    gpu::GemmParams params = kernel.product.params;
-    plan.rules.bind(operands, params);
-    params.workspace = workspace + kernel.workspace.partial;
-    params.control = workspace + kernel.workspace.control;
-    Recorder recorder(*plan.context, command_buffer);
-    // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
-    if (kernel.workspace.bytes != 0 && !plan.resolved.grouping) recorder.wait();
-    for (std::size_t i = 0; i < kernel.before.size(); ++i) {
-      const Step& step = kernel.before[i];
-      gpu::GemmParams own = step.params;
-      if (step.copied != nullptr) {
-        own.a = params.*step.copied;
-        own.d = params.*step.copied = workspace + step.copy_offset;
-      } else {
-        own.control = params.control;
-        own.aborts = params.aborts;
-      }
-      recorder.set(own);
-      recorder.dispatch(plan.before[i], step.dispatches);
-    }
-    if (!kernel.before.empty()) recorder.wait();
-    recorder.set(params);
-    recorder.dispatch(plan.product, kernel.product.dispatches);
-    if (kernel.after) {
-      recorder.wait(params.aborts != 0);
-      recorder.dispatch(plan.after, kernel.after->dispatches);
-    }
+    record_checked(plan, command_buffer, operands);
     return {};
   });
 }

@@ -25,7 +25,8 @@ struct Plan::Impl {
   OperandRules rules;
   std::vector<VkPipeline> before;  // of the kernel's steps
   VkPipeline product = VK_NULL_HANDLE;
-  VkPipeline after = VK_NULL_HANDLE;
+  std::vector<VkPipeline> after;
+  VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up
 
   std::string provenance() const;
   std::string command_line() const;

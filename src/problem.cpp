@@ -20,6 +20,9 @@ constexpr std::array<std::string_view, 3> gated_b_names{"halves", "separate", "i
 constexpr std::array<std::string_view, 2> offset_type_names{"int32", "int64"};
 constexpr std::array<std::string_view, 2> along_names{"m", "k"};
 constexpr std::array<std::string_view, 2> grouped_b_names{"shared", "per_group"};
+constexpr std::array<std::string_view, 9> row_op_names{"rms_norm",     "layer_norm", "softmax",
+                                                       "l2_normalize", "logsumexp",  "sum",
+                                                       "max",          "mean",       "variance"};
 constexpr std::array<std::string_view, 3> bias_names{"none", "along_n", "along_m"};
 
 template <class Enum, std::size_t Count>
@@ -70,6 +73,18 @@ class Arguments {
   std::string text_;
 };
 
+void add_row_reduction(Arguments& arguments, const RowReduction& rows) {
+  arguments.add("--row-op", to_string(rows.op));
+  if (rows.eps) arguments.add("--row-eps", *rows.eps);
+  if (rows.gamma) arguments.add_switch("--with-row-gamma");
+  if (rows.beta) arguments.add_switch("--with-row-beta");
+  if (rows.gamma || rows.beta) arguments.add("--dtype-row-vectors", to_string(rows.vector_type));
+  if (is_scalar(rows.op)) {
+    arguments.add("--dtype-row-values", to_string(rows.value_type));
+    if (!rows.store_d) arguments.add_switch("--without-d");
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(DataType type) noexcept { return name_of(type_names, type); }
@@ -81,6 +96,7 @@ std::string_view to_string(GatedB b) noexcept { return name_of(gated_b_names, b)
 std::string_view to_string(OffsetType type) noexcept { return name_of(offset_type_names, type); }
 std::string_view to_string(GroupAlong along) noexcept { return name_of(along_names, along); }
 std::string_view to_string(GroupedB b) noexcept { return name_of(grouped_b_names, b); }
+std::string_view to_string(RowOp op) noexcept { return name_of(row_op_names, op); }
 
 std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   return find_name<DataType>(type_names, text);
@@ -105,6 +121,9 @@ std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept {
 }
 std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept {
   return find_name<GroupAlong>(along_names, text);
+}
+std::optional<RowOp> parse_row_op(std::string_view text) noexcept {
+  return find_name<RowOp>(row_op_names, text);
 }
 
 std::string to_command_line(const Problem& problem) {
@@ -163,6 +182,7 @@ std::string to_command_line(const Problem& problem) {
     arguments.add("--dtype-aux", to_string(problem.aux.type));
     arguments.add_matrix("aux", problem.aux, problem.d.layout);
   }
+  if (problem.row_reduction) add_row_reduction(arguments, *problem.row_reduction);
   const SplitK& split = problem.split_k;
   if (split != SplitK{}) {
     std::string text = split.slices == 0 ? "auto" : concat(split.slices);

@@ -77,6 +77,11 @@ MaybeError check_enumerators(const Problem& problem) {
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
   if (auto error = check("epilogue.activation", epilogue.activation)) return error;
+  if (const auto& rows = problem.row_reduction) {
+    if (auto error = check("row_reduction.op", rows->op)) return error;
+    if (auto error = check("row_reduction.vector_type", rows->vector_type)) return error;
+    if (auto error = check("row_reduction.value_type", rows->value_type)) return error;
+  }
   if (const auto tier = problem.split_k.tier) {
     if (auto error = check("split_k.tier", *tier)) return error;
   }
@@ -130,9 +135,57 @@ MaybeError check_gated(const Problem& problem) {
     return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
   }
   if (problem.d.layout == Layout::col_major) return with_gate("d.layout is col_major");
+  if (problem.row_reduction) {
+    return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
+  }
   if (problem.n <= largest_size / 2) return std::nullopt;
   return invalid(
       concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
+}
+
+float default_eps(RowOp op) {
+  switch (op) {
+    case RowOp::rms_norm:
+      return 1e-6f;
+    case RowOp::layer_norm:
+      return 1e-5f;
+    case RowOp::l2_normalize:
+      return 1e-12f;
+    default:
+      return 0.0f;
+  }
+}
+
+MaybeError check_rows(const Problem& problem) {
+  if (!problem.row_reduction) return std::nullopt;
+  const RowReduction& rows = *problem.row_reduction;
+  const std::string_view op = to_string(rows.op);
+  if (problem.grouping) {
+    return unsupported(concat("row_reduction.op is ", op, " and there is a grouping: not built"));
+  }
+  if (problem.d.layout == Layout::col_major) {
+    return unsupported(
+        concat("d.layout is col_major and row_reduction.op is ", op, ": D must be row_major"));
+  }
+  if (rows.eps) {
+    if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
+      return invalid(concat("row_reduction.eps is ", *rows.eps,
+                            ": a number is needed that is finite and not below 0"));
+    }
+    if (default_eps(rows.op) == 0.0f) {
+      return invalid(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
+    }
+  }
+  const bool is_norm = rows.op == RowOp::rms_norm || rows.op == RowOp::layer_norm;
+  if (!is_norm && (rows.gamma || rows.beta)) {
+    return unsupported(concat("row_reduction.", rows.gamma ? "gamma" : "beta",
+                              " is true and row_reduction.op is ", op,
+                              ": rms_norm and layer_norm have them"));
+  }
+  if (!is_scalar(rows.op) && !rows.store_d) {
+    return invalid(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
+  }
+  return std::nullopt;
 }
 
 MaybeError check_epilogue(const Epilogue& epilogue) {
@@ -330,6 +383,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (auto error = check_rows(problem)) return *error;
   if (problem.split_k.slices > most_slices) {
     return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
                           " are supported"));
@@ -346,9 +400,11 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .epilogue = problem.epilogue,
                       .gated = problem.gated,
                       .grouping = problem.grouping,
+                      .rows = problem.row_reduction,
                       .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes};
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
+  if (out.rows) out.eps = out.rows->eps.value_or(default_eps(out.rows->op));
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,
                                 std::uint64_t rows, std::uint64_t cols,
                                 std::uint64_t count) -> MaybeError {
@@ -372,6 +428,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
           resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n, out.batch)) {
     return *error;
   }
+  if (!out.has_d()) out.d.bytes = 0;
   if (out.has_c()) {
     if (auto error = check_one_layout("c", problem.c.layout, problem.d.layout)) return *error;
     if (auto error = resolve_into(out.c, {"c", "M", "N"}, problem.c, m, n, out.batch))

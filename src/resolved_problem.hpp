@@ -44,12 +44,15 @@ struct ResolvedProblem {
   Epilogue epilogue = {};
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
+  std::optional<RowReduction> rows = std::nullopt;
+  float eps = 0.0f;  // of rows
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
 
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }
   bool has_aux() const noexcept { return epilogue.aux; }
+  bool has_d() const noexcept { return !rows || !is_scalar(rows->op) || rows->store_d; }
   bool has_bias() const noexcept { return epilogue.bias != Bias::none; }
   bool is_empty() const noexcept {
     return m == 0 || n == 0 || batch == 0 || (grouping && grouping->groups == 0);

@@ -325,6 +325,7 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.static_shape = refused.config.static_shape;
     same.schedule = refused.config.schedule;
     same.workgroups = refused.config.workgroups;
+    same.rows = refused.config.rows;
     if (same == refused.config) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }

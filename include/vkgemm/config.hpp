@@ -38,6 +38,23 @@ enum class SplitTier : std::uint8_t {
   device_barrier,
 };
 
+// How a row reduction learns of whole rows. The results have the same bits.
+enum class RowStrategy : std::uint8_t {
+  none,  // of problems without one
+  // A tile is as wide as N.
+  resident,
+  // The workgroups of a panel, the tiles of the same rows, keep their values in registers, exchange
+  // what they know of the rows through the workspace, and wait for each other: safe as
+  // SplitTier::device_barrier is. If one number is wanted of each row nobody waits, the last one to
+  // be done merges.
+  panel,
+  // The product is computed twice: first for what is to be known of the rows, then to be stored.
+  recompute,
+  // The product leaves its values in memory, in f32: in D if that is of this type, else in the
+  // workspace, as many rows at a time as it holds. A second kernel reduces them.
+  two_pass,
+};
+
 // How often a workgroup asks for the others before it gives up. A poll takes a GPU 0.5 to 1 us
 // (derived: what an atomic in L2 takes), so this is about 0.1 s: longer than products that are
 // worth splitting take, shorter than the watchdogs that reset a GPU (Windows: 2 s, i915: from 0.6
@@ -115,8 +132,8 @@ struct Config {
   // Schedule persistent, 0: as many as the device keeps resident, by an estimate.
   std::uint32_t workgroups = 0;
 
-  // Tier device_barrier: how often a workgroup asks whether the others have arrived before it gives
-  // up.
+  // Tier device_barrier and rows=panel: how often a workgroup asks whether the others have arrived
+  // before it gives up.
   std::uint32_t spin_limit = default_spin_limit;
 
   // Copies the operand into the workspace first, by a dispatch before the product, with K as the
@@ -134,13 +151,19 @@ struct Config {
   // Grouped products only; others have the simple one.
   Schedule schedule = Schedule::simple;
 
+  // Row reductions only. resident, panel and recompute: paths khr and fma (not for few rows), with
+  // tile_n a power of two from 32 to 1024. two_pass: any configuration.
+  RowStrategy rows = RowStrategy::none;
+
   bool operator==(const Config&) const = default;
 };
 
 VKGEMM_API std::string_view to_string(Path path) noexcept;
 VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
 VKGEMM_API std::string_view to_string(SplitTier tier) noexcept;
+VKGEMM_API std::string_view to_string(RowStrategy strategy) noexcept;
 // The inverse; nothing if the text names none of them.
+VKGEMM_API std::optional<RowStrategy> parse_row_strategy(std::string_view text) noexcept;
 VKGEMM_API std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept;
 VKGEMM_API std::string to_string(const Config& config);
 

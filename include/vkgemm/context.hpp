@@ -40,7 +40,10 @@ struct Operands {
   DeviceSpan d = {};
   DeviceSpan bias = {};
   DeviceSpan aux = {};
-  DeviceSpan offsets = {};  // of groups
+  DeviceSpan offsets = {};     // of groups
+  DeviceSpan gamma = {};       // of a row reduction
+  DeviceSpan beta = {};        // of a row reduction
+  DeviceSpan row_values = {};  // of a row reduction, written
   DeviceSpan workspace = {};
 };
 

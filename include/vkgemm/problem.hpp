@@ -93,7 +93,7 @@ enum class GatedB : std::uint8_t {
 //   D = cast(clamp(gate(l, r)))
 // n is N, the columns of D. Everything else that has columns has 2N of them, arranged as in B: aux,
 // which is M×2N, and a bias along N (separate: first those of l). A bias along M is added to both.
-// Not supported: beta, an activation, a column-major D. 2N is at most 2^31 - 1.
+// Not supported: beta, an activation, a column-major D, a row reduction. 2N is at most 2^31 - 1.
 // Row-major B, halves: 16 bytes at a time are loaded if N elements are a multiple of 16 bytes, too.
 struct Gated {
   Gate gate = Gate::swiglu;
@@ -137,6 +137,52 @@ struct Grouping {
   bool operator==(const Grouping&) const = default;
 };
 
+enum class RowOp : std::uint8_t {
+  // Change a row of D as a whole; n is N.
+  rms_norm,      // v / sqrt(sum(v²) / n + eps) · gamma + beta
+  layer_norm,    // (v - mean) / sqrt(variance + eps) · gamma + beta
+  softmax,       // exp(v - max) / sum(exp(v - max))
+  l2_normalize,  // v / max(sqrt(sum(v²)), eps)
+  // Give one number for each row, and leave D as it is.
+  logsumexp,  // log(sum(exp(v)))
+  sum,
+  max,
+  mean,
+  variance,  // sum((v - mean)²) / n: not n - 1
+};
+constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
+
+// What is done with whole rows of v, the value of the epilogue before its cast to D's type. All of
+// it in f32 from v itself, never from rounded results; the variance is merged from those of parts
+// of the row, so that a large mean does no harm. Rows are added up in an order that depends on N
+// alone: quads of columns, then as a binary tree up to 1024 columns, then from left to right. Every
+// configuration reduces the same v to the same bits.
+//
+// NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
+// +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares of values
+// beyond 1.8e19 overflow.
+//
+// D is row_major. Not with grouping.
+struct RowReduction {
+  RowOp op = RowOp::rms_norm;
+
+  // Not set: 1e-6 for rms_norm, 1e-5 for layer_norm, 1e-12 for l2_normalize. Others have none.
+  std::optional<float> eps = std::nullopt;
+
+  // rms_norm and layer_norm: whether Operands::gamma and Operands::beta are bound, N values each,
+  // the same for all rows and the whole batch.
+  bool gamma = false;
+  bool beta = false;
+  DataType vector_type = DataType::f32;
+
+  // Of logsumexp … variance. The numbers go to Operands::row_values, M for each matrix of the
+  // batch, packed.
+  DataType value_type = DataType::f32;
+  bool store_d = true;  // false: D is neither bound nor written
+
+  bool operator==(const RowReduction&) const = default;
+};
+
 // Whether slices of K are multiplied by separate workgroups and then added, always in the order of
 // the slices: the bits depend on how many slices there are, and on nothing else.
 // What cannot be had is refused by name: also device_barrier, once a barrier was given up
@@ -175,13 +221,14 @@ struct Problem {
   Epilogue epilogue = {};
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
+  std::optional<RowReduction> row_reduction = std::nullopt;
 
   // What is asked of the configuration that vkgemm chooses.
   SplitK split_k = {};
 
   // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
   // vkgemm chooses; 0: none. Products with few tiles and a deep K are faster with some (split-K),
-  // and so are large or unaligned ones (packed operands).
+  // and so are large or unaligned ones (packed operands). Row reductions may need some.
   std::uint64_t max_workspace_bytes = std::uint64_t{128} << 20;
 
   bool operator==(const Problem&) const = default;
@@ -196,6 +243,7 @@ VKGEMM_API std::string_view to_string(GatedB b) noexcept;
 VKGEMM_API std::string_view to_string(OffsetType type) noexcept;
 VKGEMM_API std::string_view to_string(GroupAlong along) noexcept;
 VKGEMM_API std::string_view to_string(GroupedB b) noexcept;
+VKGEMM_API std::string_view to_string(RowOp op) noexcept;
 
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
@@ -206,6 +254,7 @@ VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
 VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
+VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);

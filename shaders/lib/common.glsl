@@ -54,6 +54,12 @@ layout(constant_id = SPEC_OFFSETS_64) const uint OFFSETS_64 = 0;
 layout(constant_id = SPEC_PERSISTENT) const uint PERSISTENT = 0;
 layout(constant_id = SPEC_GATE) const uint GATE = GATE_NONE;
 layout(constant_id = SPEC_GATE_INTERLEAVED) const uint GATE_INTERLEAVED = 0;
+layout(constant_id = SPEC_ROW_OP) const uint ROW_OP = ROW_OP_NONE;
+layout(constant_id = SPEC_ROW_GAMMA) const uint ROW_GAMMA = 0;
+layout(constant_id = SPEC_ROW_SHIFT) const uint ROW_SHIFT = 0;
+layout(constant_id = SPEC_ROW_VECTOR_TYPE) const uint ROW_VECTOR_TYPE = TYPE_F32;
+layout(constant_id = SPEC_ROW_VALUE_TYPE) const uint ROW_VALUE_TYPE = TYPE_F32;
+layout(constant_id = SPEC_ROW_SHARED) const uint ROW_SHARED = 0;
 
 // A static size is a constant to the compiler, a dynamic one is read from the parameters.
 uint size_n() { return STATIC_N != 0 ? STATIC_N : p.n; }

@@ -44,17 +44,23 @@ vec4 epilogue_bias4(const Tile t, uint row, uint col) {
     return load4(element(t.bias, BIAS_TYPE, 0, 0, col), BIAS_TYPE, false, size_n() - col);
 }
 
-void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
-    if (!is_inside(t, row, col)) return;
-    const uint valid = size_n() - col;
+// What D is before the cast, of elements that exist; stores aux.
+vec4 epilogue_value4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
     // Precise: in whichever pipeline this is compiled, it gives the same bits.
     precise vec4 v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v = fma(vec4(p.beta), c, v);
     if (BIAS != BIAS_NONE) v += bias;
     if (AUX_TYPE != TYPE_NONE)
-        store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0, valid, v);
+        store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0,
+               size_n() - col, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
-    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, valid, v);
+    return v;
+}
+
+void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+    if (!is_inside(t, row, col)) return;
+    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, size_n() - col,
+           epilogue_value4(t, row, col, acc, c, bias));
 }
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {

@@ -28,6 +28,11 @@ struct GemmParams {
     uint spin_limit;   // how often a workgroup asks before it gives up
     uint groups;       // see lib/grouped.glsl
     uint64_t offsets;  // where they begin
+    uint64_t gamma, shift;  // of a row reduction, see lib/row_statistics.glsl
+    uint64_t row_values;    // one number a row, packed over the batch
+    uint64_t row_states;    // what workgroups tell each other of their part of a row
+    float eps;
+    uint row_stage;  // what a dispatch of reduce_tiles.comp does, and whether anything: ROW_STAGE_*
     uint64_t b_right;  // of a gated product: from b to the right half of B, modulo 2^64
 };
 
@@ -63,6 +68,26 @@ struct GemmParams {
 #define GATE_SWIGLU 4
 #define GATE_REGLU 5
 #define GATE_GLU 6
+
+// What is computed of a row: the values of SPEC_ROW_OP.
+#define ROW_OP_NONE 0
+#define ROW_OP_RMS_NORM 1
+#define ROW_OP_LAYER_NORM 2
+#define ROW_OP_SOFTMAX 3
+#define ROW_OP_L2_NORMALIZE 4
+#define ROW_OP_LOGSUMEXP 5
+#define ROW_OP_SUM 6
+#define ROW_OP_MAX 7
+#define ROW_OP_MEAN 8
+#define ROW_OP_VARIANCE 9
+
+// The values of GemmParams::row_stage.
+#define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and SPEC_ROW_SHARED is 0)
+#define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
+#define ROW_STAGE_STATISTICS 2  // only writes what it knows of the rows
+#define ROW_STAGE_APPLY 3       // reads it, and stores
+#define ROW_STAGE_MASK 3
+#define ROW_STAGE_GUARDED 4  // the last two: for rows that a panel gave up
 
 #define GROUPED_NONE 0
 #define GROUPED_ALONG_M 1
@@ -102,7 +127,7 @@ struct GemmParams {
 #define SPEC_K_TAIL 29        // K is not a multiple of tile_k * unroll_k
 // … and the epilogue.
 #define SPEC_C_TYPE 30      // TYPE_NONE: beta is 0, C is not read
-#define SPEC_D_TYPE 31
+#define SPEC_D_TYPE 31      // TYPE_NONE: only row values are stored
 #define SPEC_AUX_TYPE 32    // TYPE_NONE: no aux
 #define SPEC_BIAS_TYPE 33
 #define SPEC_BIAS 34
@@ -113,10 +138,17 @@ struct GemmParams {
 #define SPEC_GROUPED 38
 #define SPEC_OFFSETS_64 39  // offsets are int64
 #define SPEC_PERSISTENT 40  // workgroups take tiles by stride
+// Of row reductions.
+#define SPEC_ROW_OP 41
+#define SPEC_ROW_GAMMA 42        // rows are scaled, …
+#define SPEC_ROW_SHIFT 43        // … and shifted, …
+#define SPEC_ROW_VECTOR_TYPE 44  // … by vectors of this type
+#define SPEC_ROW_VALUE_TYPE 45
+#define SPEC_ROW_SHARED 46  // tiles share rows: reduce_tiles.comp is not resident
 // Of gated products.
-#define SPEC_GATE 41
-#define SPEC_GATE_INTERLEAVED 42  // neighbouring columns of B, bias and aux are a pair
-#define SPEC_COUNT 43
+#define SPEC_GATE 47
+#define SPEC_GATE_INTERLEAVED 48  // neighbouring columns of B, bias and aux are a pair
+#define SPEC_COUNT 49
 
 // The values of SPEC_SPLIT, see split_k.glsl.
 #define SPLIT_NONE 0
@@ -134,6 +166,17 @@ struct GemmParams {
 // loads before it adds the first.
 #define SUM_LOCAL_SIZE 64
 #define SUM_UNROLL 8
+
+// Rows are reduced by quads of 4 columns, merged as a binary tree up to so many columns; these blocks
+// are merged from left to right. Whatever the tile, the order is the same.
+#define ROW_BLOCK 1024
+// How many quads of a tile's row an invocation merges before the others do, by the size of the tile:
+// what is left for each row of the tile stands in shared memory.
+#define ROW_PART(tile_m, tile_n) ((tile_m) * (tile_n) > 16384 ? 16 : 8)
+#define ROW_PART_MOST 16
+// Invocations of a workgroup of reduce_rows.comp, and how many quads each keeps.
+#define ROW_LOCAL_SIZE 256
+#define ROW_LANE_QUADS 4
 
 // Invocations of a workgroup of reset.comp, a word each.
 #define RESET_LOCAL_SIZE 64

@@ -7,7 +7,11 @@ const bool SPREAD_LINES = false;
 const uint A_STRIDE = (TILE_M + FMA_STAGE_PAD) / 4;  // in vec4
 const uint B_STRIDE = (TILE_N + FMA_STAGE_PAD) / 4;
 const uint B_OFFSET = TILE_K * A_STRIDE;
-shared vec4 sh[B_OFFSET + TILE_K * B_STRIDE];
+const uint STAGE_SIZE = B_OFFSET + TILE_K * B_STRIDE;
+// Row reductions reuse the memory for four rows of every invocation, a quad's state in each place.
+const uint VALUE_STRIDE = TILE_N / 4 + 1;
+const uint ROWS_SIZE = ROW_OP == ROW_OP_NONE ? 1 : 4 * (TILE_M / FRAGMENT_M) * VALUE_STRIDE;
+shared vec4 sh[STAGE_SIZE > ROWS_SIZE ? STAGE_SIZE : ROWS_SIZE];
 
 // An invocation holds QUADS_M × QUADS_N blocks of 4 × 4, spread over the tile so that neighbouring
 // invocations read neighbouring vec4s (no bank conflicts) and store neighbouring parts of a row.

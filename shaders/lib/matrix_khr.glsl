@@ -146,13 +146,25 @@ void store_gated_slice(const Tile t, const uint slice, Pair4 bias) {
     }
 }
 
+// Copies a slice of the accumulators to shared memory. Between barriers.
+void put_slice(const Acc acc, const uint slice) {
+    const uvec2 at = subgroup_position();
+    EACH_FRAGMENT(i, j) {
+        if (i / SLICE_FRAGMENTS == slice)
+            coopMatStore(acc.fragment[i][j], sh,
+                         (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
+                                 SLICE_STRIDE +
+                             (at.y * SUBGROUP_N + j * FRAGMENT_N) / 4,
+                         SLICE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+    }
+}
+
 // Fragments hide the coordinates of their elements, so the epilogue runs on a copy in shared
 // memory. A slice takes an equal number of fragment rows from every subgroup, which keeps all of
 // them busy, and holds whole rows of the tile, so that global accesses are as wide as the tile.
 // Slices share their code, which takes longer to compile than all the rest (H200, driver
 // 580.159.04: 0.8 instead of 1.2 s).
 void store_tile(const Acc acc, const Tile t) {
-    const uvec2 at = subgroup_position();
     const uint column = quad_position(t, 0, gl_LocalInvocationIndex).y;
     vec4 bias = vec4(0.0);
     Pair4 gated_bias = Pair4(bias, bias);
@@ -162,14 +174,7 @@ void store_tile(const Acc acc, const Tile t) {
     }
     [[dont_unroll]] for (uint slice = 0; slice < SUBTILES; ++slice) {
         barrier();
-        EACH_FRAGMENT(i, j) {
-            if (i / SLICE_FRAGMENTS == slice)
-                coopMatStore(acc.fragment[i][j], sh,
-                             (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
-                                     SLICE_STRIDE +
-                                 (at.y * SUBGROUP_N + j * FRAGMENT_N) / 4,
-                             SLICE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
-        }
+        put_slice(acc, slice);
         barrier();
         if (GATED) {
             store_gated_slice(t, slice, gated_bias);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cfloat>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "support/convert.hpp"
 #include "support/findings.hpp"
 #include "support/groups.hpp"
+#include "support/row_reference.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -232,6 +234,13 @@ std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std
   return rows;
 }
 
+void run_on(std::uint32_t threads, const std::function<void(std::uint32_t)>& loop) {
+  std::vector<std::thread> others;
+  for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
+  loop(0);
+  for (std::thread& other : others) other.join();
+}
+
 // Calls work(tile, packed, sums, thread index) for every tile of the chosen rows and all columns.
 template <class Work>
 void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& rows,
@@ -254,10 +263,56 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
       work(tile, *packed, sums.get(), thread);
     }
   };
-  std::vector<std::thread> others;
-  for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
-  loop(0);
-  for (std::thread& other : others) other.join();
+  run_on(threads, loop);
+}
+
+// A row of D as the elementwise epilogue leaves it, and what is to be compared of aux.
+struct ExpectedRow {
+  std::uint64_t batch = 0, row = 0;
+  std::vector<RowValue> values;
+  std::vector<Expected> elements;
+};
+
+// Calls work(row, thread index) for every chosen row of every matrix.
+template <class Work>
+void for_each_row(const Problem& problem, const Views& views, const HostOperands& operands,
+                  const std::vector<std::uint64_t>& rows, std::uint32_t threads, const Work& work) {
+  const EpilogueOracle oracle(problem, views, operands);
+  // Few rows at a time: as many threads as there are then have work, and all their columns fit.
+  constexpr std::uint64_t at_once = 8;
+  const std::uint64_t row_blocks = (rows.size() + at_once - 1) / at_once;
+  std::atomic<std::uint64_t> next{0};
+  run_on(threads, [&](std::uint32_t thread) {
+    const auto packed = std::make_unique_for_overwrite<Packed>();
+    const auto sums = std::make_unique_for_overwrite<Sums>();
+    std::vector<ExpectedRow> expected(at_once);
+    for (std::uint64_t t = next++; t < problem.batch * row_blocks; t = next++) {
+      TileOfD tile;
+      tile.batch = t / row_blocks;
+      const std::uint64_t first_row = t % row_blocks * at_once;
+      tile.row_count = std::min<std::uint64_t>(at_once, rows.size() - first_row);
+      for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+        tile.rows[r] = rows[first_row + r];
+        expected[r].batch = tile.batch;
+        expected[r].row = tile.rows[r];
+        expected[r].values.resize(problem.n);
+        expected[r].elements.resize(problem.n);
+      }
+      for (tile.first_col = 0; tile.first_col < problem.n; tile.first_col += kTile) {
+        tile.col_count = std::min(kTile, problem.n - tile.first_col);
+        multiply_tile(problem, views, operands, tile, 0, *packed, *sums);
+        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+            const std::uint64_t at = r * kTile + s, j = tile.first_col + s;
+            const Expected e = oracle(tile.batch, tile.rows[r], j, sums.get(), at);
+            expected[r].elements[j] = e;
+            expected[r].values[j] = {e.d, e.d_bound, e.unpredictable};
+          }
+        }
+      }
+      for (std::uint64_t r = 0; r < tile.row_count; ++r) work(expected[r], thread);
+    }
+  });
 }
 
 std::uint32_t thread_count(std::uint32_t wanted, const Problem& problem) {
@@ -346,13 +401,84 @@ void compute_product(const Problem& problem, const HostOperands& operands, void*
                 });
 }
 
+void verify_rows(const Problem& problem, const HostOperands& operands, const void* d,
+                 const void* aux, const void* row_values, const VerifyOptions& options,
+                 Findings& all) {
+  if (is_empty(problem)) return;
+  const Views views(problem);
+  const RowReduction& reduction = *problem.row_reduction;
+  const bool check_d = !is_scalar(reduction.op) || reduction.store_d;
+  const bool check_aux = problem.epilogue.aux && aux != nullptr;
+  const Rounding d_cast = rounding(problem.d.type);
+  const Rounding aux_cast = rounding(problem.aux.type);
+  const Rounding value_cast = rounding(reduction.value_type);
+  const std::uint64_t sampled = options.mode == Verify::full ? problem.m : options.sampled_rows;
+  const std::vector<std::uint64_t> rows = choose_rows(problem.m, sampled, options.seed);
+  const std::uint32_t threads = thread_count(options.threads, problem);
+  std::vector<Findings> findings(threads);
+  std::vector<ReducedRow> reduced(threads);
+  for_each_row(
+      problem, views, operands, rows, threads, [&](const ExpectedRow& row, std::uint32_t thread) {
+        Findings& found = findings[thread];
+        ReducedRow& to = reduced[thread];
+        reduce_row(problem, operands, row.values, to);
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          if (check_d) {
+            const double got = load_element(d, views.d.type, views.d.index(row.batch, row.row, j));
+            found.add("d", row.batch, row.row, j, got, to.d[j],
+                      compare(got, to.d[j], to.d_bound[j], d_cast, to.unpredictable));
+          }
+          if (!check_aux) continue;
+          const Expected& e = row.elements[j];
+          const double pre =
+              load_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j));
+          found.add("aux", row.batch, row.row, j, pre, e.pre[0],
+                    compare(pre, e.pre[0], e.pre_bound[0], aux_cast, e.unpredictable));
+        }
+        if (!is_scalar(reduction.op) || row_values == nullptr) return;
+        const double got =
+            load_element(row_values, reduction.value_type, row.batch * problem.m + row.row);
+        found.add("row_values", row.batch, row.row, 0, got, to.value,
+                  compare(got, to.value, to.value_bound, value_cast, to.unpredictable));
+      });
+  for (const Findings& found : findings) all.merge(found);
+}
+
+void compute_rows(const Problem& problem, const HostOperands& operands, void* d, void* aux,
+                  void* row_values, std::uint32_t wanted_threads) {
+  if (is_empty(problem)) return;
+  const Views views(problem);
+  const RowReduction& reduction = *problem.row_reduction;
+  const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
+  const std::uint32_t threads = thread_count(wanted_threads, problem);
+  std::vector<ReducedRow> reduced(threads);
+  for_each_row(
+      problem, views, operands, rows, threads, [&](const ExpectedRow& row, std::uint32_t thread) {
+        ReducedRow& to = reduced[thread];
+        reduce_row(problem, operands, row.values, to);
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          if (!is_scalar(reduction.op) || reduction.store_d) {
+            store_element(d, views.d.type, views.d.index(row.batch, row.row, j), to.d[j]);
+          }
+          if (problem.epilogue.aux && aux != nullptr) {
+            store_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j),
+                          row.elements[j].pre[0]);
+          }
+        }
+        if (!is_scalar(reduction.op) || row_values == nullptr) return;
+        store_element(row_values, reduction.value_type, row.batch * problem.m + row.row, to.value);
+      });
+}
+
 }  // namespace
 
 VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
-                    const void* aux, const VerifyOptions& options) {
+                    const void* aux, const VerifyOptions& options, const void* row_values) {
   if (options.mode == Verify::off) return {};
   Findings findings;
-  if (!problem.grouping) {
+  if (problem.row_reduction) {
+    verify_rows(problem, operands, d, aux, row_values, options, findings);
+  } else if (!problem.grouping) {
     verify_product(problem, operands, d, aux, options, 0, findings);
   } else {
     for (const GroupProduct& group : products_of(problem, operands)) {
@@ -364,7 +490,10 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
 }
 
 void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
-                       std::uint32_t threads) {
+                       std::uint32_t threads, void* row_values) {
+  if (problem.row_reduction) {
+    return compute_rows(problem, operands, d, aux, row_values, threads);
+  }
   if (!problem.grouping) return compute_product(problem, operands, d, aux, threads);
   for (const GroupProduct& group : products_of(problem, operands)) {
     compute_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
@@ -389,6 +518,13 @@ OperandBytes operand_bytes(const Problem& problem) {
     const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
     const std::uint64_t last = (count - 1) * epilogue.bias_batch_stride;
     bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);
+  }
+  if (const auto& rows = problem.row_reduction) {
+    if (rows->gamma || rows->beta) bytes.row_vector = problem.n * size_in_bytes(rows->vector_type);
+    if (is_scalar(rows->op)) {
+      bytes.row_values = problem.m * problem.batch * size_in_bytes(rows->value_type);
+      if (!rows->store_d) bytes.d = 0;
+    }
   }
   if (problem.grouping) {
     const Grouping& grouping = *problem.grouping;

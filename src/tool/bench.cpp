@@ -16,6 +16,7 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
+#include "tool/row_options.hpp"
 #include "tool/rows.hpp"
 #include "tool/tool.hpp"
 
@@ -40,6 +41,7 @@ struct BenchOptions {
   std::string epilogue = "plain";
   std::optional<Gated> gated;
   GroupOptions groups;
+  RowOptions rows;
   std::optional<Path> path;
   std::vector<std::string> configs;
   SplitK split_k;
@@ -97,6 +99,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
   problem.split_k = options.split_k;
   problem.gated = options.gated;
+  problem.row_reduction = options.rows.reduction();
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
 }
@@ -111,6 +114,11 @@ class Case {
     b_ = fill(problem.b.type, bytes.b, 2, device_b_);
     b_right_ = fill(problem.b.type, bytes.b_right, 5, device_b_right_);
     c_ = fill(problem.c.type, bytes.c, 3, device_c_);
+    const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
+    gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
+    beta_ = fill(rows.vector_type, bytes.row_vector, 6, device_beta_);
+    row_values_.resize(bytes.row_values);
+    device_row_values_ = unwrap(runner.allocate(bytes.row_values));
     bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
     device_offsets_ = unwrap(runner.allocate(bytes.offsets));
     unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
@@ -124,6 +132,7 @@ class Case {
     workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
     unwrap(runner_.fill(device_d_, 0xffffffffU));
     unwrap(runner_.fill(device_aux_, 0xffffffffU));
+    unwrap(runner_.fill(device_row_values_, 0xffffffffU));
     const Operands operands{.a = device_a_.span(),
                             .b = device_b_.span(),
                             .b_right = device_b_right_.span(),
@@ -132,6 +141,9 @@ class Case {
                             .bias = device_bias_.span(),
                             .aux = device_aux_.span(),
                             .offsets = device_offsets_.span(),
+                            .gamma = device_gamma_.span(),
+                            .beta = device_beta_.span(),
+                            .row_values = device_row_values_.span(),
                             .workspace = workspace_.span()};
     Runner::Commands before;
     if (flush != nullptr) {
@@ -149,14 +161,18 @@ class Case {
   support::VerifyReport verify() {
     unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
     unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
+    unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
     Problem row = problem_;
     row.m = row.batch = 1;
     const double per_row = multiply_adds(row);
     const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
     return support::verify(
-        problem_, {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), b_right_.data()},
+        problem_,
+        {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(),
+         beta_.data(), b_right_.data()},
         d_.data(), aux_.data(),
-        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)});
+        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
+        row_values_.data());
   }
 
  private:
@@ -172,9 +188,9 @@ class Case {
   const Problem& problem_;
   const Groups& groups_;
   std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_;
-  Buffer device_offsets_, device_a_, device_b_, device_b_right_, device_c_, device_bias_, device_d_,
-      device_aux_, workspace_;
+  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
+  Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_, device_b_,
+      device_b_right_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
 };
 
 class Bench {
@@ -279,8 +295,11 @@ class Bench {
     row.layout_b = to_string(problem.b.layout);
     row.epilogue = epilogue_name();
     row.l2 = options_.warm_l2 ? "warm" : "cold";
-    row.kernel = (problem.grouping ? "grouped_" : "gemm_") + std::string(to_string(config.path)) +
-                 "_" + row.type;
+    const std::string family = problem.grouping ? "grouped"
+                               : problem.row_reduction
+                                   ? std::string(to_string(problem.row_reduction->op))
+                                   : "gemm";
+    row.kernel = family + "_" + std::string(to_string(config.path)) + "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
     const auto begin = std::chrono::steady_clock::now();
@@ -364,6 +383,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_gated(command, options->gated);
   options->groups.add(command);
+  options->rows.add(command);
   add_path(command, options->path);
   command.add_option("--config", options->configs,
                      "Configuration; may be repeated; all: every candidate (default: the one that "

@@ -12,6 +12,7 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
+#include "tool/row_options.hpp"
 #include "tool/tool.hpp"
 #include "tool/verification.hpp"
 
@@ -25,6 +26,7 @@ using support::Verify;
 struct RunOptions {
   DeviceOptions device;
   std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
+  std::string gamma_file, beta_file, row_values_file;
   bool bf16 = false;
   std::optional<std::uint64_t> m, n, k;
   std::optional<Gated> gated;
@@ -33,6 +35,7 @@ struct RunOptions {
   MatrixOptions a, b, c, d, aux;
   EpilogueOptions epilogue;
   GroupOptions groups;
+  RowOptions rows;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
   std::optional<Path> path;
@@ -48,10 +51,11 @@ struct RunOptions {
 struct Job {
   Problem problem;
   Groups groups;
-  std::vector<std::byte> a, b, b_right, c, bias, offsets;
+  std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
 
   support::HostOperands operands() const {
-    return {a.data(), b.data(), c.data(), bias.data(), offsets.data(), b_right.data()};
+    return {a.data(),       b.data(),     c.data(),    bias.data(),
+            offsets.data(), gamma.data(), beta.data(), b_right.data()};
   }
 };
 
@@ -154,6 +158,39 @@ void load_bias_file(const RunOptions& options, Job& job) {
   job.bias = std::move(bias.data);
 }
 
+// gamma or beta of a row reduction. The first one's type is that of both.
+std::vector<std::byte> load_row_vector(const std::string& file, const RunOptions& options,
+                                       const Problem& p, RowReduction& rows, bool& given) {
+  if (file.empty()) {
+    if (given) usage("--with-row-gamma and --with-row-beta are for generated matrices");
+    return {};
+  }
+  LoadedBias vector = load_bias(file, options.bf16);
+  if (vector.batch != 1 || vector.length != p.n) {
+    usage("gamma and beta must have N = " + number(p.n) + " values, but there is " +
+          vector.describe());
+  }
+  if (rows.gamma && vector.type != rows.vector_type) {
+    usage("gamma and beta must have one type, but " + file + " is " +
+          std::string(to_string(vector.type)) + " and " + options.gamma_file + " is " +
+          std::string(to_string(rows.vector_type)));
+  }
+  rows.vector_type = vector.type;
+  given = true;
+  return std::move(vector.data);
+}
+
+void load_row_vectors(const RunOptions& options, Job& job) {
+  Problem& p = job.problem;
+  if (!p.row_reduction) {
+    if (options.gamma_file.empty() && options.beta_file.empty()) return;
+    usage("--row-gamma and --row-beta need --row-op rms_norm or layer_norm");
+  }
+  RowReduction& rows = *p.row_reduction;
+  job.gamma = load_row_vector(options.gamma_file, options, p, rows, rows.gamma);
+  job.beta = load_row_vector(options.beta_file, options, p, rows, rows.beta);
+}
+
 Job job_from_files(const RunOptions& options) {
   if (options.a_file.empty() || options.b_file.empty()) {
     usage("--a and --b belong together: only " +
@@ -205,6 +242,8 @@ Job job_from_files(const RunOptions& options) {
   epilogue_without_operands(options.epilogue, p.epilogue);
   load_c(options, counts.d, job);
   load_bias_file(options, job);
+  p.row_reduction = options.rows.reduction();
+  load_row_vectors(options, job);
   job.a = std::move(a.data);
   job.b = std::move(b.data);
   return job;
@@ -234,6 +273,7 @@ Job generated_job(const RunOptions& options) {
   p.epilogue.bias = options.epilogue.bias.value_or(Bias::none);
   p.epilogue.bias_type = options.epilogue.bias_type.value_or(DataType::f32);
   p.epilogue.bias_batch_stride = options.epilogue.bias_batch_stride;
+  p.row_reduction = options.rows.reduction();
   return job;
 }
 
@@ -251,12 +291,15 @@ void generate_operands(const RunOptions& options, Job& job) {
   if (p.epilogue.beta != 0.0f) {
     job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
   }
-  job.bias = generate(p.epilogue.bias_type, support::operand_bytes(p).bias, options.fill,
-                      options.seed + 3);
+  const support::OperandBytes bytes = support::operand_bytes(p);
+  job.bias = generate(p.epilogue.bias_type, bytes.bias, options.fill, options.seed + 3);
+  const DataType vectors = p.row_reduction.value_or(RowReduction{}).vector_type;
+  job.gamma = generate(vectors, bytes.row_vector, options.fill, options.seed + 4);
+  job.beta = generate(vectors, bytes.row_vector, options.fill, options.seed + 5);
 }
 
 struct DeviceOperands {
-  Buffer a, b, b_right, c, bias, d, aux, offsets, workspace;
+  Buffer a, b, b_right, c, bias, d, aux, offsets, gamma, beta, row_values, workspace;
 
   Operands operands() const {
     return {.a = a.span(),
@@ -267,6 +310,9 @@ struct DeviceOperands {
             .bias = bias.span(),
             .aux = aux.span(),
             .offsets = offsets.span(),
+            .gamma = gamma.span(),
+            .beta = beta.span(),
+            .row_values = row_values.span(),
             .workspace = workspace.span()};
   }
 };
@@ -291,6 +337,9 @@ DeviceOperands upload(Runner& runner, const Job& job, std::uint64_t workspace_by
   device.c = place(job.c, bytes.c);
   device.bias = place(job.bias, bytes.bias);
   device.offsets = place(job.offsets, bytes.offsets);
+  device.gamma = place(job.gamma, bytes.row_vector);
+  device.beta = place(job.beta, bytes.row_vector);
+  device.row_values = poisoned(bytes.row_values);
   device.d = poisoned(bytes.d);
   device.aux = poisoned(bytes.aux);
   device.workspace = unwrap(runner.allocate(workspace_bytes));
@@ -382,13 +431,14 @@ int run(const RunOptions& options) {
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
   std::vector<std::byte> d = download(*runner, device.d, bytes.d);
   std::vector<std::byte> aux = download(*runner, device.aux, bytes.aux);
+  std::vector<std::byte> row_values = download(*runner, device.row_values, bytes.row_values);
 
   const support::VerifyOptions verification =
       choose_verification(options.verify, options.seed, worked, job.groups);
   std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
-  const support::VerifyReport report =
-      support::verify(problem, job.operands(), d.data(), aux.data(), verification);
+  const support::VerifyReport report = support::verify(problem, job.operands(), d.data(),
+                                                       aux.data(), verification, row_values.data());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   bool passed = report_verification(verification, problem, report, seconds);
@@ -402,6 +452,15 @@ int run(const RunOptions& options) {
   };
   save(options.d_file, problem.d, problem.n, std::move(d));
   save(options.aux_file, problem.aux, support::product_columns(problem), std::move(aux));
+  if (!options.row_values_file.empty()) {
+    if (!problem.row_reduction || !is_scalar(problem.row_reduction->op)) {
+      usage("--row-values needs --row-op logsumexp, sum, max, mean or variance");
+    }
+    // One row for each matrix of the batch.
+    save_matrix(options.row_values_file, {.type = problem.row_reduction->value_type}, problem.batch,
+                problem.m, 1, std::move(row_values));
+    std::printf("wrote          %s\n", options.row_values_file.c_str());
+  }
   if (runner->validation_messages() != 0) {
     std::printf("validation     %s messages\n", number(runner->validation_messages()).c_str());
     passed = false;
@@ -431,6 +490,12 @@ void add_run(CLI::App& app, int& exit_code) {
   command.add_option("--out,--d", options->d_file, "Write D")->type_name("FILE");
   command.add_option("--aux", options->aux_file, "Write aux, the value before the activation")
       ->type_name("FILE");
+  command.add_option("--row-gamma", options->gamma_file, "Scale of normalised rows, N values")
+      ->type_name("FILE");
+  command.add_option("--row-beta", options->beta_file, "Shift of normalised rows, N values")
+      ->type_name("FILE");
+  command.add_option("--row-values", options->row_values_file, "Write the numbers of rows")
+      ->type_name("FILE");
   command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
 
   command.option_defaults()->group("Generated operands");
@@ -448,6 +513,8 @@ void add_run(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Epilogue");
   options->epilogue.add(command);
   add_gated(command, options->gated);
+  command.option_defaults()->group("Row reduction");
+  options->rows.add(command);
   command.option_defaults()->group("Types and layouts");
   options->a.add(command, "a");
   options->b.add(command, "b");

@@ -50,6 +50,9 @@ View view(const Problem& p, char operand) {
     case 'c':
       return {p.c, p.m, p.n, counts.d};
     case 'd':
+      if (p.row_reduction && is_scalar(p.row_reduction->op) && !p.row_reduction->store_d) {
+        return {p.d, 0, 0, 0};
+      }
       return {p.d, p.m, p.n, counts.d};
     default:
       return {p.aux, p.m, support::product_columns(p), counts.d};
@@ -118,7 +121,9 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
 bool has_exact_results(const Problem& problem) {
   if (problem.gated) return problem.gated->gate == Gate::reglu;
   const Activation activation = problem.epilogue.activation;
-  return activation == Activation::none || activation == Activation::relu;
+  const auto& rows = problem.row_reduction;
+  return (activation == Activation::none || activation == Activation::relu) &&
+         (!rows || rows->op == RowOp::sum || rows->op == RowOp::max);
 }
 
 }  // namespace
@@ -144,6 +149,16 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   d_ = make_buffer(bytes.d, problem.d.type, options.shift);
   aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
   bias_ = make_buffer(bytes.bias, epilogue.bias_type, options.shift);
+  const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
+  gamma_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
+  beta_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
+  row_values_ = make_buffer(bytes.row_values, rows.value_type, options.shift);
+  for (const auto& [buffer, at] : {std::pair{&gamma_, 5u}, {&beta_, 6u}}) {
+    for (std::uint64_t j = 0; bytes.row_vector != 0 && j < problem.n; ++j) {
+      support::store_element(buffer->data(), rows.vector_type, j,
+                             fill_value(fill, options.seed * 8 + at, j));
+    }
+  }
   offsets_.bytes.resize(margin);
   offsets_.begin = margin;
   if (problem.grouping) {
@@ -151,7 +166,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     offsets_.bytes.insert(offsets_.bytes.end(), encoded.begin(), encoded.end());
     offsets_.size = encoded.size();
   }
-  if (bytes.d == 0) return;
+  if (bytes.d + bytes.row_values == 0) return;
   fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
   fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
   if (bytes.b_right != 0) {
@@ -178,13 +193,19 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
     support::store_element(bias_.data(), epilogue.bias_type, index, element);
     return;
   }
+  if (operand == 'g' || operand == 's') {
+    support::store_element((operand == 'g' ? gamma_ : beta_).data(),
+                           problem_.row_reduction->vector_type, col, element);
+    return;
+  }
   const View where = view(problem_, operand);
   HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : operand == 'r' ? b_right_ : c_;
   support::store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), b_right_.data()};
+  return {a_.data(),       b_.data(),     c_.data(),    bias_.data(),
+          offsets_.data(), gamma_.data(), beta_.data(), b_right_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -201,7 +222,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
-  DeviceCopy a, b, b_right, c, d, aux, bias, offsets;
+  row_values_ = poisoned(row_values_);
+  DeviceCopy a, b, b_right, c, d, aux, bias, offsets, gamma, beta, row_values;
   for (const auto& [copy, host] : {std::pair{&a, &a_},
                                    {&b, &b_},
                                    {&b_right, &b_right_},
@@ -209,7 +231,10 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
                                    {&d, &d_},
                                    {&aux, &aux_},
                                    {&bias, &bias_},
-                                   {&offsets, &offsets_}}) {
+                                   {&offsets, &offsets_},
+                                   {&gamma, &gamma_},
+                                   {&beta, &beta_},
+                                   {&row_values, &row_values_}}) {
     if (auto uploaded = copy->upload(device(), *host); !uploaded) return uploaded;
   }
   const Epilogue& epilogue = problem_.epilogue;
@@ -220,6 +245,12 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (epilogue.aux) operands.aux = aux.span();
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
   if (problem_.grouping) operands.offsets = offsets.span();
+  if (const auto& rows = problem_.row_reduction) {
+    if (rows->gamma) operands.gamma = gamma.span();
+    if (rows->beta) operands.beta = beta.span();
+    if (is_scalar(rows->op)) operands.row_values = row_values.span();
+    if (is_scalar(rows->op) && !rows->store_d) operands.d = {};
+  }
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
     auto made = device().allocate(plan->workspace_bytes());
@@ -237,6 +268,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (!read) return succeeds(read);
   }
   if (auto got = d.download(device(), d_); !got) return got;
+  if (auto got = row_values.download(device(), row_values_); !got) return got;
   return aux.download(device(), aux_);
 }
 
@@ -251,17 +283,21 @@ testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(
 testing::AssertionResult Trial::is_exact() const {
   HostBuffer d = poisoned(d_);
   HostBuffer aux = poisoned(aux_);
+  HostBuffer row_values = poisoned(row_values_);
   support::compute_reference(problem_, host_operands(), d.data(),
-                             problem_.epilogue.aux ? aux.data() : nullptr, 1);
+                             problem_.epilogue.aux ? aux.data() : nullptr, 1, row_values.data());
   if (auto same = same_bytes("d", d_, d, problem_.d.type); !same) return same;
+  if (auto same = same_bytes("row_values", row_values_, row_values, value_type()); !same) {
+    return same;
+  }
   return same_bytes("aux", aux_, aux, problem_.aux.type);
 }
 
 testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
-  const support::VerifyReport report =
-      support::verify(problem_, host_operands(), d_.data(), aux,
-                      {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u});
+  const support::VerifyReport report = support::verify(
+      problem_, host_operands(), d_.data(), aux,
+      {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u}, row_values_.data());
   if (!report.passed()) {
     return testing::AssertionFailure() << report.failures << " of " << report.checked
                                        << " elements are wrong, first " << report.first_failure;
@@ -290,6 +326,15 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   if (auto same = same_bytes("d, outside its elements,", d, d_before, problem_.d.type); !same) {
     return same;
   }
+  HostBuffer values = row_values_, values_before = poisoned(row_values_);
+  for (HostBuffer* buffer : {&values, &values_before}) {
+    std::fill_n(buffer->data(), buffer->size, std::byte{0});
+  }
+  if (auto same =
+          same_bytes("row_values, outside its elements,", values, values_before, value_type());
+      !same) {
+    return same;
+  }
   return same_bytes("aux, outside its elements,", x, x_before, problem_.aux.type);
 }
 
@@ -299,15 +344,25 @@ testing::AssertionResult Trial::repeats(const Config& config) {
 }
 
 testing::AssertionResult Trial::repeats(const Plan& plan) {
-  const HostBuffer d = d_, aux = aux_;
+  const HostBuffer d = d_, aux = aux_, row_values = row_values_;
   if (auto again = run(plan); !again) return again;
   if (auto same = same_bytes("d of the second run", d_, d, problem_.d.type); !same) return same;
+  if (auto same = same_bytes("row_values of the second run", row_values_, row_values, value_type());
+      !same) {
+    return same;
+  }
   return same_bytes("aux of the second run", aux_, aux, problem_.aux.type);
 }
 
 double Trial::d(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
   return support::load_element(d_.data(), problem_.d.type,
                                view(problem_, 'd').index(batch, row, col));
+}
+double Trial::row_value(std::uint64_t row, std::uint64_t batch) const {
+  return support::load_element(row_values_.data(), value_type(), batch * problem_.m + row);
+}
+DataType Trial::value_type() const {
+  return problem_.row_reduction.value_or(RowReduction{}).value_type;
 }
 double Trial::aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
   return support::load_element(aux_.data(), problem_.aux.type,

@@ -132,15 +132,15 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(kernel.product.params.slices, 5u);
   // Rows are padded to 16 bytes, and the whole to 256.
   EXPECT_EQ(kernel.workspace.bytes, 3u * 5 * 200 * 132 * 4 + 128);
-  EXPECT_EQ(kernel.after->key.module, "sum_slices");
-  EXPECT_EQ(kernel.after->key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_NONE});
-  EXPECT_EQ(kernel.after->key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
-  ASSERT_EQ(kernel.after->dispatches.size(), 1u);
-  EXPECT_EQ(kernel.after->dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
+  EXPECT_EQ(kernel.after.front().key.module, "sum_slices");
+  EXPECT_EQ(kernel.after.front().key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_NONE});
+  EXPECT_EQ(kernel.after.front().key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  ASSERT_EQ(kernel.after.front().dispatches.size(), 1u);
+  EXPECT_EQ(kernel.after.front().dispatches[0], (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
 
   // One pipeline adds for all tiles, and one multiplies for all epilogues.
   Config other = test::config("fma:tile=64x64x16,fragment=8x8,slices=2");
-  EXPECT_EQ(lower_on_h200(other, problem).after->key, kernel.after->key);
+  EXPECT_EQ(lower_on_h200(other, problem).after.front().key, kernel.after.front().key);
   problem.epilogue.activation = Activation::none;
   EXPECT_EQ(lower_on_h200(config, problem).product.key, kernel.product.key);
 
@@ -154,7 +154,7 @@ TEST(Lower, SplitK) {
   config.tier = SplitTier::last_arriver;
   problem.epilogue.activation = Activation::relu;
   const Kernel last = lower_on_h200(config, problem);
-  EXPECT_FALSE(last.after);
+  EXPECT_TRUE(last.after.empty());
   EXPECT_EQ(last.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_LAST_ARRIVER});
   EXPECT_EQ(last.product.key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
   EXPECT_EQ(last.product.dispatches, kernel.product.dispatches);
@@ -174,16 +174,16 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(waiting.product.dispatches[0], (Dispatch{.tiles = 4 * 3 * 5, .batches = 1}));
   EXPECT_EQ(waiting.product.params.batch, 3u);
   EXPECT_EQ(waiting.product.params.spin_limit, default_spin_limit);
-  ASSERT_TRUE(waiting.after);
-  EXPECT_EQ(waiting.after->dispatches, last.product.dispatches);
+  ASSERT_FALSE(waiting.after.empty());
+  EXPECT_EQ(waiting.after.front().dispatches, last.product.dispatches);
   PipelineKey guarded = last.product.key;
   guarded.constants[SPEC_GUARDED] = 1;
-  EXPECT_EQ(waiting.after->key, guarded);
+  EXPECT_EQ(waiting.after.front().key, guarded);
   config.workgroups = 7;
   EXPECT_EQ(lower_on_h200(config, problem).product.dispatches[0].tiles, 7u);
 
   const Kernel whole = lower_on_h200(khr_config, problem);
-  EXPECT_FALSE(whole.after);
+  EXPECT_TRUE(whole.after.empty());
   EXPECT_EQ(whole.workspace.bytes, 0u);
 }
 

@@ -1,0 +1,161 @@
+// Row reductions: what is known of some elements of a row, how the knowledge of neighbours is
+// merged, and what comes of it. All in f32 from the values before the last cast.
+//
+// The order is the same whoever merges: quads of columns, then neighbours of quads, of pairs of
+// quads, … up to ROW_BLOCK columns, then blocks from left to right. So all strategies and tiles give
+// the same bits, if the products have them.
+
+// What it means depends on the operation:
+//   sum, mean                 x = sum of v
+//   rms_norm, l2_normalize    x = sum of v²
+//   layer_norm, variance      x = mean, y = sum of (v - mean)²   merged as by Chan, Golub and
+//                             LeVeque, Updating formulae and a pairwise algorithm for computing
+//                             sample variances, 1979
+//   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
+//                             Gimelshein, Online normalizer calculation for softmax, 2018
+//   max                       x = max
+// `n` elements are meant; 0: nothing is known.
+struct RowState {
+    float n, x, y;
+};
+
+const bool ROW_MOMENTS = ROW_OP == ROW_OP_LAYER_NORM ? true : ROW_OP == ROW_OP_VARIANCE;
+const bool ROW_EXPONENTIALS = ROW_OP == ROW_OP_SOFTMAX ? true : ROW_OP == ROW_OP_LOGSUMEXP;
+const bool ROW_SQUARES = ROW_OP == ROW_OP_RMS_NORM ? true : ROW_OP == ROW_OP_L2_NORMALIZE;
+const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
+const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else D is transformed
+
+const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
+
+bool is_infinite(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
+
+// NaN goes through, which is not said of max().
+float max_or_nan(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : max(a, b); }
+
+// What exponents are taken relative to: exp(Inf - Inf) would be NaN.
+float exponent_shift(float largest) { return is_infinite(largest) ? 0.0 : largest; }
+
+// Of four neighbours, of which the first `valid`, at least one, exist.
+RowState row_state(const vec4 v, const uint valid) {
+    const bvec4 exists = EDGES == 0 ? bvec4(true) : lessThan(uvec4(0, 1, 2, 3), uvec4(valid));
+    RowState s = RowState(EDGES == 0 ? 4.0 : float(min(valid, 4)), 0.0, 0.0);
+    if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
+        const vec4 e = mix(vec4(MINUS_INFINITY), v, exists);
+        s.x = max_or_nan(max_or_nan(e.x, e.y), max_or_nan(e.z, e.w));
+        if (ROW_EXPONENTIALS) {
+            precise const vec4 t = exp(e - vec4(exponent_shift(s.x)));
+            precise const float sum = (t.x + t.y) + (t.z + t.w);
+            s.y = sum;
+        }
+        return s;
+    }
+    const vec4 e = mix(vec4(0.0), v, exists);
+    precise const vec4 t = ROW_SQUARES ? e * e : e;
+    precise const float sum = (t.x + t.y) + (t.z + t.w);
+    s.x = sum;
+    if (ROW_MOMENTS) {
+        precise const float mean = EDGES == 0 ? sum * 0.25 : sum / s.n;
+        precise const vec4 d = mix(vec4(0.0), v - vec4(mean), exists);
+        precise const vec4 square = d * d;
+        precise const float squares = (square.x + square.y) + (square.z + square.w);
+        s.x = mean;
+        s.y = squares;
+    }
+    return s;
+}
+
+// Of elements of which nothing is known; as good as any, where there are none.
+RowState no_row_state() {
+    return RowState(0.0, ROW_MAXIMUM || ROW_EXPONENTIALS ? MINUS_INFINITY : 0.0, 0.0);
+}
+
+// y of a state, if its maximum were `largest`.
+float relative_to(const float largest, const RowState s) {
+    if (s.x == MINUS_INFINITY) return 0.0;
+    precise const float y = s.y * exp(exponent_shift(s.x) - exponent_shift(largest));
+    return y;
+}
+
+// `a` stands left of `b`.
+RowState merge_rows(const RowState a, const RowState b) {
+    RowState s = RowState(a.n + b.n, 0.0, 0.0);
+    if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
+        s.x = max_or_nan(a.x, b.x);
+        if (ROW_EXPONENTIALS) {
+            precise const float sum = relative_to(s.x, a) + relative_to(s.x, b);
+            s.y = sum;
+        }
+        return s;
+    }
+    if (ROW_MOMENTS) {
+        // Of an empty side nothing is taken, so that it cannot be 0/0.
+        precise const float part = b.n / max(s.n, 1.0);
+        precise const float delta = b.x - a.x;
+        precise const float mean = a.x + delta * part;
+        precise const float squares = (a.y + b.y) + delta * delta * (a.n * part);
+        s.x = b.n == 0.0 ? a.x : mean;
+        s.y = b.n == 0.0 ? a.y : squares;
+        return s;
+    }
+    precise const float sum = a.x + b.x;
+    s.x = sum;
+    return s;
+}
+
+// What a row that is known as a whole does to each of its elements, see row_result4().
+vec2 row_coefficients(const RowState s) {
+    const float n = float(size_n());
+    precise vec2 c = vec2(0.0, 1.0);
+    switch (ROW_OP) {
+        case ROW_OP_RMS_NORM: c.y = 1.0 / sqrt(s.x / n + p.eps); break;
+        case ROW_OP_LAYER_NORM: c = vec2(s.x, 1.0 / sqrt(s.y / n + p.eps)); break;
+        // An infinite maximum leaves no number in the row, as in PyTorch.
+        case ROW_OP_SOFTMAX:
+            c = vec2(s.x, is_infinite(s.x) ? uintBitsToFloat(0x7fc00000u) : 1.0 / s.y);
+            break;
+        case ROW_OP_L2_NORMALIZE: c.y = 1.0 / max_or_nan(sqrt(s.x), p.eps); break;
+    }
+    return c;
+}
+
+float row_scalar(const RowState s) {
+    const float n = float(size_n());
+    precise float v = s.x;  // sum, max
+    switch (ROW_OP) {
+        case ROW_OP_LOGSUMEXP: v = exponent_shift(s.x) + log(s.y); break;
+        case ROW_OP_MEAN: v = s.x / n; break;
+        case ROW_OP_VARIANCE: v = s.y / n; break;
+    }
+    return v;
+}
+
+vec4 row_result4(const vec4 v, const vec2 c, const vec4 gamma, const vec4 shift) {
+    precise vec4 d = v;
+    switch (ROW_OP) {
+        case ROW_OP_RMS_NORM:
+        case ROW_OP_L2_NORMALIZE: d = v * c.y; break;
+        case ROW_OP_LAYER_NORM: d = (v - vec4(c.x)) * c.y; break;
+        case ROW_OP_SOFTMAX: d = exp(v - vec4(c.x)) * c.y; break;
+    }
+    if (ROW_GAMMA != 0) d *= gamma;
+    if (ROW_SHIFT != 0) d += shift;
+    return d;
+}
+
+// Four neighbours of a vector that all rows share.
+vec4 row_gamma4(uint col) {
+    if (ROW_GAMMA == 0) return vec4(1.0);
+    return load4(element(p.gamma, ROW_VECTOR_TYPE, 0, 0, col), ROW_VECTOR_TYPE, false,
+                 size_n() - col);
+}
+vec4 row_shift4(uint col) {
+    if (ROW_SHIFT == 0) return vec4(0.0);
+    return load4(element(p.shift, ROW_VECTOR_TYPE, 0, 0, col), ROW_VECTOR_TYPE, false,
+                 size_n() - col);
+}
+
+void store_row_scalar(uint64_t batch, uint row, const RowState s) {
+    store1(element(p.row_values, ROW_VALUE_TYPE, 0, 0, 0) +
+               (batch * p.m + row) * type_size(ROW_VALUE_TYPE),
+           ROW_VALUE_TYPE, row_scalar(s));
+}

@@ -1,0 +1,116 @@
+// D = row operation(values): the second pass over values that a product has left in memory, in f32.
+// TILE_M rows are reduced by a workgroup at once, each by TILE_N / 4 / ROW_LANE_QUADS invocations,
+// which take TILE_N columns at a time.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#include "lib/tile.glsl"
+#include "lib/epilogue.glsl"
+#include "lib/row_statistics.glsl"
+
+const uint LANES = LOCAL_SIZE / TILE_M;  // of a row
+const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_QUADS;
+const uint TREE_LANES = LANES < BLOCK_LANES ? LANES : BLOCK_LANES;
+shared vec2 lane_states[LOCAL_SIZE];
+
+struct Piece {
+    vec4 quad[ROW_LANE_QUADS];
+};
+
+// Values stand where the product has put them: rows are padded to multiples of 4.
+Piece load_piece(uint64_t values, uint row, uint col) {
+    Piece piece;
+    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
+        // The first ones once more instead of none: no branch around a load.
+        const uint at = EDGES == 0 || col + 4 * q < size_n() ? col + 4 * q : 0;
+        piece.quad[q] = load4(element(values, TYPE_F32, row, p.lda, at), TYPE_F32, A_VECTOR != 0,
+                              size_n() - at);
+    }
+    return piece;
+}
+
+uint columns_at(uint col, const uint width) {
+    if (EDGES == 0) return width;
+    return col < size_n() ? min(size_n() - col, width) : 0;
+}
+
+RowState piece_state(const Piece piece, uint col) {
+    RowState s[ROW_LANE_QUADS];
+    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
+        s[q] = no_row_state();
+        if (columns_at(col + 4 * q, 4) != 0)
+            s[q] = row_state(piece.quad[q], size_n() - col - 4 * q);
+    }
+    [[unroll]] for (uint width = 1; width < ROW_LANE_QUADS; width *= 2)
+        [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; q += 2 * width)
+            s[q] = merge_rows(s[q], s[q + width]);
+    return s[0];
+}
+
+// Of so many lanes' columns, from `first` on.
+RowState lanes_state(const uint lane, uint first, const uint lanes) {
+    const vec2 xy = lane_states[gl_LocalInvocationIndex / LANES * LANES + lane];
+    const uint col = first + lane * 4 * ROW_LANE_QUADS;
+    return RowState(float(columns_at(col, lanes * 4 * ROW_LANE_QUADS)), xy.x, xy.y);
+}
+
+// All invocations of a row get the state of TILE_N columns from `first` on, merged with that of
+// those before.
+RowState merge_lanes(const RowState before, const RowState own, uint first) {
+    const uint lane = gl_LocalInvocationIndex % LANES;
+    barrier();
+    lane_states[gl_LocalInvocationIndex] = vec2(own.x, own.y);
+    barrier();
+    [[dont_unroll]] for (uint width = 1; width < TREE_LANES; width *= 2) {
+        if (lane % (2 * width) == 0) {
+            const RowState s = merge_rows(lanes_state(lane, first, width),
+                                          lanes_state(lane + width, first, width));
+            lane_states[gl_LocalInvocationIndex] = vec2(s.x, s.y);
+        }
+        barrier();
+    }
+    RowState total = before;
+    [[dont_unroll]] for (uint block = 0; block < LANES; block += TREE_LANES) {
+        const RowState s = lanes_state(block, first, TREE_LANES);
+        if (first == 0 && block == 0) total = s;
+        else if (columns_at(first + block * 4 * ROW_LANE_QUADS, 1) != 0)
+            total = merge_rows(total, s);
+    }
+    return total;
+}
+
+void store_piece(const Tile t, uint row, uint col, const Piece piece, const vec2 coefficients) {
+    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
+        const uint at = col + 4 * q;
+        if (columns_at(at, 4) == 0) continue;
+        const vec4 d =
+            row_result4(piece.quad[q], coefficients, row_gamma4(at), row_shift4(at));
+        store4(element(t.d, D_TYPE, row, p.ldd, at), D_TYPE, D_VECTOR != 0, size_n() - at, d);
+    }
+}
+
+void main() {
+    const uint batch = p.first_batch + gl_WorkGroupID.y;
+    const Tile t = batch_tile(batch);
+    const uint row =
+        (p.first_tile + gl_WorkGroupID.x) * TILE_M + gl_LocalInvocationIndex / LANES;
+    const uint seen_row = min(row, p.m - 1);  // all take part in barriers
+    const uint own = gl_LocalInvocationIndex % LANES * 4 * ROW_LANE_QUADS;
+
+    RowState state = no_row_state();
+    Piece piece;
+    [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N) {
+        piece = load_piece(t.a, seen_row, first + own);
+        state = merge_lanes(state, piece_state(piece, first + own), first);
+    }
+    if (row >= p.m) return;
+    if (ROW_HAS_SCALAR && own == 0) store_row_scalar(batch, row, state);
+    if (D_TYPE == TYPE_NONE) return;
+    const vec2 coefficients = row_coefficients(state);
+    if (size_n() <= TILE_N) {
+        store_piece(t, row, own, piece, coefficients);
+        return;
+    }
+    [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N)
+        store_piece(t, row, first + own, load_piece(t.a, row, first + own), coefficients);
+}

@@ -1,0 +1,37 @@
+// row_reduction.hpp: what the strategies for row reductions need, and how the one that keeps whole
+// rows in a tile is shaped. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernel.hpp"
+
+namespace vkgemm {
+
+// Whether a workgroup keeps the values of its tile until the rows are known (reduce_tiles.comp).
+constexpr bool keeps_tiles(RowStrategy strategy) noexcept {
+  return strategy == RowStrategy::resident || strategy == RowStrategy::panel ||
+         strategy == RowStrategy::recompute;
+}
+
+// Tiles of one row of tiles.
+std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem);
+
+// How the values between two passes lie: in D, or in the workspace.
+bool values_stand_in_d(const ResolvedProblem& problem);
+Parts row_parts(const Config& config, const ResolvedProblem& problem);
+
+// The product that leaves its values for a second pass: of one part, the first or the last one.
+ResolvedProblem value_problem(const Config& config, const ResolvedProblem& problem,
+                              bool last = false);
+
+// Parts of the workspace.
+std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& problem);
+std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& problem);
+
+// Shared memory that reduce_tiles.comp needs beside that of the product, and at least in all.
+std::uint64_t row_part_bytes(const Config& config);
+std::uint64_t row_scratch_bytes(const Config& config);
+
+}  // namespace vkgemm
