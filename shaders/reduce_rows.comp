@@ -43,7 +43,7 @@ RowState piece_state(const Piece piece, uint col) {
     }
     [[unroll]] for (uint width = 1; width < ROW_LANE_QUADS; width *= 2)
         [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; q += 2 * width)
-            s[q] = merge_rows(s[q], s[q + width]);
+            s[q] = merge_halves(s[q], s[q + width]);
     return s[0];
 }
 
@@ -63,8 +63,8 @@ RowState merge_lanes(const RowState before, const RowState own, uint first) {
     barrier();
     [[dont_unroll]] for (uint width = 1; width < TREE_LANES; width *= 2) {
         if (lane % (2 * width) == 0) {
-            const RowState s = merge_rows(lanes_state(lane, first, width),
-                                          lanes_state(lane + width, first, width));
+            const RowState s = merge_halves(lanes_state(lane, first, width),
+                                            lanes_state(lane + width, first, width));
             lane_states[gl_LocalInvocationIndex] = vec2(s.x, s.y);
         }
         barrier();
@@ -74,7 +74,7 @@ RowState merge_lanes(const RowState before, const RowState own, uint first) {
         const RowState s = lanes_state(block, first, TREE_LANES);
         if (first == 0 && block == 0) total = s;
         else if (columns_at(first + block * 4 * ROW_LANE_QUADS, 1) != 0)
-            total = merge_rows(total, s);
+            total = merge_rows(total, s, false);
     }
     return total;
 }

@@ -66,7 +66,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         }
         [[unroll]] for (uint width = 1; width < PART_QUADS; width *= 2)
             [[unroll]] for (uint q = 0; q < PART_QUADS; q += 2 * width)
-                s[q] = merge_rows(s[q], s[q + width]);
+                s[q] = merge_halves(s[q], s[q + width]);
         row_parts[value_row(slice, line) * ROW_PARTS + part] = vec2(s[0].x, s[0].y);
     }
 }
@@ -75,8 +75,8 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
 RowState tile_state(const Tile t, const uint row) {
     [[dont_unroll]] for (uint width = 1; width < ROW_PARTS; width *= 2)
         [[dont_unroll]] for (uint part = 0; part < ROW_PARTS; part += 2 * width) {
-            const RowState s = merge_rows(part_state(t, row, part, width),
-                                          part_state(t, row, part + width, width));
+            const RowState s = merge_halves(part_state(t, row, part, width),
+                                            part_state(t, row, part + width, width));
             row_parts[row * ROW_PARTS + part] = vec2(s.x, s.y);
         }
     return part_state(t, row, 0, ROW_PARTS);
@@ -95,11 +95,26 @@ void store_slice(const Values values, const Tile t, const uint slice) {
     }
 }
 
+// Whether what a dispatch does for rows is known: the coefficients of all rows of the tile in
+// row_parts, or the numbers of rows stored.
+bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
+    bool known = true;
+    for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
+        RowState s = no_row_state();
+        if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
+        else if (!panel_state(panel, row, !ROW_HAS_SCALAR && stage == ROW_STAGE_PANEL, s))
+            known = false;
+        if (!ROW_HAS_SCALAR) row_parts[row * ROW_PARTS] = row_coefficients(s);
+        else if (t.row + row < t.row_end) store_row_scalar(batch, t.row + row, s);
+    }
+    return known;
+}
+
 void main() {
     const uint stage = ROW_SHARED == 0 ? ROW_STAGE_RESIDENT : p.row_stage & ROW_STAGE_MASK;
     uint id = p.first_tile + gl_WorkGroupID.x, batch = p.first_batch + gl_WorkGroupID.y;
     if (stage == ROW_STAGE_PANEL) {
-        const uint ticket = take_ticket(), tiles = tile_count();
+        const uint ticket = next_ticket(), tiles = tile_count();
         if (ticket >= tiles * p.batch) return;
         id = ticket % tiles;
         batch = ticket / tiles;
@@ -107,7 +122,7 @@ void main() {
     const Tile tile = tile_at(id, batch, 0);
     const Panel panel = panel_of(tile, batch);
     if (ROW_SHARED != 0)
-        if ((p.row_stage & ROW_STAGE_GUARDED) != 0 && is_complete(panel)) return;
+        if ((p.row_stage & ROW_STAGE_GUARDED) != 0 && is_stored(panel)) return;
 
     Acc acc;
     acc_clear(acc);
@@ -117,24 +132,18 @@ void main() {
         take_slice(acc, tile, slice, values);
     barrier();
 
-    bool stores_scalars = tile.col == 0;
-    if (stage != ROW_STAGE_RESIDENT) {
-        if (stage != ROW_STAGE_APPLY)
-            for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)
-                tell_panel(panel, tile, row, tile_state(tile, row));
+    // Nobody needs to wait for numbers: the last one has them all.
+    bool finishes = !ROW_HAS_SCALAR || tile.col == 0;
+    if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS) {
+        for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)
+            tell_panel(panel, row, tile_state(tile, row));
         if (stage == ROW_STAGE_STATISTICS) return;
-        if (stage == ROW_STAGE_PANEL) {
-            // Nobody needs to wait for numbers: the last one has them all.
-            if (ROW_HAS_SCALAR) stores_scalars = is_last_of(tile_columns(), panel.counter);
-            else if (!wait_for_panel(panel)) return;
-        }
+        if (ROW_HAS_SCALAR) finishes = is_last_of(tile_columns(), panel.counter);
     }
-    for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
-        if (ROW_HAS_SCALAR && !stores_scalars) break;
-        const RowState s = stage == ROW_STAGE_RESIDENT ? tile_state(tile, row)
-                                                       : panel_state(panel, row);
-        if (!ROW_HAS_SCALAR) row_parts[row * ROW_PARTS] = row_coefficients(s);
-        else if (tile.row + row < tile.row_end) store_row_scalar(batch, tile.row + row, s);
+    if (finishes) {
+        const bool known = finish_rows(tile, panel, stage, batch);
+        if (ROW_SHARED != 0 && !ROW_HAS_SCALAR && stage == ROW_STAGE_PANEL)
+            if (!may_store(panel, known)) return;
     }
     if (D_TYPE == TYPE_NONE) return;
     barrier();

@@ -296,12 +296,15 @@ std::uint32_t type_constant(DataType type) {
   return TYPE_NONE;
 }
 
-Step reset_step(std::uint64_t words) {
+Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {
+  constexpr std::uint64_t piece_bytes = 16;
   Step step;
   step.key.module = "reset";
   Constants(step.key).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
   step.params.m = narrow(words);
-  step.dispatches = {{.tiles = narrow(divided_up(words, RESET_LOCAL_SIZE)), .batches = 1}};
+  step.params.n = narrow(divided_up(state_bytes, piece_bytes));
+  const std::uint64_t most = std::max(step.params.m, step.params.n);
+  step.dispatches = cut_grid(divided_up(most, RESET_LOCAL_SIZE), 1, limits);
   return step;
 }
 
@@ -354,7 +357,7 @@ std::uint64_t sum_block_count(const ResolvedProblem& problem) {
 
 std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem) {
   if (config.rows == RowStrategy::panel) {
-    return CONTROL_WORDS + divided_up(problem.m, config.tile_m) * problem.batch;
+    return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
   }
   if (config.tier == SplitTier::two_dispatches) return 0;
   return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
@@ -398,7 +401,10 @@ Kernel lower_product(const Config& config, const ResolvedProblem& original,
   if (config.pack_a) pack(original.a, problem.a, original.m, out.workspace.a);
   if (config.pack_b) pack(original.b, problem.b, original.n, out.workspace.b);
   if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
-    out.before.push_back(reset_step(words));
+    const bool waits_for_states =
+        config.rows == RowStrategy::panel && !is_scalar(original.rows->op);
+    out.before.push_back(reset_step(
+        words, waits_for_states ? row_state_bytes(config, problem) : 0, caps.limits));
   }
 
   Step& product = out.product;

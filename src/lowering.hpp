@@ -36,8 +36,8 @@ class Constants {
   std::array<std::uint32_t, SPEC_COUNT>& values_;
 };
 
-// Sets the words that workgroups share to zero.
-Step reset_step(std::uint64_t words);
+// Sets the words that workgroups share to zero, and states of rows to what says that nobody told.
+Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits);
 
 // The kernel of the product alone, as if there were no row reduction.
 Kernel lower_product(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);

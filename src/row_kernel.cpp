@@ -66,8 +66,7 @@ Kernel lower_tiles(const Config& config, const ResolvedProblem& problem, const D
   switch (config.rows) {
     case RowStrategy::panel:
       if (!scalar) {
-        // For what is given up: the same pipeline, so the same bits.
-        out.after.push_back(stage(product, ROW_STAGE_STATISTICS | ROW_STAGE_GUARDED));
+        // For what is given up, whose states are all there: the same pipeline, so the same bits.
         out.after.push_back(stage(product, ROW_STAGE_APPLY | ROW_STAGE_GUARDED));
       }
       product.params.row_stage = ROW_STAGE_PANEL;

@@ -87,7 +87,7 @@ struct GemmParams {
 #define ROW_STAGE_STATISTICS 2  // only writes what it knows of the rows
 #define ROW_STAGE_APPLY 3       // reads it, and stores
 #define ROW_STAGE_MASK 3
-#define ROW_STAGE_GUARDED 4  // the last two: for rows that a panel gave up
+#define ROW_STAGE_GUARDED 4     // the last one: only for tiles that were given up
 
 #define GROUPED_NONE 0
 #define GROUPED_ALONG_M 1

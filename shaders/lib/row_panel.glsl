@@ -1,91 +1,120 @@
-// The workgroups of the same rows, a panel, tell each other what they know of them: through states
-// in the workspace and a word for each panel that counts who has told. Waiting is as in
-// device_barrier.glsl: tiles are taken by ticket, so that a panel's missing ones are taken by
-// whoever ends next; who waits too long poisons the word, so that all of a panel pass or nobody; and
-// dispatches behind redo the panels that nobody has passed (ROW_STAGE_GUARDED).
+// The workgroups of the same rows, a panel, tell each other what they know of them, through states in
+// the workspace. A state is told by two words that say themselves whether they are there (as in the
+// decoupled look-back of Merrill and Garland, Single-pass parallel prefix scan, 2016): no other order
+// of memory accesses is needed, and nobody waits for more than it needs.
+//
+// Waiting is safe as in device_barrier.glsl. Tiles are taken by ticket, so that what is missing of a
+// panel is on its way, or taken by whoever ends next. Nobody waits for ever: a workgroup that gives up
+// has told what it knows, stores nothing, and leaves its tile to the dispatch behind
+// (ROW_STAGE_GUARDED), which finds all states there. Once one has given up, nobody waits any more.
 
-layout(buffer_reference, std430, buffer_reference_align = 8) queuefamilycoherent buffer SharedState {
-    vec2 xy;
-};
+const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 
 struct Panel {
-    uint64_t states;   // of the panel: [column of tiles][row of the tile]
-    uint64_t counter;  // workgroups that have told
+    uint64_t states;   // of the panel: [column of tiles][row of the tile], two words each
+    uint64_t own;      // of the tile
+    uint64_t counter;  // workgroups of the panel that have told
+    uint64_t stored;   // a word that says that the tile was left to nobody
 };
 
 Panel panel_of(const Tile t, uint64_t batch) {
-    const uint64_t number = batch * tile_rows() + t.row / TILE_M;
-    return Panel(p.row_states + number * tile_columns() * TILE_M * 8,
-                 p.control + (CONTROL_WORDS + number) * 4);
+    const uint row = t.row / TILE_M, column = t.col / TILE_N;
+    const uint64_t number = batch * tile_rows() + row;
+    Panel panel;
+    panel.states = p.row_states + number * tile_columns() * TILE_M * 8;
+    panel.own = panel.states + uint64_t(column) * TILE_M * 8;
+    panel.counter = p.control + (CONTROL_WORDS + number) * 4;
+    panel.stored = p.control + (CONTROL_WORDS + number * tile_columns() + column) * 4;
+    return panel;
 }
 
-bool is_complete(const Panel panel) {
-    return SharedWord(panel.counter).x == tile_columns();
+// In the order of tickets. One that is the last to begin has all others begun before it.
+uint next_ticket() {
+    uint ticket = 0;
+    if (is_leader()) ticket = atomicAdd(SharedWord(control_word(CONTROL_TICKETS)).x, 1, RELAXED);
+    return broadcast(ticket);
 }
 
-uint64_t shared_state(const Panel panel, const uint column, const uint row) {
-    return panel.states + (uint64_t(column) * TILE_M + row) * 8;
+bool is_stored(const Panel panel) { return SharedWord(panel.stored).x != 0; }
+
+void tell(uint64_t at, float value) {
+    const uint word = is_nan(value) ? 0x7fc00000u : floatBitsToUint(value);
+    atomicStore(SharedWord(at).x, word, RELAXED);
 }
 
-void tell_panel(const Panel panel, const Tile t, const uint row, const RowState s) {
-    SharedState(shared_state(panel, t.col / TILE_N, row)).xy = vec2(s.x, s.y);
+void tell_panel(const Panel panel, const uint row, const RowState s) {
+    tell(panel.own + row * 8, s.x);
+    if (ROW_HAS_Y) tell(panel.own + row * 8 + 4, s.y);
 }
 
-// Counts this workgroup as one that has told, and waits for all of the panel; false: one of them has
-// waited too long.
-bool wait_for_panel(const Panel panel) {
-    exchange_writes();
-    uint seen = 0;
-    if (is_leader()) {
-        const uint all = tile_columns();
-        const uint64_t poison = control_word(CONTROL_DONE);
-        seen = atomicAdd(SharedWord(panel.counter).x, 1, IN_ORDER) + 1;
-        for (uint turn = 0; seen != all && (seen & POISONED) == 0; ++turn) {
-            // Once one has given up, nobody waits any more.
-            const bool given_up =
-                (atomicLoad(SharedWord(poison).x, RELAXED) & POISONED) != 0;
-            if (turn < p.spin_limit && !given_up) {
-                seen = atomicLoad(SharedWord(panel.counter).x, ACQUIRED);
-                continue;
-            }
-            const uint was = atomicCompSwap(SharedWord(panel.counter).x, seen, POISONED,
-                                            gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
-                                            gl_SemanticsAcquireRelease, gl_StorageSemanticsBuffer,
-                                            gl_SemanticsAcquire);
-            if (was == seen && !given_up) {
-                atomicOr(SharedWord(poison).x, POISONED, RELAXED);
-                if (p.aborts != 0) atomicAdd(SharedWord(p.aborts).x, 1, RELAXED);
-            }
-            seen = was == seen ? POISONED : was;
-        }
-    }
-    const bool passed = broadcast(seen) == tile_columns();
-    exchange_writes();
-    return passed;
+bool has_given_up() {
+    return (atomicLoad(SharedWord(control_word(CONTROL_DONE)).x, RELAXED) & POISONED) != 0;
 }
 
-// What all of them know of a row: a tree up to ROW_BLOCK columns, then from left to right.
+// Neighbouring tiles whose states are asked for at once.
 const uint BLOCK_TILES = ROW_BLOCK / TILE_N;
 const uint MOST_BLOCK_TILES = 32;  // tiles are at least 32 columns wide
 
-RowState panel_state(const Panel panel, const uint row) {
+// What the panel knows of a row: a tree up to ROW_BLOCK columns, then from left to right. False: it
+// took too long.
+bool panel_state(const Panel panel, const uint row, const bool waits, out RowState total) {
     const uint columns = tile_columns();
-    RowState total = no_row_state();
+    uint left = p.spin_limit;
+    bool in_time = true;
+    total = no_row_state();
     [[dont_unroll]] for (uint first = 0; first < columns; first += BLOCK_TILES) {
+        uvec2 words[MOST_BLOCK_TILES];
+        [[dont_unroll]] while (true) {
+            bool told = true;
+            [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
+                // The last one once more instead of none: no branch around a load.
+                const uint column = min(first + i, columns - 1);
+                const uint64_t at = panel.states + (uint64_t(column) * TILE_M + row) * 8;
+                words[i] = uvec2(0);
+                words[i].x = atomicLoad(SharedWord(at).x, RELAXED);
+                if (ROW_HAS_Y) words[i].y = atomicLoad(SharedWord(at + 4).x, RELAXED);
+                if (words[i].x == UNTOLD || words[i].y == UNTOLD) told = false;
+            }
+            if (told || !waits) break;
+            if (left == 0 || has_given_up()) {
+                in_time = false;
+                break;
+            }
+            --left;
+        }
         RowState s[MOST_BLOCK_TILES];
         [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
-            // The last one once more instead of none: no branch around a load.
-            const uint column = min(first + i, columns - 1);
-            const vec2 xy = SharedState(shared_state(panel, column, row)).xy;
-            const uint col = (first + i) * TILE_N;
             s[i] = no_row_state();
             if (first + i < columns)
-                s[i] = RowState(float(min(size_n() - col, TILE_N)), xy.x, xy.y);
+                s[i] = RowState(float(min(size_n() - (first + i) * TILE_N, TILE_N)),
+                                uintBitsToFloat(words[i].x), uintBitsToFloat(words[i].y));
         }
         [[unroll]] for (uint width = 1; width < BLOCK_TILES; width *= 2)
             [[unroll]] for (uint i = 0; i < BLOCK_TILES; i += 2 * width)
-                s[i] = merge_rows(s[i], s[i + width]);
-        total = first == 0 ? s[0] : merge_rows(total, s[0]);
+                s[i] = merge_rows(s[i], s[i + width], false);
+        total = first == 0 ? s[0] : merge_rows(total, s[0], false);
     }
-    return total;
+    return in_time;
+}
+
+shared uint untold_rows;
+
+// Whether all invocations know their rows: the tile is this workgroup's to store. The first one to
+// give up says so to all that wait, and is counted.
+bool may_store(const Panel panel, const bool known) {
+    if (is_leader()) untold_rows = 0;
+    barrier();
+    if (!known) atomicAdd(untold_rows, 1);
+    barrier();
+    const bool all_known = untold_rows == 0;
+    if (is_leader()) {
+        if (all_known) {
+            SharedWord(panel.stored).x = 1;
+        } else if ((atomicOr(SharedWord(control_word(CONTROL_DONE)).x, POISONED,
+                             gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) & POISONED) == 0 &&
+                   p.aborts != 0) {
+            atomicAdd(SharedWord(p.aborts).x, 1, RELAXED);
+        }
+    }
+    return all_known;
 }

@@ -23,6 +23,7 @@ const bool ROW_MOMENTS = ROW_OP == ROW_OP_LAYER_NORM ? true : ROW_OP == ROW_OP_V
 const bool ROW_EXPONENTIALS = ROW_OP == ROW_OP_SOFTMAX ? true : ROW_OP == ROW_OP_LOGSUMEXP;
 const bool ROW_SQUARES = ROW_OP == ROW_OP_RMS_NORM ? true : ROW_OP == ROW_OP_L2_NORMALIZE;
 const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
+const bool ROW_HAS_Y = ROW_MOMENTS ? true : ROW_EXPONENTIALS;
 const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else D is transformed
 
 const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
@@ -76,8 +77,8 @@ float relative_to(const float largest, const RowState s) {
     return y;
 }
 
-// `a` stands left of `b`.
-RowState merge_rows(const RowState a, const RowState b) {
+// `a` stands left of `b`. `equal`: they are known to be of as many elements, at least one.
+RowState merge_rows(const RowState a, const RowState b, const bool equal) {
     RowState s = RowState(a.n + b.n, 0.0, 0.0);
     if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
         s.x = max_or_nan(a.x, b.x);
@@ -88,19 +89,23 @@ RowState merge_rows(const RowState a, const RowState b) {
         return s;
     }
     if (ROW_MOMENTS) {
-        // Of an empty side nothing is taken, so that it cannot be 0/0.
-        precise const float part = b.n / max(s.n, 1.0);
+        // Of an empty side nothing is taken, so that it cannot be 0/0. Equal sides need no division.
+        precise const float part = equal ? 0.5 : b.n / max(s.n, 1.0);
         precise const float delta = b.x - a.x;
         precise const float mean = a.x + delta * part;
         precise const float squares = (a.y + b.y) + delta * delta * (a.n * part);
-        s.x = b.n == 0.0 ? a.x : mean;
-        s.y = b.n == 0.0 ? a.y : squares;
+        const bool none = !equal && b.n == 0.0;
+        s.x = none ? a.x : mean;
+        s.y = none ? a.y : squares;
         return s;
     }
     precise const float sum = a.x + b.x;
     s.x = sum;
     return s;
 }
+
+// Halves of a tree within a tile: without edges they are equal.
+RowState merge_halves(const RowState a, const RowState b) { return merge_rows(a, b, EDGES == 0); }
 
 // What a row that is known as a whole does to each of its elements, see row_result4().
 vec2 row_coefficients(const RowState s) {

@@ -144,7 +144,7 @@ void softmax(std::span<const RowValue> row, const Statistics& s, ReducedRow& out
     const double x = row[j].v - s.largest;  // NaN if there is an infinite one
     out.d[j] = std::exp(x) / (std::isinf(s.largest) ? std::nan("") : e.sum);
     const double relative = row[j].bound + 2.0 * ulp * std::fabs(x) + exp_error(x) + e.error;
-    out.d_bound[j] = out.d[j] * std::expm1(relative) + 0x1p-126;
+    out.d_bound[j] = (out.d[j] > 0.0 ? out.d[j] * std::expm1(relative) : 0.0) + 0x1p-126;
   }
 }
 

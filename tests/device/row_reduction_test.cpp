@@ -371,7 +371,7 @@ TEST_P(RowReductions, PanelsThatGiveUp) {
       EXPECT_TRUE(trial.repeats(*plan)) << describe(panel, problem);
       if (own->context().barrier_aborts() != 0) {
         EXPECT_TRUE(fails_with(own->context().plan(problem, panel), Status::unsupported,
-                               {"rows is panel", "given up"}));
+                               {"rows is panel", "gave up"}));
       } else {
         EXPECT_FALSE(on_cpu()) << "nine tiles can't all be there at once";
       }
