@@ -73,7 +73,7 @@ struct Epilogue {
 // round, e.g. Gemma's gelu(gate) * up, take GatedB::separate, whose spans may well be halves of one
 // matrix, and exchange them.
 enum class Gate : std::uint8_t {
-  sigmoid_tanh,  // sigmoid(l) * tanh(r)
+  sigmoid_tanh,  // sigmoid(l) * tanh(r): WaveNet has tanh of its first half
   geglu_erf,     // l * gelu(r)
   geglu_tanh,    // l * gelu(r), approximated by tanh
   swiglu,        // silu(l) * r: l is Llama's gate_proj, r its up_proj
