@@ -240,8 +240,12 @@ class Guards : public EachPath {
       };
       const support::VerifyReport report =
           support::verify(problem,
-                          {host(operands.a), host(operands.b), host(operands.c),
-                           host(operands.bias), encoded.data(), host(operands.b_right)},
+                          {.a = host(operands.a),
+                           .b = host(operands.b),
+                           .c = host(operands.c),
+                           .bias = host(operands.bias),
+                           .offsets = encoded.data(),
+                           .b_right = host(operands.b_right)},
                           host(operands.d), host(operands.aux), {.threads = 1});
       EXPECT_TRUE(report.passed()) << report.first_failure;
     }
