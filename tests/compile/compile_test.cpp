@@ -47,6 +47,7 @@ support::Runner& runner() {
 // -------------------------------------------------------------------------------
 
 struct Statistics {
+  // Of an invocation. ANV: how many are live, 32 bytes each, of a subgroup; DG2 has 128, Xe2 256.
   std::optional<std::uint64_t> registers;
   std::optional<std::uint64_t> spills;       // to memory
   std::optional<std::uint64_t> sgpr_spills;  // AMD's scalar registers, to vector registers
@@ -70,8 +71,10 @@ Statistics read_statistics(VkPipeline pipeline) {
       {"Register count", &Statistics::registers},
       {"Spills to memory", &Statistics::spills},
       {"Shared memory size", &Statistics::shared_bytes},
-      {"Instruction count", &Statistics::code},  // NVK, ANV
-      {"Spill count", &Statistics::spills},      // ANV
+      {"Instruction count", &Statistics::code},
+      {"Max live registers", &Statistics::registers},  // ANV
+      {"Spills", &Statistics::spills},
+      {"Workgroup Memory Size", &Statistics::shared_bytes},
   };
   Statistics statistics;
   static bool printed = false;
@@ -154,6 +157,9 @@ constexpr std::string_view extras[] = {
     "tier=device_barrier",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,stages=3",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2,stages=3",
+    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,tier=last_arriver",
+    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,stages=3",
+    "khr:tile=32x32x32,fragment=8x8x16,subgroups=4x4,subgroup_size=8,slices=8,tier=device_barrier",
 };
 
 // What the tables propose for a problem, and the extras that are legal for it.
@@ -192,10 +198,12 @@ std::string device_name() {
 // `kind`: of the epilogue, or of the problem.
 void expect_no_spills(const Problem& problem, const Config& config, const std::string& layouts,
                       const std::string& kind) {
-  // RDNA3 and RDNA4 allocate shared memory in units of 1 KiB, and RADV tells what is allocated. NVK
-  // tells nothing.
+  // RDNA3 and RDNA4 allocate shared memory in units of 1 KiB, and RADV tells what is allocated. ANV
+  // tells what is declared, of which legality counts the single words as one unit, and only where
+  // they are used. NVK tells nothing.
   const bool radv = runner().caps().driver_id == VK_DRIVER_ID_MESA_RADV;
-  const std::uint64_t granule = radv ? 1024 : 1;
+  const bool anv = runner().caps().driver_id == VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
+  const std::uint64_t unit = radv ? 1024 : anv ? 16 : 1;
   const auto start = std::chrono::steady_clock::now();
   const auto plan = runner().context().plan(problem, config);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -205,10 +213,11 @@ void expect_no_spills(const Problem& problem, const Config& config, const std::s
   EXPECT_TRUE(s.spills) << "the driver does not tell the number of spills";
   EXPECT_EQ(s.spills.value_or(0), 0u) << to_string(config) << " spills on " << device_name();
   // What legality believes, against what the driver has allocated.
-  EXPECT_TRUE(s.shared_bytes || !radv) << "the driver does not tell the shared memory";
+  EXPECT_TRUE(s.shared_bytes || !(radv || anv)) << "the driver does not tell the shared memory";
   if (s.shared_bytes && config.path != Path::nv) {
     const std::uint64_t believed = kernel_of(*plan).shared_memory_bytes;
-    EXPECT_EQ(*s.shared_bytes, (believed + granule - 1) / granule * granule)
+    const std::uint64_t told = *s.shared_bytes;
+    EXPECT_LT(told > believed ? told - believed : believed - told, unit)
         << to_string(config) << ": " << believed << " bytes on " << device_name();
   }
   std::printf("%5.2f s  registers %4s  spills %4s  shared %6s of %6llu  %s\n", took.count(),

@@ -36,7 +36,10 @@ TEST(Architecture, RecognisesProducts) {
       {0x1002, 0x7550, "amd_rdna4"},     // RX 9070 XT
       {0x1002, 0x7590, "amd_rdna4"},     // RX 9060 XT
       {0x8086, 0x56a0, "intel_xe_hpg"},  // Arc A770
-      {0x8086, 0x64a0, "intel_xe2"},     // Lunar Lake
+      {0x8086, 0x5690, "intel_xe_hpg"},  // Arc A770M, and the stub dg2
+      {0x8086, 0x56c0, "intel_xe_hpg"},  // Flex 170
+      {0x8086, 0x64a0, "intel_xe2"},     // Lunar Lake, and the stub lnl
+      {0x8086, 0xe202, "intel_xe2"},     // the stub bmg
       {0x8086, 0xe20b, "intel_xe2"},     // Arc B580
   };
   for (const Case& c : cases) {
