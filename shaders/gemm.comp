@@ -14,12 +14,11 @@ void compute(const Tile tile) {
 
 // Adds the slices of a tile.
 void sum_tile(const Tile tile) {
-    const uint quads_per_row = TILE_N / 4;
+    const uint quads_per_row = TILE_COLUMNS / 4;
     for (uint i = gl_LocalInvocationIndex; i < TILE_M * quads_per_row; i += LOCAL_SIZE) {
         const uint row = tile.row + i / quads_per_row, col = tile.col + i % quads_per_row * 4;
         if (!is_inside(tile, row, col)) continue;
-        const uint64_t first = element(tile.first_partial, TYPE_F32, row, partial_ld(), col);
-        epilogue_store4(tile, row, col, sum_of_slices(first));
+        sum_store4(tile, tile.first_partial, row, col);
     }
 }
 

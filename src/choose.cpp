@@ -97,7 +97,8 @@ struct Shape {
 Shape make_shape(const Config& c, double rate, const TimingModel& timing,
                  const ResolvedProblem& problem, const DeviceCaps& caps) {
   const double elements = size_in_bytes(problem.a.type) / kilobyte;
-  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const auto m = static_cast<double>(problem.m);
+  const auto n = static_cast<double>(problem.product_n());
   const auto k = static_cast<double>(problem.typical_k());
   const auto batch = static_cast<double>(problem.batch);
   const double area = static_cast<double>(c.tile_m) * c.tile_n;
@@ -110,7 +111,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
     // As if all groups that hold anything were of one size.
     const double groups = std::min<double>(problem.grouping->groups, m);
     const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
-    s.tiles = groups * rows * std::ceil(n / c.tile_n);
+    s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
     matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
   }
   s.slabs = std::ceil(k / c.tile_k);
@@ -122,7 +123,8 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.first_latency = waits * timing.first_latency;
   s.lone = std::clamp(busy_invocations / c.invocations, 1.0, 2.0);
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
-  s.store = area * sizeof(float) / kilobyte / timing.store;
+  const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
+  s.store = stored * sizeof(float) / kilobyte / timing.store;
   s.operands = (m * k * batch + k * n * matrices_b) * elements / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
   return s;
@@ -231,10 +233,12 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
       size_in_bytes(problem.a.type) != 2) {
     return options;
   }
-  const double products = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+  const double products = static_cast<double>(problem.m) *
+                          static_cast<double>(problem.product_n()) *
                           static_cast<double>(problem.k) * static_cast<double>(problem.batch);
   if (products < fewest_products_to_pack) return options;
   if (a) options.push_back({.pack_a = true});
+  if (problem.gated) return options;  // B is not packed
   if (b) options.push_back({.pack_b = true});
   if (a && b) options.push_back({.pack_a = true, .pack_b = true});
   return options;

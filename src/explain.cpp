@@ -54,6 +54,13 @@ std::string_view describe_tier(SplitTier tier) {
   return "?";
 }
 
+std::string describe_gate(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  return concat("\n  gated: ", to_string(p.gated->gate), ", b ", to_string(p.gated->b),
+                ": a tile of ", plan.config.tile_n, " columns is ", d_tile_n(plan.config, p),
+                " of D");
+}
+
 std::string describe_grouping(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const Config& c = plan.config;
@@ -94,6 +101,11 @@ std::string describe_operands(const Plan::Impl& plan) {
   };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id, bool allowed) {
+    if (!allowed && matrix.allows_vectors(16) && &matrix == &p.b && !p.grouping) {
+      return describe_matrix(name, matrix,
+                             concat("element by element: its right half begins at element ",
+                                    p.right_offset(), ", not a multiple of ", load));
+    }
     if (!allowed && matrix.allows_vectors(16)) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
@@ -104,8 +116,9 @@ std::string describe_operands(const Plan::Impl& plan) {
   const Config& c = plan.config;
   text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
                          p.a_allows_vectors());
-  text += describe_input(p.transposed ? "a^T" : "b", p.b, c.pack_b, SPEC_B_VECTOR,
-                         p.b_allows_vectors());
+  const std::string_view b = p.is_gated(GatedB::separate) ? "b, b_right" : "b";
+  text +=
+      describe_input(p.transposed ? "a^T" : b, p.b, c.pack_b, SPEC_B_VECTOR, p.b_allows_vectors());
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
     text += describe_matrix("d", p.d, "stored as whole matrices");
@@ -222,6 +235,7 @@ std::string Plan::Impl::explain() const {
     text += concat("\n  split-K: ", config.slices, " slices of K, added in order ",
                    describe_tier(config.tier));
   }
+  if (p.gated) text += describe_gate(*this);
   if (p.grouping) text += describe_grouping(*this);
   if (p.rows) text += describe_rows(*this);
   if (choice) {

@@ -18,10 +18,10 @@ namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 240 && offsetof(GemmParams, m) == 104 &&
+static_assert(sizeof(GemmParams) == 248 && offsetof(GemmParams, m) == 104 &&
                   offsetof(GemmParams, first_tile) == 136 && offsetof(GemmParams, alpha) == 144 &&
                   offsetof(GemmParams, control) == 168 && offsetof(GemmParams, offsets) == 192 &&
-                  offsetof(GemmParams, eps) == 232,
+                  offsetof(GemmParams, eps) == 232 && offsetof(GemmParams, b_right) == 240,
               "the layout that GLSL gives the same block");
 
 // What every Vulkan implementation has, should a limit be unknown.
@@ -45,6 +45,12 @@ std::uint32_t bias_constant(Bias bias) {
       return BIAS_ALONG_M;
   }
   return BIAS_NONE;
+}
+
+// In the order of the enumerators.
+std::uint32_t gate_constant(Gate gate) {
+  static_assert(GATE_GLU == GATE_SIGMOID_TANH + static_cast<int>(Gate::glu));
+  return GATE_SIGMOID_TANH + static_cast<std::uint32_t>(gate);
 }
 
 std::uint32_t activation_constant(Activation activation) {
@@ -98,6 +104,17 @@ std::uint32_t load_vector(Path path, const ResolvedMatrix& matrix, bool allowed)
   return narrow(elements);
 }
 
+bool allows_aux_vectors(const ResolvedProblem& p) {
+  const bool right_half = p.gated && p.gated->b != GatedB::interleaved;
+  return allows_epilogue_vectors(p.aux) && !(right_half && p.n % 4 != 0);
+}
+
+// Columns of a column-major B that are l and r by turns are two halves, each with twice the ld.
+std::uint64_t ldb_of(const ResolvedProblem& p) {
+  const bool by_turns = p.is_gated(GatedB::interleaved) && p.b.layout == Layout::col_major;
+  return by_turns ? 2 * p.b.ld : p.b.ld;
+}
+
 void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_LOCAL_SIZE, c.invocations);
   constants.set(SPEC_TILE_M, c.tile_m);
@@ -112,6 +129,11 @@ void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_SWIZZLE, c.swizzle);
   constants.set(SPEC_STAGES, c.stages);
   constants.set(SPEC_PEEL, c.path != Path::nv && c.peel);
+}
+
+void set_gate(Constants& constants, const Gated& gated) {
+  constants.set(SPEC_GATE, gate_constant(gated.gate));
+  constants.set(SPEC_GATE_INTERLEAVED, gated.b == GatedB::interleaved);
 }
 
 void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
@@ -130,15 +152,16 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
     constants.set(SPEC_STATIC_N, p.n);
     constants.set(SPEC_STATIC_K, p.k);
     constants.set(SPEC_STATIC_LDA, p.a.ld);
-    constants.set(SPEC_STATIC_LDB, p.b.ld);
+    constants.set(SPEC_STATIC_LDB, ldb_of(p));
   }
   // Groups end anywhere.
   constants.set(SPEC_EDGES,
-                p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0 || p.n % c.tile_n != 0);
+                p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0 || p.n % d_tile_n(c, p) != 0);
   // Slices of K are whole steps, but need not be whole unrolled ones.
   constants.set(SPEC_K_TAIL, p.is_grouped(GroupAlong::k) ||
                                  p.k % (std::uint64_t{c.tile_k} * unroll) != 0 ||
                                  (c.slices > 1 && unroll > 1));
+  if (p.gated) set_gate(constants, *p.gated);
 }
 
 void set_grouping(Constants& constants, const Config& c, const Grouping& grouping) {
@@ -154,7 +177,7 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool quads) {
   const Epilogue& e = p.epilogue;
   constants.set(SPEC_C_VECTOR, quads && p.has_c() && allows_epilogue_vectors(p.c));
   constants.set(SPEC_D_VECTOR, quads && p.has_d() && allows_epilogue_vectors(p.d));
-  constants.set(SPEC_AUX_VECTOR, quads && p.has_aux() && allows_epilogue_vectors(p.aux));
+  constants.set(SPEC_AUX_VECTOR, quads && p.has_aux() && allows_aux_vectors(p));
   constants.set(SPEC_C_TYPE, p.has_c() ? type_constant(p.c.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_D_TYPE, p.has_d() ? type_constant(p.d.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_AUX_TYPE, p.has_aux() ? type_constant(p.aux.type) : std::uint32_t{TYPE_NONE});
@@ -174,6 +197,7 @@ PipelineKey sum_key(const ResolvedProblem& p) {
   constexpr std::size_t divisors[] = {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE};
   for (const std::size_t id : divisors) constants.set_size(id, 1);
   set_epilogue(constants, p, true);
+  if (p.gated) set_gate(constants, *p.gated);
   return key;
 }
 
@@ -237,7 +261,7 @@ GemmParams make_params(const ResolvedProblem& p) {
   out.k = narrow(p.k);
   out.batch = narrow(p.batch);
   out.lda = narrow(p.a.ld);
-  out.ldb = narrow(p.b.ld);
+  out.ldb = narrow(ldb_of(p));
   out.ldd = narrow(p.d.ld);
   if (p.has_c()) {
     out.c_batch = stride(p.c);
@@ -246,6 +270,9 @@ GemmParams make_params(const ResolvedProblem& p) {
   if (p.has_aux()) {
     out.aux_batch = stride(p.aux);
     out.ld_aux = narrow(p.aux.ld);
+  }
+  if (p.gated && p.gated->b != GatedB::separate) {
+    out.b_right = p.right_offset() * size_in_bytes(p.b.type);
   }
   if (p.has_bias()) out.bias_batch = e.bias_batch_stride * size_in_bytes(e.bias_type);
   out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
@@ -295,7 +322,7 @@ std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem) {
   const std::uint64_t rows = problem.is_grouped(GroupAlong::m)
                                  ? problem.m / config.tile_m + problem.grouping->groups
                                  : divided_up(problem.m, config.tile_m);
-  return rows * divided_up(problem.n, config.tile_n);
+  return rows * divided_up(problem.n, d_tile_n(config, problem));
 }
 
 std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const Limits& limits) {
@@ -320,10 +347,12 @@ std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const
   return out;
 }
 
-std::uint64_t partial_ld(const ResolvedProblem& problem) { return divided_up(problem.n, 4) * 4; }
+std::uint64_t partial_ld(const ResolvedProblem& problem) {
+  return divided_up(problem.n, 4) * (problem.gated ? 8 : 4);
+}
 
 std::uint64_t sum_block_count(const ResolvedProblem& problem) {
-  return divided_up(problem.m * partial_ld(problem) / 4, SUM_LOCAL_SIZE);
+  return divided_up(problem.m * divided_up(problem.n, 4), SUM_LOCAL_SIZE);
 }
 
 std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem) {

@@ -25,6 +25,11 @@ constexpr std::uint32_t accumulator_count(const Config& c) noexcept {
   return is_thin(c) ? c.fragment_m * c.fragment_n : c.tile_m * c.tile_n / c.invocations;
 }
 
+// Columns of D that one workgroup computes.
+constexpr std::uint32_t d_tile_n(const Config& c, const ResolvedProblem& problem) noexcept {
+  return problem.gated ? c.tile_n / 2 : c.tile_n;
+}
+
 // Which pipeline: a shader module and the value of every specialization constant, by id.
 struct PipelineKey {
   std::string_view module;  // static storage: the name of an embedded module
@@ -58,7 +63,7 @@ std::uint64_t dispatch_count(std::uint64_t tiles, std::uint64_t batches, const L
 // Cuts a grid of tiles × batches into dispatches that respect maxComputeWorkGroupCount.
 std::vector<Dispatch> cut_grid(std::uint64_t tiles, std::uint64_t batches, const Limits& limits);
 
-// Leading dimension of split-K's partial results: N, padded to 16 bytes.
+// Leading dimension of split-K's partial results: N, padded to 16 bytes; with a gate twice.
 std::uint64_t partial_ld(const ResolvedProblem& problem);
 
 // Workgroups that add the partial results of one matrix of the batch.

@@ -396,7 +396,7 @@ bool check_grid(const Case& s) {
                     " can be numbered");
   }
   // The band that a tile belongs to is found by division in 32 bits.
-  const std::uint64_t band = (p.n + c.tile_n - 1) / c.tile_n * c.swizzle;
+  const std::uint64_t band = (p.n + d_tile_n(c, p) - 1) / d_tile_n(c, p) * c.swizzle;
   if (band > std::numeric_limits<std::uint32_t>::max()) {
     return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
                     " tiles cannot be numbered in 32 bits");
@@ -433,7 +433,7 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(s.config.path), " is off: ", support.reason);
   }
-  if (!check_ranges(s) || !check_rows(s)) return false;
+  if (!check_ranges(s) || !check_gated(s) || !check_rows(s)) return false;
   if (s.config.rows != RowStrategy::two_pass) return check_product(s);
   const ResolvedProblem values = value_problem(s.config, s.problem);
   return check_product({.config = s.config, .problem = values, .caps = s.caps, .reason = s.reason});

@@ -33,6 +33,9 @@ struct Case {
 bool check_split(const Case& s);
 bool check_pack(const Case& s);
 
+// What computes two products in one.
+bool check_gated(const Case& s);
+
 // Strategies of row reductions.
 bool check_rows(const Case& s);
 

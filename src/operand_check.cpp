@@ -68,6 +68,11 @@ OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspa
                     problem.a, problem.a_count(), false));
     add(matrix_rule(swapped ? "a" : "b", swapped ? &Operands::a : &Operands::b, &gpu::GemmParams::b,
                     problem.b, problem.b_count(), false));
+    b_is_two_ = problem.is_gated(GatedB::separate);
+    if (b_is_two_) {
+      add(matrix_rule("b_right", &Operands::b_right, &gpu::GemmParams::b_right, problem.b,
+                      problem.b_count(), false));
+    }
   }
   if (problem.has_c()) {
     add(matrix_rule("c", &Operands::c, &gpu::GemmParams::c, problem.c, batch, false));
@@ -190,6 +195,7 @@ void OperandRules::bind(const Operands& operands, gpu::GemmParams& params) const
   for (const OperandRule& rule : rules()) {
     if (rule.address != nullptr) params.*rule.address = (operands.*rule.span).address;
   }
+  if (b_is_two_) params.b_right -= params.b;
 }
 
 }  // namespace vkgemm

@@ -49,9 +49,10 @@ class OperandRules {
   void add_row_reduction(const ResolvedProblem& problem);
   bool may_share(const OperandRule& a, const OperandRule& b, const Operands& operands) const;
 
-  std::array<OperandRule, 12> rules_{};
+  std::array<OperandRule, 13> rules_{};
   std::size_t count_ = 0;
   bool c_may_be_d_ = false;
+  bool b_is_two_ = false;
 };
 
 }  // namespace vkgemm

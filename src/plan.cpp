@@ -93,6 +93,7 @@ gpu::GemmParams complete(const Step& step, const gpu::GemmParams& bound,
                          std::uint64_t values) noexcept {
   gpu::GemmParams params = step.params;
   for (const auto address : addresses) params.*address = bound.*address;
+  params.b_right += bound.b_right;  // 0 if both halves are of one operand, else the step's is
   if (step.values == ValueAccess::writes) params.d = values;
   if (step.values == ValueAccess::reads) params.a = values;
   return params;

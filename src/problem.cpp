@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 3> type_names{"f16", "bf16", "f32"};
 constexpr std::array<std::string_view, 2> layout_names{"row_major", "col_major"};
 constexpr std::array<std::string_view, 7> activation_names{
     "none", "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh"};
+constexpr std::array<std::string_view, 6> gate_names{"sigmoid_tanh", "geglu_erf", "geglu_tanh",
+                                                     "swiglu",       "reglu",     "glu"};
+constexpr std::array<std::string_view, 3> gated_b_names{"halves", "separate", "interleaved"};
 constexpr std::array<std::string_view, 2> offset_type_names{"int32", "int64"};
 constexpr std::array<std::string_view, 2> along_names{"m", "k"};
 constexpr std::array<std::string_view, 2> grouped_b_names{"shared", "per_group"};
@@ -88,6 +91,8 @@ std::string_view to_string(DataType type) noexcept { return name_of(type_names, 
 std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
 std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
 std::string_view to_string(Bias bias) noexcept { return name_of(bias_names, bias); }
+std::string_view to_string(Gate gate) noexcept { return name_of(gate_names, gate); }
+std::string_view to_string(GatedB b) noexcept { return name_of(gated_b_names, b); }
 std::string_view to_string(OffsetType type) noexcept { return name_of(offset_type_names, type); }
 std::string_view to_string(GroupAlong along) noexcept { return name_of(along_names, along); }
 std::string_view to_string(GroupedB b) noexcept { return name_of(grouped_b_names, b); }
@@ -104,6 +109,12 @@ std::optional<Activation> parse_activation(std::string_view text) noexcept {
 }
 std::optional<Bias> parse_bias(std::string_view text) noexcept {
   return find_name<Bias>(bias_names, text);
+}
+std::optional<Gate> parse_gate(std::string_view text) noexcept {
+  return find_name<Gate>(gate_names, text);
+}
+std::optional<GatedB> parse_gated_b(std::string_view text) noexcept {
+  return find_name<GatedB>(gated_b_names, text);
 }
 std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept {
   return find_name<OffsetType>(offset_type_names, text);
@@ -124,6 +135,12 @@ std::string to_command_line(const Problem& problem) {
   arguments.add("--k", problem.k);
   if (problem.batch != 1) arguments.add("--batch", problem.batch);
 
+  if (problem.gated) {
+    const Gated& gated = *problem.gated;
+    std::string text(to_string(gated.gate));
+    if (gated.b != GatedB::halves) text += concat(':', to_string(gated.b));
+    arguments.add("--gated", text);
+  }
   if (problem.grouping) {
     const Grouping& grouping = *problem.grouping;
     arguments.add("--group-count", grouping.groups);

@@ -85,6 +85,10 @@ MaybeError check_enumerators(const Problem& problem) {
   if (const auto tier = problem.split_k.tier) {
     if (auto error = check("split_k.tier", *tier)) return error;
   }
+  if (problem.gated) {
+    if (auto error = check("gated.gate", problem.gated->gate)) return error;
+    if (auto error = check("gated.b", problem.gated->b)) return error;
+  }
   if (!problem.grouping) return std::nullopt;
   if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
   if (auto error = check("grouping.along", problem.grouping->along)) return error;
@@ -118,6 +122,25 @@ MaybeError check_grouping(const Problem& problem) {
   if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
   return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
                         ": with grouping.along m, a bias along_m is one for all rows"));
+}
+
+MaybeError check_gated(const Problem& problem) {
+  if (!problem.gated) return std::nullopt;
+  const auto with_gate = [&](const auto&... other) {
+    return unsupported(concat(other..., " and gated.gate is ", to_string(problem.gated->gate),
+                              ": not built together"));
+  };
+  if (problem.epilogue.beta != 0.0f) return with_gate("epilogue.beta is ", problem.epilogue.beta);
+  if (problem.epilogue.activation != Activation::none) {
+    return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
+  }
+  if (problem.d.layout == Layout::col_major) return with_gate("d.layout is col_major");
+  if (problem.row_reduction) {
+    return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
+  }
+  if (problem.n <= largest_size / 2) return std::nullopt;
+  return invalid(
+      concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
 }
 
 float default_eps(RowOp op) {
@@ -286,7 +309,7 @@ MaybeError check_bias(const ResolvedProblem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const std::uint64_t count = problem.bias_count();
   if (epilogue.bias == Bias::none || count <= 1) return std::nullopt;
-  const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.product_n() : problem.m;
   const auto bytes = extent_in_bytes(count, epilogue.bias_batch_stride, length, epilogue.bias_type);
   if (bytes) return std::nullopt;
   return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
@@ -331,14 +354,21 @@ bool ResolvedProblem::a_allows_vectors() const noexcept {
   return !cut && a.allows_vectors(load_bytes);
 }
 
+std::uint64_t ResolvedProblem::right_offset() const noexcept {
+  const std::uint64_t column = is_gated(GatedB::interleaved) ? 1 : n;
+  return b.layout == Layout::col_major ? column * b.ld : column;
+}
+
 bool ResolvedProblem::b_allows_vectors() const noexcept {
-  const bool cut = is_grouped(GroupAlong::k) && b.layout == Layout::col_major;
+  const bool halves_cut =
+      is_gated(GatedB::halves) && right_offset() * size_in_bytes(b.type) % load_bytes != 0;
+  const bool cut = halves_cut || (is_grouped(GroupAlong::k) && b.layout == Layout::col_major);
   return !cut && b.allows_vectors(load_bytes);
 }
 
 std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
   if (!has_bias() || is_empty()) return 0;
-  const std::uint64_t length = epilogue.bias == Bias::along_n ? n : m;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? product_n() : m;
   return extent_in_bytes(bias_count(), epilogue.bias_batch_stride, length, epilogue.bias_type)
       .value_or(std::numeric_limits<std::uint64_t>::max());
 }
@@ -351,6 +381,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_grouping(problem)) return *error;
+  if (auto error = check_gated(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (auto error = check_rows(problem)) return *error;
   if (problem.split_k.slices > most_slices) {
@@ -367,6 +398,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .k = problem.k,
                       .batch = problem.batch,
                       .epilogue = problem.epilogue,
+                      .gated = problem.gated,
                       .grouping = problem.grouping,
                       .rows = problem.row_reduction,
                       .split_k = problem.split_k,
@@ -386,8 +418,12 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
 
   if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
     return *error;
-  if (auto error = resolve_into(out.b, {"b", "K", "N"}, problem.b, k, n, out.b_count()))
+  const std::string_view doubled = out.gated ? "2N" : "N";
+  const std::string_view b_columns = out.b_columns() != n ? doubled : "N";
+  if (auto error = resolve_into(out.b, {"b", "K", b_columns}, problem.b, k, out.b_columns(),
+                                out.b_count())) {
     return *error;
+  }
   if (auto error =
           resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n, out.batch)) {
     return *error;
@@ -400,8 +436,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (out.has_aux()) {
     if (auto error = check_one_layout("aux", problem.aux.layout, problem.d.layout)) return *error;
-    if (auto error =
-            resolve_into(out.aux, {"aux", "M", "N", Access::write}, problem.aux, m, n, out.batch)) {
+    if (auto error = resolve_into(out.aux, {"aux", "M", doubled, Access::write}, problem.aux, m,
+                                  out.product_n(), out.batch)) {
       return *error;
     }
   }

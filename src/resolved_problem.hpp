@@ -42,6 +42,7 @@ struct ResolvedProblem {
   ResolvedMatrix d = {};
   ResolvedMatrix aux = {};
   Epilogue epilogue = {};
+  std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> rows = std::nullopt;
   float eps = 0.0f;  // of rows
@@ -58,6 +59,15 @@ struct ResolvedProblem {
   }
   bool is_grouped(GroupAlong along) const noexcept { return grouping && grouping->along == along; }
 
+  // Columns of what is multiplied: N, of a gated product 2N. Of the matrix B, where a half of it
+  // may be another operand.
+  std::uint64_t product_n() const noexcept { return gated ? 2 * n : n; }
+  std::uint64_t b_columns() const noexcept { return is_gated(GatedB::separate) ? n : product_n(); }
+  bool is_gated(GatedB columns) const noexcept { return gated && gated->b == columns; }
+
+  // Elements from the left half of B to the right one, where both are of one matrix.
+  std::uint64_t right_offset() const noexcept;
+
   // How many matrices A and B have, and how many biases there are.
   std::uint64_t a_count() const noexcept { return is_grouped(GroupAlong::k) ? 1 : batch; }
   std::uint64_t b_count() const noexcept;
@@ -68,7 +78,7 @@ struct ResolvedProblem {
   std::uint64_t typical_k() const noexcept;
 
   // Whether A or B can be loaded 16 bytes at a time. Groups that begin at any element of what
-  // stands next to each other forbid it.
+  // stands next to each other forbid it, and so does a right half that begins at any element.
   bool a_allows_vectors() const noexcept;
   bool b_allows_vectors() const noexcept;
 

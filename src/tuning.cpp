@@ -292,7 +292,7 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
   const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
   return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
          agrees(b_layout, problem.b.layout) && m.contains(problem.typical_m()) &&
-         n.contains(problem.n) && k.contains(problem.typical_k());
+         n.contains(problem.product_n()) && k.contains(problem.typical_k());
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {

@@ -25,7 +25,7 @@ struct TuningRow {
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any
   std::optional<Layout> b_layout;
-  Range m, n, k;  // of a grouped problem, what an average group has
+  Range m, n, k;  // of a grouped problem, what an average group has; of a gated one, n is 2N
   Config config;
   // TFLOP/s with this configuration on large shapes (of the kernel for few rows: on wide ones with
   // as many rows as the tile), of a device with timing.compute_units.

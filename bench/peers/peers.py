@@ -13,7 +13,8 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
 
 --grouped times products of groups of rows instead, bf16, in the ways that a CUDA program has: one
 product where all groups share B, a loop over them, and torch._grouped_mm where each has its own.
---grouped --commands prints the same cases as `vkgemm bench` commands.
+--gated times products with a gate, sigmoid(l)·tanh(r) and GEGLU, fused by torch.compile after cuBLAS.
+--commands with either of them prints the same cases as `vkgemm bench` commands.
 """
 
 import argparse
@@ -37,6 +38,14 @@ def grouped_suite():
     ]
 
 
+# Gate, M, N (the columns of the result), K, type.
+GATED_SUITE = [
+    ("sigmoid_tanh", 1024, 2048, 2048, "f32"),
+    ("sigmoid_tanh", 1024, 2048, 2048, "f16"),
+    ("geglu_erf", 4096, 14336, 4096, "bf16"),
+]
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -51,8 +60,9 @@ def parse_arguments():
     parser.add_argument("--repeat-ms", type=int, default=200, metavar="MS",
                         help="time spent on the repeats of a case")
     parser.add_argument("--grouped", action="store_true", help="time groups of rows")
+    parser.add_argument("--gated", action="store_true", help="time products with a gate")
     parser.add_argument("--commands", action="store_true",
-                        help="with --grouped: print what vkgemm is to be run with")
+                        help="with --grouped or --gated: print what vkgemm is to be run with")
     return parser.parse_args()
 
 
@@ -85,6 +95,47 @@ def heavy(torch, a, b, dtype):
     torch._dynamo.reset()
     compiled = torch.compile(product)
     return lambda: compiled(a, b, residual, bias)
+
+
+def gated(torch, gate, a, b):
+    """gate(l, r) of the halves of A·B."""
+    gates = {
+        "sigmoid_tanh": lambda l, r: torch.sigmoid(l) * torch.tanh(r),
+        "geglu_erf": lambda l, r: l * torch.nn.functional.gelu(r),
+    }
+
+    def product(a, b):
+        return gates[gate](*torch.tensor_split(a @ b, 2, dim=1))
+
+    torch._dynamo.reset()
+    compiled = torch.compile(product)
+    return lambda: compiled(a, b)
+
+
+def time_gated(torch, time_case, types):
+    for gate, m, n, k, name in GATED_SUITE:
+        a = torch.randn(m, k, device="cuda", dtype=types[name])
+        b = torch.randn(k, 2 * n, device="cuda", dtype=types[name])
+        row = {
+            "device": torch.cuda.get_device_name(),
+            "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
+            "m": m, "n": n, "k": k, "type": name, "layout_a": "row_major", "layout_b": "row_major",
+            "epilogue": gate, "l2": "cold", "kernel": "torch.compile",
+        }
+        print(f"{name} {m}x{n}x{k} {gate} …", file=sys.stderr)
+        try:
+            row["median_ms"] = time_case(gated(torch, gate, a, b))
+            row["tflops"] = 4 * m * n * k / row["median_ms"] * 1e-9
+        except RuntimeError as error:
+            row["error"] = str(error)[:200]
+        print(json.dumps(row), flush=True)
+
+
+def print_gated_commands():
+    """Each beside the plain product of as much work."""
+    for gate, m, n, k, name in GATED_SUITE:
+        print(f"vkgemm bench --json --dtype {name} --shapes {m}x{n}x{k} --gated {gate}")
+        print(f"vkgemm bench --json --dtype {name} --shapes {m}x{2 * n}x{k}")
 
 
 def print_commands():
@@ -140,7 +191,7 @@ def time_grouped(torch, time_case):
 def main():
     arguments = parse_arguments()
     if arguments.commands:
-        return print_commands()
+        return print_gated_commands() if arguments.gated else print_commands()
     shapes = parse_shapes(arguments.shapes)
     try:
         import torch
@@ -165,6 +216,8 @@ def main():
 
     if arguments.grouped:
         return time_grouped(torch, time_case)
+    if arguments.gated:
+        return time_gated(torch, time_case, types)
 
     for name in arguments.dtype:
         for layout_a, layout_b in itertools.product(arguments.layout_a, arguments.layout_b):

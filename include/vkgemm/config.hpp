@@ -71,7 +71,9 @@ inline constexpr std::uint32_t most_slices = 512;
 struct Config {
   Path path = Path::fma;
 
-  // The part of D that one workgroup computes, and the depth of K it takes at a time.
+  // The part of D that one workgroup computes, and the depth of K it takes at a time. Of a gated
+  // product tile_n counts columns of both halves of B, so that the same configuration does the same
+  // work: the part of D is tile_m × tile_n / 2.
   std::uint32_t tile_m = 0;
   std::uint32_t tile_n = 0;
   std::uint32_t tile_k = 0;

@@ -35,6 +35,7 @@ struct DeviceSpan {
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
+  DeviceSpan b_right = {};  // GatedB::separate: the right half of B
   DeviceSpan c = {};
   DeviceSpan d = {};
   DeviceSpan bias = {};

@@ -65,6 +65,43 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
+// What a gated product makes of l and r, its products with the left and the right half of B. Where
+// half of the literature activates one and half the other, this is what PyTorch programs do:
+// torch.nn.functional.glu and what follows it (diffusers' GEGLU, rtdl's ReGLU) activate the right
+// half; so-called SwiGLU layers, since Llama, the left one. (In the paper that the names are from,
+// Shazeer, GLU Variants Improve Transformer, 2020, it is always the first one.) For the other way
+// round, e.g. Gemma's gelu(gate) * up, take GatedB::separate, whose spans may well be halves of one
+// matrix, and exchange them.
+enum class Gate : std::uint8_t {
+  sigmoid_tanh,  // sigmoid(l) * tanh(r): WaveNet has tanh of its first half
+  geglu_erf,     // l * gelu(r)
+  geglu_tanh,    // l * gelu(r), approximated by tanh
+  swiglu,        // silu(l) * r: l is Llama's gate_proj, r its up_proj
+  reglu,         // l * relu(r)
+  glu,           // l * sigmoid(r)
+};
+
+// Where the columns of l and r stand in B.
+enum class GatedB : std::uint8_t {
+  halves,       // B is K×2N: N columns of l, then N of r
+  separate,     // two matrices, K×N: Operands::b of l, Operands::b_right of r; both as `b` says
+  interleaved,  // B is K×2N: columns 2j and 2j + 1 are of l and r; the same bits as halves
+};
+
+// A gated product reads A once for two products, and D has half as many columns as these:
+//   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
+//   D = cast(clamp(gate(l, r)))
+// n is N, the columns of D. Everything else that has columns has 2N of them, arranged as in B: aux,
+// which is M×2N, and a bias along N (separate: first those of l). A bias along M is added to both.
+// Not supported: beta, an activation, a column-major D, a row reduction. 2N is at most 2^31 - 1.
+// Row-major B, halves: 16 bytes at a time are loaded if N elements are a multiple of 16 bytes, too.
+struct Gated {
+  Gate gate = Gate::swiglu;
+  GatedB b = GatedB::halves;
+
+  bool operator==(const Gated&) const = default;
+};
+
 enum class OffsetType : std::uint8_t { int32, int64 };
 enum class GroupAlong : std::uint8_t { m, k };
 enum class GroupedB : std::uint8_t { shared, per_group };
@@ -158,7 +195,8 @@ struct SplitK {
   bool operator==(const SplitK&) const = default;
 };
 
-// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. Of a gated
+// product B and aux have 2N columns: struct Gated.
 //
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
 // are accumulated in f32. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to
@@ -181,6 +219,7 @@ struct Problem {
   Matrix d = {};
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
+  std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
 
@@ -199,6 +238,8 @@ VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
+VKGEMM_API std::string_view to_string(Gate gate) noexcept;
+VKGEMM_API std::string_view to_string(GatedB b) noexcept;
 VKGEMM_API std::string_view to_string(OffsetType type) noexcept;
 VKGEMM_API std::string_view to_string(GroupAlong along) noexcept;
 VKGEMM_API std::string_view to_string(GroupedB b) noexcept;
@@ -209,6 +250,8 @@ VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexce
 VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
 VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
+VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
+VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;

@@ -52,6 +52,8 @@ layout(constant_id = SPEC_GUARDED) const uint GUARDED = 0;
 layout(constant_id = SPEC_GROUPED) const uint GROUPED = GROUPED_NONE;
 layout(constant_id = SPEC_OFFSETS_64) const uint OFFSETS_64 = 0;
 layout(constant_id = SPEC_PERSISTENT) const uint PERSISTENT = 0;
+layout(constant_id = SPEC_GATE) const uint GATE = GATE_NONE;
+layout(constant_id = SPEC_GATE_INTERLEAVED) const uint GATE_INTERLEAVED = 0;
 layout(constant_id = SPEC_ROW_OP) const uint ROW_OP = ROW_OP_NONE;
 layout(constant_id = SPEC_ROW_GAMMA) const uint ROW_GAMMA = 0;
 layout(constant_id = SPEC_ROW_SHIFT) const uint ROW_SHIFT = 0;

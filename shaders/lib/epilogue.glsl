@@ -9,11 +9,11 @@ uint64_t element(uint64_t base, const uint type, uint row, uint ld, uint col) {
     return base + (uint64_t(row) * ld + col) * type_size(type);
 }
 
-float epilogue_post(float pre) {
-    float v = activate(pre);
-    if (CLAMP != 0 && !is_nan(v)) v = clamp(v, p.clamp_min, p.clamp_max);
-    return v;
+float clamped(float v) {
+    return CLAMP != 0 && !is_nan(v) ? clamp(v, p.clamp_min, p.clamp_max) : v;
 }
+
+float epilogue_post(float pre) { return clamped(activate(pre)); }
 
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     float v = t.alpha * acc;
@@ -82,10 +82,20 @@ void tile_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) 
         Partial4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
 }
 
-// The sum of all slices, of a matrix that holds so many quads, in the form of partial results.
-uint64_t partial_quads() { return uint64_t(p.m) * (partial_ld() / 4); }
+#include "gated.glsl"
+
+// Adds the slices of four neighbours of D, from the matrix of slice 0 on.
+void sum_store4(const Tile t, uint64_t partial, uint row, uint col) {
+    const uint64_t first = element(partial, TYPE_F32, row, partial_ld(), col);
+    const vec4 sum = sum_of_slices(first);
+    if (GATED) gated_store4(t, row, col, Pair4(sum, sum_of_slices(first + partial_row_bytes())));
+    else epilogue_store4(t, row, col, sum);
+}
+
+// The same for a matrix that holds so many quads of D.
+uint64_t partial_quads() { return uint64_t(p.m) * (partial_row() / 4); }
 void sum_quad(uint64_t batch, uint64_t quad) {
-    const uint quads_per_row = partial_ld() / 4;
-    epilogue_store4(batch_tile(batch), uint(quad / quads_per_row), uint(quad % quads_per_row) * 4,
-                    sum_of_slices(partial_base(batch, 0) + quad * 16));
+    const uint quads_per_row = partial_row() / 4;
+    sum_store4(batch_tile(batch), partial_base(batch, 0), uint(quad / quads_per_row),
+               uint(quad % quads_per_row) * 4);
 }

@@ -33,6 +33,7 @@ struct GemmParams {
     uint64_t row_states;    // what workgroups tell each other of their part of a row
     float eps;
     uint row_stage;  // what a dispatch of reduce_tiles.comp does, and whether anything: ROW_STAGE_*
+    uint64_t b_right;  // of a gated product: from b to the right half of B, modulo 2^64
 };
 
 // Element types: the values of SPEC_*_TYPE and of the IN_TYPE macro.
@@ -58,6 +59,15 @@ struct GemmParams {
 #define ACTIVATION_SILU 4
 #define ACTIVATION_SIGMOID 5
 #define ACTIVATION_TANH 6
+
+// Gates: what becomes of the products with the left and the right half of B, see lib/gated.glsl.
+#define GATE_NONE 0
+#define GATE_SIGMOID_TANH 1
+#define GATE_GEGLU_ERF 2
+#define GATE_GEGLU_TANH 3
+#define GATE_SWIGLU 4
+#define GATE_REGLU 5
+#define GATE_GLU 6
 
 // What is computed of a row: the values of SPEC_ROW_OP.
 #define ROW_OP_NONE 0
@@ -135,7 +145,10 @@ struct GemmParams {
 #define SPEC_ROW_VECTOR_TYPE 44  // … by vectors of this type
 #define SPEC_ROW_VALUE_TYPE 45
 #define SPEC_ROW_SHARED 46  // tiles share rows: reduce_tiles.comp is not resident
-#define SPEC_COUNT 47
+// Of gated products.
+#define SPEC_GATE 47
+#define SPEC_GATE_INTERLEAVED 48  // neighbouring columns of B, bias and aux are a pair
+#define SPEC_COUNT 49
 
 // The values of SPEC_SPLIT, see split_k.glsl.
 #define SPLIT_NONE 0

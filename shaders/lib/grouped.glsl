@@ -46,7 +46,7 @@ Tile tile_of_rows(uint id) {
     t.bias += found_group * p.bias_batch;
     t.row = found_begin + (slot - first) * TILE_M;
     t.row_end = slot < first ? 0 : found_end;
-    t.col = at.x * TILE_N;
+    t.col = at.x * TILE_COLUMNS;
     return t;
 }
 

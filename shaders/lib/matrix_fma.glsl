@@ -33,7 +33,21 @@ uvec2 lane_position() {
     return uvec2(gl_LocalInvocationIndex / LANES_N, gl_LocalInvocationIndex % LANES_N);
 }
 
+// A group of a row of B that holds l and r by turns: their halves stand side by side here, so that an
+// invocation has what belongs together in the same blocks as if they did in memory.
+void store_pairs(const uint i) {
+    const uint at = B_OFFSET + group_line(i) * B_STRIDE, column = group_column(i) / 2;
+    [[unroll]] for (uint e = 0; e < GROUP; ++e) {
+        const uint to = column + e / 2 + e % 2 * HALF_N;
+        sh[at + to / 4][to % 4] = group_element(stage_data[i], e);
+    }
+}
+
 void store_group(const uint i) {
+    if (B_PAIRS != 0 && !is_a(i)) {
+        store_pairs(i);
+        return;
+    }
     const uint stride = is_a(i) ? A_STRIDE : B_STRIDE;
     const uint offset = is_a(i) ? 0 : B_OFFSET;
     const uint line = group_line(i), column = group_column(i);
@@ -76,8 +90,34 @@ void multiply(inout Acc acc) {
 
 void mma_tile(inout Acc acc, const Tile t) { mma_tile_one_stage(acc, t); }
 
+// Half of an invocation's blocks are of l, half of r, in the same columns.
+void store_gated(const Acc acc, const Tile t) {
+    const uvec2 lane = lane_position();
+    Pair4 bias[QUADS_N];  // one would be enough for two, but for a tile that is never gated
+    [[unroll]] for (uint j = 0; j < QUADS_N / 2; ++j)
+        if (BIAS == BIAS_ALONG_N)
+            bias[j] = tile_gated_bias4(t, t.row, t.col + (j * LANES_N + lane.y) * 4);
+    [[dont_unroll]] for (uint block = 0; block < QUADS_M; ++block)
+        [[unroll]] for (uint line = 0; line < 4; ++line)
+            [[unroll]] for (uint j = 0; j < QUADS_N / 2; ++j) {
+                Pair4 sum = Pair4(acc.quad[line][j], acc.quad[line][j + QUADS_N / 2]);
+                [[unroll]] for (uint i = 1; i < QUADS_M; ++i) {
+                    sum.l = i == block ? acc.quad[4 * i + line][j] : sum.l;
+                    sum.r = i == block ? acc.quad[4 * i + line][j + QUADS_N / 2] : sum.r;
+                }
+                const uint row = t.row + (block * LANES_M + lane.x) * 4 + line;
+                const uint col = t.col + (j * LANES_N + lane.y) * 4;
+                tile_gated_store4(t, row, col, sum,
+                                  BIAS == BIAS_ALONG_N ? bias[j] : tile_gated_bias4(t, row, col));
+            }
+}
+
 // Blocks of four rows share the code of their epilogue, which is long.
 void store_tile(const Acc acc, const Tile t) {
+    if (GATED) {
+        store_gated(acc, t);
+        return;
+    }
     const uvec2 lane = lane_position();
     vec4 bias[QUADS_N];
     [[unroll]] for (uint j = 0; j < QUADS_N; ++j)

@@ -108,8 +108,8 @@ void mma_tile(inout Acc acc, const Tile t) {
     else mma_tile_ring(acc, t);
 }
 
-// Four neighbours of a row of the tile are a quad; which one of a slice, from its number.
-const uint QUADS_PER_ROW = TILE_N / 4;
+// Four neighbours of a row of D are a quad; which one of a slice, from its number.
+const uint QUADS_PER_ROW = TILE_COLUMNS / 4;
 const uint SLICE_QUADS = SLICE_ROWS * QUADS_PER_ROW;
 const uint SLICE_FRAGMENTS = ROWS / SUBTILES;
 const uint SLICE_SUBGROUP_ROWS = SLICE_FRAGMENTS * FRAGMENT_M;  // of one subgroup
@@ -133,6 +133,19 @@ const uint SLICE_TURNS = (SLICE_QUADS + LOCAL_SIZE - 1) / LOCAL_SIZE;
 const uint MOST_AT_ONCE = SLICE_TURNS < KHR_EPILOGUE_LOADS ? SLICE_TURNS : KHR_EPILOGUE_LOADS;
 const uint QUADS_AT_ONCE = C_VECTOR == 0 ? 1 : PEEL == 0 ? 1 : MOST_AT_ONCE;
 
+// The quads of a slice that stands in shared memory, of a gated product. No C, so nothing to load.
+void store_gated_slice(const Tile t, const uint slice, Pair4 bias) {
+    for (uint quad = gl_LocalInvocationIndex; quad < SLICE_QUADS; quad += LOCAL_SIZE) {
+        const uvec2 d = quad_position(t, slice, quad);
+        const uint line = quad / QUADS_PER_ROW * SLICE_STRIDE, at = quad % QUADS_PER_ROW;
+        const vec4 one = uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at : at)]);
+        const vec4 other =
+            uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at + 1 : at + HALF_N / 4)]);
+        if (BIAS != BIAS_OF_COLUMNS) bias = tile_gated_bias4(t, d.x, d.y);
+        tile_gated_store4(t, d.x, d.y, B_PAIRS != 0 ? paired(one, other) : Pair4(one, other), bias);
+    }
+}
+
 // Copies a slice of the accumulators to shared memory. Between barriers.
 void put_slice(const Acc acc, const uint slice) {
     const uvec2 at = subgroup_position();
@@ -154,11 +167,19 @@ void put_slice(const Acc acc, const uint slice) {
 void store_tile(const Acc acc, const Tile t) {
     const uint column = quad_position(t, 0, gl_LocalInvocationIndex).y;
     vec4 bias = vec4(0.0);
-    if (BIAS == BIAS_OF_COLUMNS) bias = tile_bias4(t, t.row, column);
+    Pair4 gated_bias = Pair4(bias, bias);
+    if (BIAS == BIAS_OF_COLUMNS) {
+        if (GATED) gated_bias = tile_gated_bias4(t, t.row, column);
+        else bias = tile_bias4(t, t.row, column);
+    }
     [[dont_unroll]] for (uint slice = 0; slice < SUBTILES; ++slice) {
         barrier();
         put_slice(acc, slice);
         barrier();
+        if (GATED) {
+            store_gated_slice(t, slice, gated_bias);
+            continue;
+        }
         for (uint first = gl_LocalInvocationIndex; first < SLICE_QUADS;
              first += LOCAL_SIZE * QUADS_AT_ONCE) {
             vec4 c[KHR_EPILOGUE_LOADS];

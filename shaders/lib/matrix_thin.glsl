@@ -38,7 +38,7 @@ float load_a(const Tile t, uint m, uint k) {
     return A_K_INNER ? load_input(t.a, row, size_lda(), k) : load_input(t.a, k, size_lda(), row);
 }
 float load_b(const Tile t, uint k, uint n) {
-    const uint col = min(n, size_n() - 1);
+    const uint col = min(n, b_columns() - 1);
     return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
 }
 
@@ -56,11 +56,11 @@ void add_products(inout Acc acc, const uint m, const float a, const vec4 b[PIECE
 // k to k + 7, all of which exist. Columns past the edge repeat others: they are never stored.
 void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
     uvec4 piece[PIECE][GROUPS], a[TILE_M][GROUPS];
-    const uint width = B_PADDED != 0 ? size_ldb() : size_n();  // that can be read
+    const uint width = B_PADDED != 0 ? size_ldb() : b_columns();  // that can be read
     if (B_VECTOR != 0) {
         [[unroll]] for (uint line = 0; line < PIECE; ++line)
             [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
-                const uint outer = B_K_INNER ? min(n + line, size_n() - 1) : k + line;
+                const uint outer = B_K_INNER ? min(n + line, b_columns() - 1) : k + line;
                 const uint inner = B_K_INNER ? k + g * GROUP : min(n + g * GROUP, width - GROUP);
                 piece[line][g] = U32x4(t.b + (uint64_t(outer) * size_ldb() + inner) * IN_SIZE).x;
             }
@@ -85,9 +85,12 @@ void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
     }
 }
 
-void mma_tile(inout Acc acc, const Tile t) {
+void mma_tile(inout Acc acc, const Tile whole) {
     const uvec2 lane = lane_position();
-    const uint n = t.col + lane.y * PIECE;
+    const bool right = B_HALVES != 0 && lane.y * PIECE >= HALF_N;
+    Tile t = whole;
+    t.b += right ? p.b_right : 0;
+    const uint n = b_column(t.col) + lane.y * PIECE - (right ? HALF_N : 0);
     const uint steps = (t.k_end - t.k_begin) / TILE_K;
     uint k = t.k_begin + lane.x * PIECE;
     [[dont_unroll]] for (uint step = 0; step < steps; ++step, k += TILE_K)
@@ -101,6 +104,19 @@ void mma_tile(inout Acc acc, const Tile t) {
     }
 }
 
+// Of all invocations that share four columns of accumulators.
+vec4 total(const uint quad) {
+    vec4 sum = sums[0][quad];
+    for (uint i = 1; i < LANES_K; ++i) sum += sums[i][quad];
+    return sum;
+}
+
+Pair4 total_pair(const uint quad) {
+    const vec4 one = total(B_PAIRS != 0 ? 2 * quad : quad);
+    const vec4 other = total(B_PAIRS != 0 ? 2 * quad + 1 : quad + HALF_N / 4);
+    return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
+}
+
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 lane = lane_position();
     [[unroll]] for (uint m = 0; m < TILE_M; ++m) {
@@ -108,11 +124,12 @@ void store_tile(const Acc acc, const Tile t) {
         [[unroll]] for (uint q = 0; q < PIECE / 4; ++q)
             sums[lane.x][lane.y * (PIECE / 4) + q] = acc.row[m][q];
         barrier();
-        for (uint quad = gl_LocalInvocationIndex; quad < TILE_N / 4; quad += LOCAL_SIZE) {
-            vec4 sum = sums[0][quad];
-            for (uint i = 1; i < LANES_K; ++i) sum += sums[i][quad];
+        for (uint quad = gl_LocalInvocationIndex; quad < TILE_COLUMNS / 4; quad += LOCAL_SIZE) {
             const uint row = t.row + m, col = t.col + quad * 4;
-            tile_store4(t, row, col, sum, tile_c4(t, row, col), tile_bias4(t, row, col));
+            if (GATED)
+                tile_gated_store4(t, row, col, total_pair(quad), tile_gated_bias4(t, row, col));
+            else
+                tile_store4(t, row, col, total(quad), tile_c4(t, row, col), tile_bias4(t, row, col));
         }
     }
 }

@@ -5,14 +5,17 @@
 //   SPLIT_TWO_DISPATCHES  a second dispatch (sum_slices.comp)
 //   SPLIT_LAST_ARRIVER    of the workgroups of a tile the one that is done last
 //   SPLIT_DEVICE_BARRIER  all workgroups, when all are done (device_barrier.glsl)
-// Rows of partial results are padded to 4 elements, so that all accesses are 16 bytes wide.
+// Rows of partial results are padded to 4 elements, so that all accesses are 16 bytes wide; with a gate
+// a row is two of these, of the left product and of the right one.
 
 // Written by one workgroup and read by another one, maybe of the same dispatch.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent buffer Partial4 {
     vec4 x;
 };
 
-uint partial_ld() { return (size_n() + 3) / 4 * 4; }
+uint partial_row() { return (size_n() + 3) / 4 * 4; }
+uint64_t partial_row_bytes() { return uint64_t(partial_row()) * 4; }
+uint partial_ld() { return GATED ? 2 * partial_row() : partial_row(); }
 uint64_t partial_bytes() { return uint64_t(p.m) * partial_ld() * 4; }  // of one matrix
 
 // Element (0, 0) of a slice's matrix.

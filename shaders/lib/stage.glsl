@@ -74,15 +74,21 @@ uint group_column(const uint i) {
                                                      : group_index(i) % per_line) * GROUP;
 }
 
+// Whether a line or a group's first element is of the right half of a gated product's B.
+bool in_right_half(const uint i) {
+    return B_HALVES != 0 && !is_a(i) && (k_inner(i) ? group_line(i) : group_column(i)) >= HALF_N;
+}
+
 // Points the loads at the first slab of the tile. Lines and groups past the edge of M or N are
 // moved onto the last one that exists: what they load ends in rows and columns of D that are never
 // stored, and the main loop needs no bounds checks.
 void stage_begin(const Tile t) {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
-        const uint mn_begin = is_a(i) ? t.row : t.col;
-        const uint mn_size = is_a(i) ? t.row_end : size_n();
+        const bool right = in_right_half(i);
+        const uint mn_begin = is_a(i) ? t.row : b_column(t.col) - (right ? HALF_N : 0);
+        const uint mn_size = is_a(i) ? t.row_end : b_columns();
         const uint64_t ld = is_a(i) ? size_lda() : size_ldb();
-        const uint64_t base = is_a(i) ? t.a : t.b;
+        const uint64_t base = is_a(i) ? t.a : right ? t.b + p.b_right : t.b;
         uint line = group_line(i), column = group_column(i);
         stage_valid[i] = GROUP;
         if (k_inner(i)) {

@@ -10,6 +10,7 @@ struct Tile {
     uint64_t partial, first_partial, counter;
 };
 
+#include "gated_tile.glsl"
 #include "split_k.glsl"
 
 // The operands of one batch, no tile yet.
@@ -31,7 +32,7 @@ Tile batch_tile(uint64_t batch) {
 }
 
 uint tile_rows() { return (p.m + TILE_M - 1) / TILE_M; }
-uint tile_columns() { return (size_n() + TILE_N - 1) / TILE_N; }
+uint tile_columns() { return (size_n() + TILE_COLUMNS - 1) / TILE_COLUMNS; }
 uint tile_count() { return tile_rows() * tile_columns(); }
 
 // Column and row of tile `id` in a grid of so many rows. Tiles are visited in bands of SWIZZLE rows,
@@ -50,7 +51,7 @@ Tile tile_at(uint id, uint64_t batch, uint slice) {
     const uvec2 at = tile_position(id, tile_rows());
     Tile t = batch_tile(batch);
     t.row = at.y * TILE_M;
-    t.col = at.x * TILE_N;
+    t.col = at.x * TILE_COLUMNS;
     if (SPLIT != SPLIT_NONE) {
         t.k_begin = slice_begin(slice);
         t.k_end = slice_begin(slice + 1);

@@ -31,6 +31,17 @@ View view(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols, std::uin
   return v;
 }
 
+std::uint64_t product_columns(const Problem& p) { return p.gated ? 2 * p.n : p.n; }
+
+std::uint64_t columns_of_b(const Problem& p) {
+  return p.gated && p.gated->b == GatedB::separate ? p.n : product_columns(p);
+}
+
+std::uint64_t product_column(const Problem& p, std::uint64_t half, std::uint64_t j) {
+  if (!p.gated) return j;
+  return p.gated->b == GatedB::interleaved ? 2 * j + half : j + half * p.n;
+}
+
 MatrixCounts::MatrixCounts(const Problem& p) : a(p.batch), b(p.batch), d(p.batch) {
   if (!p.grouping) return;
   if (p.grouping->b == GroupedB::per_group) b = p.grouping->groups;
@@ -40,10 +51,10 @@ MatrixCounts::MatrixCounts(const Problem& p) : a(p.batch), b(p.batch), d(p.batch
 Views::Views(const Problem& p) {
   const MatrixCounts counts(p);
   a = view(p.a, p.m, p.k, counts.a);
-  b = view(p.b, p.k, p.n, counts.b);
+  b = view(p.b, p.k, columns_of_b(p), counts.b);
   c = view(p.c, p.m, p.n, counts.d);
   d = view(p.d, p.m, p.n, counts.d);
-  aux = view(p.aux, p.m, p.n, counts.d);
+  aux = view(p.aux, p.m, product_columns(p), counts.d);
 }
 
 std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, OffsetType type) {
@@ -105,6 +116,7 @@ std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands
         .b = advanced(operands.b, bytes_to(views.b, own_b, k, 0)),
         .c = advanced(operands.c, bytes_to(views.c, own_d, row, 0)),
         .bias = advanced(operands.bias, bias * size_in_bytes(epilogue.bias_type)),
+        .b_right = advanced(operands.b_right, bytes_to(views.b, own_b, k, 0)),
     };
     product.d = bytes_to(views.d, own_d, row, 0);
     product.aux = bytes_to(views.aux, own_d, row, 0);

@@ -31,6 +31,13 @@ struct Views {
   View a, b, c, d, aux;
 };
 
+// Columns of what is multiplied: 2N with a gate. Of B, where a half of it may be another operand.
+std::uint64_t product_columns(const Problem& problem);
+std::uint64_t columns_of_b(const Problem& problem);
+// Where among the former, as B, aux and a bias along N have them, column j of l (half 0) or of r
+// stands. Without a gate that is j.
+std::uint64_t product_column(const Problem& problem, std::uint64_t half, std::uint64_t j);
+
 // How many matrices an operand has, in a batch or for groups.
 struct MatrixCounts {
   explicit MatrixCounts(const Problem& problem);

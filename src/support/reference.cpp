@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "support/activations.hpp"
 #include "support/convert.hpp"
 #include "support/findings.hpp"
 #include "support/groups.hpp"
@@ -90,8 +91,11 @@ struct TileOfD {
   std::uint64_t col_count = 0;
 };
 
+// `half`: of a gated product, 0 for l and 1 for r.
 void multiply_tile(const Problem& problem, const Views& views, const HostOperands& operands,
-                   const TileOfD& tile, Packed& packed, Sums& sums) {
+                   const TileOfD& tile, std::uint64_t half, Packed& packed, Sums& sums) {
+  const bool separate = problem.gated && problem.gated->b == GatedB::separate;
+  const void* const b = separate && half == 1 ? operands.b_right : operands.b;
   std::fill(std::begin(sums.dot), std::end(sums.dot), 0.0);
   std::fill(std::begin(sums.magnitude), std::end(sums.magnitude), 0.0);
   for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
@@ -100,9 +104,11 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
                 [&](std::uint64_t line, std::uint64_t k) {
                   return views.a.index(tile.batch, tile.rows[line], k0 + k);
                 });
-    pack<kCols>(packed.b, operands.b, views.b.type, tile.col_count, depth, views.b.row_major,
+    pack<kCols>(packed.b, b, views.b.type, tile.col_count, depth, views.b.row_major,
                 [&](std::uint64_t line, std::uint64_t k) {
-                  return views.b.index(tile.batch, k0 + k, tile.first_col + line);
+                  const std::uint64_t j = tile.first_col + line;
+                  return views.b.index(tile.batch, k0 + k,
+                                       separate ? j : product_column(problem, half, j));
                 });
     for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
       for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {
@@ -113,54 +119,15 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
   }
 }
 
-// Written so that NaN goes through every one of them.
-double activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x < 0.0 ? 0.0 : x;
-    case Activation::gelu_erf:
-      return 0.5 * x * (1.0 + std::erf(x * 0.70710678118654752440));
-    case Activation::gelu_tanh:
-      return 0.5 * x * (1.0 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case Activation::silu:
-      return x / (1.0 + std::exp(-x));
-    case Activation::sigmoid:
-      return 1.0 / (1.0 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-// How far a device's own exp, tanh or erf approximation may put f(x) off, x being exact. Vulkan
-// asks of exp no more than 3 + 2|x| ULP; erf is not in GLSL, and polynomials for it have errors of
-// 1e-7.
-double activation_error(Activation activation, double x) {
-  switch (activation) {
-    case Activation::none:
-    case Activation::relu:
-      return 0.0;
-    case Activation::gelu_erf:
-    case Activation::gelu_tanh:
-    case Activation::silu:
-      return std::fabs(x) * 0x1p-20;
-    case Activation::sigmoid:
-    case Activation::tanh:
-      return 0x1p-20;
-  }
-  return 0.0;
-}
-
 struct Expected {
-  double pre = 0.0;        // what aux holds, before the cast
-  double pre_bound = 0.0;  // error of pre in a correct f32 kernel
+  double pre[2] = {};        // what aux holds, before the cast; with a gate l and r
+  double pre_bound[2] = {};  // error of it in a correct f32 kernel
   double d = 0.0;
   double d_bound = 0.0;
   // An intermediate value may exceed f32's range, and whether it does depends on the order of the
   // sum: any result is right.
   bool unpredictable = false;
+  bool ambiguous = false;  // zero is right, and NaN
 };
 
 // A tile's epilogue: everything but A and B that an element of D depends on.
@@ -169,35 +136,58 @@ class EpilogueOracle {
   EpilogueOracle(const Problem& problem, const Views& views, const HostOperands& operands)
       : problem_(problem), views_(views), operands_(operands), epilogue_(problem.epilogue) {}
 
-  Expected operator()(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
-                      double magnitude) const {
+  // Of element (i, j) of D, element `at` of a tile.
+  Expected operator()(std::uint64_t batch, std::uint64_t i, std::uint64_t j, const Sums* sums,
+                      std::uint64_t at) const {
+    Expected expected =
+        pre(batch, i, product_column(problem_, 0, j), sums[0].dot[at], sums[0].magnitude[at]);
+    Bounded result{expected.pre[0], expected.pre_bound[0]};
+    if (problem_.gated) {
+      const Expected r =
+          pre(batch, i, product_column(problem_, 1, j), sums[1].dot[at], sums[1].magnitude[at]);
+      expected.pre[1] = r.pre[0];
+      expected.pre_bound[1] = r.pre_bound[0];
+      expected.unpredictable = expected.unpredictable || r.unpredictable;
+      result = apply_gate(problem_.gated->gate, result, {r.pre[0], r.pre_bound[0]});
+      expected.ambiguous = is_ambiguous(problem_.gated->gate, expected.pre[0], r.pre[0]);
+    } else {
+      result = activate(epilogue_.activation, result);
+      expected.ambiguous = is_ambiguous(epilogue_.activation, expected.pre[0]);
+    }
+    expected.d = clamp(result.value);
+    expected.d_bound = result.bound;
+    return expected;
+  }
+
+ private:
+  Expected pre(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
+               double magnitude) const {
     const double alpha = static_cast<double>(epilogue_.alpha);
     const double beta = static_cast<double>(epilogue_.beta);
     // K = 0 is defined as epilogue(beta * C), whatever alpha is.
     const double product = problem_.k == 0 ? 0.0 : alpha * dot;
     const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha) * magnitude;
     Expected expected;
-    expected.pre = product;
+    double& value = expected.pre[0];
+    value = product;
     double size = product_size;
     if (epilogue_.beta != 0.0f) {
       const double residual =
           beta * load_element(operands_.c, views_.c.type, views_.c.index(batch, i, j));
-      expected.pre += residual;
+      value += residual;
       size += std::fabs(residual);
     }
     if (epilogue_.bias != Bias::none) {
       const std::uint64_t at = epilogue_.bias == Bias::along_n ? j : i;
       const double bias = load_element(operands_.bias, epilogue_.bias_type,
                                        batch * epilogue_.bias_batch_stride + at);
-      expected.pre += bias;
+      value += bias;
       size += std::fabs(bias);
     }
-    expected.d = clamp(activate(epilogue_.activation, expected.pre));
     bound(expected, product_size, magnitude, size);
     return expected;
   }
 
- private:
   double clamp(double x) const {
     if (epilogue_.clamp_min && x < static_cast<double>(*epilogue_.clamp_min)) {
       x = static_cast<double>(*epilogue_.clamp_min);
@@ -213,22 +203,10 @@ class EpilogueOracle {
     const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
     // The accumulation; then four roundings of the epilogue; then results below f32's smallest
     // normal number, which a device may flush to zero.
-    expected.pre_bound = (2.0 * k + 2.0) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
-                         (k + 4.0) * 0x1p-126 * std::max(1.0, alpha);
+    expected.pre_bound[0] = (2.0 * k + 2.0) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
+                            (k + 4.0) * 0x1p-126 * std::max(1.0, alpha);
     const double largest = static_cast<double>(FLT_MAX);
     expected.unpredictable = std::isfinite(size) && (size > largest || magnitude > largest);
-
-    const double x = expected.pre;
-    const double e = expected.pre_bound;
-    const Activation activation = epilogue_.activation;
-    double through = e;
-    if (activation != Activation::none && std::isfinite(x)) {
-      const double y = activate(activation, x);
-      through = std::max(std::fabs(activate(activation, x - e) - y),
-                         std::fabs(activate(activation, x + e) - y));
-      through = 1.001 * through + activation_error(activation, x);
-    }
-    expected.d_bound = through;
   }
 
   const Problem& problem_;
@@ -236,14 +214,6 @@ class EpilogueOracle {
   const HostOperands& operands_;
   const Epilogue& epilogue_;
 };
-
-// gelu and silu of minus infinity are -inf * 0 where the formula is evaluated as written, and 0 in
-// the limit: both are right.
-bool is_ambiguous(Activation activation, double pre) {
-  const bool product = activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
-                       activation == Activation::silu;
-  return product && pre == -std::numeric_limits<double>::infinity();
-}
 
 // Rows to look at: the first, the last, and between them one at random of every equal part.
 std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std::uint64_t seed) {
@@ -281,7 +251,7 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
   std::atomic<std::uint64_t> next{0};
   const auto loop = [&](std::uint32_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
-    const auto sums = std::make_unique_for_overwrite<Sums>();
+    const auto sums = std::make_unique_for_overwrite<Sums[]>(2);
     for (std::uint64_t t = next++; t < tiles; t = next++) {
       TileOfD tile;
       tile.batch = t / (row_tiles * col_tiles);
@@ -290,7 +260,7 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
       for (std::uint64_t i = 0; i < tile.row_count; ++i) tile.rows[i] = rows[first_row + i];
       tile.first_col = t % col_tiles * kTile;
       tile.col_count = std::min(kTile, problem.n - tile.first_col);
-      work(tile, *packed, *sums, thread);
+      work(tile, *packed, sums.get(), thread);
     }
   };
   run_on(threads, loop);
@@ -330,12 +300,11 @@ void for_each_row(const Problem& problem, const Views& views, const HostOperands
       }
       for (tile.first_col = 0; tile.first_col < problem.n; tile.first_col += kTile) {
         tile.col_count = std::min(kTile, problem.n - tile.first_col);
-        multiply_tile(problem, views, operands, tile, *packed, *sums);
+        multiply_tile(problem, views, operands, tile, 0, *packed, *sums);
         for (std::uint64_t r = 0; r < tile.row_count; ++r) {
           for (std::uint64_t s = 0; s < tile.col_count; ++s) {
             const std::uint64_t at = r * kTile + s, j = tile.first_col + s;
-            const Expected e =
-                oracle(tile.batch, tile.rows[r], j, sums->dot[at], sums->magnitude[at]);
+            const Expected e = oracle(tile.batch, tile.rows[r], j, sums.get(), at);
             expected[r].elements[j] = e;
             expected[r].values[j] = {e.d, e.d_bound, e.unpredictable};
           }
@@ -363,6 +332,7 @@ void verify_product(const Problem& problem, const HostOperands& operands, const 
   if (is_empty(problem)) return;
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
+  const std::uint64_t halves = problem.gated ? 2 : 1;
   const bool check_aux = problem.epilogue.aux && aux != nullptr;
   const Rounding d_cast = rounding(problem.d.type);
   const Rounding aux_cast = rounding(problem.aux.type);
@@ -373,26 +343,29 @@ void verify_product(const Problem& problem, const HostOperands& operands, const 
   std::vector<Findings> findings(threads);
   for_each_tile(
       problem, rows, threads,
-      [&](const TileOfD& tile, Packed& packed, Sums& sums, std::uint32_t thread) {
-        multiply_tile(problem, views, operands, tile, packed, sums);
+      [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t thread) {
+        for (std::uint64_t half = 0; half < halves; ++half) {
+          multiply_tile(problem, views, operands, tile, half, packed, sums[half]);
+        }
         Findings& found = findings[thread];
         const std::uint64_t batch = first_batch + tile.batch;
         for (std::uint64_t r = 0; r < tile.row_count; ++r) {
           for (std::uint64_t s = 0; s < tile.col_count; ++s) {
             const std::uint64_t i = tile.rows[r];
             const std::uint64_t j = tile.first_col + s;
-            const Expected e =
-                oracle(tile.batch, i, j, sums.dot[r * kTile + s], sums.magnitude[r * kTile + s]);
+            const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
             const double got = load_element(d, views.d.type, views.d.index(tile.batch, i, j));
             Comparison c = compare(got, e.d, e.d_bound, d_cast, e.unpredictable);
-            if (!c.ok && is_ambiguous(problem.epilogue.activation, e.pre)) {
-              c.ok = std::isnan(got) || got == 0.0;
-            }
+            if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
             found.add("d", batch, i, j, got, e.d, c);
             if (!check_aux) continue;
-            const double pre = load_element(aux, views.aux.type, views.aux.index(tile.batch, i, j));
-            found.add("aux", batch, i, j, pre, e.pre,
-                      compare(pre, e.pre, e.pre_bound, aux_cast, e.unpredictable));
+            for (std::uint64_t half = 0; half < halves; ++half) {
+              const std::uint64_t col = product_column(problem, half, j);
+              const double pre =
+                  load_element(aux, views.aux.type, views.aux.index(tile.batch, i, col));
+              found.add("aux", batch, i, col, pre, e.pre[half],
+                        compare(pre, e.pre[half], e.pre_bound[half], aux_cast, e.unpredictable));
+            }
           }
         }
       });
@@ -404,25 +377,28 @@ void compute_product(const Problem& problem, const HostOperands& operands, void*
   if (is_empty(problem)) return;
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
+  const std::uint64_t halves = problem.gated ? 2 : 1;
   const bool write_aux = problem.epilogue.aux && aux != nullptr;
   const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
-  for_each_tile(
-      problem, rows, thread_count(threads, problem),
-      [&](const TileOfD& tile, Packed& packed, Sums& sums, std::uint32_t) {
-        multiply_tile(problem, views, operands, tile, packed, sums);
-        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
-          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
-            const std::uint64_t i = tile.rows[r];
-            const std::uint64_t j = tile.first_col + s;
-            const Expected e =
-                oracle(tile.batch, i, j, sums.dot[r * kTile + s], sums.magnitude[r * kTile + s]);
-            store_element(d, views.d.type, views.d.index(tile.batch, i, j), e.d);
-            if (write_aux) {
-              store_element(aux, views.aux.type, views.aux.index(tile.batch, i, j), e.pre);
-            }
-          }
-        }
-      });
+  for_each_tile(problem, rows, thread_count(threads, problem),
+                [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t) {
+                  for (std::uint64_t half = 0; half < halves; ++half) {
+                    multiply_tile(problem, views, operands, tile, half, packed, sums[half]);
+                  }
+                  for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+                    for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+                      const std::uint64_t i = tile.rows[r];
+                      const std::uint64_t j = tile.first_col + s;
+                      const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
+                      store_element(d, views.d.type, views.d.index(tile.batch, i, j), e.d);
+                      for (std::uint64_t half = 0; write_aux && half < halves; ++half) {
+                        const std::uint64_t col = product_column(problem, half, j);
+                        store_element(aux, views.aux.type, views.aux.index(tile.batch, i, col),
+                                      e.pre[half]);
+                      }
+                    }
+                  }
+                });
 }
 
 void verify_rows(const Problem& problem, const HostOperands& operands, const void* d,
@@ -456,8 +432,8 @@ void verify_rows(const Problem& problem, const HostOperands& operands, const voi
           const Expected& e = row.elements[j];
           const double pre =
               load_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j));
-          found.add("aux", row.batch, row.row, j, pre, e.pre,
-                    compare(pre, e.pre, e.pre_bound, aux_cast, e.unpredictable));
+          found.add("aux", row.batch, row.row, j, pre, e.pre[0],
+                    compare(pre, e.pre[0], e.pre_bound[0], aux_cast, e.unpredictable));
         }
         if (!is_scalar(reduction.op) || row_values == nullptr) return;
         const double got =
@@ -486,7 +462,7 @@ void compute_rows(const Problem& problem, const HostOperands& operands, void* d,
           }
           if (problem.epilogue.aux && aux != nullptr) {
             store_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j),
-                          row.elements[j].pre);
+                          row.elements[j].pre[0]);
           }
         }
         if (!is_scalar(reduction.op) || row_values == nullptr) return;
@@ -532,11 +508,13 @@ OperandBytes operand_bytes(const Problem& problem) {
   OperandBytes bytes;
   bytes.a = views.a.bytes;
   bytes.b = views.b.bytes;
+  if (problem.gated && problem.gated->b == GatedB::separate) bytes.b_right = views.b.bytes;
   bytes.d = views.d.bytes;
   if (epilogue.beta != 0.0f) bytes.c = views.c.bytes;
   if (epilogue.aux) bytes.aux = views.aux.bytes;
   if (epilogue.bias != Bias::none) {
-    const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.n : problem.m;
+    const std::uint64_t length =
+        epilogue.bias == Bias::along_n ? product_columns(problem) : problem.m;
     const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
     const std::uint64_t last = (count - 1) * epilogue.bias_batch_stride;
     bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);

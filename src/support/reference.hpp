@@ -19,6 +19,7 @@ struct HostOperands {
   const void* offsets = nullptr;
   const void* gamma = nullptr;  // of a row reduction
   const void* beta = nullptr;
+  const void* b_right = nullptr;  // GatedB::separate
 };
 
 enum class Verify : std::uint8_t { off, sampled, full };
@@ -58,7 +59,7 @@ void compute_reference(const Problem& problem, const HostOperands& operands, voi
 
 // Bytes from the first to the last element an operand touches, over the whole batch.
 struct OperandBytes {
-  std::uint64_t a = 0, b = 0, c = 0, d = 0, aux = 0, bias = 0, offsets = 0;
+  std::uint64_t a = 0, b = 0, b_right = 0, c = 0, d = 0, aux = 0, bias = 0, offsets = 0;
   std::uint64_t row_vector = 0, row_values = 0;  // gamma and beta, each; results of a row reduction
 };
 OperandBytes operand_bytes(const Problem& problem);

@@ -10,6 +10,7 @@
 #include "support/heavy_epilogue.hpp"
 #include "support/reference.hpp"
 #include "tool/ceiling.hpp"
+#include "tool/gated.hpp"
 #include "tool/groups.hpp"
 #include "tool/host_bench.hpp"
 #include "tool/matrices.hpp"
@@ -38,6 +39,7 @@ struct BenchOptions {
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";
+  std::optional<Gated> gated;
   GroupOptions groups;
   RowOptions rows;
   std::optional<Path> path;
@@ -96,6 +98,7 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   problem.a.layout = options.layout_a.value_or(Layout::row_major);
   problem.b.layout = options.layout_b.value_or(Layout::row_major);
   problem.split_k = options.split_k;
+  problem.gated = options.gated;
   problem.row_reduction = options.rows.reduction();
   if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
   return problem;
@@ -109,6 +112,7 @@ class Case {
     const support::OperandBytes bytes = support::operand_bytes(problem);
     a_ = fill(problem.a.type, bytes.a, 1, device_a_);
     b_ = fill(problem.b.type, bytes.b, 2, device_b_);
+    b_right_ = fill(problem.b.type, bytes.b_right, 5, device_b_right_);
     c_ = fill(problem.c.type, bytes.c, 3, device_c_);
     const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
     gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
@@ -131,6 +135,7 @@ class Case {
     unwrap(runner_.fill(device_row_values_, 0xffffffffU));
     const Operands operands{.a = device_a_.span(),
                             .b = device_b_.span(),
+                            .b_right = device_b_right_.span(),
                             .c = device_c_.span(),
                             .d = device_d_.span(),
                             .bias = device_bias_.span(),
@@ -157,12 +162,14 @@ class Case {
     unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
     unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
     unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
-    const double per_row = static_cast<double>(problem_.n) * static_cast<double>(problem_.k);
+    Problem row = problem_;
+    row.m = row.batch = 1;
+    const double per_row = multiply_adds(row);
     const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
     return support::verify(
         problem_,
         {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(),
-         beta_.data()},
+         beta_.data(), b_right_.data()},
         d_.data(), aux_.data(),
         {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
         row_values_.data());
@@ -181,9 +188,9 @@ class Case {
   const Problem& problem_;
   const Groups& groups_;
   std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
+  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
   Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_, device_b_,
-      device_c_, device_bias_, device_d_, device_aux_, workspace_;
+      device_b_right_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
 };
 
 class Bench {
@@ -265,6 +272,14 @@ class Bench {
     }
   }
 
+  // Of a gated product that is its gate, and how B lies if not as most have it.
+  std::string epilogue_name() const {
+    if (!options_.gated) return options_.epilogue;
+    const std::string gate(to_string(options_.gated->gate));
+    if (options_.gated->b == GatedB::halves) return gate;
+    return gate + ':' + std::string(to_string(options_.gated->b));
+  }
+
   BenchRow run_config(const Problem& problem, const Groups& groups, const Config& config,
                       Case& data) {
     BenchRow row;
@@ -278,7 +293,7 @@ class Bench {
     row.type = to_string(problem.a.type);
     row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
-    row.epilogue = options_.epilogue;
+    row.epilogue = epilogue_name();
     row.l2 = options_.warm_l2 ? "warm" : "cold";
     const std::string family = problem.grouping ? "grouped"
                                : problem.row_reduction
@@ -366,6 +381,7 @@ void add_bench(CLI::App& app, int& exit_code) {
                   "plain: nothing; heavy: alpha, residual, bias, gelu and aux")
       ->check(CLI::IsMember({"plain", "heavy"}))
       ->capture_default_str();
+  add_gated(command, options->gated);
   options->groups.add(command);
   options->rows.add(command);
   add_path(command, options->path);

@@ -133,8 +133,9 @@ bool is_empty(const Problem& problem) {
 }
 
 double multiply_adds(const Problem& problem) {
-  return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-         static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+  const double columns = (problem.gated ? 2.0 : 1.0) * static_cast<double>(problem.n);
+  return static_cast<double>(problem.m) * columns * static_cast<double>(problem.k) *
+         static_cast<double>(problem.batch);
 }
 
 double tera_flops(const Problem& problem, double milliseconds) {

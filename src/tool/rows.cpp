@@ -33,7 +33,7 @@ std::string quote(const std::string& text) {
 }  // namespace
 
 void print_table_header(std::FILE* out) {
-  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %8s %10s %10s %9s %8s  %-16s %s\n", "M x N x K",
+  std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8s %10s %10s %9s %8s  %-16s %s\n", "M x N x K",
                "type", "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s",
                "of ceil.", "error", "configuration");
 }
@@ -41,7 +41,7 @@ void print_table_header(std::FILE* out) {
 void print_table_row(std::FILE* out, const BenchRow& row) {
   char fraction[16] = "-";
   if (row.fraction() > 0.0) std::snprintf(fraction, sizeof fraction, "%.3f", row.fraction());
-  std::fprintf(out, "%-20s %-4s %-7s %-6s %-4s %8.4g %10.4f %10.4f %9.4g %8s  %-16s %s\n",
+  std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8.4g %10.4f %10.4f %9.4g %8s  %-16s %s\n",
                shape(row).c_str(), row.type.c_str(), layouts(row).c_str(), row.epilogue.c_str(),
                row.l2.c_str(), row.plan_ms, row.median_ms, row.min_ms, row.tflops, fraction,
                verdict(row).c_str(), row.config.c_str());

@@ -7,6 +7,7 @@
 
 #include "support/groups.hpp"
 #include "support/reference.hpp"
+#include "tool/gated.hpp"
 #include "tool/groups.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
@@ -24,10 +25,11 @@ using support::Verify;
 
 struct RunOptions {
   DeviceOptions device;
-  std::string a_file, b_file, c_file, bias_file, d_file, aux_file;
+  std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
   std::string gamma_file, beta_file, row_values_file;
   bool bf16 = false;
   std::optional<std::uint64_t> m, n, k;
+  std::optional<Gated> gated;
   std::uint64_t batch = 1;
   std::optional<DataType> type;
   MatrixOptions a, b, c, d, aux;
@@ -49,10 +51,11 @@ struct RunOptions {
 struct Job {
   Problem problem;
   Groups groups;
-  std::vector<std::byte> a, b, c, bias, offsets, gamma, beta;
+  std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
 
   support::HostOperands operands() const {
-    return {a.data(), b.data(), c.data(), bias.data(), offsets.data(), gamma.data(), beta.data()};
+    return {a.data(),       b.data(),     c.data(),    bias.data(),
+            offsets.data(), gamma.data(), beta.data(), b_right.data()};
   }
 };
 
@@ -136,10 +139,13 @@ void load_bias_file(const RunOptions& options, Job& job) {
   p.epilogue.bias = mode.value_or(Bias::along_n);
   if (p.epilogue.bias == Bias::none) usage("--bias is given, but --bias-mode is none");
   const bool along_n = p.epilogue.bias == Bias::along_n;
-  const std::uint64_t needed = along_n ? p.n : p.m;
+  const std::uint64_t needed = along_n ? support::product_columns(p) : p.m;
   if (bias.length != needed) {
-    usage("the bias must have " + std::string(along_n ? "N = " : "M = ") + number(needed) +
-          " values, but is " + bias.describe() +
+    usage("the bias must have " +
+          std::string(!along_n  ? "M = "
+                      : p.gated ? "2N = "
+                                : "N = ") +
+          number(needed) + " values, but is " + bias.describe() +
           (along_n && bias.length == p.m ? " (did you mean --bias-mode along_m?)" : ""));
   }
   const std::uint64_t count = p.grouping ? p.grouping->groups : p.batch;
@@ -202,17 +208,20 @@ Job job_from_files(const RunOptions& options) {
           " and " + b.file + " is " + std::string(to_string(b.type)));
   }
   check_size("--m", options.m, a.rows, a.file);
-  check_size("--n", options.n, b.cols, b.file);
+  Job job;
+  const std::uint64_t n =
+      b.cols / load_b_right(options.gated, options.b_right_file, options.bf16, b, job.b_right);
+  check_size("--n", options.n, n, b.file);
   check_size("--k", options.k, a.cols, a.file);
   if (options.type && *options.type != a.type) {
     usage("--dtype is " + std::string(to_string(*options.type)) + ", but " + a.file + " is " +
           std::string(to_string(a.type)));
   }
 
-  Job job;
   Problem& p = job.problem;
+  p.gated = options.gated;
   p.m = a.rows;
-  p.n = b.cols;
+  p.n = n;
   p.k = a.cols;
   std::optional<std::uint64_t> m = a.rows, k = a.cols;
   job.groups = options.groups.groups(m, k);
@@ -252,6 +261,7 @@ Job generated_job(const RunOptions& options) {
   p.grouping = job.groups.grouping;
   p.m = *m;
   p.n = *options.n;
+  p.gated = options.gated;
   p.k = *k;
   p.batch = options.batch;
   const DataType type = options.type.value_or(DataType::f16);
@@ -273,7 +283,11 @@ void generate_operands(const RunOptions& options, Job& job) {
   std::fprintf(stderr, "generating operands …\n");
   const support::MatrixCounts counts(p);
   job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);
-  job.b = generate_matrix(p.b, p.k, p.n, counts.b, options.fill, options.seed + 1);
+  const std::uint64_t n = support::columns_of_b(p);
+  job.b = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 1);
+  if (p.gated && p.gated->b == GatedB::separate) {
+    job.b_right = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 4);
+  }
   if (p.epilogue.beta != 0.0f) {
     job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
   }
@@ -285,11 +299,12 @@ void generate_operands(const RunOptions& options, Job& job) {
 }
 
 struct DeviceOperands {
-  Buffer a, b, c, bias, d, aux, offsets, gamma, beta, row_values, workspace;
+  Buffer a, b, b_right, c, bias, d, aux, offsets, gamma, beta, row_values, workspace;
 
   Operands operands() const {
     return {.a = a.span(),
             .b = b.span(),
+            .b_right = b_right.span(),
             .c = c.span(),
             .d = d.span(),
             .bias = bias.span(),
@@ -318,6 +333,7 @@ DeviceOperands upload(Runner& runner, const Job& job, std::uint64_t workspace_by
   DeviceOperands device;
   device.a = place(job.a, bytes.a);
   device.b = place(job.b, bytes.b);
+  device.b_right = place(job.b_right, bytes.b_right);
   device.c = place(job.c, bytes.c);
   device.bias = place(job.bias, bytes.bias);
   device.offsets = place(job.offsets, bytes.offsets);
@@ -368,6 +384,7 @@ void print_problem(const Problem& p) {
   std::printf("problem        M %s, N %s, K %s", number(p.m).c_str(), number(p.n).c_str(),
               number(p.k).c_str());
   if (p.batch != 1) std::printf(", batch %s", number(p.batch).c_str());
+  if (p.gated) std::printf(", %s", describe(*p.gated).c_str());
   if (p.grouping) std::printf(", %s", describe(*p.grouping).c_str());
   std::printf(", %s -> %s\n", std::string(to_string(p.a.type)).c_str(),
               std::string(to_string(p.d.type)).c_str());
@@ -426,15 +443,15 @@ int run(const RunOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   bool passed = report_verification(verification, problem, report, seconds);
 
-  const auto save = [&](const std::string& file, const Matrix& matrix,
+  const auto save = [&](const std::string& file, const Matrix& matrix, std::uint64_t columns,
                         std::vector<std::byte> data) {
     if (file.empty()) return;
-    save_matrix(file, matrix, problem.m, problem.n, support::MatrixCounts(problem).d,
+    save_matrix(file, matrix, problem.m, columns, support::MatrixCounts(problem).d,
                 std::move(data));
     std::printf("wrote          %s\n", file.c_str());
   };
-  save(options.d_file, problem.d, std::move(d));
-  save(options.aux_file, problem.aux, std::move(aux));
+  save(options.d_file, problem.d, problem.n, std::move(d));
+  save(options.aux_file, problem.aux, support::product_columns(problem), std::move(aux));
   if (!options.row_values_file.empty()) {
     if (!problem.row_reduction || !is_scalar(problem.row_reduction->op)) {
       usage("--row-values needs --row-op logsumexp, sum, max, mean or variance");
@@ -465,6 +482,8 @@ void add_run(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Files");
   command.add_option("--a", options->a_file, "A, M x K")->type_name("FILE");
   command.add_option("--b", options->b_file, "B, K x N")->type_name("FILE");
+  command.add_option("--b-right", options->b_right_file, "Right half of B, see --gated")
+      ->type_name("FILE");
   command.add_option("--c", options->c_file, "C, M x N")->type_name("FILE");
   command.add_option("--bias", options->bias_file, "Bias, N values (or M, see --bias-mode)")
       ->type_name("FILE");
@@ -493,6 +512,7 @@ void add_run(CLI::App& app, int& exit_code) {
 
   command.option_defaults()->group("Epilogue");
   options->epilogue.add(command);
+  add_gated(command, options->gated);
   command.option_defaults()->group("Row reduction");
   options->rows.add(command);
   command.option_defaults()->group("Types and layouts");

@@ -248,6 +248,32 @@ TEST_P(Compile, EveryLegalConfigurationWithoutSpills) {
   }
 }
 
+// The best ones of each path, with all that a gated product may have: its main loop differs in
+// where addresses begin, its epilogue holds twice as much.
+TEST(CompileGated, TheBestWithoutSpills) {
+  constexpr int of_each_path = 4;
+  for (const DataType type : {DataType::f16, DataType::f32}) {
+    for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
+      for (const Layout layout : {row, col}) {
+        if (layout == col && b == GatedB::interleaved) continue;  // are halves
+        Problem problem = problem_of({type, row, layout, false}, 1000, 1000);
+        problem.gated = {.gate = Gate::geglu_erf, .b = b};
+        problem.epilogue = {.alpha = 1.25f, .bias = Bias::along_n, .aux = true};
+        const auto configs = configs_for(problem);
+        ASSERT_TRUE(configs) << configs.error().message;
+        ASSERT_FALSE(configs->empty());
+        std::array<int, 3> done{};
+        for (const Config& config : *configs) {
+          int& of_this_path = done[static_cast<std::size_t>(config.path)];
+          if (config.stages == 1 && ++of_this_path > of_each_path) continue;
+          expect_no_spills(problem, config, layout == row ? "nn" : "nt",
+                           b == GatedB::halves ? "gated" : "gated pairs");
+        }
+      }
+    }
+  }
+}
+
 // The best ones of each path, on either schedule: what they have in common with dense products is
 // compiled above.
 TEST(CompileGrouped, TheBestWithoutSpills) {

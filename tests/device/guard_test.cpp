@@ -127,7 +127,7 @@ class Guarded {
 // What runs at the moment, for the handler below.
 struct Running {
   std::span<const std::unique_ptr<Guarded>> memories;
-  std::array<std::string_view, 8> names;
+  std::array<std::string_view, 9> names;
   std::string text;
 };
 Running running;
@@ -199,7 +199,7 @@ class Guards : public EachPath {
                    std::uint64_t seed) {
     std::optional<DataType> read;
     if (operand == &Operands::a) read = problem.a.type;
-    if (operand == &Operands::b) read = problem.b.type;
+    if (operand == &Operands::b || operand == &Operands::b_right) read = problem.b.type;
     if (operand == &Operands::c) read = problem.c.type;
     if (operand == &Operands::bias) read = problem.epilogue.bias_type;
     std::memset(memory.data(), 0xff, memory.bytes());
@@ -240,8 +240,12 @@ class Guards : public EachPath {
       };
       const support::VerifyReport report =
           support::verify(problem,
-                          {host(operands.a), host(operands.b), host(operands.c),
-                           host(operands.bias), encoded.data()},
+                          {.a = host(operands.a),
+                           .b = host(operands.b),
+                           .c = host(operands.c),
+                           .bias = host(operands.bias),
+                           .offsets = encoded.data(),
+                           .b_right = host(operands.b_right)},
                           host(operands.d), host(operands.aux), {.threads = 1});
       EXPECT_TRUE(report.passed()) << report.first_failure;
     }
@@ -249,7 +253,7 @@ class Guards : public EachPath {
 
  private:
   static inline std::unique_ptr<support::Runner> own_runner_;
-  static inline std::array<std::unique_ptr<Guarded>, 8> memories_;
+  static inline std::array<std::unique_ptr<Guarded>, 9> memories_;
   struct sigaction before_ {};
 };
 VKGEMM_ON_EACH_PATH(Guards);
@@ -328,6 +332,41 @@ TEST_P(Guards, StandBesideVectorAccesses) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   for (const DataType input : inputs_of(GetParam())) {
     expect_inside(small_configs(GetParam(), input), input, true);
+  }
+}
+
+// Halves of B that end beside a guard, or beside the other half.
+TEST_P(Guards, StandBesideGates) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(GetParam() == Path::nv ? "gated products are not built on path nv"
+                                        : why_skip(GetParam()));
+  const DataType input = inputs_of(GetParam()).front();
+  const Config config =
+      parse_config(GetParam() == Path::khr ? "khr:tile=16x16x16,fragment=8x8x8,subgroups=2x1,"
+                                             "subgroup_size=8,subtiles=1,swizzle=2,peel=0"
+                                           : "fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0")
+          .value();
+  const Config thin = parse_config("fma:tile=3x16x32,fragment=3x8x8,swizzle=2").value();
+  for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+    for (const bool aligned : {false, true}) {
+      const std::vector<Shape> shapes =
+          aligned ? std::vector<Shape>{{24, 24, 24}, {8, 8, 8}, {40, 8, 40}}
+                  : std::vector<Shape>{{17, 9, 17}, {1, 1, 1}, {15, 7, 33}, {2, 10, 5}};
+      for (const Shape& shape : shapes) {
+        Problem problem = gemm(shape, input);
+        problem.gated = {.gate = Gate::reglu, .b = b};
+        problem.epilogue = {.alpha = 0.5f, .bias = Bias::along_n, .aux = true};
+        problem.b.layout = aligned == (b == GatedB::halves) ? Layout::row_major : Layout::col_major;
+        expect_inside(config, with_padding(problem, 0, aligned));
+        problem.batch = 2;
+        problem = with_padding(problem, aligned ? 8 : 1, aligned);
+        expect_inside(config, problem);
+        if (GetParam() == Path::fma) expect_inside(thin, problem);
+        Config sliced = config;
+        sliced.slices = 2;
+        expect_inside(sliced, problem);
+      }
+    }
   }
 }
 

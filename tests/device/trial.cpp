@@ -45,7 +45,8 @@ View view(const Problem& p, char operand) {
     case 'a':
       return {p.a, p.m, p.k, counts.a};
     case 'b':
-      return {p.b, p.k, p.n, counts.b};
+    case 'r':
+      return {p.b, p.k, support::columns_of_b(p), counts.b};
     case 'c':
       return {p.c, p.m, p.n, counts.d};
     case 'd':
@@ -54,7 +55,7 @@ View view(const Problem& p, char operand) {
       }
       return {p.d, p.m, p.n, counts.d};
     default:
-      return {p.aux, p.m, p.n, counts.d};
+      return {p.aux, p.m, support::product_columns(p), counts.d};
   }
 }
 
@@ -72,7 +73,9 @@ void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t 
   });
 }
 
-std::uint64_t bias_length(const Problem& p) { return p.epilogue.bias == Bias::along_n ? p.n : p.m; }
+std::uint64_t bias_length(const Problem& p) {
+  return p.epilogue.bias == Bias::along_n ? support::product_columns(p) : p.m;
+}
 
 // A copy of host memory on the device.
 class DeviceCopy {
@@ -116,6 +119,7 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
 }
 
 bool has_exact_results(const Problem& problem) {
+  if (problem.gated) return problem.gated->gate == Gate::reglu;
   const Activation activation = problem.epilogue.activation;
   const auto& rows = problem.row_reduction;
   return (activation == Activation::none || activation == Activation::relu) &&
@@ -140,6 +144,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   const Epilogue& epilogue = problem.epilogue;
   a_ = make_buffer(bytes.a, problem.a.type, options.shift);
   b_ = make_buffer(bytes.b, problem.b.type, options.shift);
+  b_right_ = make_buffer(bytes.b_right, problem.b.type, options.shift);
   c_ = make_buffer(bytes.c, problem.c.type, options.shift);
   d_ = make_buffer(bytes.d, problem.d.type, options.shift);
   aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
@@ -164,6 +169,9 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   if (bytes.d + bytes.row_values == 0) return;
   fill_matrix(a_, view(problem, 'a'), fill, options.seed * 4);
   fill_matrix(b_, view(problem, 'b'), fill, options.seed * 4 + 1);
+  if (bytes.b_right != 0) {
+    fill_matrix(b_right_, view(problem, 'r'), fill, options.seed * 4 + 2);
+  }
   if (epilogue.beta != 0.0f) fill_matrix(c_, view(problem, 'c'), fill, options.seed * 4 + 2);
   if (epilogue.bias != Bias::none) {
     const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
@@ -191,13 +199,13 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
     return;
   }
   const View where = view(problem_, operand);
-  HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : c_;
+  HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : operand == 'r' ? b_right_ : c_;
   support::store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(),       b_.data(),     c_.data(),   bias_.data(),
-          offsets_.data(), gamma_.data(), beta_.data()};
+  return {a_.data(),       b_.data(),     c_.data(),    bias_.data(),
+          offsets_.data(), gamma_.data(), beta_.data(), b_right_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -215,9 +223,10 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   row_values_ = poisoned(row_values_);
-  DeviceCopy a, b, c, d, aux, bias, offsets, gamma, beta, row_values;
+  DeviceCopy a, b, b_right, c, d, aux, bias, offsets, gamma, beta, row_values;
   for (const auto& [copy, host] : {std::pair{&a, &a_},
                                    {&b, &b_},
+                                   {&b_right, &b_right_},
                                    {&c, &c_},
                                    {&d, &d_},
                                    {&aux, &aux_},
@@ -231,6 +240,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   const Epilogue& epilogue = problem_.epilogue;
   Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
   // What the problem does not use stays unbound.
+  if (b_right_.size != 0) operands.b_right = b_right.span();
   if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
   if (epilogue.aux) operands.aux = aux.span();
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
@@ -403,10 +413,10 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   };
   pad(problem.a, problem.m, problem.k, padding, counts.a);
-  pad(problem.b, problem.k, problem.n, padding * 2, counts.b);
+  pad(problem.b, problem.k, support::columns_of_b(problem), padding * 2, counts.b);
   pad(problem.c, problem.m, problem.n, padding * 3, counts.d);
   pad(problem.d, problem.m, problem.n, padding * 4, counts.d);
-  pad(problem.aux, problem.m, problem.n, padding * 5, counts.d);
+  pad(problem.aux, problem.m, support::product_columns(problem), padding * 5, counts.d);
   return problem;
 }
 

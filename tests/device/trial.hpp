@@ -54,7 +54,8 @@ class Trial {
  public:
   Trial(const Problem& problem, Fill fill, const TrialOptions& options = {});
 
-  // Sets one element: operand 'a', 'b', 'c', 'v' (bias; row 0), 'g' or 's' (gamma, beta; row 0).
+  // Sets one element: operand 'a', 'b', 'r' (b_right), 'c', 'v' (bias; row 0), 'g' or 's' (gamma,
+  // beta; row 0).
   void set(char operand, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
 
@@ -87,7 +88,7 @@ class Trial {
 
   Problem problem_;
   TrialOptions options_;
-  HostBuffer a_, b_, c_, bias_, offsets_, gamma_, beta_;
+  HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_;
   HostBuffer d_, aux_, row_values_;  // what the device wrote
   std::uint32_t bad_group_ = 0;
 };

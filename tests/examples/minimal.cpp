@@ -43,3 +43,19 @@ bool record_experts(const vkgemm::Context& context, VkCommandBuffer commands,
   const auto plan = context.plan(problem);
   return plan && plan->record(commands, operands);
 }
+
+// Half of a feed-forward network of such experts in one dispatch: silu(A·gate) * (A·up). A matrix
+// of B holds the 4096 columns of gate, then those of up; both products read A once, and D is
+// 16384×4096.
+bool record_gated_experts(const vkgemm::Context& context, VkCommandBuffer commands,
+                          const vkgemm::Operands& operands) {
+  const vkgemm::Problem problem{
+      .m = 16384,
+      .n = 4096,
+      .k = 4096,
+      .gated = vkgemm::Gated{.gate = vkgemm::Gate::swiglu},
+      .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group},
+      .max_workspace_bytes = operands.workspace.bytes};
+  const auto plan = context.plan(problem);
+  return plan && plan->record(commands, operands);
+}

@@ -76,7 +76,7 @@ TEST(Legality, EveryPath) {
              [](Setting& s) {
                s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams) - 1;
              },
-             "push constants, the device has 239"},
+             "bytes of push constants, the device has"},
             {"slices 0", [](Setting& s) { s.config.slices = 0; }, "slices is 0"},
             {"most slices", [](Setting& s) { s.config.slices = 512; }, ""},
             {"slices huge", [](Setting& s) { s.config.slices = 513; }, "slices is 513"},

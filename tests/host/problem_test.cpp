@@ -106,6 +106,11 @@ Problem parse_line(const std::string& line) {
   p.n = flags.take_number("--n").value();
   p.k = flags.take_number("--k").value();
   p.batch = flags.take_number("--batch").value_or(1);
+  if (const auto gated = flags.take("--gated")) {
+    const std::size_t colon = gated->find(':');
+    p.gated = {.gate = parse_gate(gated->substr(0, colon)).value()};
+    if (colon != std::string::npos) p.gated->b = parse_gated_b(gated->substr(colon + 1)).value();
+  }
   if (const auto groups = flags.take_number("--group-count")) {
     p.grouping = {.groups = static_cast<std::uint32_t>(*groups)};
     p.grouping->along = parse_group_along(flags.take("--group-along").value()).value();
@@ -169,6 +174,9 @@ TEST(Problem, CommandLineSaysEverythingThatCounts) {
     Problem p{
         .m = number(), .n = number(), .k = number(), .a = matrix(), .b = matrix(), .d = matrix()};
     if (chance()) p.batch = number();
+    if (chance()) {
+      p.gated = {.gate = static_cast<Gate>(random() % 6), .b = static_cast<GatedB>(random() % 3)};
+    }
     if (chance()) {
       p.grouping = {.groups = static_cast<std::uint32_t>(number()),
                     .offsets = static_cast<OffsetType>(random() % 2),

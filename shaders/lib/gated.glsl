@@ -1,0 +1,80 @@
+// The epilogue of gated products, of four neighbours of D. Bias along N and aux have 2N columns, in
+// the order of B: first all of l, then all of r, or by turns.
+
+// Which half is activated: vkgemm/problem.hpp, Gate.
+float gate(float l, float r) {
+    switch (GATE) {
+        case GATE_SIGMOID_TANH: return sigmoid(l) * tanh_stable(r);
+        case GATE_GEGLU_ERF: return l * gelu_erf(r);
+        case GATE_GEGLU_TANH: return l * gelu_tanh(r);
+        case GATE_SWIGLU: return l * sigmoid(l) * r;
+        case GATE_REGLU: return l * relu(r);
+        case GATE_GLU: return l * sigmoid(r);
+    }
+    return l;
+}
+
+// Columns past the edge repeat the last one: no branches around loads.
+Pair4 gated_bias4(const Tile t, uint row, uint col) {
+    Pair4 bias = Pair4(vec4(0.0), vec4(0.0));
+    if (BIAS == BIAS_NONE || !is_inside(t, row, col)) return bias;
+    if (BIAS == BIAS_ALONG_M) {
+        bias.l = bias.r = vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
+        return bias;
+    }
+    [[unroll]] for (uint e = 0; e < 4; ++e) {
+        const uint j = min(col + e, size_n() - 1);
+        const uint l = GATE_INTERLEAVED != 0 ? 2 * j : j;
+        const uint r = GATE_INTERLEAVED != 0 ? 2 * j + 1 : j + size_n();
+        bias.l[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, l), BIAS_TYPE);
+        bias.r[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, r), BIAS_TYPE);
+    }
+    return bias;
+}
+
+void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
+    const uint first = GATE_INTERLEAVED != 0 ? 2 * col : col;
+    const uint64_t at = element(t.aux, AUX_TYPE, row, p.ld_aux, first);
+    if (GATE_INTERLEAVED == 0) {
+        store4(at, AUX_TYPE, AUX_VECTOR != 0, valid, v.l);
+        store4(at + size_n() * type_size(AUX_TYPE), AUX_TYPE, AUX_VECTOR != 0, valid, v.r);
+        return;
+    }
+    store4(at, AUX_TYPE, AUX_VECTOR != 0, 2 * valid, vec4(v.l.x, v.r.x, v.l.y, v.r.y));
+    if (valid > 2)
+        store4(at + 4 * type_size(AUX_TYPE), AUX_TYPE, AUX_VECTOR != 0, 2 * valid - 4,
+               vec4(v.l.z, v.r.z, v.l.w, v.r.w));
+}
+
+void gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
+    if (!is_inside(t, row, col)) return;
+    const uint valid = size_n() - col;
+    // Precise, as in epilogue_store4.
+    precise vec4 l = t.alpha * acc.l, r = t.alpha * acc.r;
+    if (BIAS != BIAS_NONE) {
+        l += bias.l;
+        r += bias.r;
+    }
+    if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, valid, Pair4(l, r));
+    vec4 v;
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(gate(l[e], r[e]));
+    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, valid, v);
+}
+void gated_store4(const Tile t, uint row, uint col, const Pair4 acc) {
+    gated_store4(t, row, col, acc, gated_bias4(t, row, col));
+}
+
+// What a path does with its accumulators, as tile_store4.
+Pair4 tile_gated_bias4(const Tile t, uint row, uint col) {
+    if (SPLIT != SPLIT_NONE) return Pair4(vec4(0.0), vec4(0.0));
+    return gated_bias4(t, row, col);
+}
+void tile_gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
+    if (SPLIT == SPLIT_NONE) {
+        gated_store4(t, row, col, acc, bias);
+    } else if (is_inside(t, row, col)) {
+        const uint64_t at = element(t.partial, TYPE_F32, row, partial_ld(), col);
+        Partial4(at).x = acc.l;
+        Partial4(at + partial_row_bytes()).x = acc.r;
+    }
+}
