@@ -14,7 +14,8 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
 --grouped times products of groups of rows instead, bf16, in the ways that a CUDA program has: one
 product where all groups share B, a loop over them, and torch._grouped_mm where each has its own.
 --gated times products with a gate, sigmoid(l)·tanh(r) and GEGLU, fused by torch.compile after cuBLAS.
---commands with either of them prints the same cases as `vkgemm bench` commands.
+--rows times products whose rows are normalised or reduced, fused by torch.compile where it can.
+--commands with one of them prints the same cases as `vkgemm bench` commands.
 """
 
 import argparse
@@ -23,6 +24,8 @@ import json
 import random
 import sys
 import time
+
+import row_reductions
 
 GPU_SUITE = "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192"
 
@@ -61,8 +64,9 @@ def parse_arguments():
                         help="time spent on the repeats of a case")
     parser.add_argument("--grouped", action="store_true", help="time groups of rows")
     parser.add_argument("--gated", action="store_true", help="time products with a gate")
+    parser.add_argument("--rows", action="store_true", help="time row reductions")
     parser.add_argument("--commands", action="store_true",
-                        help="with --grouped or --gated: print what vkgemm is to be run with")
+                        help="with --grouped, --gated or --rows: print what vkgemm is to be run with")
     return parser.parse_args()
 
 
@@ -190,6 +194,8 @@ def time_grouped(torch, time_case):
 
 def main():
     arguments = parse_arguments()
+    if arguments.commands and arguments.rows:
+        return row_reductions.print_commands()
     if arguments.commands:
         return print_gated_commands() if arguments.gated else print_commands()
     shapes = parse_shapes(arguments.shapes)
@@ -216,6 +222,8 @@ def main():
 
     if arguments.grouped:
         return time_grouped(torch, time_case)
+    if arguments.rows:
+        return row_reductions.time_all(torch, time_case, types)
     if arguments.gated:
         return time_gated(torch, time_case, types)
 

@@ -294,6 +294,10 @@ class Bench {
     row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
     row.epilogue = epilogue_name();
+    if (problem.row_reduction) {
+      const std::string op(to_string(problem.row_reduction->op));
+      row.epilogue = row.epilogue == "plain" ? op : row.epilogue + "+" + op;
+    }
     row.l2 = options_.warm_l2 ? "warm" : "cold";
     const std::string family = problem.grouping ? "grouped"
                                : problem.row_reduction
