@@ -95,15 +95,14 @@ void store_slice(const Values values, const Tile t, const uint slice) {
     }
 }
 
-// Whether what a dispatch does for rows is known: the coefficients of all rows of the tile in
-// row_parts, or the numbers of rows stored.
+// Whether all rows of this invocation are known: their coefficients in row_parts, or their numbers
+// stored.
 bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
     bool known = true;
     for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
         RowState s = no_row_state();
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
-        else if (!panel_state(panel, row, !ROW_HAS_SCALAR && stage == ROW_STAGE_PANEL, s))
-            known = false;
+        else if (!panel_state(panel, row, stage == ROW_STAGE_PANEL, s)) known = false;
         if (!ROW_HAS_SCALAR) row_parts[row * ROW_PARTS] = row_coefficients(s);
         else if (t.row + row < t.row_end) store_row_scalar(batch, t.row + row, s);
     }
@@ -113,7 +112,7 @@ bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t bat
 void main() {
     const uint stage = ROW_SHARED == 0 ? ROW_STAGE_RESIDENT : p.row_stage & ROW_STAGE_MASK;
     uint id = p.first_tile + gl_WorkGroupID.x, batch = p.first_batch + gl_WorkGroupID.y;
-    if (!ROW_HAS_SCALAR && stage == ROW_STAGE_PANEL) {
+    if (stage == ROW_STAGE_PANEL) {
         const uint ticket = next_ticket(), tiles = tile_count();
         if (ticket >= tiles * p.batch) return;
         id = ticket % tiles;
@@ -132,18 +131,14 @@ void main() {
         take_slice(acc, tile, slice, values);
     barrier();
 
-    // Nobody needs to wait for numbers: the last one has them all.
-    bool finishes = !ROW_HAS_SCALAR || tile.col == 0;
-    if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS) {
+    if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS)
         for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)
             tell_panel(panel, row, tile_state(tile, row));
-        if (stage == ROW_STAGE_STATISTICS) return;
-        if (ROW_HAS_SCALAR) finishes = is_last_of(tile_columns(), panel.counter);
-    }
-    if (finishes) {
+    // Of rows that give numbers D is what it is.
+    if (stage == ROW_STAGE_STATISTICS && (!ROW_HAS_SCALAR || D_TYPE == TYPE_NONE)) return;
+    if (stage != ROW_STAGE_STATISTICS) {
         const bool known = finish_rows(tile, panel, stage, batch);
-        if (ROW_SHARED != 0 && !ROW_HAS_SCALAR && stage == ROW_STAGE_PANEL)
-            if (!may_store(panel, known)) return;
+        if (stage == ROW_STAGE_PANEL && !may_store(panel, known)) return;
     }
     if (D_TYPE == TYPE_NONE) return;
     barrier();

@@ -189,7 +189,7 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
   const auto cost = [&](std::uint32_t slices) {
     const double product = estimate(shape, slices, timing, is_cpu(caps));
     const double rounds = std::max(std::ceil(shape.tiles / shape.units / shape.resident), 1.0);
-    return copies + product + row_cost(config, original, timing, product, rounds);
+    return copies + product + row_cost(config, original, timing, product, rounds, shape.resident);
   };
   const double plain = cost(config.slices);
   // A table's figures may be of any size.

@@ -11,11 +11,15 @@
 namespace vkgemm {
 namespace {
 
-// What a round of tiles takes longer when its rows are reduced, and when workgroups wait for each
-// other, in times of a tile's own overhead. H200, driver 580.159.04, 2026-11-22: 0.9 and 4.7 to 8.6
-// us in rounds of 128x128 and 128x256, where that overhead is 1.8 us.
+// What a round of tiles takes longer when its rows are reduced, with exponentials of every value,
+// and when workgroups wait for each other, in times of a tile's own overhead. Where two are
+// resident they cover for one another. H200, driver 580.159.04, 2026-11-22, in rounds of 128x128
+// (two resident) and 128x256 (one), where that overhead is 1.8 us: rms_norm in a tile 0.9 us; in
+// panels 4.7 to 5.5 and 5.5 to 8.6 us; softmax 5.6 and 8.5 us more.
 constexpr double reduce_tiles = 0.5;
+constexpr double exponential_tiles = 4.5;
 constexpr double wait_tiles = 3.0;
+constexpr double covered = 0.7;
 
 // Parts of two passes follow each other behind barriers, at which tiles of the last round are
 // waited for (same runs: 3.74 ms at 131072x4096x512 in 32 parts, the product alone 2.12).
@@ -115,30 +119,36 @@ std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem
   };
   add(config, RowStrategy::two_pass);
   if (config.path == Path::nv || is_thin(config) || config.slices > 1) return out;
-  // Rows of tiles that are visited together wait for each other.
-  const std::uint64_t units = caps.limits.compute_units;
-  Config panel = config;
-  panel.swizzle = narrow(std::clamp<std::uint64_t>(units / tile_columns(config, problem), 1,
-                                                   std::uint64_t{config.swizzle}));
   if (is_scalar(problem.rows->op)) {
     add(config, RowStrategy::panel);
-  } else {
-    if (caps.workgroups_make_progress && units != 0) add(panel, RowStrategy::panel);
-    add(config, RowStrategy::recompute);
+    return out;
   }
+  if (caps.workgroups_make_progress && caps.limits.compute_units != 0) {
+    // Those that wait for each other begin together: row by row of tiles.
+    Config panel = config;
+    panel.swizzle = 1;
+    add(panel, RowStrategy::panel);
+  }
+  add(config, RowStrategy::recompute);
   return out;
 }
 
 double row_cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
-                double product, double rounds) {
-  const double reduce = rounds * reduce_tiles * timing.tile;
+                double product, double rounds, double resident) {
+  if (config.rows == RowStrategy::none) return 0.0;
+  const RowOp op = problem.rows->op;
+  const double exponentials = op == RowOp::softmax     ? exponential_tiles
+                              : op == RowOp::logsumexp ? 0.5 * exponential_tiles
+                                                       : 0.0;
+  const double exposed = rounds * timing.tile * (resident >= 2.0 ? covered : 1.0);
+  const double reduce = exposed * (reduce_tiles + exponentials);
   switch (config.rows) {
     case RowStrategy::none:
-      return 0.0;
+      break;
     case RowStrategy::resident:
       return reduce;
     case RowStrategy::panel:
-      return reduce + timing.sum + rounds * wait_tiles * timing.tile;
+      return reduce + timing.sum + (is_scalar(op) ? 0.0 : exposed * wait_tiles);
     case RowStrategy::recompute:
       return product + 2.0 * reduce + timing.sum;
     case RowStrategy::two_pass: {

@@ -29,8 +29,8 @@ std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem
                                      const DeviceCaps& caps);
 
 // Microseconds beside those of the product that the configuration is for, which takes `product`, in
-// `rounds` of as many workgroups as are resident.
+// `rounds` of `resident` workgroups on each compute unit.
 double row_cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
-                double product, double rounds);
+                double product, double rounds, double resident);
 
 }  // namespace vkgemm

@@ -356,7 +356,8 @@ std::uint64_t sum_block_count(const ResolvedProblem& problem) {
 }
 
 std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem) {
-  if (config.rows == RowStrategy::panel) {
+  if (problem.rows && config.rows == RowStrategy::panel) {
+    if (is_scalar(problem.rows->op)) return 0;
     return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
   }
   if (config.tier == SplitTier::two_dispatches) return 0;
@@ -401,8 +402,7 @@ Kernel lower_product(const Config& config, const ResolvedProblem& original,
   if (config.pack_a) pack(original.a, problem.a, original.m, out.workspace.a);
   if (config.pack_b) pack(original.b, problem.b, original.n, out.workspace.b);
   if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
-    const bool waits_for_states =
-        config.rows == RowStrategy::panel && !is_scalar(original.rows->op);
+    const bool waits_for_states = config.rows == RowStrategy::panel;
     out.before.push_back(
         reset_step(words, waits_for_states ? row_state_bytes(config, problem) : 0, caps.limits));
   }

@@ -22,11 +22,11 @@ bool check_panel(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
   const std::uint64_t tiles = tile_count(c, p);
+  if (is_scalar(p.rows->op)) return true;  // nobody waits
   if (tiles > most_tickets / p.batch || control_word_count(c, p) > most_words) {
     return s.refuse("rows is panel: ", tiles, " tiles in each of ", p.batch,
                     " matrices are too many to count");
   }
-  if (is_scalar(p.rows->op)) return true;  // nobody waits
   if (!s.caps.device_barrier.available) {
     return s.refuse("rows is panel: ", s.caps.device_barrier.reason);
   }

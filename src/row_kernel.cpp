@@ -51,6 +51,22 @@ void set_rows(Step& step, const ResolvedProblem& problem) {
   step.params.eps = problem.eps;
 }
 
+// The numbers of rows from the states of tiles.
+Step merge_step(const Config& config, const ResolvedProblem& problem, const Limits& limits) {
+  Step step;
+  step.key.module = "merge_states";
+  Constants constants(step.key);
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{MERGE_LOCAL_SIZE});
+  constants.set(SPEC_TILE_M, config.tile_m);
+  constants.set(SPEC_TILE_N, config.tile_n);
+  for (const std::size_t id : {SPEC_TILE_K, SPEC_SWIZZLE}) constants.set_size(id, 1);
+  set_rows(step, problem);
+  step.params.m = narrow(problem.m);
+  step.params.n = narrow(problem.n);
+  step.dispatches = cut_grid(divided_up(problem.m, MERGE_LOCAL_SIZE), problem.batch, limits);
+  return step;
+}
+
 // A workgroup reduces tiles that it keeps.
 Kernel lower_tiles(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   Kernel out = lower_product(config, problem, caps);
@@ -65,10 +81,13 @@ Kernel lower_tiles(const Config& config, const ResolvedProblem& problem, const D
   };
   switch (config.rows) {
     case RowStrategy::panel:
-      if (!scalar) {
-        // For what is given up, whose states are all there: the same pipeline, so the same bits.
-        out.after.push_back(stage(product, ROW_STAGE_APPLY | ROW_STAGE_GUARDED));
+      if (scalar) {  // nobody needs to wait
+        out.after.push_back(merge_step(config, problem, caps.limits));
+        product.params.row_stage = ROW_STAGE_STATISTICS;
+        break;
       }
+      // For what is given up, whose states are all there: the same pipeline, so the same bits.
+      out.after.push_back(stage(product, ROW_STAGE_APPLY | ROW_STAGE_GUARDED));
       product.params.row_stage = ROW_STAGE_PANEL;
       break;
     case RowStrategy::recompute:

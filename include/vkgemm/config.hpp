@@ -45,8 +45,8 @@ enum class RowStrategy : std::uint8_t {
   resident,
   // The workgroups of a panel, the tiles of the same rows, keep their values in registers, exchange
   // what they know of the rows through the workspace, and wait for each other: safe as
-  // SplitTier::device_barrier is. If one number is wanted of each row nobody waits, the last one to
-  // be done merges.
+  // SplitTier::device_barrier is. If one number is wanted of each row nobody waits: a second, small
+  // dispatch merges.
   panel,
   // The product is computed twice: first for what is to be known of the rows, then to be stored.
   recompute,

@@ -84,7 +84,7 @@ struct GemmParams {
 // The values of GemmParams::row_stage.
 #define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and SPEC_ROW_SHARED is 0)
 #define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
-#define ROW_STAGE_STATISTICS 2  // only writes what it knows of the rows
+#define ROW_STAGE_STATISTICS 2  // writes what it knows of the rows; stores only what needs no more
 #define ROW_STAGE_APPLY 3       // reads it, and stores
 #define ROW_STAGE_MASK 3
 #define ROW_STAGE_GUARDED 4     // the last one: only for tiles that were given up
@@ -177,6 +177,9 @@ struct GemmParams {
 // Invocations of a workgroup of reduce_rows.comp, and how many quads each keeps.
 #define ROW_LOCAL_SIZE 256
 #define ROW_LANE_QUADS 4
+
+// Invocations of a workgroup of merge_states.comp, a row each.
+#define MERGE_LOCAL_SIZE 64
 
 // Invocations of a workgroup of reset.comp, a word each.
 #define RESET_LOCAL_SIZE 64

@@ -13,7 +13,6 @@ const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 struct Panel {
     uint64_t states;   // of the panel: [column of tiles][row of the tile], two words each
     uint64_t own;      // of the tile
-    uint64_t counter;  // workgroups of the panel that have told
     uint64_t stored;   // a word that says that the tile was left to nobody
 };
 
@@ -23,7 +22,6 @@ Panel panel_of(const Tile t, uint64_t batch) {
     Panel panel;
     panel.states = p.row_states + number * tile_columns() * TILE_M * 8;
     panel.own = panel.states + uint64_t(column) * TILE_M * 8;
-    panel.counter = p.control + (CONTROL_WORDS + number) * 4;
     panel.stored = p.control + (CONTROL_WORDS + number * tile_columns() + column) * 4;
     return panel;
 }
