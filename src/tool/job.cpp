@@ -110,19 +110,18 @@ void load_bias_file(const JobOptions& options, Job& job) {
 }
 
 // gamma or beta of a row reduction. The first one's type is that of both.
-std::vector<std::byte> load_row_vector(const std::string& file, const JobOptions& options,
-                                       const Problem& p, RowReduction& rows, bool& given) {
-  if (file.empty()) {
-    if (given) usage("--with-row-gamma and --with-row-beta are for generated matrices");
-    return {};
-  }
+std::vector<std::byte> load_row_vector(const std::string& name, const std::string& file,
+                                       const JobOptions& options, const Problem& p,
+                                       RowReduction& rows, bool& given) {
+  if (given) usage("--with-row-" + name + " is for generated matrices: give --row-" + name);
+  if (file.empty()) return {};
   LoadedBias vector = load_bias(file, options.bf16);
   if (vector.batch != 1 || vector.length != p.n) {
-    usage("gamma and beta must have N = " + number(p.n) + " values, but there is " +
-          vector.describe());
+    usage("--row-" + name + " must have N = " + number(p.n) + " values, but is " +
+          vector.describe() + (vector.batch != 1 ? ": one vector is for all rows" : ""));
   }
   if (rows.gamma && vector.type != rows.vector_type) {
-    usage("gamma and beta must have one type, but " + file + " is " +
+    usage("--row-gamma and --row-beta must have one type, but " + file + " is " +
           std::string(to_string(vector.type)) + " and " + options.gamma_file + " is " +
           std::string(to_string(rows.vector_type)));
   }
@@ -138,8 +137,8 @@ void load_row_vectors(const JobOptions& options, Job& job) {
     usage("--row-gamma and --row-beta need --row-op rms_norm or layer_norm");
   }
   RowReduction& rows = *p.row_reduction;
-  job.gamma = load_row_vector(options.gamma_file, options, p, rows, rows.gamma);
-  job.beta = load_row_vector(options.beta_file, options, p, rows, rows.beta);
+  job.gamma = load_row_vector("gamma", options.gamma_file, options, p, rows, rows.gamma);
+  job.beta = load_row_vector("beta", options.beta_file, options, p, rows, rows.beta);
 }
 
 Job job_from_files(const JobOptions& options) {
@@ -201,8 +200,14 @@ Job job_from_files(const JobOptions& options) {
 }
 
 Job generated_job(const JobOptions& options) {
-  if (!options.c_file.empty() || !options.bias_file.empty()) {
-    usage("--c and --bias files need --a and --b");
+  const std::pair<const char*, const std::string&> files[] = {{"--b-right", options.b_right_file},
+                                                              {"--c", options.c_file},
+                                                              {"--bias", options.bias_file},
+                                                              {"--row-gamma", options.gamma_file},
+                                                              {"--row-beta", options.beta_file}};
+  for (const auto& [option, file] : files) {
+    if (file.empty()) continue;
+    usage(std::string(option) + " needs --a and --b: all operands are from files, or none");
   }
   Job job;
   std::optional<std::uint64_t> m = options.m, k = options.k;
@@ -228,6 +233,17 @@ Job generated_job(const JobOptions& options) {
   return job;
 }
 
+// Files to write what there is not.
+void check_results(const JobOptions& options, const Problem& p) {
+  const RowReduction rows = p.row_reduction.value_or(RowReduction{});
+  if (!options.row_values_file.empty() && !is_scalar(rows.op)) {
+    usage("--row-values needs --row-op " + std::string(scalar_row_ops));
+  }
+  if (!options.d_file.empty() && !rows.store_d) {
+    usage("--out is given, but with --without-d there is no D to write");
+  }
+}
+
 }  // namespace
 
 void JobOptions::add(CLI::App& app) {
@@ -240,10 +256,13 @@ void JobOptions::add(CLI::App& app) {
   app.add_option("--out,--d", d_file, "Write D")->type_name("FILE");
   app.add_option("--aux", aux_file, "Write aux, the value before the activation")
       ->type_name("FILE");
-  app.add_option("--row-gamma", gamma_file, "Scale of normalised rows, N values")
+  app.add_option("--row-gamma", gamma_file,
+                 "gamma of --row-op rms_norm and layer_norm: factors, N values")
       ->type_name("FILE");
-  app.add_option("--row-beta", beta_file, "Shift of normalised rows, N values")->type_name("FILE");
-  app.add_option("--row-values", row_values_file, "Write the numbers of rows")->type_name("FILE");
+  app.add_option("--row-beta", beta_file, "beta of the same, added: N values")->type_name("FILE");
+  app.add_option("--row-values", row_values_file,
+                 "Write the rows' numbers that --row-op logsumexp … variance gives")
+      ->type_name("FILE");
   app.add_flag("--bf16", bf16, "uint16 files hold the bits of bf16 values");
 
   app.option_defaults()->group("Generated operands");
@@ -276,6 +295,7 @@ Job make_job(const JobOptions& options) {
   Problem& p = job.problem;
   p.epilogue.aux = options.epilogue.with_aux || !options.aux_file.empty();
   p.aux = options.aux.matrix(p.d.type, p.d.layout);
+  check_results(options, p);
   job.offsets = job.groups.encoded();
   return job;
 }

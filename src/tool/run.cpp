@@ -184,10 +184,6 @@ int run(const RunOptions& options) {
   save(options.job.d_file, problem.d, problem.n, std::move(d));
   save(options.job.aux_file, problem.aux, support::product_columns(problem), std::move(aux));
   if (!options.job.row_values_file.empty()) {
-    if (!problem.row_reduction || !is_scalar(problem.row_reduction->op)) {
-      throw Failure(usage_error,
-                    "--row-values needs --row-op logsumexp, sum, max, mean or variance");
-    }
     // One row for each matrix of the batch.
     save_matrix(options.job.row_values_file, {.type = problem.row_reduction->value_type},
                 problem.batch, problem.m, 1, std::move(row_values));
@@ -205,7 +201,9 @@ int run(const RunOptions& options) {
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App& command = *app.add_subcommand(
-      "run", "Compute D = clamp(activation(alpha*A*B + beta*C + bias)), verify, time and write it");
+      "run",
+      "Compute D = clamp(activation(alpha*A*B + beta*C + bias)), a gated product or whole rows "
+      "reduced, verify, time and write it");
   command.footer(
       "Matrices come from .npy files (f16, f32, bf16 as uint16; C or Fortran order; a third, first "
       "dimension is a batch) or are generated from --m, --n and --k. D and aux are written as "

@@ -45,21 +45,16 @@ vkgemm::Result<void> record_mlp(const Mlp& mlp, VkCommandBuffer commands, const 
   if (!recorded) return recorded;
 
   // One plan doesn't wait for the other: what the first has written, the second is to read.
-  const VkBufferMemoryBarrier2 h_is_written{
-      .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER_2,
-      .srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-      .srcAccessMask = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
-      .dstStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-      .dstAccessMask = VK_ACCESS_2_SHADER_STORAGE_READ_BIT,
-      .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-      .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-      .buffer = in.h_buffer,
-      .size = VK_WHOLE_SIZE,
-  };
-  const VkDependencyInfo before_down{.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO,
-                                     .bufferMemoryBarrierCount = 1,
-                                     .pBufferMemoryBarriers = &h_is_written};
-  vkCmdPipelineBarrier2(commands, &before_down);
+  const VkBufferMemoryBarrier h_is_written{.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+                                           .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                           .dstAccessMask = VK_ACCESS_SHADER_READ_BIT,
+                                           .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                           .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                           .buffer = in.h_buffer,
+                                           .size = VK_WHOLE_SIZE};
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 0, nullptr, 1, &h_is_written, 0,
+                       nullptr);
 
   return mlp.down.record(commands, {.a = in.h,
                                     .b = in.w_down,
