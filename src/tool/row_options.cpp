@@ -7,23 +7,41 @@ namespace vkgemm::tool {
 
 void RowOptions::add(CLI::App& app) {
   add_named(app, "--row-op", op,
-            "Reduce whole rows of D, after the epilogue: normalise them, or give one number each",
+            "What is done with every row of D, after the epilogue: rms_norm to l2_normalize change "
+            "it, logsumexp to variance give one number beside it. Not with --gated or groups",
             "rms_norm|layer_norm|softmax|l2_normalize|logsumexp|sum|max|mean|variance",
             [](const std::string& text) { return parse_row_op(text); });
-  app.add_option("--row-eps", eps, "eps of rms_norm, layer_norm and l2_normalize");
-  app.add_flag("--with-row-gamma", gamma, "Scale normalised rows by a vector of N values");
-  app.add_flag("--with-row-beta", beta, "Shift normalised rows by a vector of N values");
-  add_type(app, "--dtype-row-vectors", vector_type, "Element type of generated gamma and beta");
-  add_type(app, "--dtype-row-values", value_type, "Element type of the numbers of rows");
-  app.add_flag("--without-d", without_d, "Of logsumexp … variance: only the numbers, no D");
+  app.add_option("--row-eps", eps,
+                 "eps of rms_norm (default 1e-6), layer_norm (1e-5) and l2_normalize (1e-12)");
+  app.add_flag("--with-row-gamma", gamma,
+               "Generate gamma of rms_norm and layer_norm: factors, N values");
+  app.add_flag("--with-row-beta", beta, "Generate beta of the same, added: N values");
+  add_type(app, "--dtype-row-vectors", vector_type,
+           "Element type of generated gamma and beta (default f32)");
+  add_type(app, "--dtype-row-values", value_type,
+           "Element type of the numbers of logsumexp … variance (default f32)");
+  app.add_flag("--without-d", without_d, "logsumexp … variance: only their numbers, no D");
 }
 
 std::optional<RowReduction> RowOptions::reduction() const {
   if (!op) {
-    if (eps || gamma || beta || vector_type || value_type || without_d) {
-      throw Failure(usage_error, "--row-op is missing: it says what is done with rows");
-    }
-    return std::nullopt;
+    const char* const given = eps           ? "--row-eps"
+                              : gamma       ? "--with-row-gamma"
+                              : beta        ? "--with-row-beta"
+                              : vector_type ? "--dtype-row-vectors"
+                              : value_type  ? "--dtype-row-values"
+                              : without_d   ? "--without-d"
+                                            : nullptr;
+    if (given == nullptr) return std::nullopt;
+    throw Failure(usage_error, std::string(given) + " needs --row-op: what is done with rows");
+  }
+  if (vector_type && !gamma && !beta) {
+    throw Failure(usage_error,
+                  "--dtype-row-vectors needs --with-row-gamma or --with-row-beta: those from files "
+                  "say their type themselves");
+  }
+  if (value_type && !is_scalar(*op)) {
+    throw Failure(usage_error, "--dtype-row-values needs --row-op " + std::string(scalar_row_ops));
   }
   return RowReduction{.op = *op,
                       .eps = eps,

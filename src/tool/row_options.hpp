@@ -9,6 +9,9 @@
 
 namespace vkgemm::tool {
 
+// Those of is_scalar(), as messages name them.
+inline constexpr const char* scalar_row_ops = "logsumexp, sum, max, mean or variance";
+
 struct RowOptions {
   std::optional<RowOp> op;
   std::optional<float> eps;
@@ -20,7 +23,7 @@ struct RowOptions {
 
   void add(CLI::App& app);
 
-  // Throws if there is no operation for what else was said.
+  // Throws if the operation has no use for what else was said, or if there is none.
   std::optional<RowReduction> reduction() const;
 };
 

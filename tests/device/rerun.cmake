@@ -20,6 +20,8 @@ set(problems
   "run --m 33 --n 17 --k 19 --dtype f16"
   "run --m 50 --n 17 --k 19 --group-count 4 --b-per-group --offset-type int64"
   "run --m 33 --n 17 --k 19 --gated geglu_tanh:separate"
+  "run --m 33 --n 17 --k 19 --row-op layer_norm --row-eps 1e-3 --with-row-gamma --with-row-beta --dtype-row-vectors f16"
+  "run --m 33 --n 17 --k 19 --row-op variance --dtype-row-values f16 --without-d"
   "run --m 9 --n 10 --k 11 --batch 3 --dtype f32 --layout-a col_major --layout-b col_major --layout-d col_major --ld-a 12 --ld-d 14 --alignment-a 4 --alignment-d 4 --alpha 1.25 --beta -0.5 --bias-mode along_m --activation gelu_erf --clamp-max 6 --with-aux")
 foreach(problem IN LISTS problems)
   separate_arguments(arguments UNIX_COMMAND "${problem}")

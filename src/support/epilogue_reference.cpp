@@ -1,0 +1,84 @@
+#include "support/epilogue_reference.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "support/activations.hpp"
+#include "support/convert.hpp"
+
+namespace vkgemm::support {
+
+Expected EpilogueOracle::operator()(std::uint64_t batch, std::uint64_t i, std::uint64_t j,
+                                    const Sums* sums, std::uint64_t at) const {
+  Expected expected =
+      pre(batch, i, product_column(problem_, 0, j), sums[0].dot[at], sums[0].magnitude[at]);
+  Bounded result{expected.pre[0], expected.pre_bound[0]};
+  if (problem_.gated) {
+    const Expected r =
+        pre(batch, i, product_column(problem_, 1, j), sums[1].dot[at], sums[1].magnitude[at]);
+    expected.pre[1] = r.pre[0];
+    expected.pre_bound[1] = r.pre_bound[0];
+    expected.unpredictable = expected.unpredictable || r.unpredictable;
+    result = apply_gate(problem_.gated->gate, result, {r.pre[0], r.pre_bound[0]});
+    expected.ambiguous = is_ambiguous(problem_.gated->gate, expected.pre[0], r.pre[0]);
+  } else {
+    result = activate(epilogue_.activation, result);
+    expected.ambiguous = is_ambiguous(epilogue_.activation, expected.pre[0]);
+  }
+  expected.d = clamp(result.value);
+  expected.d_bound = result.bound;
+  return expected;
+}
+
+Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
+                             double magnitude) const {
+  const double alpha = static_cast<double>(epilogue_.alpha);
+  const double beta = static_cast<double>(epilogue_.beta);
+  // K = 0 is defined as epilogue(beta * C), whatever alpha is.
+  const double product = problem_.k == 0 ? 0.0 : alpha * dot;
+  const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha) * magnitude;
+  Expected expected;
+  double& value = expected.pre[0];
+  value = product;
+  double size = product_size;
+  if (epilogue_.beta != 0.0f) {
+    const double residual =
+        beta * load_element(operands_.c, views_.c.type, views_.c.index(batch, i, j));
+    value += residual;
+    size += std::fabs(residual);
+  }
+  if (epilogue_.bias != Bias::none) {
+    const std::uint64_t at = epilogue_.bias == Bias::along_n ? j : i;
+    const double bias =
+        load_element(operands_.bias, epilogue_.bias_type, batch * epilogue_.bias_batch_stride + at);
+    value += bias;
+    size += std::fabs(bias);
+  }
+  bound(expected, product_size, magnitude, size);
+  return expected;
+}
+
+double EpilogueOracle::clamp(double x) const {
+  if (epilogue_.clamp_min && x < static_cast<double>(*epilogue_.clamp_min)) {
+    x = static_cast<double>(*epilogue_.clamp_min);
+  }
+  if (epilogue_.clamp_max && x > static_cast<double>(*epilogue_.clamp_max)) {
+    x = static_cast<double>(*epilogue_.clamp_max);
+  }
+  return x;
+}
+
+void EpilogueOracle::bound(Expected& expected, double product_size, double magnitude,
+                           double size) const {
+  const double k = static_cast<double>(problem_.k);
+  const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
+  // The accumulation; then four roundings of the epilogue; then results below f32's smallest
+  // normal number, which a device may flush to zero.
+  expected.pre_bound[0] = (2.0 * k + 2.0) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
+                          (k + 4.0) * 0x1p-126 * std::max(1.0, alpha);
+  const double largest = static_cast<double>(FLT_MAX);
+  expected.unpredictable = std::isfinite(size) && (size > largest || magnitude > largest);
+}
+
+}  // namespace vkgemm::support

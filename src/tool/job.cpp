@@ -1,0 +1,324 @@
+#include "tool/job.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "support/groups.hpp"
+#include "tool/gated.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+[[noreturn]] void usage(const std::string& message) { throw Failure(usage_error, message); }
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+void check_size(const char* option, const std::optional<std::uint64_t>& asked, std::uint64_t found,
+                const std::string& file) {
+  if (asked && *asked != found) {
+    usage(std::string(option) + " is " + number(*asked) + ", but " + file + " makes it " +
+          number(found));
+  }
+}
+
+// The batch of the product, of which every file has one matrix or all.
+std::uint64_t common_batch(const std::vector<std::pair<std::string, std::uint64_t>>& batches) {
+  const std::pair<std::string, std::uint64_t>* first = nullptr;
+  for (const auto& entry : batches) {
+    if (entry.second == 1) continue;
+    if (first != nullptr && first->second != entry.second) {
+      usage(first->first + " is a batch of " + number(first->second) + ", " + entry.first +
+            " one of " + number(entry.second));
+    }
+    first = &entry;
+  }
+  return first != nullptr ? first->second : 1;
+}
+
+Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const MatrixOptions& options,
+                   const std::string& name) {
+  if (options.type || options.layout || options.ld || options.batch_stride) {
+    usage("--" + name + ": " + loaded.file +
+          " says its type and layout itself; --dtype, --layout, --ld and --batch-stride are for "
+          "generated matrices");
+  }
+  Matrix matrix = options.matrix(loaded.type, loaded.layout);
+  if (loaded.batch != batch) matrix.batch_stride = 0;  // one matrix for the whole batch
+  return matrix;
+}
+
+void epilogue_without_operands(const EpilogueOptions& from, Epilogue& to) {
+  to.alpha = from.alpha;
+  to.beta = from.beta;
+  to.activation = from.activation;
+  to.clamp_min = from.clamp_min;
+  to.clamp_max = from.clamp_max;
+}
+
+void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
+  Problem& p = job.problem;
+  if (options.c_file.empty()) {
+    if (options.epilogue.beta != 0.0f) usage("--beta needs a matrix C: give --c, or --beta 0");
+    return;
+  }
+  if (options.epilogue.beta == 0.0f) usage("--c is given, but --beta is 0: C would not be read");
+  LoadedMatrix c = load_matrix(options.c_file, options.bf16);
+  if (c.rows != p.m || c.cols != p.n) {
+    usage("C must be M x N = " + number(p.m) + " x " + number(p.n) + ", but is " + c.describe());
+  }
+  p.c = file_matrix(c, batch, options.c, "c");
+  // One row or one column is both; else C decides how D and aux lie, since the three share a
+  // layout.
+  if (p.m == 1 || p.n == 1) p.c.layout = options.d.layout.value_or(p.c.layout);
+  if (options.d.layout && *options.d.layout != p.c.layout) {
+    usage("--layout-d is " + std::string(to_string(*options.d.layout)) + ", but " + c.file +
+          " is " + std::string(to_string(p.c.layout)) + ": C, D and aux share one layout");
+  }
+  p.d.layout = p.c.layout;
+  job.c = std::move(c.data);
+}
+
+void load_bias_file(const JobOptions& options, Job& job) {
+  Problem& p = job.problem;
+  const std::optional<Bias> mode = options.epilogue.bias;
+  if (options.bias_file.empty()) {
+    if (mode.value_or(Bias::none) != Bias::none) usage("--bias-mode needs a bias: give --bias");
+    return;
+  }
+  LoadedBias bias = load_bias(options.bias_file, options.bf16);
+  p.epilogue.bias = mode.value_or(Bias::along_n);
+  if (p.epilogue.bias == Bias::none) usage("--bias is given, but --bias-mode is none");
+  const bool along_n = p.epilogue.bias == Bias::along_n;
+  const std::uint64_t needed = along_n ? support::product_columns(p) : p.m;
+  if (bias.length != needed) {
+    usage("the bias must have " +
+          std::string(!along_n  ? "M = "
+                      : p.gated ? "2N = "
+                                : "N = ") +
+          number(needed) + " values, but is " + bias.describe() +
+          (along_n && bias.length == p.m ? " (did you mean --bias-mode along_m?)" : ""));
+  }
+  const std::uint64_t count = p.grouping ? p.grouping->groups : p.batch;
+  if (bias.batch != 1 && bias.batch != count) {
+    usage(bias.describe() + " has " + number(bias.batch) + " biases, there are " + number(count) +
+          (p.grouping ? " groups" : " products"));
+  }
+  p.epilogue.bias_type = bias.type;
+  p.epilogue.bias_batch_stride = bias.batch == 1 ? 0 : bias.length;
+  job.bias = std::move(bias.data);
+}
+
+// gamma or beta of a row reduction. The first one's type is that of both.
+std::vector<std::byte> load_row_vector(const std::string& name, const std::string& file,
+                                       const JobOptions& options, const Problem& p,
+                                       RowReduction& rows, bool& given) {
+  if (given) usage("--with-row-" + name + " is for generated matrices: give --row-" + name);
+  if (file.empty()) return {};
+  LoadedBias vector = load_bias(file, options.bf16);
+  if (vector.batch != 1 || vector.length != p.n) {
+    usage("--row-" + name + " must have N = " + number(p.n) + " values, but is " +
+          vector.describe() + (vector.batch != 1 ? ": one vector is for all rows" : ""));
+  }
+  if (rows.gamma && vector.type != rows.vector_type) {
+    usage("--row-gamma and --row-beta must have one type, but " + file + " is " +
+          std::string(to_string(vector.type)) + " and " + options.gamma_file + " is " +
+          std::string(to_string(rows.vector_type)));
+  }
+  rows.vector_type = vector.type;
+  given = true;
+  return std::move(vector.data);
+}
+
+void load_row_vectors(const JobOptions& options, Job& job) {
+  Problem& p = job.problem;
+  if (!p.row_reduction) {
+    if (options.gamma_file.empty() && options.beta_file.empty()) return;
+    usage("--row-gamma and --row-beta need --row-op rms_norm or layer_norm");
+  }
+  RowReduction& rows = *p.row_reduction;
+  job.gamma = load_row_vector("gamma", options.gamma_file, options, p, rows, rows.gamma);
+  job.beta = load_row_vector("beta", options.beta_file, options, p, rows, rows.beta);
+}
+
+Job job_from_files(const JobOptions& options) {
+  if (options.a_file.empty() || options.b_file.empty()) {
+    usage("--a and --b belong together: only " +
+          (options.a_file.empty() ? "--b " + options.b_file : "--a " + options.a_file) +
+          " is given");
+  }
+  LoadedMatrix a = load_matrix(options.a_file, options.bf16);
+  LoadedMatrix b = load_matrix(options.b_file, options.bf16);
+  if (a.cols != b.rows) {
+    usage("A is M x K, B is K x N, but " + a.describe() + " has " + number(a.cols) +
+          " columns and " + b.describe() + " has " + number(b.rows) + " rows");
+  }
+  if (a.type != b.type) {
+    usage("A and B must have one type, but " + a.file + " is " + std::string(to_string(a.type)) +
+          " and " + b.file + " is " + std::string(to_string(b.type)));
+  }
+  check_size("--m", options.m, a.rows, a.file);
+  Job job;
+  const std::uint64_t n =
+      b.cols / load_b_right(options.gated, options.b_right_file, options.bf16, b, job.b_right);
+  check_size("--n", options.n, n, b.file);
+  check_size("--k", options.k, a.cols, a.file);
+  if (options.type && *options.type != a.type) {
+    usage("--dtype is " + std::string(to_string(*options.type)) + ", but " + a.file + " is " +
+          std::string(to_string(a.type)));
+  }
+
+  Problem& p = job.problem;
+  p.gated = options.gated;
+  p.m = a.rows;
+  p.n = n;
+  p.k = a.cols;
+  std::optional<std::uint64_t> m = a.rows, k = a.cols;
+  job.groups = options.groups.groups(m, k);
+  p.grouping = job.groups.grouping;
+  if (p.grouping) {
+    const std::uint64_t needed = support::MatrixCounts(p).b;
+    if (a.batch != 1 || b.batch != needed) {
+      usage("with these groups A is one matrix and B " + number(needed) + ", but there are " +
+            a.describe() + " and " + b.describe());
+    }
+  } else {
+    p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
+  }
+  const support::MatrixCounts counts(p);
+  p.a = file_matrix(a, counts.a, options.a, "a");
+  p.b = file_matrix(b, counts.b, options.b, "b");
+  p.d = options.d.matrix(a.type, Layout::row_major);
+  epilogue_without_operands(options.epilogue, p.epilogue);
+  load_c(options, counts.d, job);
+  load_bias_file(options, job);
+  p.row_reduction = options.rows.reduction();
+  load_row_vectors(options, job);
+  job.a = std::move(a.data);
+  job.b = std::move(b.data);
+  return job;
+}
+
+Job generated_job(const JobOptions& options) {
+  const std::pair<const char*, const std::string&> files[] = {{"--b-right", options.b_right_file},
+                                                              {"--c", options.c_file},
+                                                              {"--bias", options.bias_file},
+                                                              {"--row-gamma", options.gamma_file},
+                                                              {"--row-beta", options.beta_file}};
+  for (const auto& [option, file] : files) {
+    if (file.empty()) continue;
+    usage(std::string(option) + " needs --a and --b: all operands are from files, or none");
+  }
+  Job job;
+  std::optional<std::uint64_t> m = options.m, k = options.k;
+  job.groups = options.groups.groups(m, k);
+  if (!m || !options.n || !k) usage("give --a and --b, or --m, --n and --k to generate them");
+  Problem& p = job.problem;
+  p.grouping = job.groups.grouping;
+  p.m = *m;
+  p.n = *options.n;
+  p.gated = options.gated;
+  p.k = *k;
+  p.batch = options.batch;
+  const DataType type = options.type.value_or(DataType::f16);
+  p.a = options.a.matrix(type, Layout::row_major);
+  p.b = options.b.matrix(type, Layout::row_major);
+  p.d = options.d.matrix(type, Layout::row_major);
+  p.c = options.c.matrix(p.d.type, p.d.layout);
+  epilogue_without_operands(options.epilogue, p.epilogue);
+  p.epilogue.bias = options.epilogue.bias.value_or(Bias::none);
+  p.epilogue.bias_type = options.epilogue.bias_type.value_or(DataType::f32);
+  p.epilogue.bias_batch_stride = options.epilogue.bias_batch_stride;
+  p.row_reduction = options.rows.reduction();
+  return job;
+}
+
+// Files to write what there is not.
+void check_results(const JobOptions& options, const Problem& p) {
+  const RowReduction rows = p.row_reduction.value_or(RowReduction{});
+  if (!options.row_values_file.empty() && !is_scalar(rows.op)) {
+    usage("--row-values needs --row-op " + std::string(scalar_row_ops));
+  }
+  if (!options.d_file.empty() && !rows.store_d) {
+    usage("--out is given, but with --without-d there is no D to write");
+  }
+}
+
+}  // namespace
+
+void JobOptions::add(CLI::App& app) {
+  app.option_defaults()->group("Files");
+  app.add_option("--a", a_file, "A, M x K")->type_name("FILE");
+  app.add_option("--b", b_file, "B, K x N")->type_name("FILE");
+  app.add_option("--b-right", b_right_file, "Right half of B, see --gated")->type_name("FILE");
+  app.add_option("--c", c_file, "C, M x N")->type_name("FILE");
+  app.add_option("--bias", bias_file, "Bias, N values (or M, see --bias-mode)")->type_name("FILE");
+  app.add_option("--out,--d", d_file, "Write D")->type_name("FILE");
+  app.add_option("--aux", aux_file, "Write aux, the value before the activation")
+      ->type_name("FILE");
+  app.add_option("--row-gamma", gamma_file,
+                 "gamma of --row-op rms_norm and layer_norm: factors, N values")
+      ->type_name("FILE");
+  app.add_option("--row-beta", beta_file, "beta of the same, added: N values")->type_name("FILE");
+  app.add_option("--row-values", row_values_file,
+                 "Write the rows' numbers that --row-op logsumexp … variance gives")
+      ->type_name("FILE");
+  app.add_flag("--bf16", bf16, "uint16 files hold the bits of bf16 values");
+
+  app.option_defaults()->group("Generated operands");
+  add_size(app, "--m", m, "Rows of A and D");
+  add_size(app, "--n", n, "Columns of B and D");
+  add_size(app, "--k", k, "Columns of A, rows of B");
+  add_size(app, "--batch", batch, "Number of products");
+  add_type(app, "--dtype", type, "Element type of A and B (default f16)");
+  add_fill(app, fill);
+  add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
+
+  app.option_defaults()->group("Groups");
+  groups.add(app);
+
+  app.option_defaults()->group("Epilogue");
+  epilogue.add(app);
+  add_gated(app, gated);
+  app.option_defaults()->group("Row reduction");
+  rows.add(app);
+  app.option_defaults()->group("Types and layouts");
+  a.add(app, "a");
+  b.add(app, "b");
+  c.add(app, "c");
+  d.add(app, "d");
+  aux.add(app, "aux");
+}
+
+Job make_job(const JobOptions& options) {
+  Job job = options.from_files() ? job_from_files(options) : generated_job(options);
+  Problem& p = job.problem;
+  p.epilogue.aux = options.epilogue.with_aux || !options.aux_file.empty();
+  p.aux = options.aux.matrix(p.d.type, p.d.layout);
+  check_results(options, p);
+  job.offsets = job.groups.encoded();
+  return job;
+}
+
+void generate_operands(const JobOptions& options, Job& job) {
+  if (options.from_files()) return;
+  const Problem& p = job.problem;
+  std::fprintf(stderr, "generating operands …\n");
+  const support::MatrixCounts counts(p);
+  job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);
+  const std::uint64_t n = support::columns_of_b(p);
+  job.b = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 1);
+  if (p.gated && p.gated->b == GatedB::separate) {
+    job.b_right = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 4);
+  }
+  if (p.epilogue.beta != 0.0f) {
+    job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
+  }
+  const support::OperandBytes bytes = support::operand_bytes(p);
+  job.bias = generate(p.epilogue.bias_type, bytes.bias, options.fill, options.seed + 3);
+  const DataType vectors = p.row_reduction.value_or(RowReduction{}).vector_type;
+  job.gamma = generate(vectors, bytes.row_vector, options.fill, options.seed + 4);
+  job.beta = generate(vectors, bytes.row_vector, options.fill, options.seed + 5);
+}
+
+}  // namespace vkgemm::tool

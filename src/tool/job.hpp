@@ -1,0 +1,59 @@
+// job.hpp: what `vkgemm run` is to compute: a problem, and its operands from files or generated.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/reference.hpp"
+#include "tool/groups.hpp"
+#include "tool/matrices.hpp"
+#include "tool/options.hpp"
+#include "tool/row_options.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+// What the command line says of it, and where results go.
+struct JobOptions {
+  std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
+  std::string gamma_file, beta_file, row_values_file;
+  bool bf16 = false;
+  std::optional<std::uint64_t> m, n, k;
+  std::optional<Gated> gated;
+  std::uint64_t batch = 1;
+  std::optional<DataType> type;
+  MatrixOptions a, b, c, d, aux;
+  EpilogueOptions epilogue;
+  GroupOptions groups;
+  RowOptions rows;
+  Fill fill = Fill::random;
+  std::uint64_t seed = 1;
+
+  void add(CLI::App& app);
+
+  bool from_files() const { return !a_file.empty() || !b_file.empty(); }
+};
+
+// The problem, and its operands as the problem lays them out.
+struct Job {
+  Problem problem;
+  Groups groups;
+  std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
+
+  support::HostOperands operands() const {
+    return {a.data(),       b.data(),     c.data(),    bias.data(),
+            offsets.data(), gamma.data(), beta.data(), b_right.data()};
+  }
+};
+
+// With the operands that files hold. Throws where options and files contradict each other.
+Job make_job(const JobOptions& options);
+
+// The others. After a plan has accepted the problem: until then a stride may be nonsense.
+void generate_operands(const JobOptions& options, Job& job);
+
+}  // namespace vkgemm::tool

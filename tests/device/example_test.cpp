@@ -1,0 +1,90 @@
+// tests/examples/transformer_mlp.cpp as it stands, on this device: what it leaves in memory against
+// the reference, one product after the other.
+#include <volk.h>
+
+#include <algorithm>
+
+#include "../examples/transformer_mlp.cpp"
+#include "harness.hpp"
+#include "support/convert.hpp"
+#include "support/reference.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes filled(std::uint64_t elements, DataType type, std::uint64_t seed) {
+  Bytes bytes(elements * size_in_bytes(type));
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    support::store_element(bytes.data(), type, i, fill_value(Fill::random, seed, i));
+  }
+  return bytes;
+}
+
+support::Buffer uploaded(const Bytes& bytes) {
+  support::Buffer buffer = std::move(runner().allocate(bytes.size()).value());
+  EXPECT_TRUE(succeeds(runner().upload(buffer, 0, bytes.data(), bytes.size())));
+  return buffer;
+}
+
+// NaN until somebody writes it.
+support::Buffer output(std::uint64_t bytes) { return uploaded(Bytes(bytes, nan_byte)); }
+
+Bytes downloaded(const support::Buffer& buffer, std::uint64_t bytes) {
+  Bytes data(bytes);
+  EXPECT_TRUE(succeeds(runner().download(buffer, 0, data.data(), bytes)));
+  return data;
+}
+
+TEST(Examples, TransformerMlp) {
+  constexpr std::uint64_t tokens = 33, width = 72, hidden = 104;
+  const auto mlp = plan_mlp(context(), tokens, width, hidden);
+  ASSERT_TRUE(succeeds(mlp));
+  const Problem& up = mlp->up.problem();
+  const Problem& down = mlp->down.problem();
+
+  const Bytes x = filled(tokens * width, DataType::f16, 1);
+  const Bytes w_gate_up = filled(width * 2 * hidden, DataType::f16, 2);
+  const Bytes w_down = filled(hidden * width, DataType::f16, 3);
+  const Bytes residual = filled(tokens * width, DataType::f16, 4);
+  const Bytes gamma = filled(width, DataType::f32, 5);
+  const support::Buffer at_x = uploaded(x), at_gate_up = uploaded(w_gate_up);
+  const support::Buffer at_down = uploaded(w_down), at_residual = uploaded(residual);
+  const support::Buffer at_gamma = uploaded(gamma);
+  const std::uint64_t h_bytes = support::operand_bytes(up).d;
+  const std::uint64_t y_bytes = support::operand_bytes(down).d;
+  const support::Buffer at_h = output(h_bytes), at_stream = output(y_bytes);
+  const support::Buffer at_y = output(y_bytes);
+  const support::Buffer workspace =
+      output(std::max(mlp->up.workspace_bytes(), mlp->down.workspace_bytes()));
+
+  const MlpOperands operands{.x = at_x.span(),
+                             .w_gate_up = at_gate_up.span(),
+                             .w_down = at_down.span(),
+                             .residual = at_residual.span(),
+                             .gamma = at_gamma.span(),
+                             .h = at_h.span(),
+                             .stream = at_stream.span(),
+                             .y = at_y.span(),
+                             .workspace = workspace.span(),
+                             .h_buffer = at_h.handle()};
+  ASSERT_TRUE(succeeds(runner().submit(
+      [&](VkCommandBuffer commands) { return record_mlp(*mlp, commands, operands); })));
+
+  const Bytes h = downloaded(at_h, h_bytes);
+  const auto first = support::verify(up, {.a = x.data(), .b = w_gate_up.data()}, h.data(), nullptr);
+  EXPECT_TRUE(first.passed()) << first.first_failure;
+  EXPECT_EQ(first.checked, tokens * hidden);
+
+  const Bytes stream = downloaded(at_stream, y_bytes), y = downloaded(at_y, y_bytes);
+  const auto second = support::verify(
+      down, {.a = h.data(), .b = w_down.data(), .c = residual.data(), .gamma = gamma.data()},
+      y.data(), stream.data());
+  EXPECT_TRUE(second.passed()) << second.first_failure;
+  EXPECT_EQ(second.checked, 2 * tokens * width);
+}
+
+}  // namespace
+}  // namespace vkgemm::test

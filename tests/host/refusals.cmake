@@ -1,0 +1,59 @@
+# What the tool refuses before it asks for a device, and in which words. TOOL, FOLDER.
+file(MAKE_DIRECTORY ${FOLDER})
+
+function(make)
+  execute_process(COMMAND ${TOOL} make ${ARGN} WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# refused("the arguments" "what the message must contain")
+function(refused text message)
+  separate_arguments(arguments UNIX_COMMAND "${text}")
+  execute_process(COMMAND ${TOOL} ${arguments} WORKING_DIRECTORY ${FOLDER}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(FIND "${output}" "${message}" position)
+  if(NOT code EQUAL 2 OR position EQUAL -1)
+    message(SEND_ERROR "vkgemm ${text} exits with ${code}, expected 2 and '${message}':\n${output}")
+  endif()
+endfunction()
+
+make(a.npy --shape 3x8)
+make(b.npy --shape 8x6)
+make(odd.npy --shape 8x7)
+make(gamma.npy --shape 6 --dtype f32)
+make(gamma16.npy --shape 6 --dtype f16)
+make(gammas.npy --shape 2x6)
+make(short.npy --shape 5)
+set(generated "run --m 3 --n 6 --k 8")
+set(files "run --a a.npy --b b.npy")
+
+# unknown names
+refused("${generated} --row-op rmsnorm" "--row-op: is 'rmsnorm': one of rms_norm|")
+refused("${generated} --gated swish" "--gated: is 'swish': one of sigmoid_tanh|")
+refused("${generated} --gated swiglu:half" "--gated: is 'swiglu:half': one of")
+refused("bench --shapes 8 --row-op rmsnorm" "--row-op: is 'rmsnorm'")
+
+# rows
+refused("${generated} --row-eps 1" "--row-eps needs --row-op")
+refused("${generated} --with-row-beta" "--with-row-beta needs --row-op")
+refused("${generated} --without-d" "--without-d needs --row-op")
+refused("bench --shapes 8 --with-row-gamma" "--with-row-gamma needs --row-op")
+refused("${generated} --row-op rms_norm --dtype-row-vectors f16" "needs --with-row-gamma")
+refused("${generated} --row-op softmax --dtype-row-values f16" "--dtype-row-values needs --row-op logsumexp")
+refused("${generated} --row-values v.npy" "--row-values needs --row-op logsumexp")
+refused("${generated} --row-op rms_norm --row-values v.npy" "--row-values needs --row-op logsumexp")
+refused("${generated} --row-op sum --without-d --out d.npy" "there is no D to write")
+refused("${generated} --row-op rms_norm --row-gamma gamma.npy" "--row-gamma needs --a and --b")
+refused("${files} --row-gamma gamma.npy" "--row-gamma and --row-beta need --row-op")
+refused("${files} --row-op rms_norm --with-row-gamma" "--with-row-gamma is for generated matrices: give --row-gamma")
+refused("${files} --row-op rms_norm --row-gamma none.npy" "none.npy: no such file")
+refused("${files} --row-op rms_norm --row-gamma short.npy" "--row-gamma must have N = 6 values, but is short.npy (5,)")
+refused("${files} --row-op rms_norm --row-gamma gammas.npy" "one vector is for all rows")
+refused("${files} --row-op layer_norm --row-gamma gamma.npy --row-beta gamma16.npy"
+        "one type, but gamma16.npy is f16 and gamma.npy is f32")
+
+# gates
+refused("${generated} --gated swiglu:separate --b-right b.npy" "--b-right needs --a and --b")
+refused("${files} --b-right b.npy" "--b-right and --gated …:separate belong together")
+refused("${files} --gated swiglu:separate" "--b-right and --gated …:separate belong together")
+refused("${files} --gated swiglu:separate --b-right odd.npy" "both halves of B must have one shape")
+refused("run --a a.npy --b odd.npy --gated swiglu" "B has two halves, but odd.npy (8, 7) has 7 columns")
