@@ -33,6 +33,12 @@ std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options =
 // A CPU: compiles slowly, computes slowly.
 inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
+// Tests with this in their names have the time for what others leave out on a CPU.
+inline bool is_nightly() {
+  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+  return test != nullptr && std::string_view(test->name()).starts_with("Nightly");
+}
+
 // Of tests that don't expect a barrier to be given up: a CPU that is busy with other things may let
 // one of its workers sleep for long.
 inline std::uint32_t patient_spin_limit() {
