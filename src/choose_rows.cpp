@@ -21,8 +21,10 @@ constexpr double exponential_tiles = 4.5;
 constexpr double wait_tiles = 3.0;
 constexpr double covered = 0.7;
 
-// Parts of two passes follow each other behind barriers, at which tiles of the last round are
-// waited for (same runs: 3.74 ms at 131072x4096x512 in 32 parts, the product alone 2.12).
+// Values between two passes come and go at this part of the rate of split-K's partial results, and
+// their parts follow each other behind barriers (same runs: 3.74 ms at 131072x4096x512 in 32 parts,
+// 7.64 at 131072x2048x4096 in 16; the products alone 2.26 and 6.91).
+constexpr double value_rate = 0.65;
 constexpr double barriers_per_part = 2.0;
 constexpr double kilobyte = 1024.0;
 
@@ -155,7 +157,7 @@ double row_cost(const Config& config, const ResolvedProblem& problem, const Timi
       const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                             static_cast<double>(problem.batch) * 2.0 * sizeof(float);
       const auto parts = static_cast<double>(row_parts(config, problem).count());
-      return values / kilobyte / timing.workspace +
+      return values / kilobyte / (value_rate * timing.workspace) +
              (2.0 * parts - 1.0) * barriers_per_part * 0.5 * timing.sum;
     }
   }
