@@ -29,8 +29,8 @@ struct DeviceSpan {
 
 // What one recording computes on. A span starts at element (0, 0) of batch 0 and must reach to the
 // last element that the problem touches. Operands that the problem does not use are ignored.
-// D may be the very same bytes as C (in place, same type, layout and strides); otherwise D and aux
-// share no byte with each other or any other operand. Columns of one larger matrix, side by side,
+// D may be the very same bytes as C (in place, same type, layout and strides); otherwise D, aux
+// and row_values share no byte with each other or any other operand. Columns of one larger matrix, side by side,
 // share none. A, B, C and bias may overlap.
 struct Operands {
   DeviceSpan a = {};
@@ -101,7 +101,7 @@ class VKGEMM_API Plan {
   const Config& config() const noexcept;
 
   // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
-  // of K and packed operands; at most Problem::max_workspace_bytes, unless the caller chose the
+  // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the caller chose the
   // configuration. 0: none.
   //
   // A grouped plan wants 4 bytes (none if max_workspace_bytes is less), for a word that tells of
@@ -128,11 +128,13 @@ class VKGEMM_API Plan {
   // record some from compute shaders to compute shaders: one before all else, so that the same
   // workspace may serve one recording after the other on a queue (which also keeps it from running
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,
-  // words that workgroups share), one before the dispatch that adds slices of K or stands in for a
-  // barrier that was given up (this one to the host, too). The caller makes operands available and
-  // visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A,
-  // B, C, bias and offsets; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D and aux) before, and waits
-  // for the same stage and access before it uses D.
+  // words that workgroups share), one before each dispatch that adds slices of K, reduces or merges
+  // rows, computes again for them, or stands in for a barrier that was given up (this one to the
+  // host, too), and one between the parts of a row reduction in two passes; that one records
+  // barriers even without a workspace. The caller makes operands available and visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias,
+  // offsets, gamma and beta; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before,
+  // and waits for the same stage and access before it uses D, aux or row_values.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
 
   struct Impl;
@@ -175,10 +177,11 @@ class VKGEMM_API Context {
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
                       const Operands& operands) const;
 
-  // How often workgroups gave up waiting for one another (SplitTier::device_barrier). The results
+  // How often workgroups gave up waiting for one another (SplitTier::device_barrier,
+  // RowStrategy::panel). The results
   // were right, but late: what is recorded after the first time doesn't try it any more, and plan()
   // makes no other such plan. Counts what has finished, in 64 bytes of host-visible memory: the
-  // only memory that vkgemm ever allocates, with the first plan of that tier.
+  // only memory that vkgemm ever allocates, with the first such plan.
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and
