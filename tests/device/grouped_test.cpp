@@ -191,6 +191,8 @@ TEST_P(Grouped, DepthOfAnySizeInEveryLayout) {
   for (const Layout a : {Layout::row_major, Layout::col_major}) {
     for (const Layout b : {Layout::row_major, Layout::col_major}) {
       for (const Layout d : {Layout::row_major, Layout::col_major}) {
+        // A column-major D swaps A and B: where compiling is slow, once is enough.
+        if (on_cpu() && GetParam() == Path::khr && d != Layout::row_major && a != b) continue;
         Problem problem = grouped(gemm({24, 40, 0}, input()), offsets, GroupAlong::k);
         problem.k += 5;
         problem.a.layout = a;

@@ -142,6 +142,8 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       const DataType bias_type = problem.epilogue.bias_type;
       problem.epilogue = support::heavy_epilogue();
       problem.epilogue.bias_type = bias_type;
+      // One piece of code for all paths: where compiling is slow, each type and each alignment.
+      if (on_cpu() && GetParam() == Path::khr && aligned != (type == DataType::bf16)) continue;
       EXPECT_TRUE(passes_in_all_tiers(config(1), 5, with_padding(problem, 8, aligned)));
     }
   }
