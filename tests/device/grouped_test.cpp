@@ -86,7 +86,10 @@ TEST_P(Grouped, RowsInEveryLayout) {
 // Every kernel: rings, the one for few rows, and all shapes of matrix that the device can do.
 TEST_P(Grouped, RowsOnEveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
+    std::size_t turn = 0;
     for (const Config& one : small_configs(GetParam(), type)) {
+      // The others have groups of K in DepthOnManyConfigurations.
+      if (++turn % 2 == 0 && !one.peel && on_cpu() && GetParam() == Path::khr) continue;
       const Offsets offsets = offsets_of({one.tile_m + 1, 0, 3, 2 * one.tile_m - 1});
       Problem problem =
           grouped(gemm({0, one.tile_n + 8, std::uint64_t{2} * one.tile_k + 8}, type), offsets);
