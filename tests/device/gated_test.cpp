@@ -254,6 +254,8 @@ TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
 
 TEST_P(GatedProduct, SlicesInEveryTier) {
   for (const GatedB b : all_arrangements) {
+    // As halves, but for where its right half begins.
+    if (on_cpu() && GetParam() == Path::khr && b == GatedB::separate) continue;
     Problem problem = with_bias_and_aux(gated(gemm({21, 19, 150}, input()), b));
     problem.batch = 2;
     problem = with_padding(problem, 8, b == GatedB::interleaved);

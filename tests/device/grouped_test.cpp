@@ -86,7 +86,10 @@ TEST_P(Grouped, RowsInEveryLayout) {
 // Every kernel: rings, the one for few rows, and all shapes of matrix that the device can do.
 TEST_P(Grouped, RowsOnEveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
+    std::size_t turn = 0;
     for (const Config& one : small_configs(GetParam(), type)) {
+      // The others have groups of K in DepthOnManyConfigurations.
+      if (++turn % 2 == 0 && !one.peel && on_cpu() && GetParam() == Path::khr) continue;
       const Offsets offsets = offsets_of({one.tile_m + 1, 0, 3, 2 * one.tile_m - 1});
       Problem problem =
           grouped(gemm({0, one.tile_n + 8, std::uint64_t{2} * one.tile_k + 8}, type), offsets);
@@ -191,6 +194,8 @@ TEST_P(Grouped, DepthOfAnySizeInEveryLayout) {
   for (const Layout a : {Layout::row_major, Layout::col_major}) {
     for (const Layout b : {Layout::row_major, Layout::col_major}) {
       for (const Layout d : {Layout::row_major, Layout::col_major}) {
+        // A column-major D swaps A and B: where compiling is slow, once is enough.
+        if (on_cpu() && GetParam() == Path::khr && d != Layout::row_major && a != b) continue;
         Problem problem = grouped(gemm({24, 40, 0}, input()), offsets, GroupAlong::k);
         problem.k += 5;
         problem.a.layout = a;

@@ -278,10 +278,13 @@ void add_epilogue(Problem& problem, std::size_t turn) {
 void Guards::expect_inside(const std::vector<Config>& configs, DataType input, bool aligned) {
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const Config& config = configs[i];
-    // What not every configuration does here: other types, and the nightly test, choose others.
+    // Configurations take turns: with elementwise and vector accesses, and of each kind with
+    // pipelines without edges and with packing. Other types begin elsewhere; the nightly test has
+    // all of it.
     const std::size_t choice = i + static_cast<std::size_t>(input) + (aligned ? 3 : 0);
+    if (choice % 2 != 0 && !is_nightly()) continue;
     const bool without_edges = choice % 4 == 0 || is_nightly();
-    const bool packs = input != DataType::f32 && (choice % 2 == 1 || is_nightly());
+    const bool packs = input != DataType::f32 && (choice % 4 != 0 || is_nightly());
     const std::size_t pair = aligned ? 3 - i % 4 : i % 4;
     const std::size_t turn = 2 * i + (aligned ? 1 : 0);
     const std::uint64_t m = config.tile_m, n = config.tile_n;
@@ -376,6 +379,7 @@ TEST_P(Guards, StandBesideGates) {
         problem = with_padding(problem, aligned ? 8 : 1, aligned);
         expect_inside(config, problem);
         if (GetParam() == Path::fma) expect_inside(thin, problem);
+        if (!aligned && b != GatedB::halves) continue;  // as halves, before and after the sum
         Config sliced = config;
         sliced.slices = 2;
         expect_inside(sliced, problem);

@@ -162,7 +162,8 @@ TEST_P(RowReductions, LongRows) {
   for (const std::uint64_t n : {1023u, 1024u, 1025u, 2304u, 4100u, 9001u}) {
     for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp, RowOp::sum}) {
       if (on_cpu() && (op == RowOp::layer_norm) != (n % 2 == 1)) continue;
-      if (is_selection() && op == RowOp::sum) continue;
+      // The tree and the second pass are the same on all paths.
+      if (is_selection() && (op == RowOp::sum || n > 1025)) continue;
       EXPECT_TRUE(passes_by_all(config(), reduced({3, n, 8}, op, input(), input())));
     }
   }
@@ -196,10 +197,16 @@ TEST_P(RowReductions, NightlyTypesAndEpilogue) {
 }
 
 TEST_P(RowReductions, EveryConfiguration) {
+  std::size_t types = 0;
   for (const DataType type : inputs_of(GetParam())) {
+    ++types;
+    std::size_t turn = 0;
     for (const Config& config : row_configs(GetParam(), type)) {
+      ++turn;
       // The first one stands for all others in all other tests.
-      if (is_selection() && config == this->config()) continue;
+      if (is_selection() && turn == 1) continue;
+      // The reduction sees f32 whatever the type is: of further ones, one each.
+      if (on_cpu() && types > 1 && turn != types) continue;
       for (const RowOp op : {RowOp::layer_norm, RowOp::max}) {
         if (on_cpu() && op == RowOp::max) continue;
         Problem problem =

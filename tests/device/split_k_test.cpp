@@ -105,7 +105,10 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
 TEST_P(SplitK, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     bool all_tiers = true;
+    std::size_t turn = 0;
     for (const Config& plain : small_configs(GetParam(), type)) {
+      // Of path khr every second one, rings among them.
+      if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr) continue;
       const Problem problem = with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true);
       EXPECT_TRUE(all_tiers ? passes_in_all_tiers(plain, 3, problem)
                             : passes_gates(with_slices(plain, 3), problem));
@@ -142,6 +145,8 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       const DataType bias_type = problem.epilogue.bias_type;
       problem.epilogue = support::heavy_epilogue();
       problem.epilogue.bias_type = bias_type;
+      // One piece of code for all paths: where compiling is slow, each type and each alignment.
+      if (on_cpu() && GetParam() == Path::khr && aligned != (type == DataType::bf16)) continue;
       EXPECT_TRUE(passes_in_all_tiers(config(1), 5, with_padding(problem, 8, aligned)));
     }
   }
