@@ -15,6 +15,7 @@ void main() {
     Tile t = batch_tile(batch);
     t.row = row / TILE_M * TILE_M;
     RowState s;
-    panel_state(panel_of(t, batch), row - t.row, false, s);
+    uint never = 0;
+    panel_state(panel_of(t, batch), row - t.row, false, never, s);
     store_row_scalar(batch, row, s);
 }

@@ -17,12 +17,15 @@ struct Piece {
     vec4 quad[ROW_LANE_QUADS];
 };
 
-// Values stand where the product has put them: rows are padded to multiples of 4.
-Piece load_piece(uint64_t values, uint row, uint col) {
+// Values stand where the product has put them: rows are padded to multiples of 4. `own`: the first
+// columns of this invocation.
+Piece load_piece(uint64_t values, uint row, uint first, uint own) {
     Piece piece;
     [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
-        // The first ones once more instead of none: no branch around a load.
-        const uint at = EDGES == 0 || col + 4 * q < size_n() ? col + 4 * q : 0;
+        // Some once more instead of none: no branch around a load. Where D replaces the values, those
+        // that this invocation has replaced itself.
+        const uint again = own + 4 * q < size_n() ? own + 4 * q : 0;
+        const uint at = EDGES == 0 || first + own + 4 * q < size_n() ? first + own + 4 * q : again;
         piece.quad[q] = load4(element(values, TYPE_F32, row, p.lda, at), TYPE_F32, A_VECTOR != 0,
                               size_n() - at);
     }
@@ -100,7 +103,7 @@ void main() {
     RowState state = no_row_state();
     Piece piece;
     [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N) {
-        piece = load_piece(t.a, seen_row, first + own);
+        piece = load_piece(t.a, seen_row, first, own);
         state = merge_lanes(state, piece_state(piece, first + own), first);
     }
     if (row >= p.m) return;
@@ -112,5 +115,5 @@ void main() {
         return;
     }
     [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N)
-        store_piece(t, row, first + own, load_piece(t.a, row, first + own), coefficients);
+        store_piece(t, row, first + own, load_piece(t.a, row, first, own), coefficients);
 }

@@ -99,10 +99,11 @@ void store_slice(const Values values, const Tile t, const uint slice) {
 // stored.
 bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
     bool known = true;
+    uint left = p.spin_limit;
     for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
         RowState s = no_row_state();
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
-        else if (!panel_state(panel, row, stage == ROW_STAGE_PANEL, s)) known = false;
+        else if (!panel_state(panel, row, stage == ROW_STAGE_PANEL, left, s)) known = false;
         if (!ROW_HAS_SCALAR) row_parts[row * ROW_PARTS] = row_coefficients(s);
         else if (t.row + row < t.row_end) store_row_scalar(batch, t.row + row, s);
     }

@@ -9,8 +9,8 @@
 void main() {
     const uint i = (p.first_tile + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
     uint value = 0;
-    // Where nobody counts, a word of which nobody cares what it holds: a CPU's driver loads it anyway.
-    const uint64_t aborts = p.aborts != 0 ? p.aborts : control_word(CONTROL_ENROLLED);
+    // Where nobody counts, the word that this invocation writes: a CPU's driver loads it anyway.
+    const uint64_t aborts = p.aborts != 0 ? p.aborts : control_word(CONTROL_DONE);
     if (i == CONTROL_DONE && atomicLoad(SharedWord(aborts).x, RELAXED) != 0 && p.aborts != 0)
         value = POISONED;
     if (i < p.m) U32(control_word(i)).x = value;

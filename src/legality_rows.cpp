@@ -22,7 +22,13 @@ bool check_panel(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
   const std::uint64_t tiles = tile_count(c, p);
-  if (is_scalar(p.rows->op)) return true;  // nobody waits
+  if (is_scalar(p.rows->op)) {  // nobody waits
+    const std::uint64_t blocks = p.m / MERGE_LOCAL_SIZE + 1;
+    if (dispatch_count(blocks, p.batch, s.caps.limits) <= most_dispatches) return true;
+    return s.refuse("rows is panel: ", p.m, " rows in each of ", p.batch,
+                    " matrices need too many dispatches to merge, at most ", most_dispatches,
+                    " are recorded");
+  }
   if (tiles > most_tickets / p.batch || control_word_count(c, p) > most_words) {
     return s.refuse("rows is panel: ", tiles, " tiles in each of ", p.batch,
                     " matrices are too many to count");

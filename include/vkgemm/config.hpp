@@ -38,7 +38,7 @@ enum class SplitTier : std::uint8_t {
   device_barrier,
 };
 
-// How a row reduction learns of whole rows. The results have the same bits.
+// How a row reduction learns of whole rows. Of the same values all give the same bits.
 enum class RowStrategy : std::uint8_t {
   none,  // of problems without one
   // A tile is as wide as N.
@@ -51,14 +51,15 @@ enum class RowStrategy : std::uint8_t {
   // The product is computed twice: first for what is to be known of the rows, then to be stored.
   recompute,
   // The product leaves its values in memory, in f32: in D if that is of this type, else in the
-  // workspace, as many rows at a time as it holds. A second kernel reduces them.
+  // workspace, as many rows at a time as Problem::max_workspace_bytes holds, at most 64 MiB; with
+  // slices of K all at once. A second kernel reduces them.
   two_pass,
 };
 
 // How often a workgroup asks for the others before it gives up. A poll takes a GPU 0.5 to 1 us
-// (derived: what an atomic in L2 takes), so this is about 0.1 s: longer than products that are
-// worth splitting take, shorter than the watchdogs that reset a GPU (Windows: 2 s, i915: from 0.6
-// s).
+// (derived: what an atomic in L2 takes; in panels of rows two in a row), so this is 0.1 to 0.2 s:
+// longer than products that are worth splitting take, shorter than the watchdogs that reset a GPU
+// (Windows: 2 s, i915: from 0.6 s).
 inline constexpr std::uint32_t default_spin_limit = 1u << 17;
 inline constexpr std::uint32_t most_spin_limit = 1u << 24;
 
@@ -152,7 +153,8 @@ struct Config {
   Schedule schedule = Schedule::simple;
 
   // Row reductions only. resident, panel and recompute: paths khr and fma (not for few rows), with
-  // tile_n a power of two from 32 to 1024. two_pass: any configuration.
+  // tile_n a power of two from 32 to 1024, in one slice. two_pass: any configuration, but nothing
+  // packed.
   RowStrategy rows = RowStrategy::none;
 
   bool operator==(const Config&) const = default;

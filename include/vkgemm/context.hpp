@@ -30,8 +30,8 @@ struct DeviceSpan {
 // What one recording computes on. A span starts at element (0, 0) of batch 0 and must reach to the
 // last element that the problem touches. Operands that the problem does not use are ignored.
 // D may be the very same bytes as C (in place, same type, layout and strides); otherwise D, aux
-// and row_values share no byte with each other or any other operand. Columns of one larger matrix, side by side,
-// share none. A, B, C and bias may overlap.
+// and row_values share no byte with each other or any other operand. Columns of one larger matrix,
+// side by side, share none. A, B, C and bias may overlap.
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
@@ -101,8 +101,8 @@ class VKGEMM_API Plan {
   const Config& config() const noexcept;
 
   // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
-  // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the caller chose the
-  // configuration. 0: none.
+  // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the
+  // caller chose the configuration. 0: none.
   //
   // A grouped plan wants 4 bytes (none if max_workspace_bytes is less), for a word that tells of
   // bad offsets: if those of a group are, its number is stored there, unless a lower one stands
@@ -124,17 +124,18 @@ class VKGEMM_API Plan {
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: a plan without a workspace, and a grouped one, records no barrier. Others
+  // Synchronisation: a plan without a workspace, and a grouped one, records no barrier, except one
+  // between the two passes of a row reduction whose values wait in D. Others
   // record some from compute shaders to compute shaders: one before all else, so that the same
   // workspace may serve one recording after the other on a queue (which also keeps it from running
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,
   // words that workgroups share), one before each dispatch that adds slices of K, reduces or merges
   // rows, computes again for them, or stands in for a barrier that was given up (this one to the
-  // host, too), and one between the parts of a row reduction in two passes; that one records
-  // barriers even without a workspace. The caller makes operands available and visible to
-  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias,
-  // offsets, gamma and beta; VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before,
-  // and waits for the same stage and access before it uses D, aux or row_values.
+  // host, too), and one between the parts of a row reduction in two passes. The caller makes
+  // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
+  // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias, offsets, gamma and beta;
+  // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before, and waits for the same
+  // stage and access before it uses D, aux or row_values.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
 
   struct Impl;
@@ -179,9 +180,10 @@ class VKGEMM_API Context {
 
   // How often workgroups gave up waiting for one another (SplitTier::device_barrier,
   // RowStrategy::panel). The results
-  // were right, but late: what is recorded after the first time doesn't try it any more, and plan()
-  // makes no other such plan. Counts what has finished, in 64 bytes of host-visible memory: the
-  // only memory that vkgemm ever allocates, with the first such plan.
+  // were right, but late: what is recorded after the first time doesn't try it any more, which
+  // takes a panel of rows about twice its time, and plan() makes no other such plan. Counts what
+  // has finished, in 64 bytes of host-visible memory: the only memory that vkgemm ever allocates,
+  // with the first such plan.
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and

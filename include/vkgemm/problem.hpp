@@ -160,7 +160,8 @@ constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares of values
-// beyond 1.8e19 overflow.
+// (of the variance: of differences) beyond 1.8e19 overflow, those of values below 1e-23 vanish, and
+// what is divided by a norm below 1.2e-38 may become Inf.
 //
 // D is row_major. Not with grouping.
 struct RowReduction {
@@ -178,7 +179,7 @@ struct RowReduction {
   // Of logsumexp … variance. The numbers go to Operands::row_values, M for each matrix of the
   // batch, packed.
   DataType value_type = DataType::f32;
-  bool store_d = true;  // false: D is neither bound nor written
+  bool store_d = true;  // false: D is neither bound nor written; its layout is still that of C, aux
 
   bool operator==(const RowReduction&) const = default;
 };

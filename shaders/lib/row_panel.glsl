@@ -53,11 +53,17 @@ bool has_given_up() {
 const uint BLOCK_TILES = ROW_BLOCK / TILE_N;
 const uint MOST_BLOCK_TILES = 32;  // tiles are at least 32 columns wide
 
+// Says to all that wait that one has waited too long; the first time it counts.
+void give_up() {
+    const uint before = atomicOr(SharedWord(control_word(CONTROL_DONE)).x, POISONED, RELAXED);
+    if ((before & POISONED) == 0 && p.aborts != 0) atomicAdd(SharedWord(p.aborts).x, 1, RELAXED);
+}
+
 // What the panel knows of a row: a tree up to ROW_BLOCK columns, then from left to right. False: it
-// took too long.
-bool panel_state(const Panel panel, const uint row, const bool waits, out RowState total) {
+// took too long. `left`: how often this invocation may still ask, for all of its rows.
+bool panel_state(const Panel panel, const uint row, const bool waits, inout uint left,
+                 out RowState total) {
     const uint columns = tile_columns();
-    uint left = p.spin_limit;
     bool in_time = true;
     total = no_row_state();
     [[dont_unroll]] for (uint first = 0; first < columns; first += BLOCK_TILES) {
@@ -74,7 +80,9 @@ bool panel_state(const Panel panel, const uint row, const bool waits, out RowSta
                 if (words[i].x == UNTOLD || words[i].y == UNTOLD) told = false;
             }
             if (told || !waits) break;
+            if (left == 0) give_up();
             if (left == 0 || has_given_up()) {
+                left = 0;
                 in_time = false;
                 break;
             }
@@ -97,22 +105,13 @@ bool panel_state(const Panel panel, const uint row, const bool waits, out RowSta
 
 shared uint untold_rows;
 
-// Whether all invocations know their rows: the tile is this workgroup's to store. The first one to
-// give up says so to all that wait, and is counted.
+// Whether all invocations know their rows: the tile is this workgroup's to store.
 bool may_store(const Panel panel, const bool known) {
     if (is_leader()) untold_rows = 0;
     barrier();
     if (!known) atomicAdd(untold_rows, 1);
     barrier();
     const bool all_known = untold_rows == 0;
-    if (is_leader()) {
-        if (all_known) {
-            SharedWord(panel.stored).x = 1;
-        } else if ((atomicOr(SharedWord(control_word(CONTROL_DONE)).x, POISONED,
-                             gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) & POISONED) == 0 &&
-                   p.aborts != 0) {
-            atomicAdd(SharedWord(p.aborts).x, 1, RELAXED);
-        }
-    }
+    if (is_leader() && all_known) SharedWord(panel.stored).x = 1;
     return all_known;
 }

@@ -28,10 +28,17 @@ const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else
 
 const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
 
+bool is_minus_infinity(float x) { return floatBitsToUint(x) == 0xff800000u; }
 bool is_infinite(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
 
 // NaN goes through, which is not said of max().
 float max_or_nan(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : max(a, b); }
+
+// 0 of minus infinity, whatever the device's own says.
+float exponential(float x) { return is_minus_infinity(x) ? 0.0 : exp(x); }
+vec4 exponential(const vec4 x) {
+    return vec4(exponential(x.x), exponential(x.y), exponential(x.z), exponential(x.w));
+}
 
 // What exponents are taken relative to: exp(Inf - Inf) would be NaN.
 float exponent_shift(float largest) { return is_infinite(largest) ? 0.0 : largest; }
@@ -44,7 +51,7 @@ RowState row_state(const vec4 v, const uint valid) {
         const vec4 e = mix(vec4(MINUS_INFINITY), v, exists);
         s.x = max_or_nan(max_or_nan(e.x, e.y), max_or_nan(e.z, e.w));
         if (ROW_EXPONENTIALS) {
-            precise const vec4 t = exp(e - vec4(exponent_shift(s.x)));
+            precise const vec4 t = exponential(e - vec4(exponent_shift(s.x)));
             precise const float sum = (t.x + t.y) + (t.z + t.w);
             s.y = sum;
         }
@@ -55,7 +62,7 @@ RowState row_state(const vec4 v, const uint valid) {
     precise const float sum = (t.x + t.y) + (t.z + t.w);
     s.x = sum;
     if (ROW_MOMENTS) {
-        precise const float mean = EDGES == 0 ? sum * 0.25 : sum / s.n;
+        precise const float mean = s.n == 4.0 ? sum * 0.25 : sum / s.n;
         precise const vec4 d = mix(vec4(0.0), v - vec4(mean), exists);
         precise const vec4 square = d * d;
         precise const float squares = (square.x + square.y) + (square.z + square.w);
@@ -72,7 +79,7 @@ RowState no_row_state() {
 
 // y of a state, if its maximum were `largest`.
 float relative_to(const float largest, const RowState s) {
-    if (s.x == MINUS_INFINITY) return 0.0;
+    if (is_minus_infinity(s.x)) return 0.0;
     precise const float y = s.y * exp(exponent_shift(s.x) - exponent_shift(largest));
     return y;
 }
@@ -89,8 +96,9 @@ RowState merge_rows(const RowState a, const RowState b, const bool equal) {
         return s;
     }
     if (ROW_MOMENTS) {
-        // Of an empty side nothing is taken, so that it cannot be 0/0. Equal sides need no division.
-        precise const float part = equal ? 0.5 : b.n / max(s.n, 1.0);
+        // Of an empty side nothing is taken, so that it cannot be 0/0. Equal sides need no division,
+        // which devices round as they like.
+        precise const float part = equal || a.n == b.n ? 0.5 : b.n / max(s.n, 1.0);
         precise const float delta = b.x - a.x;
         precise const float mean = a.x + delta * part;
         precise const float squares = (a.y + b.y) + delta * delta * (a.n * part);
@@ -100,7 +108,7 @@ RowState merge_rows(const RowState a, const RowState b, const bool equal) {
         return s;
     }
     precise const float sum = a.x + b.x;
-    s.x = sum;
+    s.x = !equal && b.n == 0.0 ? a.x : sum;  // -0 + 0 would be 0
     return s;
 }
 
@@ -109,7 +117,7 @@ RowState merge_halves(const RowState a, const RowState b) { return merge_rows(a,
 
 // What a row that is known as a whole does to each of its elements, see row_result4().
 vec2 row_coefficients(const RowState s) {
-    const float n = float(size_n());
+    const float n = float(p.n);  // not a constant anywhere, so divided by in one way
     precise vec2 c = vec2(0.0, 1.0);
     switch (ROW_OP) {
         case ROW_OP_RMS_NORM: c.y = 1.0 / sqrt(s.x / n + p.eps); break;
@@ -124,10 +132,10 @@ vec2 row_coefficients(const RowState s) {
 }
 
 float row_scalar(const RowState s) {
-    const float n = float(size_n());
+    const float n = float(p.n);
     precise float v = s.x;  // sum, max
     switch (ROW_OP) {
-        case ROW_OP_LOGSUMEXP: v = exponent_shift(s.x) + log(s.y); break;
+        case ROW_OP_LOGSUMEXP: v = is_infinite(s.x) ? s.x : s.x + log(s.y); break;
         case ROW_OP_MEAN: v = s.x / n; break;
         case ROW_OP_VARIANCE: v = s.y / n; break;
     }
@@ -140,7 +148,7 @@ vec4 row_result4(const vec4 v, const vec2 c, const vec4 gamma, const vec4 shift)
         case ROW_OP_RMS_NORM:
         case ROW_OP_L2_NORMALIZE: d = v * c.y; break;
         case ROW_OP_LAYER_NORM: d = (v - vec4(c.x)) * c.y; break;
-        case ROW_OP_SOFTMAX: d = exp(v - vec4(c.x)) * c.y; break;
+        case ROW_OP_SOFTMAX: d = exponential(v - vec4(c.x)) * c.y; break;
     }
     if (ROW_GAMMA != 0) d *= gamma;
     if (ROW_SHIFT != 0) d += shift;
