@@ -8,6 +8,9 @@
 namespace vkgemm {
 namespace {
 
+// Of tiles, which the kernels that know none share code with.
+constexpr std::size_t unused_divisors[] = {SPEC_TILE_K, SPEC_SWIZZLE};
+
 std::uint32_t op_constant(RowOp op) {
   switch (op) {
     case RowOp::rms_norm:
@@ -59,7 +62,7 @@ Step merge_step(const Config& config, const ResolvedProblem& problem, const Limi
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{MERGE_LOCAL_SIZE});
   constants.set(SPEC_TILE_M, config.tile_m);
   constants.set(SPEC_TILE_N, config.tile_n);
-  for (const std::size_t id : {SPEC_TILE_K, SPEC_SWIZZLE}) constants.set_size(id, 1);
+  for (const std::size_t id : unused_divisors) constants.set_size(id, 1);
   set_rows(step, problem);
   step.params.m = narrow(problem.m);
   step.params.n = narrow(problem.n);
@@ -115,7 +118,7 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& seen,
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{ROW_LOCAL_SIZE});
   constants.set(SPEC_TILE_M, rows);
   constants.set(SPEC_TILE_N, columns);
-  for (const std::size_t id : {SPEC_TILE_K, SPEC_SWIZZLE}) constants.set_size(id, 1);
+  for (const std::size_t id : unused_divisors) constants.set_size(id, 1);
   constants.set(SPEC_EDGES, problem.n % columns != 0);
   // Rows in the workspace are padded; in D they end where they end.
   constants.set(SPEC_A_VECTOR, !values_stand_in_d(problem) || allows_epilogue_vectors(problem.d));

@@ -275,7 +275,7 @@ class Bench {
   // Of a gated product that is its gate, and how B lies if not as most have it.
   std::string epilogue_name() const {
     if (!options_.gated) return options_.epilogue;
-    const std::string gate(to_string(options_.gated->gate));
+    std::string gate(to_string(options_.gated->gate));
     if (options_.gated->b == GatedB::halves) return gate;
     return gate + ':' + std::string(to_string(options_.gated->b));
   }
