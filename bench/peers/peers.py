@@ -20,12 +20,12 @@ product where all groups share B, a loop over them, and torch._grouped_mm where 
 
 import argparse
 import itertools
-import json
 import random
 import sys
 import time
 
 import row_reductions
+from cases import time_and_print
 
 GPU_SUITE = "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192"
 
@@ -120,19 +120,8 @@ def time_gated(torch, time_case, types):
     for gate, m, n, k, name in GATED_SUITE:
         a = torch.randn(m, k, device="cuda", dtype=types[name])
         b = torch.randn(k, 2 * n, device="cuda", dtype=types[name])
-        row = {
-            "device": torch.cuda.get_device_name(),
-            "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
-            "m": m, "n": n, "k": k, "type": name, "layout_a": "row_major", "layout_b": "row_major",
-            "epilogue": gate, "l2": "cold", "kernel": "torch.compile",
-        }
-        print(f"{name} {m}x{n}x{k} {gate} …", file=sys.stderr)
-        try:
-            row["median_ms"] = time_case(gated(torch, gate, a, b))
-            row["tflops"] = 4 * m * n * k / row["median_ms"] * 1e-9
-        except RuntimeError as error:
-            row["error"] = str(error)[:200]
-        print(json.dumps(row), flush=True)
+        time_and_print(torch, time_case, lambda: gated(torch, gate, a, b), 4 * m * n * k,
+                       m, n, k, name, gate, "torch.compile")
 
 
 def print_gated_commands():
@@ -171,25 +160,12 @@ def time_grouped(torch, time_case):
         b = (torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
              if per_group else torch.randn(k, n, device="cuda", dtype=torch.bfloat16))
         for kernel, function in grouped_ways(torch, a, b, sizes):
-            row = {
-                "device": torch.cuda.get_device_name(),
-                "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
-                "m": m, "n": n, "k": k,
-                "groups": f"{groups} groups along m, b {'per_group' if per_group else 'shared'}",
-                "type": "bf16", "layout_a": "row_major",
-                "layout_b": "col_major" if per_group else "row_major",
-                "epilogue": "plain", "l2": "cold", "kernel": kernel,
-            }
-            print(f"{m}x{n}x{k}, {row['groups']}, {kernel} …", file=sys.stderr)
-            try:
-                row["median_ms"] = time_case(function)
-                row["tflops"] = 2 * m * n * k / row["median_ms"] * 1e-9
-                if per_group:  # of the matrices B that are used: what counts while decoding
-                    used = sum(size > 0 for size in sizes) * k * n * 2
-                    row["b_gigabytes_per_second"] = used / row["median_ms"] * 1e-6
-            except (RuntimeError, AttributeError) as error:
-                row["error"] = str(error)[:200]
-            print(json.dumps(row), flush=True)
+            # Of the matrices B that are used: what counts while decoding.
+            used = sum(size > 0 for size in sizes) * k * n * 2 if per_group else None
+            time_and_print(
+                torch, time_case, lambda: function, 2 * m * n * k, m, n, k, "bf16", "plain", kernel,
+                b_bytes=used, layout_b="col_major" if per_group else "row_major",
+                groups=f"{groups} groups along m, b {'per_group' if per_group else 'shared'}")
 
 
 def main():
@@ -237,22 +213,11 @@ def main():
                 if layout_b == "col_major":
                     b = b.T.contiguous().T
                 for epilogue in arguments.epilogue:
-                    row = {
-                        "device": torch.cuda.get_device_name(),
-                        "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
-                        "m": m, "n": n, "k": k, "type": name,
-                        "layout_a": layout_a, "layout_b": layout_b,
-                        "epilogue": epilogue, "l2": "cold",
-                        "kernel": "cublas" if epilogue == "plain" else "torch.compile",
-                    }
-                    print(f"{name} {m}x{n}x{k} {layout_a} {layout_b} {epilogue} …", file=sys.stderr)
-                    try:
-                        build = plain if epilogue == "plain" else heavy
-                        row["median_ms"] = time_case(build(torch, a, b, types[name]))
-                        row["tflops"] = 2 * m * n * k / row["median_ms"] * 1e-9
-                    except RuntimeError as error:  # out of memory, or a case that does not compile
-                        row["error"] = str(error)[:200]
-                    print(json.dumps(row), flush=True)
+                    build, kernel = ((plain, "cublas") if epilogue == "plain" else
+                                     (heavy, "torch.compile"))
+                    time_and_print(torch, time_case, lambda: build(torch, a, b, types[name]),
+                                   2 * m * n * k, m, n, k, name, epilogue, kernel,
+                                   layout_a=layout_a, layout_b=layout_b)
                 del a, b
 
 

@@ -1,8 +1,7 @@
 """Products whose rows are reduced, as torch.compile fuses what it can behind cuBLAS. Part of peers.py
 (--rows)."""
 
-import json
-import sys
+from cases import time_and_print
 
 # Operation, M, N, K, type. Where a number is wanted of each row, D is not.
 SUITE = [
@@ -58,17 +57,6 @@ def time_all(torch, time_case, types):
     for op, m, n, k, name in SUITE:
         a = torch.randn(m, k, device="cuda", dtype=types[name])
         b = torch.randn(k, n, device="cuda", dtype=types[name])
-        row = {
-            "device": torch.cuda.get_device_name(),
-            "driver": f"CUDA {torch.version.cuda}, PyTorch {torch.__version__}",
-            "m": m, "n": n, "k": k, "type": name, "layout_a": "row_major", "layout_b": "row_major",
-            "epilogue": op, "l2": "cold", "kernel": "torch.compile",
-        }
-        print(f"{name} {m}x{n}x{k} {op} …", file=sys.stderr)
-        try:
-            row["median_ms"] = time_case(build(torch, op, a, b, types[name]))
-            row["tflops"] = 2 * m * n * k / row["median_ms"] * 1e-9
-        except RuntimeError as error:
-            row["error"] = str(error)[:200]
-        print(json.dumps(row), flush=True)
+        time_and_print(torch, time_case, lambda: build(torch, op, a, b, types[name]),
+                       2 * m * n * k, m, n, k, name, op, "torch.compile")
         del a, b
