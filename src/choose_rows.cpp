@@ -28,11 +28,7 @@ constexpr double covered = 0.7;
 // panels of 128x128 4.17).
 constexpr double value_rate = 0.65;
 constexpr double exponential_values = 1.5;
-constexpr double barriers_per_part = 2.0;
 constexpr double kilobyte = 1024.0;
-
-constexpr std::uint32_t least_tile_n = 32;
-constexpr std::uint32_t most_tile_n = ROW_BLOCK;
 
 // What loads of a tile cost, by its perimeter and those of its subgroups: the port to shared memory
 // is what binds the main loop (bench/NOTES.md).
@@ -84,23 +80,25 @@ void cut_epilogue(Config& c, const ResolvedProblem& problem, const DeviceCaps& c
 
 }  // namespace
 
-std::vector<RowVariant> resident_variants(const Config& config, const ResolvedProblem& problem,
-                                          const DeviceCaps& caps) {
-  if (config.path == Path::nv || is_thin(config) || problem.n > most_tile_n) return {};
+std::optional<RowVariant> resident_variant(const Config& config, const ResolvedProblem& problem,
+                                           const DeviceCaps& caps) {
+  if (config.path == Path::nv || is_thin(config) || problem.n > most_row_tile_n) {
+    return std::nullopt;
+  }
   const std::uint32_t width =
-      std::max(least_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
+      std::max(least_row_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
   Config c = config;
   c.rows = RowStrategy::resident;
-  if (c.tile_n == width) return {{.config = c}};
+  if (c.tile_n == width) return RowVariant{.config = c};
   const std::uint64_t area = std::uint64_t{c.tile_m} * c.tile_n;
-  if (area % width != 0) return {};
+  if (area % width != 0) return std::nullopt;
   c.tile_m = static_cast<std::uint32_t>(area / width);
   c.tile_n = width;
   if (c.path == Path::khr) {
-    if (!arrange_subgroups(c)) return {};
+    if (!arrange_subgroups(c)) return std::nullopt;
     cut_epilogue(c, problem, caps);
   } else if (c.tile_m % c.fragment_m != 0) {
-    return {};
+    return std::nullopt;
   }
   while (shared_memory_bytes(c, problem, caps) > caps.limits.max_shared_memory_bytes) {
     // A ring first becomes one stage.
@@ -109,15 +107,16 @@ std::vector<RowVariant> resident_variants(const Config& config, const ResolvedPr
     else if (c.tile_k >= 2 * c.fragment_k && c.tile_k % (2 * c.fragment_k) == 0)
       c.tile_k /= 2;
     else
-      return {};
+      return std::nullopt;
   }
-  return {{.config = c, .rate_factor = perimeter(config) / perimeter(c)}};
+  return RowVariant{.config = c, .rate_factor = perimeter(config) / perimeter(c)};
 }
 
 std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem& problem,
                                      const DeviceCaps& caps) {
   if (!problem.rows) return {{.config = config}};
-  std::vector<RowVariant> out = resident_variants(config, problem, caps);
+  std::vector<RowVariant> out;
+  if (const auto resident = resident_variant(config, problem, caps)) out.push_back(*resident);
   const auto add = [&out](Config variant, RowStrategy strategy) {
     variant.rows = strategy;
     out.push_back({.config = variant});
@@ -162,7 +161,7 @@ double row_cost(const Config& config, const ResolvedProblem& problem, const Timi
       const auto parts = static_cast<double>(row_parts(config, problem).count());
       const double slower = exponentials > 0.0 ? exponential_values : 1.0;
       return slower * values / kilobyte / (value_rate * timing.workspace) +
-             (2.0 * parts - 1.0) * barriers_per_part * 0.5 * timing.sum;
+             (2.0 * parts - 1.0) * timing.sum;
     }
   }
   return 0.0;

@@ -2,6 +2,7 @@
 // beside its product. Pure; legality is asked elsewhere.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "resolved_problem.hpp"
@@ -21,8 +22,8 @@ struct RowVariant {
 // The tile reshaped so that it is as wide as n, with as many accumulators for every invocation,
 // slabs that fit the shared memory, and subgroups as square as can be. Nothing if there is no such
 // tile.
-std::vector<RowVariant> resident_variants(const Config& config, const ResolvedProblem& problem,
-                                          const DeviceCaps& caps);
+std::optional<RowVariant> resident_variant(const Config& config, const ResolvedProblem& problem,
+                                           const DeviceCaps& caps);
 
 // All of them; without a row reduction the configuration as it is.
 std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem& problem,

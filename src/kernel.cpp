@@ -402,9 +402,7 @@ Kernel lower_product(const Config& config, const ResolvedProblem& original,
   if (config.pack_a) pack(original.a, problem.a, original.m, out.workspace.a);
   if (config.pack_b) pack(original.b, problem.b, original.n, out.workspace.b);
   if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
-    const bool waits_for_states = config.rows == RowStrategy::panel;
-    out.before.push_back(
-        reset_step(words, waits_for_states ? row_state_bytes(config, problem) : 0, caps.limits));
+    out.before.push_back(reset_step(words, row_state_bytes(config, problem), caps.limits));
   }
 
   Step& product = out.product;

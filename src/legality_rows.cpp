@@ -10,11 +10,7 @@
 namespace vkgemm {
 namespace {
 
-// The smallest tile that row_panel.glsl counts on, and the widest that is a part of a block.
-constexpr std::uint32_t least_tile_n = 32;
-constexpr std::uint32_t most_tile_n = ROW_BLOCK;
-
-// Each workgroup takes one ticket, and one dispatch sets the words to zero.
+// Each workgroup takes one ticket; a dispatch along x sets the words to zero.
 constexpr std::uint64_t most_tickets = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t most_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
 
@@ -60,9 +56,9 @@ bool check_tiles(const Case& s) {
   if (c.slices > 1) {
     return s.refuse("rows is ", rows, ": slices is ", c.slices, ", only two_pass adds slices");
   }
-  if (!std::has_single_bit(c.tile_n) || c.tile_n < least_tile_n || c.tile_n > most_tile_n) {
+  if (!std::has_single_bit(c.tile_n) || c.tile_n < least_row_tile_n || c.tile_n > most_row_tile_n) {
     return s.refuse("rows is ", rows, ": tile_n is ", c.tile_n, ", not a power of two from ",
-                    least_tile_n, " to ", most_tile_n);
+                    least_row_tile_n, " to ", most_row_tile_n);
   }
   switch (c.rows) {
     case RowStrategy::resident:

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "../shaders/lib/gemm_params.h"
 #include "kernel.hpp"
 
 namespace vkgemm {
+
+// Widths of the tiles that reduce_tiles.comp takes: the least that row_panel.glsl counts on, and the
+// widest that is a part of a block (row_statistics.glsl).
+inline constexpr std::uint32_t least_row_tile_n = 32;
+inline constexpr std::uint32_t most_row_tile_n = ROW_BLOCK;
 
 // Whether a workgroup keeps the values of its tile until the rows are known (reduce_tiles.comp).
 constexpr bool keeps_tiles(RowStrategy strategy) noexcept {

@@ -48,7 +48,7 @@ TEST_P(Pack, EveryConfiguration) {
     std::size_t turn = 0;
     for (const Config& plain : small_configs(GetParam(), type)) {
       // Where compiling is slow, every second one; some of the others stand beside guards.
-      if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr && !is_nightly()) continue;
+      if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr) continue;
       EXPECT_TRUE(
           passes_gates(packing(plain, {true, true}), with_padding(gemm({33, 35, 77}, type))));
     }

@@ -125,13 +125,14 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
 }
 
 void RowReductions::every_operation() {
+  const bool all = !on_cpu() || is_nightly();
   for (const RowOp op : ops()) {
     // Where compiling is slow, one tile and two take turns.
     const bool even = static_cast<unsigned>(op) % 2 == 0;
-    if (!on_cpu() || even) {
+    if (all || even) {
       EXPECT_TRUE(passes_by_all(config(), with_padding(reduced({19, 37, 24}, op, input()))));
     }
-    if (!on_cpu() || !even) {
+    if (all || !even) {
       EXPECT_TRUE(passes_by_all(config(), reduced({32, 32, 40}, op, input(), input())));
     }
   }
@@ -438,7 +439,8 @@ TEST_P(RowReductions, PanelsThatGiveUp) {
         EXPECT_TRUE(fails_with(own->context().plan(problem, panel), Status::unsupported,
                                {"rows is panel", "gave up"}));
       } else {
-        EXPECT_FALSE(on_cpu()) << "nine tiles can't all be there at once";
+        // Of nine tiles the first one there can't have heard of the others.
+        EXPECT_FALSE(on_cpu() && spin_limit == 0) << "nobody gave up";
       }
     }
   }
