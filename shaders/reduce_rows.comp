@@ -86,9 +86,8 @@ void store_piece(const Tile t, uint row, uint col, const Piece piece, const vec2
     [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
         const uint at = col + 4 * q;
         if (columns_at(at, 4) == 0) continue;
-        const vec4 d =
-            row_result4(piece.quad[q], coefficients, row_gamma4(at), row_shift4(at));
-        store4(element(t.d, D_TYPE, row, p.ldd, at), D_TYPE, D_VECTOR != 0, size_n() - at, d);
+        store_d4(t, row, at,
+                 row_result4(piece.quad[q], coefficients, row_gamma4(at), row_shift4(at)));
     }
 }
 

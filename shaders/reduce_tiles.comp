@@ -91,7 +91,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
         if (!is_inside(t, row, col)) continue;
         const vec4 d = row_result4(values.quad[slice * SLICE_VALUES + i],
                                    row_parts[line * ROW_PARTS], row_gamma4(col), row_shift4(col));
-        store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, size_n() - col, d);
+        store_d4(t, row, col, d);
     }
 }
 

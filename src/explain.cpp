@@ -217,6 +217,10 @@ std::string Plan::Impl::explain() const {
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }
+  if (!p.transposed && problem.d.layout == Layout::col_major) {
+    text += concat("  d is column-major and ", p.rows ? "rows are reduced" : "columns are paired",
+                   ": c, d and aux are accessed element by element\n");
+  }
   std::uint64_t workgroups = 0;
   for (const Dispatch& dispatch : kernel.product.dispatches) {
     workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches * dispatch.slices;

@@ -183,6 +183,12 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool quads) {
   constants.set(SPEC_AUX_TYPE, p.has_aux() ? type_constant(p.aux.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_BIAS_TYPE,
                 p.has_bias() ? type_constant(e.bias_type) : std::uint32_t{TYPE_NONE});
+  const auto stands_in_columns = [](const ResolvedMatrix& matrix) {
+    return matrix.layout == Layout::col_major;
+  };
+  constants.set(SPEC_C_COL_MAJOR, (p.has_c() && stands_in_columns(p.c)) ||
+                                      (p.has_aux() && stands_in_columns(p.aux)));
+  constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
   constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());

@@ -339,6 +339,10 @@ bool check_nv(const Case& s) {
   const Operand results[] = {{"d", &p.d, !split}, {"aux", &p.aux, p.has_aux() && !split}};
   for (const Operand& operand : results) {
     if (!operand.used) continue;
+    // A second pass stores D, and then not a matrix at a time.
+    if (operand.matrix->layout == Layout::col_major && operand.matrix == &p.aux) {
+      return s.refuse("aux.layout is col_major and rows are reduced: not built on path nv");
+    }
     const DataType type = operand.matrix->type;
     if (type != p.a.type && type != DataType::f32) {
       return s.refuse(operand.name, ".type is ", to_string(type), " with ", to_string(p.a.type),

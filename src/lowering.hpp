@@ -18,9 +18,10 @@ inline std::uint32_t narrow(std::uint64_t value) { return static_cast<std::uint3
 
 std::uint32_t type_constant(DataType type);
 
-// Whether an epilogue may access C, D or aux in pieces of four elements.
+// Whether an epilogue may access C, D or aux in pieces of four neighbours of a row.
 inline bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
-  return matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+  return matrix.layout == Layout::row_major &&
+         matrix.allows_vectors(4 * size_in_bytes(matrix.type));
 }
 
 class Constants {

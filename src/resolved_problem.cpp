@@ -134,7 +134,6 @@ MaybeError check_gated(const Problem& problem) {
   if (problem.epilogue.activation != Activation::none) {
     return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
   }
-  if (problem.d.layout == Layout::col_major) return with_gate("d.layout is col_major");
   if (problem.row_reduction) {
     return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
   }
@@ -162,10 +161,6 @@ MaybeError check_rows(const Problem& problem) {
   const std::string_view op = to_string(rows.op);
   if (problem.grouping) {
     return unsupported(concat("row_reduction.op is ", op, " and there is a grouping: not built"));
-  }
-  if (problem.d.layout == Layout::col_major) {
-    return unsupported(
-        concat("d.layout is col_major and row_reduction.op is ", op, ": D must be row_major"));
   }
   if (rows.eps) {
     if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
@@ -444,7 +439,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_bias(out)) return *error;
   if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;
 
-  if (problem.d.layout == Layout::col_major) transpose(out);
+  // Rows that are reduced stay rows, columns that are paired stay columns.
+  if (problem.d.layout == Layout::col_major && !out.rows && !out.gated) transpose(out);
   return out;
 }
 

@@ -127,6 +127,7 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& seen,
       problem.has_d() && !(is_scalar(problem.rows->op) && values_stand_in_d(problem));
   constants.set(SPEC_D_TYPE, stores ? type_constant(problem.d.type) : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_D_VECTOR, stores && allows_epilogue_vectors(problem.d));
+  constants.set(SPEC_D_COL_MAJOR, stores && problem.d.layout == Layout::col_major);
   set_rows(step, problem);
   gpu::GemmParams& params = step.params;
   params.m = narrow(seen.m);

@@ -39,7 +39,8 @@ std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem)
 }
 
 bool values_stand_in_d(const ResolvedProblem& problem) {
-  return problem.has_d() && problem.d.type == DataType::f32;
+  return problem.has_d() && problem.d.type == DataType::f32 &&
+         problem.d.layout == Layout::row_major;
 }
 
 Parts row_parts(const Config& config, const ResolvedProblem& problem) {

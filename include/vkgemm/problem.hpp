@@ -93,7 +93,8 @@ enum class GatedB : std::uint8_t {
 //   D = cast(clamp(gate(l, r)))
 // n is N, the columns of D. Everything else that has columns has 2N of them, arranged as in B: aux,
 // which is M×2N, and a bias along N (separate: first those of l). A bias along M is added to both.
-// Not supported: beta, an activation, a column-major D, a row reduction. 2N is at most 2^31 - 1.
+// A column-major D and aux are stored element by element. Not supported: beta, an activation, a row
+// reduction. 2N is at most 2^31 - 1.
 // Row-major B, halves: 16 bytes at a time are loaded if N elements are a multiple of 16 bytes, too.
 struct Gated {
   Gate gate = Gate::swiglu;

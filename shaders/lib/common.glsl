@@ -60,6 +60,8 @@ layout(constant_id = SPEC_ROW_SHIFT) const uint ROW_SHIFT = 0;
 layout(constant_id = SPEC_ROW_VECTOR_TYPE) const uint ROW_VECTOR_TYPE = TYPE_F32;
 layout(constant_id = SPEC_ROW_VALUE_TYPE) const uint ROW_VALUE_TYPE = TYPE_F32;
 layout(constant_id = SPEC_ROW_SHARED) const uint ROW_SHARED = 0;
+layout(constant_id = SPEC_C_COL_MAJOR) const uint C_COL_MAJOR = 0;
+layout(constant_id = SPEC_D_COL_MAJOR) const uint D_COL_MAJOR = 0;
 
 // A static size is a constant to the compiler, a dynamic one is read from the parameters.
 uint size_n() { return STATIC_N != 0 ? STATIC_N : p.n; }

@@ -9,6 +9,35 @@ uint64_t element(uint64_t base, const uint type, uint row, uint ld, uint col) {
     return base + (uint64_t(row) * ld + col) * type_size(type);
 }
 
+// Four neighbours of a row, of which the first `valid` exist. Column-major they stand ld apart and
+// are accessed one by one.
+vec4 load_row4(uint64_t base, const uint type, const bool col_major, const bool vector, uint row,
+               uint ld, uint col, uint valid) {
+    if (!col_major) return load4(element(base, type, row, ld, col), type, vector, valid);
+    vec4 v;
+    [[unroll]] for (uint e = 0; e < 4; ++e)
+        v[e] = load1(element(base, type, col + min(e, valid - 1), ld, row), type);
+    return v;
+}
+
+void store_row4(uint64_t base, const uint type, const bool col_major, const bool vector, uint row,
+                uint ld, uint col, uint valid, vec4 v) {
+    if (!col_major) {
+        store4(element(base, type, row, ld, col), type, vector, valid, v);
+        return;
+    }
+    [[unroll]] for (uint e = 0; e < 4; ++e)
+        if (e < valid) store1(element(base, type, col + e, ld, row), type, v[e]);
+}
+
+void store_d4(const Tile t, uint row, uint col, vec4 v) {
+    store_row4(t.d, D_TYPE, D_COL_MAJOR != 0, D_VECTOR != 0, row, p.ldd, col, size_n() - col, v);
+}
+
+void store_aux4(const Tile t, uint row, uint col, uint valid, vec4 v) {
+    store_row4(t.aux, AUX_TYPE, C_COL_MAJOR != 0, AUX_VECTOR != 0, row, p.ld_aux, col, valid, v);
+}
+
 float clamped(float v) {
     return CLAMP != 0 && !is_nan(v) ? clamp(v, p.clamp_min, p.clamp_max) : v;
 }
@@ -17,7 +46,11 @@ float epilogue_post(float pre) { return clamped(activate(pre)); }
 
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     float v = t.alpha * acc;
-    if (C_TYPE != TYPE_NONE) v += p.beta * load1(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE);
+    if (C_TYPE != TYPE_NONE) {
+        const uint64_t at = C_COL_MAJOR != 0 ? element(t.c, C_TYPE, col, p.ldc, row)
+                                             : element(t.c, C_TYPE, row, p.ldc, col);
+        v += p.beta * load1(at, C_TYPE);
+    }
     if (BIAS != BIAS_NONE)
         v += load1(element(t.bias, BIAS_TYPE, 0, 0, BIAS == BIAS_ALONG_N ? col : row), BIAS_TYPE);
     return v;
@@ -33,7 +66,7 @@ bool is_inside(const Tile t, uint row, uint col) {
 // way at once, or use one more than once.
 vec4 epilogue_c4(const Tile t, uint row, uint col) {
     if (C_TYPE == TYPE_NONE || !is_inside(t, row, col)) return vec4(0.0);
-    return load4(element(t.c, C_TYPE, row, p.ldc, col), C_TYPE, C_VECTOR != 0, size_n() - col);
+    return load_row4(t.c, C_TYPE, C_COL_MAJOR != 0, C_VECTOR != 0, row, p.ldc, col, size_n() - col);
 }
 
 // Along N it is that of all rows.
@@ -50,17 +83,14 @@ vec4 epilogue_value4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bi
     precise vec4 v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v = fma(vec4(p.beta), c, v);
     if (BIAS != BIAS_NONE) v += bias;
-    if (AUX_TYPE != TYPE_NONE)
-        store4(element(t.aux, AUX_TYPE, row, p.ld_aux, col), AUX_TYPE, AUX_VECTOR != 0,
-               size_n() - col, v);
+    if (AUX_TYPE != TYPE_NONE) store_aux4(t, row, col, size_n() - col, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
     return v;
 }
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
     if (!is_inside(t, row, col)) return;
-    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, size_n() - col,
-           epilogue_value4(t, row, col, acc, c, bias));
+    store_d4(t, row, col, epilogue_value4(t, row, col, acc, c, bias));
 }
 
 void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {

@@ -33,32 +33,28 @@ Pair4 gated_bias4(const Tile t, uint row, uint col) {
 }
 
 void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
-    const uint first = GATE_INTERLEAVED != 0 ? 2 * col : col;
-    const uint64_t at = element(t.aux, AUX_TYPE, row, p.ld_aux, first);
     if (GATE_INTERLEAVED == 0) {
-        store4(at, AUX_TYPE, AUX_VECTOR != 0, valid, v.l);
-        store4(at + size_n() * type_size(AUX_TYPE), AUX_TYPE, AUX_VECTOR != 0, valid, v.r);
+        store_aux4(t, row, col, valid, v.l);
+        store_aux4(t, row, col + size_n(), valid, v.r);
         return;
     }
-    store4(at, AUX_TYPE, AUX_VECTOR != 0, 2 * valid, vec4(v.l.x, v.r.x, v.l.y, v.r.y));
+    store_aux4(t, row, 2 * col, 2 * valid, vec4(v.l.x, v.r.x, v.l.y, v.r.y));
     if (valid > 2)
-        store4(at + 4 * type_size(AUX_TYPE), AUX_TYPE, AUX_VECTOR != 0, 2 * valid - 4,
-               vec4(v.l.z, v.r.z, v.l.w, v.r.w));
+        store_aux4(t, row, 2 * col + 4, 2 * valid - 4, vec4(v.l.z, v.r.z, v.l.w, v.r.w));
 }
 
 void gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
     if (!is_inside(t, row, col)) return;
-    const uint valid = size_n() - col;
     // Precise, as in epilogue_store4.
     precise vec4 l = t.alpha * acc.l, r = t.alpha * acc.r;
     if (BIAS != BIAS_NONE) {
         l += bias.l;
         r += bias.r;
     }
-    if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, valid, Pair4(l, r));
+    if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, size_n() - col, Pair4(l, r));
     vec4 v;
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(gate(l[e], r[e]));
-    store4(element(t.d, D_TYPE, row, p.ldd, col), D_TYPE, D_VECTOR != 0, valid, v);
+    store_d4(t, row, col, v);
 }
 void gated_store4(const Tile t, uint row, uint col, const Pair4 acc) {
     gated_store4(t, row, col, acc, gated_bias4(t, row, col));

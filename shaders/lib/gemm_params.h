@@ -12,7 +12,8 @@ using std::uint64_t;
 
 // One dispatch of a GEMM kernel. Addresses and batch strides are bytes, the rest elements.
 // A leading dimension is the distance between rows of a row-major operand and between columns of
-// a column-major one. C, D and aux are row-major here: the library transposes the problem if not.
+// a column-major one. C, D and aux are row-major here, since the library transposes the problem if
+// not, but for row reductions and gates, which know rows from columns.
 struct GemmParams {
     uint64_t a, b, c, d, bias, aux, workspace;
     uint64_t a_batch, b_batch, c_batch, d_batch, bias_batch, aux_batch;
@@ -148,7 +149,10 @@ struct GemmParams {
 // Of gated products.
 #define SPEC_GATE 47
 #define SPEC_GATE_INTERLEAVED 48  // neighbouring columns of B, bias and aux are a pair
-#define SPEC_COUNT 49
+// Of row reductions and gated products.
+#define SPEC_C_COL_MAJOR 49  // C and aux
+#define SPEC_D_COL_MAJOR 50
+#define SPEC_COUNT 51
 
 // The values of SPEC_SPLIT, see split_k.glsl.
 #define SPLIT_NONE 0

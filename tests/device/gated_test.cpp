@@ -318,6 +318,21 @@ TEST_P(GatedProduct, PackedA) {
   }
 }
 
+TEST_P(GatedProduct, ColumnMajorD) {
+  for (const Config& one : {config(), configs_of(GetParam(), input()).back()}) {
+    if (on_cpu() && GetParam() == Path::khr && one != config()) continue;
+    for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
+      Problem problem = with_bias_and_aux(gated(gemm({19, 22, 37}, input()), b));
+      problem.d.layout = problem.aux.layout = Layout::col_major;
+      problem.batch = 2;
+      problem = with_padding(problem);
+      Config sliced = one;
+      sliced.slices = b == GatedB::halves ? 1 : 2;
+      EXPECT_TRUE(passes_gates(sliced, problem));
+    }
+  }
+}
+
 TEST_P(GatedProduct, StaticShape) {
   Config one = config();
   one.static_shape = true;

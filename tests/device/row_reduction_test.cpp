@@ -234,6 +234,33 @@ TEST_P(RowReductions, EveryLayoutOfAAndB) {
   }
 }
 
+// Rows of C, D and aux are strewn over memory.
+TEST_P(RowReductions, ColumnMajorD) {
+  const std::span<const RowStrategy> all = all_strategies;
+  for (const DataType type : {input(), DataType::f32}) {
+    for (const bool heavy : {false, true}) {
+      if (on_cpu() && heavy == (type == DataType::f32)) continue;
+      Problem problem = reduced({19, 38, 24}, heavy ? RowOp::layer_norm : RowOp::mean, input());
+      problem.d.layout = Layout::col_major;
+      problem.d.type = problem.c.type = type;
+      problem.batch = 2;
+      problem.epilogue.beta = 0.5f;
+      if (heavy && GetParam() != Path::nv) {
+        problem.aux = problem.c = problem.d;
+        problem.epilogue = support::heavy_epilogue();
+        problem.row_reduction->gamma = true;
+      }
+      problem.c.layout = Layout::col_major;
+      // One of the kernel that keeps its tiles, and the second kernel.
+      const auto strategies = on_cpu() ? all.subspan(2) : all;
+      EXPECT_TRUE(passes_by_all(config(), with_padding(problem), {}, strategies));
+      problem.c = problem.d;
+      if (on_cpu()) continue;
+      EXPECT_TRUE(passes_by_all(config(), problem, {.in_place = true}));
+    }
+  }
+}
+
 TEST_P(RowReductions, WithoutD) {
   for (const RowOp op : {RowOp::logsumexp, RowOp::sum, RowOp::mean}) {
     if (is_selection() && op != RowOp::logsumexp) continue;
@@ -268,6 +295,7 @@ TEST_P(RowReductions, TwoPassesInParts) {
   for (const Layout a : {Layout::row_major, Layout::col_major}) {
     if (is_selection() && a == Layout::col_major) continue;
     problem.a.layout = a;
+    if (GetParam() != Path::nv) problem.c.layout = problem.d.layout = problem.aux.layout = a;
     problem.batch = 1;
     EXPECT_TRUE(passes_gates(two_pass, with_padding(problem)));
     problem.batch = 2;
@@ -275,6 +303,7 @@ TEST_P(RowReductions, TwoPassesInParts) {
     EXPECT_TRUE(passes_gates(two_pass, with_padding(problem)));
     problem.epilogue.bias_batch_stride = 0;
   }
+  problem.c.layout = problem.d.layout = problem.aux.layout = Layout::row_major;
   problem.m = 8;
   problem.batch = 13;
   problem.row_reduction = RowReduction{.op = RowOp::sum};

@@ -44,8 +44,6 @@ TEST(ResolveGated, ErrorsNameFieldAndValue) {
        "epilogue.beta is 0.5 and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.epilogue.activation = Activation::relu; }, Status::unsupported,
        "epilogue.activation is relu and gated.gate is geglu_erf: not built together"},
-      {[](Problem& p) { p.d.layout = col; }, Status::unsupported,
-       "d.layout is col_major and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.row_reduction = {.op = RowOp::softmax}; }, Status::unsupported,
        "row_reduction.op is softmax and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.n = 1 << 30; }, Status::invalid_argument,

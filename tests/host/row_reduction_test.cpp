@@ -42,8 +42,6 @@ TEST(RowReduction, WhatIsRefused) {
   const Case cases[] = {
       {"grouping", [](Problem& p) { p.grouping = Grouping{.groups = 2}; }, Status::unsupported,
        "row_reduction.op is layer_norm and there is a grouping"},
-      {"column-major D", [](Problem& p) { p.d.layout = Layout::col_major; }, Status::unsupported,
-       "d.layout is col_major and row_reduction.op is layer_norm"},
       {"negative eps", [](Problem& p) { p.row_reduction->eps = -1.0f; }, Status::invalid_argument,
        "row_reduction.eps is -1"},
       {"eps is NaN", [](Problem& p) { p.row_reduction->eps = std::nanf(""); },
