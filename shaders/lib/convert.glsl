@@ -22,9 +22,9 @@ void store1(uint64_t at, const uint type, float v) {
     else F32(at).x = v;
 }
 
-// Four elements, of which the first `valid`, at least one, exist; the others are any. `vector`: all
-// four do and the address is a multiple of their size.
-vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
+// Four elements, `step` bytes apart, of which the first `valid`, at least one, exist; the others are
+// any. `vector`: all four do, adjacent, and the address is a multiple of their size.
+vec4 load4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid) {
     if (vector) {
         if (type == TYPE_F16) return vec4(F16x4(at).x);
         if (type == TYPE_F32) return F32x4(at).x;
@@ -34,11 +34,14 @@ vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
     // The last one once more instead of none: no branches around loads.
     vec4 v;
     [[unroll]] for (uint e = 0; e < 4; ++e)
-        v[e] = load1(at + min(e, valid - 1) * type_size(type), type);
+        v[e] = load1(at + min(e, valid - 1) * step, type);
     return v;
 }
+vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
+    return load4(at, type_size(type), type, vector, valid);
+}
 
-void store4(uint64_t at, const uint type, const bool vector, uint valid, vec4 v) {
+void store4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid, vec4 v) {
     if (vector) {
         if (type == TYPE_F16) F16x4(at).x = f16vec4(v);
         else if (type == TYPE_F32) F32x4(at).x = v;
@@ -48,5 +51,5 @@ void store4(uint64_t at, const uint type, const bool vector, uint valid, vec4 v)
         return;
     }
     [[unroll]] for (uint e = 0; e < 4; ++e)
-        if (e < valid) store1(at + e * type_size(type), type, v[e]);
+        if (e < valid) store1(at + e * step, type, v[e]);
 }

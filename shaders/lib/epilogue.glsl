@@ -9,33 +9,24 @@ uint64_t element(uint64_t base, const uint type, uint row, uint ld, uint col) {
     return base + (uint64_t(row) * ld + col) * type_size(type);
 }
 
-// Four neighbours of a row, of which the first `valid` exist. Column-major they stand ld apart and
-// are accessed one by one.
-vec4 load_row4(uint64_t base, const uint type, const bool col_major, const bool vector, uint row,
-               uint ld, uint col, uint valid) {
-    if (!col_major) return load4(element(base, type, row, ld, col), type, vector, valid);
-    vec4 v;
-    [[unroll]] for (uint e = 0; e < 4; ++e)
-        v[e] = load1(element(base, type, col + min(e, valid - 1), ld, row), type);
-    return v;
+// The same of C, D and aux, which may be column-major, and how far apart neighbours of a row stand.
+uint64_t element(uint64_t base, const uint type, const bool col_major, uint row, uint ld, uint col) {
+    return element(base, type, col_major ? col : row, ld, col_major ? row : col);
 }
-
-void store_row4(uint64_t base, const uint type, const bool col_major, const bool vector, uint row,
-                uint ld, uint col, uint valid, vec4 v) {
-    if (!col_major) {
-        store4(element(base, type, row, ld, col), type, vector, valid, v);
-        return;
-    }
-    [[unroll]] for (uint e = 0; e < 4; ++e)
-        if (e < valid) store1(element(base, type, col + e, ld, row), type, v[e]);
+uint64_t row_step(const uint type, const bool col_major, uint ld) {
+    return uint64_t(col_major ? ld : 1) * type_size(type);
 }
 
 void store_d4(const Tile t, uint row, uint col, vec4 v) {
-    store_row4(t.d, D_TYPE, D_COL_MAJOR != 0, D_VECTOR != 0, row, p.ldd, col, size_n() - col, v);
+    const bool col_major = D_COL_MAJOR != 0;
+    store4(element(t.d, D_TYPE, col_major, row, p.ldd, col), row_step(D_TYPE, col_major, p.ldd),
+           D_TYPE, D_VECTOR != 0, size_n() - col, v);
 }
 
 void store_aux4(const Tile t, uint row, uint col, uint valid, vec4 v) {
-    store_row4(t.aux, AUX_TYPE, C_COL_MAJOR != 0, AUX_VECTOR != 0, row, p.ld_aux, col, valid, v);
+    const bool col_major = C_COL_MAJOR != 0;
+    store4(element(t.aux, AUX_TYPE, col_major, row, p.ld_aux, col),
+           row_step(AUX_TYPE, col_major, p.ld_aux), AUX_TYPE, AUX_VECTOR != 0, valid, v);
 }
 
 float clamped(float v) {
@@ -46,11 +37,8 @@ float epilogue_post(float pre) { return clamped(activate(pre)); }
 
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
     float v = t.alpha * acc;
-    if (C_TYPE != TYPE_NONE) {
-        const uint64_t at = C_COL_MAJOR != 0 ? element(t.c, C_TYPE, col, p.ldc, row)
-                                             : element(t.c, C_TYPE, row, p.ldc, col);
-        v += p.beta * load1(at, C_TYPE);
-    }
+    if (C_TYPE != TYPE_NONE)
+        v += p.beta * load1(element(t.c, C_TYPE, C_COL_MAJOR != 0, row, p.ldc, col), C_TYPE);
     if (BIAS != BIAS_NONE)
         v += load1(element(t.bias, BIAS_TYPE, 0, 0, BIAS == BIAS_ALONG_N ? col : row), BIAS_TYPE);
     return v;
@@ -66,7 +54,9 @@ bool is_inside(const Tile t, uint row, uint col) {
 // way at once, or use one more than once.
 vec4 epilogue_c4(const Tile t, uint row, uint col) {
     if (C_TYPE == TYPE_NONE || !is_inside(t, row, col)) return vec4(0.0);
-    return load_row4(t.c, C_TYPE, C_COL_MAJOR != 0, C_VECTOR != 0, row, p.ldc, col, size_n() - col);
+    const bool col_major = C_COL_MAJOR != 0;
+    return load4(element(t.c, C_TYPE, col_major, row, p.ldc, col),
+                 row_step(C_TYPE, col_major, p.ldc), C_TYPE, C_VECTOR != 0, size_n() - col);
 }
 
 // Along N it is that of all rows.

@@ -33,14 +33,13 @@ Pair4 gated_bias4(const Tile t, uint row, uint col) {
 }
 
 void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
-    if (GATE_INTERLEAVED == 0) {
-        store_aux4(t, row, col, valid, v.l);
-        store_aux4(t, row, col + size_n(), valid, v.r);
-        return;
-    }
-    store_aux4(t, row, 2 * col, 2 * valid, vec4(v.l.x, v.r.x, v.l.y, v.r.y));
-    if (valid > 2)
-        store_aux4(t, row, 2 * col + 4, 2 * valid - 4, vec4(v.l.z, v.r.z, v.l.w, v.r.w));
+    const bool by_turns = GATE_INTERLEAVED != 0;
+    store_aux4(t, row, by_turns ? 2 * col : col, by_turns ? 2 * valid : valid,
+               by_turns ? vec4(v.l.x, v.r.x, v.l.y, v.r.y) : v.l);
+    if (!by_turns || valid > 2)
+        store_aux4(t, row, by_turns ? 2 * col + 4 : col + size_n(),
+                   by_turns ? 2 * valid - 4 : valid,
+                   by_turns ? vec4(v.l.z, v.r.z, v.l.w, v.r.w) : v.r);
 }
 
 void gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
