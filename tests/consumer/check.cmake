@@ -22,7 +22,7 @@ set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=D
 if(USES STREQUAL "find_package")
   if(SHARED)
     set(BUILT ${FOLDER}/vkgemm)
-    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF -DVKGEMM_BUILD_TOOL=OFF)
+    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF)
     run(${CMAKE_COMMAND} --build ${BUILT})
   endif()
   run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/prefix)
