@@ -82,6 +82,12 @@ void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
 void load_bias_file(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
   const std::optional<Bias> mode = options.epilogue.bias;
+  if (options.epilogue.bias_type) {
+    usage("--dtype-bias is for generated matrices: one from a file says its type itself");
+  }
+  if (options.epilogue.bias_batch_stride != 0) {
+    usage("--batch-stride-bias is for generated matrices: a file's shape says how many there are");
+  }
   if (options.bias_file.empty()) {
     if (mode.value_or(Bias::none) != Bias::none) usage("--bias-mode needs a bias: give --bias");
     return;

@@ -51,6 +51,10 @@ refused("${files} --row-op rms_norm --row-gamma gammas.npy" "one vector is for a
 refused("${files} --row-op layer_norm --row-gamma gamma.npy --row-beta gamma16.npy"
         "one type, but gamma16.npy is f16 and gamma.npy is f32")
 
+# bias
+refused("${files} --bias gamma.npy --dtype-bias f16" "--dtype-bias is for generated matrices")
+refused("${files} --bias gamma.npy --batch-stride-bias 6" "--batch-stride-bias is for generated matrices")
+
 # gates
 refused("${generated} --gated swiglu:separate --b-right b.npy" "--b-right needs --a and --b")
 refused("${files} --b-right b.npy" "--b-right and --gated …:separate belong together")
