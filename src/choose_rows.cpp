@@ -87,6 +87,7 @@ void cut_epilogue(Config& c, const ResolvedProblem& problem, const DeviceCaps& c
 std::vector<RowVariant> resident_variants(const Config& config, const ResolvedProblem& problem,
                                           const DeviceCaps& caps) {
   if (config.path == Path::nv || is_thin(config) || problem.n > most_tile_n) return {};
+  if (!has_legal_ranges(config, problem, caps)) return {};  // a loaded table's row says anything
   const std::uint32_t width =
       std::max(least_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
   Config c = config;

@@ -33,7 +33,7 @@ std::string number(const char* format, double value) {
 Panel ceiling_panel(const std::vector<BenchRow>& rows, double left, double right) {
   double most = 0.5;
   for (const BenchRow& row : rows) most = std::max(most, row.fraction());
-  return {.left = left, .right = right, .low = 0.0, .high = most > 1.0 ? most : 1.0};
+  return {.left = left, .right = right, .low = 0.0, .high = std::clamp(most, 1.0, 4.0)};
 }
 
 Panel peers_panel(const std::vector<BenchRow>& rows, double left, double right) {
@@ -43,6 +43,8 @@ Panel peers_panel(const std::vector<BenchRow>& rows, double left, double right) 
     low = std::min(low, std::log2(row.times_peer()));
     high = std::max(high, std::log2(row.times_peer()));
   }
+  low = std::max(low, -12.0);  // files may say anything
+  high = std::min(high, 12.0);
   return {.left = left, .right = right, .low = low - 0.85, .high = high + 0.85};
 }
 

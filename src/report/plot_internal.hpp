@@ -28,7 +28,7 @@ std::string short_label(const BenchRow& row);
 std::string print_time(double ms);
 
 // Both draw from `top` on and give where they end.
-double draw_roofline(Svg& svg, const std::vector<BenchRow>& rows, double bandwidth_gbs, double top);
+double draw_roofline(Svg& svg, const std::vector<BenchRow>& all, double bandwidth_gbs, double top);
 
 struct BarPanels {
   bool ceiling = false;

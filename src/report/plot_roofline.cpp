@@ -1,6 +1,7 @@
 // plot_roofline.cpp: TFLOP/s over FLOP/byte, both logarithmic, under the roofs that were measured.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,17 @@ namespace vkgemm::report {
 namespace {
 
 constexpr double kLeft = 66.0, kRight = 24.0, kHeight = 430.0;
+
+double intensity_of(const BenchRow& row) {
+  return row.tflops * row.median_ms * 1e9 / compulsory_bytes(row);
+}
+
+// Files may say anything: nothing real is beyond these decades.
+bool is_plausible(const BenchRow& row) {
+  const double intensity = intensity_of(row);
+  return row.tflops > 1e-6 && row.tflops < 1e6 && intensity > 1e-6 && intensity < 1e9 &&
+         row.ceiling_tflops < 1e6 && row.bandwidth_gbs < 1e7;
+}
 
 struct Box {
   double left, top, right, bottom;
@@ -166,8 +178,10 @@ class Labels {
 
 }  // namespace
 
-double draw_roofline(Svg& svg, const std::vector<BenchRow>& rows, double bandwidth_gbs,
-                     double top) {
+double draw_roofline(Svg& svg, const std::vector<BenchRow>& all, double bandwidth_gbs, double top) {
+  std::vector<BenchRow> rows;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), is_plausible);
+  if (rows.empty()) return top;
   double ceiling = 0.0, lowest_ceiling = 1e30, least_x = 1e30, most_x = 0.0, least_y = 1e30,
          most_y = 0.0;
   for (const BenchRow& row : rows) {
@@ -176,7 +190,7 @@ double draw_roofline(Svg& svg, const std::vector<BenchRow>& rows, double bandwid
       ceiling = std::max(ceiling, row.ceiling_tflops);
       lowest_ceiling = std::min(lowest_ceiling, row.ceiling_tflops);
     }
-    const double intensity = row.tflops * row.median_ms * 1e9 / compulsory_bytes(row);
+    const double intensity = intensity_of(row);
     least_x = std::min(least_x, intensity);
     most_x = std::max(most_x, intensity);
     least_y = std::min(least_y, row.tflops);
@@ -203,7 +217,7 @@ double draw_roofline(Svg& svg, const std::vector<BenchRow>& rows, double bandwid
   }
   if (ceiling > 0.0) labels.avoid(Box{x.to - 420.0, y(ceiling) - 20.0, x.to, y(ceiling) + 3.0});
   const auto place = [&](const BenchRow& row) {
-    return Point{x(row.tflops * row.median_ms * 1e9 / compulsory_bytes(row)), y(row.tflops)};
+    return Point{x(intensity_of(row)), y(row.tflops)};
   };
   for (const BenchRow& row : rows) {
     const Point at = place(row);
