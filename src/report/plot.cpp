@@ -101,7 +101,7 @@ double draw_title(Svg& svg, const std::vector<BenchRow>& rows, PlotKind kind) {
   std::string origin = join(devices, "; ");
   if (!commits.empty()) origin += "; vkgemm " + join(commits, ", ");
   svg.text({24.0, 54.0}, origin, {.colour = ink::faint});
-  if (kind == PlotKind::roofline || peers.empty()) return 66.0;
+  if (kind == PlotKind::roofline || kind == PlotKind::ceiling || peers.empty()) return 66.0;
   svg.text({24.0, 71.0}, "peers: " + join(peers, "; "), {.colour = ink::faint});
   return 83.0;
 }

@@ -26,6 +26,9 @@ std::string escape(std::string_view text) {
       case '&':
         escaped += "&amp;";
         break;
+      case '\'':
+        escaped += "&#39;";
+        break;
       default:
         // Of the characters below space XML knows only some.
         escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;

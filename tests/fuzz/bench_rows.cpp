@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto svg = report::plot_svg(*rows, {.kind = kind, .bandwidth_gbs = 100.0});
     if (!svg) continue;
     fuzz::require(svg->starts_with("<svg") && svg->ends_with("</svg>\n"), "a drawing is whole");
-    fuzz::require(svg->find("nan") == std::string::npos && svg->find("inf'") == std::string::npos,
+    // Of texts no quote is left as it was: these are attributes.
+    fuzz::require(svg->find("nan'") == std::string::npos && svg->find("inf'") == std::string::npos,
                   "every place is a number");
   }
   return 0;

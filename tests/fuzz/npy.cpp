@@ -1,7 +1,6 @@
 // .npy files: refused with the file's name, or as large as they say that they are.
 #include "support/npy.hpp"
 
-#include <atomic>
 #include <fstream>
 
 #if __has_include(<unistd.h>)
@@ -19,7 +18,12 @@ struct TemporaryFile {
 #if __has_include(<unistd.h>)
     name += "_" + std::to_string(getpid());
 #endif
-    path = std::filesystem::temp_directory_path() / name;
+    // In memory where there is such a folder: a disk takes milliseconds for each.
+    const std::filesystem::path memory = "/dev/shm";
+    std::error_code code;
+    path = (std::filesystem::is_directory(memory, code) ? memory
+                                                        : std::filesystem::temp_directory_path()) /
+           name;
   }
   ~TemporaryFile() {
     std::error_code code;

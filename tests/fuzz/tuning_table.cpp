@@ -60,7 +60,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace vkgemm;
   if (size != 0 && data[0] != '{') {
     if (const auto config = parse_config(fuzz::as_text(data, size))) {
-      use({.architecture = "x", .rows = {{.config = *config, .provenance = "derived: fuzzed"}}});
+      TuningTable table;
+      table.architecture = "x";
+      table.rows.resize(1);
+      table.rows[0].config = *config;
+      use(table);
     }
   }
   const auto table = parse_tuning_table(fuzz::as_text(data, size), "table.json");
