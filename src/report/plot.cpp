@@ -86,7 +86,7 @@ std::string title_of(PlotKind kind) {
     case PlotKind::all:
       break;
   }
-  return "Speed, fraction of the ceiling, and peers";
+  return "Speed";
 }
 
 // Device, driver, commit; of peers too. Where the figure starts.

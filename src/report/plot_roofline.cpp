@@ -113,11 +113,11 @@ void draw_roofs(Svg& svg, const Axis& x, const Axis& y, double ceiling, double l
   if (ceiling <= 0.0) return;
   svg.line({x(ridge), y(ceiling)}, {x.to, y(ceiling)}, ink::text, 1.6);
   char text[96];
-  if (ceiling - lowest_ceiling < 0.5) {
-    std::snprintf(text, sizeof text, "%.0f TFLOP/s: f16 matrices from registers", ceiling);
+  if (lowest_ceiling > 0.999 * ceiling) {
+    std::snprintf(text, sizeof text, "%.3g TFLOP/s: f16 matrices from registers", ceiling);
   } else {
     std::snprintf(text, sizeof text,
-                  "%.0f TFLOP/s (%.0f in another run): f16 matrices from registers", ceiling,
+                  "%.3g TFLOP/s (%.3g in another run): f16 matrices from registers", ceiling,
                   lowest_ceiling);
   }
   svg.text({x.to - 6.0, y(ceiling) - 7.0}, text, {.anchor = "end"});
