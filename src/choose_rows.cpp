@@ -85,6 +85,8 @@ std::optional<RowVariant> resident_variant(const Config& config, const ResolvedP
   if (config.path == Path::nv || is_thin(config) || problem.n > most_row_tile_n) {
     return std::nullopt;
   }
+  // A loaded table's row may say anything.
+  if (!has_legal_ranges(config, problem, caps)) return std::nullopt;
   const std::uint32_t width =
       std::max(least_row_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
   Config c = config;

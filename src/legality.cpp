@@ -481,6 +481,11 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Device
          !why_refused(config, problem, caps.architecture);
 }
 
+bool has_legal_ranges(const Config& config, const ResolvedProblem& problem,
+                      const DeviceCaps& caps) {
+  return check_ranges({.config = config, .problem = problem, .caps = caps});
+}
+
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
                                        const DeviceCaps& caps) {
   std::string reason;

@@ -25,4 +25,8 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
 // The same without the words, and without allocating: asked for every row whenever a plan is made.
 bool is_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
 
+// Whether every part of the configuration is one that its path takes: before that is known nothing
+// may divide by a part, or count up to it. Implied by is_legal().
+bool has_legal_ranges(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+
 }  // namespace vkgemm

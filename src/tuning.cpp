@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -229,20 +231,50 @@ RefusedConfig parse_refused(const Node& node) {
           .reason = node.at("reason").nonempty_text()};
 }
 
+// Counts lines as the parser reads them: its callback isn't told where it is.
+class LineIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  LineIterator(const char* at, std::size_t* line) : at_(at), line_(line) {}
+  reference operator*() const { return *at_; }
+  LineIterator& operator++() {
+    *line_ += *at_ == '\n' ? 1 : 0;
+    ++at_;
+    return *this;
+  }
+  bool operator==(const LineIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const LineIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  std::size_t* line_;
+};
+
 // The JSON library keeps the last of two equal keys and nests without end; a table does neither.
 json parse_json(std::string_view text) {
+  std::size_t line = 1;
   std::vector<std::set<std::string>> keys;
-  const auto check = [&keys](int depth, json::parse_event_t event, json& value) {
-    if (depth > deepest_nesting) fail(concat("nested deeper than ", deepest_nesting, " levels"));
+  const auto check = [&](int depth, json::parse_event_t event, json& value) {
+    if (depth > deepest_nesting) {
+      fail(concat("line ", line, ": nested deeper than ", deepest_nesting, " levels"));
+    }
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event == json::parse_event_t::key) {
       const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) fail(concat("key ", in_quotes(key), " appears twice"));
+      if (!keys.back().insert(key).second) {
+        fail(concat("line ", line, ": key ", in_quotes(key), " appears twice"));
+      }
     }
     return true;
   };
-  return json::parse(text, check);
+  const char* const end = text.data() + text.size();
+  return json::parse(LineIterator(text.data(), &line), LineIterator(end, &line), check);
 }
 
 TuningTable parse_table(std::string_view text) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times what CUDA programs have, on the GPU that `vkgemm bench` runs on: cuBLAS through PyTorch, and
 torch.compile for fused epilogues. Prints a JSON object a line, with the keys of `vkgemm bench --json`,
-so that join.py can put both into one table.
+so that vkgemm can put both into one table, or one picture.
 
 Needs PyTorch with CUDA and Triton. Timing is triton.testing.do_bench, which flushes the L2 cache
 before each repeat, as `vkgemm bench` does; the warm-up is by time, because an idle GPU's clock is a
@@ -9,7 +9,7 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
 
   python3 peers.py > peers.jsonl
   vkgemm bench --json > vkgemm.jsonl
-  python3 join.py vkgemm.jsonl peers.jsonl
+  vkgemm bench --from vkgemm.jsonl --peers peers.jsonl --markdown
 
 --grouped times products of groups of rows instead, bf16, in the ways that a CUDA program has: one
 product where all groups share B, a loop over them, and torch._grouped_mm where each has its own.

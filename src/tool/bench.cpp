@@ -1,304 +1,170 @@
-// vkgemm bench: times shapes and configurations on one device, beside the ceiling of its matrix
-// units measured in the same run.
+// vkgemm bench: times cases and configurations on one device, beside the ceiling of its matrix
+// units measured in the same run; or reads what was timed before. Prints, compares and draws it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <memory>
+#include <new>
 
 #include "commit.hpp"
-#include "support/heavy_epilogue.hpp"
-#include "support/reference.hpp"
+#include "tool/bench_report.hpp"
+#include "tool/cases.hpp"
 #include "tool/ceiling.hpp"
-#include "tool/gated.hpp"
-#include "tool/groups.hpp"
 #include "tool/host_bench.hpp"
-#include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
-#include "tool/row_options.hpp"
-#include "tool/rows.hpp"
+#include "tool/suites.hpp"
+#include "tool/timing.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
+using report::BenchRow;
 using support::Buffer;
 using support::Runner;
 
-constexpr const char* kGpuSuite =
+constexpr const char* kGpuShapes =
     "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192";
-constexpr const char* kCpuSuite = "64,128,256,512";
-constexpr double kVerification = 0x1p31;             // multiply-adds of the reference
+constexpr const char* kCpuShapes = "64,128,256,512";
 constexpr std::uint64_t kFlushBytes = 256ULL << 20;  // more than any L2 cache
+constexpr double kMostOnCpu = 0x1p32;                // multiply-adds of a suite's case
+
+constexpr const char* kFooter =
+    R"(GPU timestamps, a full barrier between executions, random operands, sampled rows verified. The
+L2 cache is flushed before each execution, unless --warm-l2.
+
+exit codes beside those of `vkgemm --help`:
+  1  a result was wrong, now or in a file of --from
+  3  a case could not be timed because the driver failed
+  4  a case is slower than --baseline by more than --tolerance, or no longer timed
+Cases that a device cannot compute are rows with the reason, and no failure.)";
 
 struct BenchOptions {
   DeviceOptions device;
-  std::string shapes;
-  std::vector<std::string> types = {"f16"};
-  std::optional<Layout> layout_a;
-  std::optional<Layout> layout_b;
-  std::string epilogue = "plain";
-  std::optional<Gated> gated;
-  GroupOptions groups;
-  RowOptions rows;
+  CaseOptions cases;
+  std::vector<std::string> suites;
   std::optional<Path> path;
   std::vector<std::string> configs;
-  SplitK split_k;
-  std::uint64_t repeat = 50;
-  double warm_up_ms = 300.0;
+  TimingOptions timing;
   bool warm_l2 = false;
   bool no_verify = false;
   bool no_ceiling = false;
   bool host = false;
-  bool csv = false;
-  bool json = false;
-  std::string plot;
-};
-
-// M or K not set: what the groups hold.
-struct Shape {
-  std::optional<std::uint64_t> m;
-  std::uint64_t n;
-  std::optional<std::uint64_t> k;
-};
-
-std::vector<Shape> parse_shapes(const std::string& text, const GroupOptions& groups) {
-  std::vector<Shape> shapes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string one = text.substr(begin, end - begin);
-    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
-    const bool two = sizes.size() == 2 && groups.given();
-    if (sizes.size() != 1 && sizes.size() != 3 && !two) {
-      throw Failure(usage_error, "--shapes: '" + one + "' is neither N nor MxNxK");
-    }
-    for (const std::uint64_t size : sizes) {
-      if (size == 0) throw Failure(usage_error, "--shapes: '" + one + "' has no work to time");
-    }
-    if (sizes.size() == 1) {
-      shapes.push_back({sizes[0], sizes[0], sizes[0]});
-    } else if (sizes.size() == 3) {
-      shapes.push_back({sizes[0], sizes[1], sizes[2]});
-    } else if (groups.along == GroupAlong::m) {
-      shapes.push_back({std::nullopt, sizes[0], sizes[1]});
-    } else {
-      shapes.push_back({sizes[0], sizes[1], std::nullopt});
-    }
-    begin = end + 1;
-  }
-  return shapes;
-}
-
-Problem make_problem(const Shape& shape, DataType type, const BenchOptions& options) {
-  Problem problem{.m = shape.m.value(), .n = shape.n, .k = shape.k.value()};
-  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
-    matrix->type = type;
-  }
-  problem.a.layout = options.layout_a.value_or(Layout::row_major);
-  problem.b.layout = options.layout_b.value_or(Layout::row_major);
-  problem.split_k = options.split_k;
-  problem.gated = options.gated;
-  problem.row_reduction = options.rows.reduction();
-  if (options.epilogue == "heavy") problem.epilogue = support::heavy_epilogue();
-  return problem;
-}
-
-// The operands of one problem, on the host and on the device.
-class Case {
- public:
-  Case(Runner& runner, const Problem& problem, const Groups& groups)
-      : runner_(runner), problem_(problem), groups_(groups), offsets_(groups.encoded()) {
-    const support::OperandBytes bytes = support::operand_bytes(problem);
-    a_ = fill(problem.a.type, bytes.a, 1, device_a_);
-    b_ = fill(problem.b.type, bytes.b, 2, device_b_);
-    b_right_ = fill(problem.b.type, bytes.b_right, 5, device_b_right_);
-    c_ = fill(problem.c.type, bytes.c, 3, device_c_);
-    const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
-    gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
-    beta_ = fill(rows.vector_type, bytes.row_vector, 6, device_beta_);
-    row_values_.resize(bytes.row_values);
-    device_row_values_ = unwrap(runner.allocate(bytes.row_values));
-    bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
-    device_offsets_ = unwrap(runner.allocate(bytes.offsets));
-    unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
-    d_.resize(bytes.d);
-    aux_.resize(bytes.aux);
-    device_d_ = unwrap(runner.allocate(bytes.d));
-    device_aux_ = unwrap(runner.allocate(bytes.aux));
-  }
-
-  std::vector<double> time(const Plan& plan, const BenchOptions& options, const Buffer* flush) {
-    workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
-    unwrap(runner_.fill(device_d_, 0xffffffffU));
-    unwrap(runner_.fill(device_aux_, 0xffffffffU));
-    unwrap(runner_.fill(device_row_values_, 0xffffffffU));
-    const Operands operands{.a = device_a_.span(),
-                            .b = device_b_.span(),
-                            .b_right = device_b_right_.span(),
-                            .c = device_c_.span(),
-                            .d = device_d_.span(),
-                            .bias = device_bias_.span(),
-                            .aux = device_aux_.span(),
-                            .offsets = device_offsets_.span(),
-                            .gamma = device_gamma_.span(),
-                            .beta = device_beta_.span(),
-                            .row_values = device_row_values_.span(),
-                            .workspace = workspace_.span()};
-    Runner::Commands before;
-    if (flush != nullptr) {
-      before = [flush](VkCommandBuffer commands) -> Result<void> {
-        vkCmdFillBuffer(commands, flush->handle(), 0, VK_WHOLE_SIZE, 0);
-        return {};
-      };
-    }
-    const auto record = [&](VkCommandBuffer commands) { return plan.record(commands, operands); };
-    unwrap(runner_.submit(record));  // some drivers finish compiling only now
-    return unwrap(runner_.time(record, static_cast<std::uint32_t>(options.repeat),
-                               options.warm_up_ms, before));
-  }
-
-  support::VerifyReport verify() {
-    unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
-    unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
-    unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
-    Problem row = problem_;
-    row.m = row.batch = 1;
-    const double per_row = multiply_adds(row);
-    const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
-    return support::verify(
-        problem_,
-        {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(),
-         beta_.data(), b_right_.data()},
-        d_.data(), aux_.data(),
-        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
-        row_values_.data());
-  }
-
- private:
-  std::vector<std::byte> fill(DataType type, std::uint64_t bytes, std::uint64_t seed,
-                              Buffer& device) {
-    std::vector<std::byte> data = generate(type, bytes, Fill::random, seed);
-    device = unwrap(runner_.allocate(bytes));
-    unwrap(runner_.upload(device, 0, data.data(), bytes));
-    return data;
-  }
-
-  Runner& runner_;
-  const Problem& problem_;
-  const Groups& groups_;
-  std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
-  Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_, device_b_,
-      device_b_right_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
+  ReportOptions report;
 };
 
 class Bench {
  public:
-  Bench(Runner& runner, const BenchOptions& options) : runner_(runner), options_(options) {}
+  Bench(Runner& runner, const BenchOptions& options, BenchReport& report)
+      : runner_(runner), options_(options), report_(report) {}
 
-  // False if a result was wrong.
+  // False if a driver failed in one of the cases.
   bool run() {
     const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    const std::vector<Shape> shapes = parse_shapes(!options_.shapes.empty() ? options_.shapes
-                                                   : cpu                    ? kCpuSuite
-                                                                            : kGpuSuite,
-                                                   options_.groups);
-    std::vector<DataType> types;
-    for (const std::string& text : options_.types) {
-      const auto type = parse_data_type(text);
-      if (!type)
-        throw Failure(usage_error, "--dtype is '" + text + "': f16, bf16 or f32 is needed");
-      types.push_back(*type);
-    }
+    CaseOptions shapes = options_.cases;
+    if (shapes.shapes.empty()) shapes.shapes = cpu ? kCpuShapes : kGpuShapes;
+    const std::vector<BenchCase> cases =
+        options_.suites.empty() ? shapes.cases() : suite_cases(options_.suites);
     if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(cpu ? 1 << 20 : kFlushBytes));
-    if (!options_.no_ceiling) find_ceiling();
-    print_header();
-    const std::size_t cases = types.size() * shapes.size();
-    std::size_t done = 0;
-    for (const DataType type : types) {
-      for (const Shape& shape : shapes) run_case(shape, type, ++done, cases);
+    if (!options_.no_ceiling) measure_yardsticks();
+    report_.begin(heading());
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      progress_ = "case " + std::to_string(i + 1) + " of " + std::to_string(cases.size());
+      if (cases[i].suite.empty()) {
+        run_case(cases[i]);
+      } else {
+        try_case(cases[i], cpu);
+      }
     }
-    if (!options_.plot.empty()) {
-      std::ofstream file(options_.plot);
-      file << plot_svg(rows_);
-      if (!file.flush())
-        throw Failure(usage_error, "--plot: " + options_.plot + " cannot be written");
-    }
-    return std::none_of(rows_.begin(), rows_.end(), [](const BenchRow& row) {
-      return row.error.empty() && row.relative_error >= 0.0 && !row.verified;
-    });
+    return good_;
   }
 
  private:
-  void find_ceiling() {
-    std::fprintf(stderr, "measuring the ceiling …\n");
-    const Result<double> ceiling = measure_ceiling(runner_);
-    if (ceiling) {
-      ceiling_ = *ceiling;
-    } else if (ceiling.error().status == Status::device_lost) {
-      throw Failure(ceiling.error());
-    } else {
-      std::fprintf(stderr, "without a ceiling: %s\n", ceiling.error().message.c_str());
-    }
-  }
-
-  void print_header() const {
-    if (options_.json) return;
-    if (options_.csv) return print_csv_header(stdout);
-    std::printf("%s, %s, vkgemm %s\n", runner_.caps().name.c_str(),
-                driver_of(runner_.caps()).c_str(), VKGEMM_COMMIT);
+  std::string heading() const {
+    std::string text =
+        runner_.caps().name + ", " + driver_of(runner_.caps()) + ", vkgemm " + VKGEMM_COMMIT + '\n';
+    char line[128];
     if (ceiling_ > 0.0) {
-      std::printf("ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n",
-                  ceiling_);
+      std::snprintf(line, sizeof line,
+                    "ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n",
+                    ceiling_);
+      text += line;
     }
-    print_table_header(stdout);
-    std::fflush(stdout);
-  }
-
-  void run_case(Shape shape, DataType type, std::size_t index, std::size_t cases) {
-    const Groups groups = options_.groups.groups(shape.m, shape.k);
-    Problem problem = make_problem(shape, type, options_);
-    problem.grouping = groups.grouping;
-    const std::vector<Config> configs =
-        choose_configs(runner_.context(), problem, options_.path, options_.configs);
-    std::fprintf(stderr, "case %zu of %zu: preparing operands …\n", index, cases);
-    Case data(runner_, problem, groups);
-    for (std::size_t c = 0; c < configs.size(); ++c) {
-      std::fprintf(stderr, "case %zu of %zu, configuration %zu of %zu: %s\n", index, cases, c + 1,
-                   configs.size(), to_string(configs[c]).c_str());
-      rows_.push_back(run_config(problem, groups, configs[c], data));
-      print(rows_.back());
+    if (bandwidth_ > 0.0) {
+      std::snprintf(line, sizeof line, "memory %.4g GB/s (a copy, read and written)\n", bandwidth_);
+      text += line;
     }
+    return text;
   }
 
-  // Of a gated product that is its gate, and how B lies if not as most have it.
-  std::string epilogue_name() const {
-    if (!options_.gated) return options_.epilogue;
-    std::string gate(to_string(options_.gated->gate));
-    if (options_.gated->b == GatedB::halves) return gate;
-    return gate + ':' + std::string(to_string(options_.gated->b));
+  double yardstick(const char* what, const Result<double>& measured) const {
+    if (measured) return *measured;
+    if (measured.error().status == Status::device_lost) throw Failure(measured.error());
+    std::fprintf(stderr, "without %s: %s\n", what, measured.error().message.c_str());
+    return 0.0;
   }
 
-  BenchRow run_config(const Problem& problem, const Groups& groups, const Config& config,
-                      Case& data) {
+  void measure_yardsticks() {
+    std::fprintf(stderr, "measuring the ceiling …\n");
+    ceiling_ = yardstick("a ceiling", measure_ceiling(runner_));
+    bandwidth_ = yardstick("the memory's bandwidth", measure_bandwidth(runner_));
+  }
+
+  BenchRow describe(const BenchCase& one) const {
+    const Problem& problem = one.problem;
     BenchRow row;
     row.device = runner_.caps().name;
     row.driver = driver_of(runner_.caps());
     row.commit = VKGEMM_COMMIT;
+    row.suite = one.suite;
     row.m = problem.m;
     row.n = problem.n;
     row.k = problem.k;
-    if (problem.grouping) row.groups = describe(*problem.grouping);
+    if (problem.grouping) row.groups = tool::describe(*problem.grouping);
     row.type = to_string(problem.a.type);
     row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
-    row.epilogue = epilogue_name();
-    if (problem.row_reduction) {
-      const std::string op(to_string(problem.row_reduction->op));
-      row.epilogue = row.epilogue == "plain" ? op : row.epilogue + "+" + op;
-    }
+    row.epilogue = one.epilogue;
     row.l2 = options_.warm_l2 ? "warm" : "cold";
+    return row;
+  }
+
+  // Of a suite nobody expects that every device can compute every case: the others go on.
+  void try_case(const BenchCase& one, bool cpu) {
+    BenchRow row = describe(one);
+    const double work = multiply_adds(one.groups.worked(one.problem));
+    if (cpu && work > kMostOnCpu) {
+      row.error = "not timed: too much for a CPU";
+      return report_.add(row);
+    }
+    try {
+      return run_case(one);
+    } catch (const Failure& failure) {
+      if (failure.status() == Status::device_lost) throw;
+      row.error = failure.what();
+      good_ = good_ && failure.status() != Status::driver_error;
+    } catch (const std::bad_alloc&) {
+      row.error = "no host memory";
+    }
+    report_.add(row);
+  }
+
+  void run_case(const BenchCase& one) {
+    const std::vector<Config> configs =
+        choose_configs(runner_.context(), one.problem, options_.path, options_.configs);
+    std::fprintf(stderr, "%s: preparing operands …\n", progress_.c_str());
+    TimedCase data(runner_, one);
+    for (std::size_t c = 0; c < configs.size(); ++c) {
+      std::fprintf(stderr, "%s, configuration %zu of %zu: %s\n", progress_.c_str(), c + 1,
+                   configs.size(), to_string(configs[c]).c_str());
+      report_.add(run_config(one, configs[c], data));
+    }
+  }
+
+  BenchRow run_config(const BenchCase& one, const Config& config, TimedCase& data) {
+    const Problem& problem = one.problem;
+    BenchRow row = describe(one);
     const std::string family = problem.grouping ? "grouped"
                                : problem.row_reduction
                                    ? std::string(to_string(problem.row_reduction->op))
@@ -316,52 +182,65 @@ class Bench {
       return row;
     }
     const std::vector<double> times =
-        data.time(*plan, options_, options_.warm_l2 ? nullptr : &flush_);
+        data.time(*plan, options_.timing, options_.warm_l2 ? nullptr : &flush_);
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
-    row.tflops = tera_flops(groups.worked(problem), row.median_ms);
+    row.tflops = tera_flops(one.groups.worked(problem), row.median_ms);
+    row.bytes = data.bytes();
     // The ceiling is one of 16-bit products.
     if (problem.a.type != DataType::f32) row.ceiling_tflops = ceiling_;
+    row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
-      const support::VerifyReport report = data.verify();
-      row.relative_error = report.relative_error;
-      row.verified = report.passed();
-      if (!report.passed()) std::fprintf(stderr, "wrong: %s\n", report.first_failure.c_str());
+      const support::VerifyReport verified = data.verify();
+      row.relative_error = verified.relative_error;
+      row.verified = verified.passed();
+      if (!row.verified) std::fprintf(stderr, "wrong: %s\n", verified.first_failure.c_str());
     }
     return row;
   }
 
-  void print(const BenchRow& row) const {
-    if (options_.json) {
-      print_json_line(stdout, row);
-    } else if (options_.csv) {
-      print_csv_row(stdout, row);
-    } else {
-      print_table_row(stdout, row);
-    }
-  }
-
   Runner& runner_;
   const BenchOptions& options_;
+  BenchReport& report_;
   Buffer flush_;
   double ceiling_ = 0.0;
-  std::vector<BenchRow> rows_;
+  double bandwidth_ = 0.0;
+  bool good_ = true;
+  std::string progress_;
 };
 
-void print_host_times(const HostTimes& times) {
-  std::printf("plan(), cold             %10.2f us\n", times.cold_plan_us);
-  std::printf("plan(), same pipeline    %10.2f us\n", times.other_plan_us);
-  std::printf("plan(), warm             %10.3f us (median)\n", times.warm_plan_us);
-  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n", times.record_us,
-              times.record_max_us);
-  if (times.record_allocations) {
-    std::printf("allocations in record()  %10llu in %llu recordings\n",
-                static_cast<unsigned long long>(*times.record_allocations),
-                static_cast<unsigned long long>(times.recordings));
+// Without Vulkan: rows that were stored.
+ExitCode report_stored(const ReportOptions& options) {
+  BenchReport report(options);
+  report.begin("");
+  for (const BenchRow& row : report.stored()) report.add(row);
+  return report.finish();
+}
+
+ExitCode bench_device(const BenchOptions& options) {
+  // What contradicts itself is said before the ceiling is measured.
+  BenchReport report(options.report);
+  if (options.suites.empty()) {
+    static_cast<void>(options.cases.rows.reduction());
   } else {
-    std::printf("allocations in record()  not counted (sanitizer)\n");
+    static_cast<void>(suite_cases(options.suites));
   }
+  const std::unique_ptr<Runner> runner = options.device.open();
+  bool driver_failed = false;
+  ExitCode code = success;
+  if (options.host) {
+    print_host_times(measure_host(*runner));
+  } else {
+    driver_failed = !Bench(*runner, options, report).run();
+    code = report.finish();
+  }
+  if (runner->validation_messages() != 0) {
+    std::fprintf(stderr, "vkgemm: %llu validation messages\n",
+                 static_cast<unsigned long long>(runner->validation_messages()));
+    return verification_failed;
+  }
+  return driver_failed && code != verification_failed ? device_error : code;
 }
 
 }  // namespace
@@ -370,60 +249,55 @@ void add_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand(
       "bench", "Time shapes and configurations beside the ceiling of the device's matrix units");
-  command.footer(
-      "GPU timestamps, a full barrier between executions, random operands, sampled rows verified. "
-      "The L2 cache is flushed before each execution, unless --warm-l2.");
-  command.add_option("--shapes", options->shapes,
-                     std::string("MxNxK or N, separated by commas (default on a GPU: ") +
-                         kGpuSuite + "); with groups NxK, or MxN with --group-along k");
-  command.add_option("--dtype", options->types, "f16, bf16 or f32; may be repeated")
-      ->capture_default_str();
-  add_layout(command, "--layout-a", options->layout_a, "Layout of A");
-  add_layout(command, "--layout-b", options->layout_b, "Layout of B");
+  command.footer(kFooter);
+  command.option_defaults()->group("Cases");
+  const std::size_t before = command.get_options().size();
+  options->cases.add(command);
+  const std::vector<CLI::Option*> all = command.get_options();
+  CLI::Option* suites =
+      command
+          .add_option("--suite", options->suites,
+                      "Cases of these suites, separated by commas, in place of those of options: "
+                      "see --list-suites")
+          ->delimiter(',')
+          ->type_name("NAME,...");
+  command.add_flag_callback(
+      "--list-suites",
+      [] {
+        list_suites();
+        throw CLI::Success();
+      },
+      "Print the suites and the options of their cases");
+  std::vector<CLI::Option*> timed(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+  for (CLI::Option* option : timed) suites->excludes(option);
+  timed.push_back(suites);
+
+  command.option_defaults()->group("Timing");
+  timed.push_back(add_path(command, options->path));
+  timed.push_back(command.add_option("--config", options->configs,
+                                     "Configuration; may be repeated; all: every candidate "
+                                     "(default: the one that the library chooses)"));
+  add_size(command, "--repeat", options->timing.repeat, "Timed executions", 1U << 20);
   command
-      .add_option("--epilogue", options->epilogue,
-                  "plain: nothing; heavy: alpha, residual, bias, gelu and aux")
-      ->check(CLI::IsMember({"plain", "heavy"}))
-      ->capture_default_str();
-  add_gated(command, options->gated);
-  options->groups.add(command);
-  options->rows.add(command);
-  add_path(command, options->path);
-  command.add_option("--config", options->configs,
-                     "Configuration; may be repeated; all: every candidate (default: the one that "
-                     "the library chooses)");
-  add_split_k(command, options->split_k);
-  add_size(command, "--repeat", options->repeat, "Timed executions", 1U << 20);
-  command
-      .add_option("--warm-up", options->warm_up_ms, "Milliseconds of warm-up before each timing")
+      .add_option("--warm-up", options->timing.warm_up_ms,
+                  "Milliseconds of warm-up before each timing")
       ->check(CLI::Range(0.0, 60000.0))
       ->capture_default_str();
   command.add_flag("--warm-l2", options->warm_l2, "Don't flush the L2 cache between executions");
   command.add_flag("--no-verify", options->no_verify, "Don't check results");
-  command.add_flag("--no-ceiling", options->no_ceiling, "Don't measure the ceiling");
-  command.add_flag("--host", options->host, "Time plan() and record() on the host instead");
-  CLI::Option* csv = command.add_flag("--csv", options->csv, "Print CSV");
-  command.add_flag("--json", options->json, "Print a JSON object a line")->excludes(csv);
-  command.add_option("--plot", options->plot, "Draw fraction of the ceiling over size")
-      ->type_name("FILE.svg");
+  command.add_flag("--no-ceiling", options->no_ceiling,
+                   "Don't measure the ceiling and the memory's bandwidth");
+  timed.push_back(
+      command.add_flag("--host", options->host, "Time plan() and record() on the host instead"));
   options->device.add(command);
+  command.option_defaults()->group("Results");
+  options->report.add(command, timed);
   command.callback([options, &exit_code] {
-    if (options->repeat == 0) throw Failure(usage_error, "--repeat is 0: at least 1 is needed");
-    // What contradicts itself is said before the ceiling is measured.
-    static_cast<void>(options->rows.reduction());
-    const std::unique_ptr<Runner> runner = options->device.open();
-    bool good = true;
-    if (options->host) {
-      print_host_times(measure_host(*runner));
-    } else {
-      good = Bench(*runner, *options).run();
+    if (options->timing.repeat == 0) {
+      throw Failure(usage_error, "--repeat is 0: at least 1 is needed");
     }
-    if (runner->validation_messages() != 0) {
-      std::fprintf(stderr, "vkgemm: %llu validation messages\n",
-                   static_cast<unsigned long long>(runner->validation_messages()));
-      good = false;
-    }
-    exit_code = good ? success : verification_failed;
+    exit_code =
+        options->report.from.empty() ? bench_device(*options) : report_stored(options->report);
   });
 }
 

@@ -17,6 +17,7 @@ constexpr std::uint32_t kFragments = 4;  // of A and of B: 16 accumulators a sub
 constexpr std::uint32_t kRepeats = 20;
 constexpr std::uint32_t kRounds = 8;
 constexpr double kTargetMs = 5.0;
+constexpr std::uint64_t kCopiedBytes = 1ULL << 30;
 
 Error driver_error(const char* call, VkResult result) {
   return {Status::driver_error, std::string(call) + " returned " + std::to_string(result), result};
@@ -174,6 +175,26 @@ Result<double> measure_ceiling(Runner& runner) {
   }
   if (best == 0.0) return Error{Status::unsupported, "no f16->f32 fragment shape"};
   return best;
+}
+
+Result<double> measure_bandwidth(Runner& runner) {
+  const bool cpu = runner.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const std::uint64_t bytes = cpu ? kCopiedBytes / 16 : kCopiedBytes;
+  auto from = runner.allocate(bytes);
+  if (!from) return from.error();
+  auto to = runner.allocate(bytes);
+  if (!to) return to.error();
+  if (auto filled = runner.fill(*from, 0x3c003c00U); !filled) return filled.error();
+  const auto times = runner.time(
+      [&](VkCommandBuffer commands) -> Result<void> {
+        const VkBufferCopy region{0, 0, bytes};
+        vkCmdCopyBuffer(commands, from->handle(), to->handle(), 1, &region);
+        return {};
+      },
+      cpu ? 3 : kRepeats, cpu ? 0.0 : 100.0);
+  if (!times) return times.error();
+  const double ms = std::max(*std::min_element(times->begin(), times->end()), 1e-6);
+  return 2.0 * static_cast<double>(bytes) / ms * 1e-6;
 }
 
 }  // namespace vkgemm::tool

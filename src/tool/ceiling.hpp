@@ -1,5 +1,5 @@
-// ceiling.hpp: the yardstick of the benchmarks: what cooperative matrices reach from registers
-// alone, on this device, now.
+// ceiling.hpp: the yardsticks of the benchmarks: what cooperative matrices reach from registers
+// alone, and what memory does, on this device, now.
 #pragma once
 
 #include "support/runner.hpp"
@@ -9,5 +9,8 @@ namespace vkgemm::tool {
 // TFLOP/s of f16 products with f32 accumulation, the best of the shapes that the device lists.
 // unsupported if the device has no cooperative matrices.
 Result<double> measure_ceiling(support::Runner& runner);
+
+// GB/s of a copy within the device's memory, bytes read and bytes written, far beyond its caches.
+Result<double> measure_bandwidth(support::Runner& runner);
 
 }  // namespace vkgemm::tool

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "support/allocation_count.hpp"
 #include "support/heavy_epilogue.hpp"
@@ -80,6 +81,21 @@ HostTimes measure_host(support::Runner& runner) {
   times.record_us = median(batches);
   times.record_max_us = *std::max_element(batches.begin(), batches.end());
   return times;
+}
+
+void print_host_times(const HostTimes& times) {
+  std::printf("plan(), cold             %10.2f us\n", times.cold_plan_us);
+  std::printf("plan(), same pipeline    %10.2f us\n", times.other_plan_us);
+  std::printf("plan(), warm             %10.3f us (median)\n", times.warm_plan_us);
+  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n", times.record_us,
+              times.record_max_us);
+  if (times.record_allocations) {
+    std::printf("allocations in record()  %10llu in %llu recordings\n",
+                static_cast<unsigned long long>(*times.record_allocations),
+                static_cast<unsigned long long>(times.recordings));
+  } else {
+    std::printf("allocations in record()  not counted (sanitizer)\n");
+  }
 }
 
 }  // namespace vkgemm::tool

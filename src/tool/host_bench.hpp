@@ -22,4 +22,6 @@ struct HostTimes {
 // On a small f16 problem with the whole epilogue.
 HostTimes measure_host(support::Runner& runner);
 
+void print_host_times(const HostTimes& times);
+
 }  // namespace vkgemm::tool

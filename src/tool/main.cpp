@@ -15,6 +15,7 @@ constexpr const char* kFooter = R"(exit codes:
   1  computed, but the result is not the reference's
   2  usage or input: options, files, shapes, problems that cannot be computed as asked
   3  no Vulkan loader, no device, or a driver's failure
+  4  bench: slower than its --baseline
 
 environment:
   VKGEMM_LOG=stderr|<file>  messages of the library

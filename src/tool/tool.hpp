@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,14 +16,19 @@ enum ExitCode : int {
   verification_failed = 1,
   usage_error = 2,   // options, input files, problems that cannot be computed as asked
   device_error = 3,  // no loader, no device, a driver's failure
+  regression = 4,    // slower than a baseline
 };
 
 // Thrown anywhere in the tool, printed and turned into the exit code by main().
 class Failure : public std::runtime_error {
  public:
   Failure(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  explicit Failure(const Error& error) : Failure(code_for(error.status), error.message) {}
+  explicit Failure(const Error& error) : Failure(code_for(error.status), error.message) {
+    status_ = error.status;
+  }
   ExitCode code() const noexcept { return code_; }
+  // Of the library's error that it was, if it was one.
+  std::optional<Status> status() const noexcept { return status_; }
 
  private:
   static ExitCode code_for(Status status) noexcept {
@@ -37,6 +43,7 @@ class Failure : public std::runtime_error {
     }
   }
   ExitCode code_;
+  std::optional<Status> status_;
 };
 
 template <class T>

@@ -111,7 +111,7 @@ TEST(Tuning, ErrorsNameRowAndField) {
       {R"({"architecture":"x","rows":{}})", "rows is object, not an array"},
       {R"({"architecture":"x","rows":[7]})", "rows[0] is number, not an object"},
       {R"({"architecture":"x","rows":[],"version":1})", "unknown key 'version'"},
-      {R"({"architecture":"x","rows":[],"rows":[]})", "key 'rows' appears twice"},
+      {"{\"architecture\":\"x\",\n\"rows\":[],\n\"rows\":[]}", "line 3: key 'rows' appears twice"},
       {R"({"architecture":"x","rows":[)" + row + "," + R"({"rate":1}]})", "rows[1]"},
       {table_with("config", ""), "rows[0].config is missing"},
       {table_with("rate", ""), "rows[0].rate is missing"},
@@ -152,7 +152,7 @@ TEST(Tuning, ErrorsNameRowAndField) {
       {R"({"architecture":"x","rows":[],"timing":{"start":1}})", "timing: unknown key 'start'"},
       {R"({"architecture":"x","rows":[],"timing":{"compute_units":0}})",
        "timing.compute_units is '0'"},
-      {std::string(100000, '['), "nested deeper"},
+      {'\n' + std::string(100000, '['), "line 2: nested deeper"},
       {std::string((16 << 20) + 1, ' '), "at most 16777216 are read"},
       {"{\"architecture\":\"\xff\xfe\"}", "not JSON"},
   };

@@ -1,0 +1,224 @@
+// print.cpp: rows as a table, CSV, JSON lines or Markdown.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/rows.hpp"
+
+namespace vkgemm::report {
+namespace {
+
+std::string verdict(const BenchRow& row) {
+  if (!row.error.empty()) return row.error;
+  if (row.relative_error < 0.0) return "unverified";
+  char text[48];
+  std::snprintf(text, sizeof text, "%s %.1e", row.verified ? "ok" : "WRONG", row.relative_error);
+  return text;
+}
+
+// "row col": the first words of both layouts.
+std::string layouts(const BenchRow& row) {
+  return row.layout_a.substr(0, 3) + ' ' + row.layout_b.substr(0, 3);
+}
+
+std::string quote(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// With `none` where there is no figure: all of them are above 0.
+std::string figure(const char* format, double value, const char* none) {
+  if (value <= 0.0) return none;
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+void print_table_row(std::FILE* out, const Columns& columns, const BenchRow& row) {
+  std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8.4g %10s %10s %9s %8s", shape(row).c_str(),
+               row.type.c_str(), layouts(row).c_str(), row.epilogue.c_str(), row.l2.c_str(),
+               row.plan_ms, figure("%.4f", row.median_ms, "-").c_str(),
+               figure("%.4f", row.min_ms, "-").c_str(), figure("%.4g", row.tflops, "-").c_str(),
+               figure("%.3f", row.fraction(), "-").c_str());
+  if (columns.peer) {
+    std::fprintf(out, " %10s %8s", figure("%.4f", row.peer_ms, "-").c_str(),
+                 figure("%.2f", row.times_peer(), "-").c_str());
+  }
+  if (columns.baseline) {
+    std::fprintf(out, " %10s %8s", figure("%.4f", row.baseline_ms, "-").c_str(),
+                 figure("%.3f", row.of_baseline(), "-").c_str());
+  }
+  std::fprintf(out, "  %-16s %s\n", verdict(row).c_str(), row.config.c_str());
+}
+
+void print_csv_row(std::FILE* out, const BenchRow& row) {
+  std::fprintf(
+      out, "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4g,%s,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s",
+      quote(row.device).c_str(), quote(row.driver).c_str(), quote(row.commit).c_str(),
+      std::to_string(row.m).c_str(), std::to_string(row.n).c_str(), std::to_string(row.k).c_str(),
+      quote(row.groups).c_str(), row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(),
+      row.epilogue.c_str(), row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(),
+      row.plan_ms, std::to_string(row.repeats).c_str(), row.median_ms, row.min_ms, row.tflops,
+      row.ceiling_tflops, row.fraction(), row.relative_error, row.verified ? "yes" : "no",
+      quote(row.error).c_str());
+  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g\n", row.suite.c_str(), row.bytes,
+               row.bandwidth_gbs, quote(row.peer).c_str(), row.peer_ms, row.times_peer(),
+               row.baseline_ms, row.of_baseline());
+}
+
+void print_json_line(std::FILE* out, const BenchRow& row) {
+  nlohmann::ordered_json json;
+  json["device"] = row.device;
+  json["driver"] = row.driver;
+  json["commit"] = row.commit;
+  if (!row.suite.empty()) json["suite"] = row.suite;
+  json["m"] = row.m;
+  json["n"] = row.n;
+  json["k"] = row.k;
+  if (!row.groups.empty()) json["groups"] = row.groups;
+  json["type"] = row.type;
+  json["layout_a"] = row.layout_a;
+  json["layout_b"] = row.layout_b;
+  json["epilogue"] = row.epilogue;
+  json["l2"] = row.l2;
+  json["kernel"] = row.kernel;
+  json["config"] = row.config;
+  if (row.error.empty()) {
+    json["plan_ms"] = row.plan_ms;
+    json["repeats"] = row.repeats;
+    json["median_ms"] = row.median_ms;
+    json["min_ms"] = row.min_ms;
+    json["tflops"] = row.tflops;
+    if (row.bytes > 0.0) json["bytes"] = row.bytes;
+    if (row.ceiling_tflops > 0.0) {
+      json["ceiling_tflops"] = row.ceiling_tflops;
+      json["fraction"] = row.fraction();
+    }
+    if (row.bandwidth_gbs > 0.0) json["bandwidth_gbs"] = row.bandwidth_gbs;
+    if (row.relative_error >= 0.0) {
+      json["relative_error"] = row.relative_error;
+      json["verified"] = row.verified;
+    }
+  } else {
+    json["error"] = row.error;
+  }
+  if (row.peer_ms > 0.0) {
+    json["peer"] = row.peer;
+    json["peer_ms"] = row.peer_ms;
+    json["times_peer"] = row.times_peer();
+  }
+  if (row.baseline_ms > 0.0) {
+    json["baseline_ms"] = row.baseline_ms;
+    json["of_baseline"] = row.of_baseline();
+  }
+  // Names come from drivers and files: what is no UTF-8 is no reason to stop.
+  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  std::fprintf(out, "%s\n", json.dump(-1, ' ', false, replace).c_str());
+}
+
+void print_markdown_row(std::FILE* out, const BenchRow& row) {
+  const std::string m = std::to_string(row.m), n = std::to_string(row.n);
+  const std::string size =
+      m + "×" + n + "×" + std::to_string(row.k) + (row.groups.empty() ? "" : " in " + row.groups);
+  std::string error = row.error;
+  if (error.empty()) {
+    error = row.relative_error < 0.0 ? "–" : figure("%.1e", row.relative_error, "0");
+  }
+  if (row.wrong()) error += " WRONG";
+  const double peer_tflops = row.times_peer() > 0.0 ? row.tflops / row.times_peer() : 0.0;
+  std::fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | `%s` |\n",
+               size.c_str(), row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(),
+               row.epilogue.c_str(), figure("%.4f", row.median_ms, "–").c_str(),
+               figure("%.1f", row.tflops, "–").c_str(), figure("%.3f", row.fraction(), "–").c_str(),
+               row.peer_ms > 0.0 ? row.peer.c_str() : "–", figure("%.4f", row.peer_ms, "–").c_str(),
+               figure("%.1f", peer_tflops, "–").c_str(),
+               figure("%.2f×", row.times_peer(), "–").c_str(), error.c_str(), row.config.c_str());
+}
+
+}  // namespace
+
+std::string case_key(const BenchRow& row) {
+  std::string key;
+  for (const std::uint64_t size : {row.m, row.n, row.k}) key += std::to_string(size) + ' ';
+  for (const std::string* part :
+       {&row.groups, &row.type, &row.layout_a, &row.layout_b, &row.epilogue, &row.l2}) {
+    key += *part + '\n';
+  }
+  return key;
+}
+
+std::string shape(const BenchRow& row) {
+  const std::string shape =
+      std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
+  return row.groups.empty() ? shape : shape + " in " + row.groups.substr(0, row.groups.find(' '));
+}
+
+std::string describe(const BenchRow& row) {
+  std::string text = shape(row) + ' ' + row.type;
+  if (row.layout_a != "row_major") text += ", A " + row.layout_a;
+  if (row.layout_b != "row_major") text += ", B " + row.layout_b;
+  if (row.epilogue != "plain") text += ", " + row.epilogue;
+  if (row.l2 != "cold") text += ", L2 " + row.l2;
+  return text;
+}
+
+void print_header(std::FILE* out, Format format, const Columns& columns) {
+  switch (format) {
+    case Format::table:
+      std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8s %10s %10s %9s %8s", "M x N x K", "type",
+                   "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s", "of ceil.");
+      if (columns.peer) std::fprintf(out, " %10s %8s", "peer ms", "x peer");
+      if (columns.baseline) std::fprintf(out, " %10s %8s", "old ms", "new/old");
+      std::fprintf(out, "  %-16s %s\n", "error", "configuration");
+      break;
+    case Format::csv:
+      std::fprintf(out,
+                   "device,driver,commit,m,n,k,groups,type,layout_a,layout_b,epilogue,l2,kernel,"
+                   "config,plan_ms,repeats,median_ms,min_ms,tflops,ceiling_tflops,fraction,"
+                   "relative_error,verified,error,suite,bytes,bandwidth_gbs,peer,peer_ms,"
+                   "times_peer,baseline_ms,of_baseline\n");
+      break;
+    case Format::json:
+      break;
+    case Format::markdown:
+      std::fprintf(out,
+                   "| M×N×K | type | A | B | epilogue | vkgemm ms | TFLOP/s | of ceiling | peer | "
+                   "peer ms | peer TFLOP/s | vkgemm/peer | error | configuration |\n"
+                   "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+      break;
+  }
+  std::fflush(out);
+}
+
+void print_row(std::FILE* out, Format format, const Columns& columns, const BenchRow& row) {
+  switch (format) {
+    case Format::table:
+      print_table_row(out, columns, row);
+      break;
+    case Format::csv:
+      print_csv_row(out, row);
+      break;
+    case Format::json:
+      print_json_line(out, row);
+      break;
+    case Format::markdown:
+      print_markdown_row(out, row);
+      break;
+  }
+  std::fflush(out);
+}
+
+void print_origins(std::FILE* out, std::string_view who, const std::vector<BenchRow>& rows) {
+  std::set<std::string> origins, commits;
+  for (const BenchRow& row : rows) {
+    origins.insert(row.device + ", " + row.driver);
+    if (!row.commit.empty()) commits.insert(row.commit);
+  }
+  for (const std::string& origin : origins) {
+    std::fprintf(out, "%.*s: %s", static_cast<int>(who.size()), who.data(), origin.c_str());
+    for (const std::string& commit : commits) std::fprintf(out, ", %s", commit.c_str());
+    std::fprintf(out, "\n");
+  }
+}
+
+}  // namespace vkgemm::report

@@ -1,0 +1,144 @@
+#include "tool/cases.hpp"
+
+#include <algorithm>
+
+#include "support/heavy_epilogue.hpp"
+#include "tool/gated.hpp"
+#include "tool/options.hpp"
+#include "tool/planning.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+// M or K not set: what the groups hold.
+struct Shape {
+  std::optional<std::uint64_t> m;
+  std::uint64_t n;
+  std::optional<std::uint64_t> k;
+};
+
+std::vector<Shape> parse_shapes(const std::string& text, const GroupOptions& groups) {
+  std::vector<Shape> shapes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
+    const bool two = sizes.size() == 2 && groups.given();
+    if (sizes.size() != 1 && sizes.size() != 3 && !two) {
+      throw Failure(usage_error, "--shapes: '" + one + "' is neither N nor MxNxK");
+    }
+    for (const std::uint64_t size : sizes) {
+      if (size == 0) throw Failure(usage_error, "--shapes: '" + one + "' has no work to time");
+    }
+    if (sizes.size() == 1) {
+      shapes.push_back({sizes[0], sizes[0], sizes[0]});
+    } else if (sizes.size() == 3) {
+      shapes.push_back({sizes[0], sizes[1], sizes[2]});
+    } else if (groups.along == GroupAlong::m) {
+      shapes.push_back({std::nullopt, sizes[0], sizes[1]});
+    } else {
+      shapes.push_back({sizes[0], sizes[1], std::nullopt});
+    }
+    begin = end + 1;
+  }
+  return shapes;
+}
+
+// One part of an epilogue's name.
+bool add_part(const std::string& part, Epilogue& epilogue) {
+  if (part == "bias") {
+    epilogue.bias = Bias::along_n;
+  } else if (part == "bias_m") {
+    epilogue.bias = Bias::along_m;
+  } else if (part == "residual") {
+    epilogue.beta = 1.0f;
+  } else if (part == "aux") {
+    epilogue.aux = true;
+  } else {
+    const auto activation = parse_activation(part);
+    if (!activation || *activation == Activation::none) return false;
+    epilogue.activation = *activation;
+  }
+  return true;
+}
+
+std::optional<Epilogue> parse_epilogue(const std::string& text) {
+  if (text == "plain") return Epilogue{};
+  if (text == "heavy") return support::heavy_epilogue();
+  Epilogue epilogue;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    if (!add_part(text.substr(begin, end - begin), epilogue)) return std::nullopt;
+    begin = end + 1;
+  }
+  return epilogue;
+}
+
+// Of a gated product that is its gate, and how B lies if not as most have it.
+std::string name_epilogue(const CaseOptions& options) {
+  std::string name = options.epilogue;
+  if (options.gated) {
+    name = to_string(options.gated->gate);
+    if (options.gated->b != GatedB::halves) {
+      name += ':' + std::string(to_string(options.gated->b));
+    }
+  }
+  if (!options.rows.op) return name;
+  const std::string op(to_string(*options.rows.op));
+  return name == "plain" ? op : name + "+" + op;
+}
+
+}  // namespace
+
+void CaseOptions::add(CLI::App& app) {
+  app.add_option("--shapes", shapes,
+                 "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
+  app.add_option("--dtype", types, "f16, bf16 or f32; may be repeated")->capture_default_str();
+  add_layout(app, "--layout-a", layout_a, "Layout of A");
+  add_layout(app, "--layout-b", layout_b, "Layout of B");
+  app.add_option(
+         "--epilogue", epilogue,
+         "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "
+         "bias, bias_m, residual, aux, an activation")
+      ->check([](const std::string& text) {
+        return parse_epilogue(text)
+                   ? std::string()
+                   : "is '" + text + "': plain, heavy, or parts like bias+gelu_erf are needed";
+      })
+      ->capture_default_str();
+  add_gated(app, gated);
+  groups.add(app);
+  rows.add(app);
+  add_split_k(app, split_k);
+}
+
+std::vector<BenchCase> CaseOptions::cases() const {
+  std::vector<BenchCase> cases;
+  for (const std::string& text : types) {
+    const auto type = parse_data_type(text);
+    if (!type) throw Failure(usage_error, "--dtype is '" + text + "': f16, bf16 or f32 is needed");
+    for (Shape shape : parse_shapes(shapes, groups)) {
+      BenchCase one{.epilogue = name_epilogue(*this)};
+      one.groups = groups.groups(shape.m, shape.k);
+      Problem& problem = one.problem;
+      problem.m = shape.m.value();
+      problem.n = shape.n;
+      problem.k = shape.k.value();
+      for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
+        matrix->type = *type;
+      }
+      problem.a.layout = layout_a.value_or(Layout::row_major);
+      problem.b.layout = layout_b.value_or(Layout::row_major);
+      problem.split_k = split_k;
+      problem.gated = gated;
+      problem.row_reduction = rows.reduction();
+      problem.epilogue = parse_epilogue(epilogue).value();
+      problem.grouping = one.groups.grouping;
+      cases.push_back(std::move(one));
+    }
+  }
+  return cases;
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,42 @@
+// cases.hpp: what `vkgemm bench` times: problems, as options or a suite say them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tool/groups.hpp"
+#include "tool/row_options.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+struct BenchCase {
+  std::string suite;  // empty: none
+  Problem problem;
+  Groups groups;
+  std::string epilogue;  // what results call it: with the gate and what is done with rows
+};
+
+// Problems of several shapes and types that have all else in common.
+struct CaseOptions {
+  std::string shapes;
+  std::vector<std::string> types = {"f16"};
+  std::optional<Layout> layout_a;
+  std::optional<Layout> layout_b;
+  std::string epilogue = "plain";
+  std::optional<Gated> gated;
+  GroupOptions groups;
+  RowOptions rows;
+  SplitK split_k;
+
+  // All the options that say what is computed.
+  void add(CLI::App& app);
+
+  // A case for each type and shape. Throws if the options contradict each other.
+  std::vector<BenchCase> cases() const;
+};
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,29 @@
+# A benchmark on a device: its lines can be read again, and are its own baseline. TOOL, FOLDER, LAUNCHER.
+file(MAKE_DIRECTORY ${FOLDER})
+function(bench output code)
+  execute_process(COMMAND ${LAUNCHER} ${TOOL} bench ${ARGN} WORKING_DIRECTORY ${FOLDER}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE lines ERROR_VARIABLE errors)
+  if(NOT result EQUAL code)
+    message(FATAL_ERROR "vkgemm bench ${ARGN} exits with ${result}, expected ${code}:\n${lines}${errors}")
+  endif()
+  set(${output} "${lines}" PARENT_SCOPE)
+endfunction()
+
+set(case --shapes 24x40x56 --epilogue bias+relu --path fma --repeat 1 --warm-up 0)
+bench(lines 0 ${case} --no-ceiling --json)
+if(NOT lines MATCHES "\"epilogue\":\"bias.relu\".*\"bytes\":9248.0.*\"verified\":true")
+  message(FATAL_ERROR "not what was asked for:\n${lines}")
+endif()
+file(WRITE ${FOLDER}/rows.jsonl "${lines}")
+bench(same 0 --from rows.jsonl --json)
+if(NOT same STREQUAL lines)
+  message(FATAL_ERROR "read and printed again:\n${lines}${same}")
+endif()
+
+# A baseline that took hardly any time, and one that took an hour.
+string(REGEX REPLACE "\"median_ms\":[^,]*," "\"median_ms\":1e-9," fast "${lines}")
+file(WRITE ${FOLDER}/fast.jsonl "${fast}")
+bench(ignored 4 ${case} --no-ceiling --baseline fast.jsonl)
+string(REGEX REPLACE "\"median_ms\":[^,]*," "\"median_ms\":3.6e6," slow "${lines}")
+file(WRITE ${FOLDER}/slow.jsonl "${slow}")
+bench(ignored 0 ${case} --no-ceiling --baseline slow.jsonl)

@@ -1,0 +1,77 @@
+// A tuning table may come from anywhere. It is refused with its source and the place, or it can
+// only choose what is legal, whatever its rates and timings are.
+#include "tuning.hpp"
+
+#include <cmath>
+
+#include "../host/test_devices.hpp"
+#include "choose.hpp"
+#include "fuzz.hpp"
+#include "legality.hpp"
+
+namespace vkgemm {
+namespace {
+
+using fuzz::require;
+
+std::vector<ResolvedProblem> problems() {
+  std::vector<Problem> out = {test::gemm(512, 512, 512), test::gemm(4096, 4096, 64, DataType::bf16),
+                              test::gemm(1, 12288, 4096), test::gemm(33, 17, 19, DataType::f32)};
+  Problem split = test::gemm(16, 16, 65536);
+  split.max_workspace_bytes = 64U << 20;
+  out.push_back(split);
+  Problem grouped = test::gemm(640, 128, 256, DataType::bf16);
+  grouped.grouping = {.groups = 4};
+  out.push_back(grouped);
+  Problem rows = test::gemm(300, 256, 64);
+  rows.row_reduction = RowReduction{.op = RowOp::softmax};
+  rows.max_workspace_bytes = 1U << 20;
+  out.push_back(rows);
+  Problem gated = test::gemm(128, 256, 512);
+  gated.gated = Gated{.gate = Gate::swiglu};
+  out.push_back(gated);
+  std::vector<ResolvedProblem> resolved;
+  for (const Problem& problem : out) resolved.push_back(test::resolved(problem));
+  return resolved;
+}
+
+void use(const TuningTable& table) {
+  static const std::vector<ResolvedProblem> all = problems();
+  static const std::vector<DeviceCaps> devices = test::all_devices();
+  for (const ResolvedProblem& problem : all) {
+    for (const DeviceCaps& caps : devices) {
+      const std::vector<ScoredRow> ranked = rank(table, problem, caps);
+      for (const ScoredRow& scored : ranked) {
+        const auto reason = why_illegal(scored.config, problem, caps);
+        require(!reason && is_legal(scored.config, problem, caps),
+                to_string(scored.config) + " on " + caps.name +
+                    " is legal: " + reason.value_or("is_legal() says no"));
+        require(!std::isnan(scored.cost), to_string(scored) + " has a cost");
+      }
+      if (ranked.empty()) static_cast<void>(why_nothing_is_legal(table, problem, caps));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace vkgemm;
+  if (size != 0 && data[0] != '{') {
+    if (const auto config = parse_config(fuzz::as_text(data, size))) {
+      TuningTable table;
+      table.architecture = "x";
+      table.rows.resize(1);
+      table.rows[0].config = *config;
+      use(table);
+    }
+  }
+  const auto table = parse_tuning_table(fuzz::as_text(data, size), "table.json");
+  if (table) {
+    use(*table);
+  } else {
+    fuzz::require_message(table.error().message, "table.json: ");
+  }
+  return 0;
+}
