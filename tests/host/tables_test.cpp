@@ -134,6 +134,11 @@ constexpr Kind kinds[] = {
      [](Problem& p) { p.grouping = Grouping{.groups = 3, .along = GroupAlong::k}; }},
     {"rows", [](Problem& p) { p.row_reduction = RowReduction{.op = RowOp::layer_norm}; }},
     {"gated", [](Problem& p) { p.gated = Gated{.gate = Gate::swiglu}; }},
+    {"gated groups",
+     [](Problem& p) {
+       p.gated = Gated{.gate = Gate::swiglu, .b = GatedB::interleaved};
+       p.grouping = Grouping{.groups = 3};
+     }},
 };
 constexpr std::array<std::uint64_t, 3> shapes[] = {
     {1, 1, 1},       {1, 1, 0},         {1, 4096, 4096}, {7, 13, 129},
