@@ -5,10 +5,12 @@
 // chip an aligned block of ids, so its ranges are whole blocks; AMD and Intel do not, so theirs are
 // what is listed. Chip to compute capability: NVIDIA's CUDA GPU list.
 //
-// Not recognised on purpose, so "generic": chips whose matrix instructions differ and that have no
-// table planned (Intel's Meteor, Arrow and Panther Lake; Jetson Thor; AMD before RDNA2 and CDNA),
-// and software devices such as lavapipe (vendor 0x10005).
+// Not recognised on purpose, so "generic" unless the properties say more: chips whose matrix
+// instructions differ and that have no table planned (Intel's Meteor, Arrow and Panther Lake;
+// Jetson Thor; AMD before RDNA2 and CDNA), and software devices such as lavapipe (vendor 0x10005).
 #include "architecture.hpp"
+
+#include <algorithm>
 
 namespace vkgemm {
 namespace {
@@ -16,6 +18,9 @@ namespace {
 constexpr std::uint32_t nvidia = 0x10de;
 constexpr std::uint32_t amd = 0x1002;
 constexpr std::uint32_t intel = 0x8086;
+
+// GR100. Between the blocks below it there is nothing newer.
+constexpr std::uint32_t first_unknown_nvidia = 0x3000;
 
 struct IdRange {
   std::uint32_t vendor_id;
@@ -79,6 +84,33 @@ std::string_view recognise_architecture(std::uint32_t vendor_id, std::uint32_t d
     if (vendor_id == range.vendor_id && device_id >= range.first && device_id <= range.last) {
       return range.architecture;
     }
+  }
+  return "generic";
+}
+
+// A table that is not meant for a device costs it speed, never the result: legality asks for shapes
+// and limits. Beside the generic one it has the right sizes of subgroups and fragments.
+//
+// NVIDIA: warps of an SM as CUDA's guide has them (compute capability 7.5: 32, 8.6, 8.9 and 12.x:
+// 48, 8.0, 9.0 and 10.x: 64). Only for ids above those of the products known to be older.
+// Intel: shapes and subgroups as ANV 26.2 lists them for DG2, Lunar Lake and Battlemage.
+// AMD: nothing that is asked for tells RDNA3 from RDNA4, whose registers and rates differ; both
+// list 16x16x16, and whether bf16 is listed is a matter of the driver. So its ids have to be
+// listed.
+std::string_view nearest_architecture(std::uint32_t vendor_id, std::uint32_t device_id,
+                                      const ArchitectureHints& hints) noexcept {
+  if (vendor_id == nvidia && device_id >= first_unknown_nvidia) {
+    if (hints.warps_per_compute_unit == 48) return "nvidia_sm120";
+    if (hints.warps_per_compute_unit == 64) return "nvidia_sm100";
+  }
+  if (vendor_id == intel) {
+    const auto lists = [&hints](std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+      return std::ranges::any_of(hints.fragment_shapes, [&](const FragmentShape& shape) {
+        return shape.m == m && shape.n == n && shape.k == k;
+      });
+    };
+    if (hints.min_subgroup_size == 16 && lists(8, 16, 16)) return "intel_xe2";
+    if (hints.min_subgroup_size == 8 && lists(8, 8, 16)) return "intel_xe_hpg";
   }
   return "generic";
 }

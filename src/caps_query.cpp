@@ -402,6 +402,14 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
       if (!listed) return listed.error();
     }
   }
+  if (caps.architecture == "generic") {
+    caps.architecture =
+        nearest_architecture(caps.vendor_id, caps.device_id,
+                             {.warps_per_compute_unit = properties.sm_builtins.shaderWarpsPerSM,
+                              .min_subgroup_size = caps.limits.min_subgroup_size,
+                              .fragment_shapes = caps.fragment_shapes});
+    caps.architecture_by_properties = caps.architecture != "generic";
+  }
 
   caps.workgroups_make_progress = workgroups_make_progress(caps.driver_id);
   const char* const barrier = std::getenv("VKGEMM_DEVICE_BARRIER");

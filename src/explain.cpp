@@ -206,10 +206,10 @@ std::string Plan::Impl::explain() const {
   const DeviceCaps& caps = context->caps;
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.
-  std::string text =
-      concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ", problem.batch, ", ",
-             to_string(problem.a.type), " -> ", to_string(problem.d.type), " on ", caps.name, " (",
-             caps.architecture, ")\n");
+  std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
+                            problem.batch, ", ", to_string(problem.a.type), " -> ",
+                            to_string(problem.d.type), " on ", caps.name, " (", caps.architecture,
+                            caps.architecture_by_properties ? ", by its properties" : "", ")\n");
   if (p.is_empty()) return text + "nothing to compute: record() records nothing\n";
 
   text += concat("path ", to_string(config.path), ", configuration ", to_string(config), "\n");

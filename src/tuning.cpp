@@ -363,7 +363,8 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
     same.pack_b = refused.config.pack_b;
     same.peel = refused.config.peel;
     same.static_shape = refused.config.static_shape;
-    same.schedule = refused.config.schedule;
+    // A refusal of the persistent schedule leaves the simple one, which needs fewer registers.
+    if (refused.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
     same.workgroups = refused.config.workgroups;
     same.rows = refused.config.rows;
     if (same == refused.config) {

@@ -89,7 +89,8 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // Why the table refuses a configuration on an architecture, if it does. What changes
-// neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference.
+// neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference; a
+// refusal with schedule=persistent is of that schedule only.
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
                                        const ResolvedProblem& problem,
                                        std::string_view architecture);

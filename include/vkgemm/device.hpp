@@ -86,6 +86,8 @@ struct DeviceCaps {
 
   // Key of the tuning table: "nvidia_sm90", "amd_rdna3", …, or "generic" if not recognised.
   std::string architecture = "generic";
+  // The device's id is in no list; the architecture is the one that its properties are most like.
+  bool architecture_by_properties = false;
 
   Limits limits;
   std::vector<FragmentShape> fragment_shapes;

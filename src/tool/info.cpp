@@ -37,6 +37,7 @@ nlohmann::ordered_json device_json(const support::DeviceListing& device) {
   json["vendor_id"] = caps.vendor_id;
   json["device_id"] = caps.device_id;
   json["architecture"] = caps.architecture;
+  json["architecture_by_properties"] = caps.architecture_by_properties;
   json["paths"] = {
       {"nv", path_json(caps.nv)}, {"khr", path_json(caps.khr)}, {"fma", path_json(caps.fma)}};
   json["bf16_matrices"] = caps.bf16_matrices;
@@ -92,9 +93,13 @@ void print_device(const support::DeviceListing& device) {
   std::printf("  type          %s, vendor 0x%04x, device 0x%04x\n", type_of(caps).c_str(),
               caps.vendor_id, caps.device_id);
   std::printf("  driver        %s\n", driver_of(caps).c_str());
-  std::printf("  architecture  %s\n", caps.architecture == "generic"
-                                          ? "not recognised (generic tuning table)"
-                                          : caps.architecture.c_str());
+  std::printf("  architecture  %s", caps.architecture == "generic"
+                                        ? "not recognised (generic tuning table)"
+                                        : caps.architecture.c_str());
+  if (caps.architecture_by_properties) {
+    std::printf(" (by its properties, id 0x%04x is not listed)", caps.device_id);
+  }
+  std::printf("\n");
   print_path("nv", caps.nv);
   print_path("khr", caps.khr);
   print_path("fma", caps.fma);

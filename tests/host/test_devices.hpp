@@ -56,6 +56,18 @@ inline DeviceCaps h200() {
   return caps;
 }
 
+// Not seen: as the H200, which has the same driver, with their own numbers of SMs.
+inline DeviceCaps like_h200(std::string name, std::string architecture, std::uint32_t units) {
+  DeviceCaps caps = h200();
+  caps.name = std::move(name);
+  caps.architecture = std::move(architecture);
+  caps.limits.compute_units = units;
+  return caps;
+}
+inline DeviceCaps b200() { return like_h200("NVIDIA B200", "nvidia_sm100", 148); }
+inline DeviceCaps rtx4090() { return like_h200("NVIDIA GeForce RTX 4090", "nvidia_sm89", 128); }
+inline DeviceCaps rtx5090() { return like_h200("NVIDIA GeForce RTX 5090", "nvidia_sm120", 170); }
+
 inline DeviceCaps lavapipe() {
   DeviceCaps caps = base_device("llvmpipe", "generic");
   caps.type = VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -76,6 +88,16 @@ inline DeviceCaps navi31() {
   caps.limits.max_subgroup_size = 64;
   caps.limits.compute_units = 48;
   caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16)};
+  return caps;
+}
+
+inline DeviceCaps navi48() {
+  DeviceCaps caps = navi31();
+  caps.name = "AMD Radeon RX 9070 XT";
+  caps.architecture = "amd_rdna4";
+  caps.limits.compute_units = 64;
+  caps.bf16_matrices = true;
+  caps.fragment_shapes.push_back(shape(DataType::bf16, 16, 16, 16));
   return caps;
 }
 
@@ -100,6 +122,12 @@ inline DeviceCaps dg2() {
 
 inline std::vector<DeviceCaps> all_devices() {
   return {h200(), lavapipe(), navi31(), battlemage(), dg2()};
+}
+
+// One of each architecture that has a table of its own, and one without.
+inline std::vector<DeviceCaps> tabled_devices() {
+  return {h200(),   b200(),       rtx4090(), rtx5090(), navi31(),
+          navi48(), battlemage(), dg2(),     lavapipe()};
 }
 
 inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,

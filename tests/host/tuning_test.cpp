@@ -88,7 +88,13 @@ TEST(Tuning, ParsesEveryField) {
   EXPECT_EQ(why_refused(grouped_only, refused, any, "amd_rdna4"), std::nullopt);
   Problem grouped = gemm(1, 1, 1);
   grouped.grouping = {.groups = 1};
+  Config persistent = refused;
+  persistent.schedule = Schedule::persistent;
   EXPECT_TRUE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
+  EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
+  grouped_only.refused[0].config.schedule = Schedule::persistent;
+  EXPECT_FALSE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
+  EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
 }
 
 TEST(Tuning, ErrorsNameRowAndField) {
