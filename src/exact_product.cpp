@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
 #include "self_test.hpp"
@@ -95,7 +96,7 @@ std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d)
   const auto value = [](std::span<const std::byte> bytes, std::uint64_t index) {
     float number = 0;
     std::memcpy(&number, bytes.data() + index * sizeof(number), sizeof(number));
-    return number;
+    return std::isnan(number) ? std::string("NaN") : concat(number);
   };
   const auto what = concat("m ", problem_.m, ", n ", problem_.n, ", k ", problem_.k, ", a ",
                            to_string(problem_.a.layout), ", b ", to_string(problem_.b.layout));
@@ -111,9 +112,9 @@ std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d)
       }
       if (wrong++ != 0) continue;
       const bool there = (index + 1) * sizeof(float) <= d.size();
-      first = concat("expected ", value(expected_, index), ", got ",
-                     there ? concat(value(d, index)) : std::string("nothing"), " at (", row, ", ",
-                     col, ")");
+      first =
+          concat("expected ", value(expected_, index), ", got ",
+                 there ? value(d, index) : std::string("nothing"), " at (", row, ", ", col, ")");
     }
   }
   if (wrong == 0) return concat("wrote where no element of D stands (", what, ")");

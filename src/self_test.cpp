@@ -244,8 +244,7 @@ Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps) 
 
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
                                         const DeviceCaps& caps) {
-  const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU &&
-                   (kind.path == Path::fma || compiles_for_long(kind, caps));
+  const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   std::vector<Problem> problems;
   for (const Layout a : both_layouts) {
     for (const Layout b : both_layouts) {

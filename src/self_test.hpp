@@ -20,8 +20,8 @@ namespace vkgemm {
 Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps);
 
 // What is computed with it: A and B in each layout, aligned and not, M, N and K different and no
-// multiples of the tile, several fragments along each. On a CPU, which compiles for long, fma's
-// kernels and large fragments in two of the pairs of layouts only.
+// multiples of the tile, several fragments along each. On a CPU, which compiles for long, in two
+// of the four pairs of layouts only.
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
                                         const DeviceCaps& caps);
 
