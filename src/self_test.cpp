@@ -177,7 +177,7 @@ std::optional<Outcome> parse_outcome(std::string_view text) noexcept {
 }
 
 std::string to_string(const KernelKind& kind) {
-  const std::string shape = concat(kind.m, 'x', kind.n, 'x', kind.k, ' ', to_string(kind.input));
+  std::string shape = concat(kind.m, 'x', kind.n, 'x', kind.k, ' ', to_string(kind.input));
   switch (kind.path) {
     case Path::nv:
       return concat("path nv, granularity ", shape, ", ", kind.invocations, " invocations");

@@ -281,6 +281,22 @@ TEST(Verdicts, TakeTheirConfigurationsAway) {
   }
 }
 
+TEST(Verdicts, HoldForASubgroupSize) {
+  const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
+  DeviceCaps caps = test::navi31();
+  caps.verdicts = {{.kind = khr_kind(), .outcome = Outcome::wrong_result}};
+  caps.verdicts[0].kind.subgroup_size = 64;
+  const Config narrow =
+      parse_config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32").value();
+  EXPECT_TRUE(is_legal(narrow, f16, caps));
+  Config wide = narrow;
+  wide.subgroup_size = 64;
+  wide.invocations *= 2;
+  EXPECT_FALSE(is_legal(wide, f16, caps));
+  caps.verdicts.clear();
+  EXPECT_TRUE(is_legal(wide, f16, caps));
+}
+
 TEST(Verdicts, OfOtherPaths) {
   const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
   DeviceCaps caps = h200();
