@@ -80,6 +80,7 @@ pid_t start(const std::vector<std::string>& arguments, int output) {
   std::vector<char*> argv;
   std::vector<std::string> all = command_line().leading;
   all.insert(all.end(), arguments.begin(), arguments.end());
+  argv.reserve(all.size() + 1);
   for (std::string& argument : all) argv.push_back(argument.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
