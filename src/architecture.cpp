@@ -124,4 +124,18 @@ bool workgroups_make_progress(VkDriverId driver) noexcept {
          driver == VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
 }
 
+// As vulkan.gpuinfo.org decodes it (SaschaWillems/vulkan.gpuinfo.org, getDriverVersion): NVIDIA
+// packs 10, 8, 8 and 6 bits, Intel on Windows 18 and 14, which are the last two parts of what
+// Windows shows (32.0.101.8826); all others use VK_MAKE_VERSION.
+DriverVersion decode_driver_version(VkDriverId driver, std::uint32_t version) noexcept {
+  switch (driver) {
+    case VK_DRIVER_ID_NVIDIA_PROPRIETARY:
+      return {version >> 22, version >> 14 & 0xff, version >> 6 & 0xff, version & 0x3f};
+    case VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS:
+      return {version >> 14, version & 0x3fff, 0, 0};
+    default:
+      return {version >> 22, version >> 12 & 0x3ff, version & 0xfff, 0};
+  }
+}
+
 }  // namespace vkgemm

@@ -3,6 +3,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -30,5 +31,10 @@ std::string_view nearest_architecture(std::uint32_t vendor_id, std::uint32_t dev
 // Whether workgroups that have started are known to keep running while others wait for them. Vulkan
 // does not promise it; the sources are cited in the .cpp.
 bool workgroups_make_progress(VkDriverId driver) noexcept;
+
+// VkPhysicalDeviceProperties::driverVersion as the driver's own tools print it: each vendor packs
+// its parts in its own way. Unused parts are 0; they compare as arrays do.
+using DriverVersion = std::array<std::uint32_t, 4>;
+DriverVersion decode_driver_version(VkDriverId driver, std::uint32_t version) noexcept;
 
 }  // namespace vkgemm

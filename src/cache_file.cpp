@@ -48,14 +48,6 @@ void write(std::span<std::byte> bytes, std::size_t offset, T value) noexcept {
   }
 }
 
-std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::byte byte : bytes) {
-    hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
-  }
-  return hash;
-}
-
 Error discard(std::string reason) { return Error{Status::io_error, std::move(reason)}; }
 
 Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t expected) {
@@ -64,6 +56,14 @@ Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t e
 }
 
 }  // namespace
+
+std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::byte byte : bytes) {
+    hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
+  }
+  return hash;
+}
 
 Result<std::span<const std::byte>> parse_cache_file(std::span<const std::byte> file,
                                                     const CacheIdentity& expected) {
@@ -130,15 +130,16 @@ std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
   return file;
 }
 
-Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path) {
+Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path,
+                                               std::uint64_t max_bytes) {
   std::error_code error;
   const bool exists = std::filesystem::exists(path, error);
   if (!exists && !error) return std::vector<std::byte>{};
   const std::uintmax_t bytes = error ? 0 : std::filesystem::file_size(path, error);
   if (error) return Error{Status::io_error, path.string() + ": " + error.message()};
-  if (bytes > cache_file_max_bytes) {
+  if (bytes > max_bytes) {
     return Error{Status::io_error, path.string() + ": " + std::to_string(bytes) +
-                                       " bytes are more than a pipeline cache has"};
+                                       " bytes are more than such a file has"};
   }
   std::vector<std::byte> content(bytes);
   std::ifstream stream(path, std::ios::binary);

@@ -11,6 +11,7 @@
 
 #include "../shaders/lib/gemm_params.h"
 #include "architecture.hpp"
+#include "deny_list.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
@@ -209,6 +210,10 @@ class Inspector {
   const Facilities& enabled_;
 };
 
+bool is_zero(const char* variable) {
+  return variable != nullptr && std::string_view(variable) == "0";
+}
+
 PathSupport unavailable(std::string reason) {
   return {.available = false, .reason = std::move(reason)};
 }
@@ -253,6 +258,9 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
   const auto accumulates_in_f32 = [](const auto& shape) {
     return shape.input != DataType::f32 && shape.accumulator == DataType::f32;
   };
+  for (const Denial& denial : caps.denials) {
+    if (denial.shapes_unknown) return unavailable(denial.reason);
+  }
   const bool fixed =
       std::any_of(caps.fragment_shapes.begin(), caps.fragment_shapes.end(), accumulates_in_f32);
   const bool flexible = std::any_of(
@@ -279,6 +287,9 @@ PathSupport inspect_nv(const Inspector& inspector, const Properties& properties,
   if (!(properties.cooperative_matrix.cooperativeMatrixSupportedStages &
         VK_SHADER_STAGE_COMPUTE_BIT)) {
     return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
+  }
+  for (const Denial& denial : caps.denials) {
+    if (denial.shapes_unknown) return unavailable(denial.reason);
   }
   const bool listed = std::any_of(
       caps.flexible_shapes.begin(), caps.flexible_shapes.end(), [](const FlexibleShape& shape) {
@@ -373,7 +384,8 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
 }
 
 Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                              const Facilities& supported, const Facilities& enabled) {
+                              const Facilities& supported, const Facilities& enabled,
+                              bool use_deny_list) {
   Properties properties;
   query_properties(functions, physical_device, supported, properties);
   const VkPhysicalDeviceProperties& core = properties.core.properties;
@@ -394,7 +406,11 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   caps.bf16_matrices = usable.has(Feature::cooperative_matrix) &&
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
-  if (usable.has(Feature::cooperative_matrix)) {
+  if (use_deny_list && !is_zero(std::getenv("VKGEMM_DENY_LIST"))) {
+    caps.denials = denials_of(built_in_deny_list(), caps);
+  }
+  const bool may_ask = std::ranges::none_of(caps.denials, &Denial::shapes_unknown);
+  if (usable.has(Feature::cooperative_matrix) && may_ask) {
     auto listed = list_fragment_shapes(functions, physical_device, caps);
     if (!listed) return listed.error();
     if (usable.has(Feature::nv_flexible_dimensions)) {
@@ -412,8 +428,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   }
 
   caps.workgroups_make_progress = workgroups_make_progress(caps.driver_id);
-  const char* const barrier = std::getenv("VKGEMM_DEVICE_BARRIER");
-  caps.device_barrier = barrier != nullptr && std::string_view(barrier) == "0"
+  caps.device_barrier = is_zero(std::getenv("VKGEMM_DEVICE_BARRIER"))
                             ? PathSupport{false, "VKGEMM_DEVICE_BARRIER is 0"}
                             : PathSupport{true, ""};
 

@@ -21,8 +21,10 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
                                    VkPhysicalDevice physical_device);
 
 // `enabled` is what the device was, or will be, created with; only what is supported as well
-// counts. What is missing is no error: it stands in PathSupport::reason. A call that fails is.
+// counts. What is missing is no error: it stands in PathSupport::reason. A call that fails is. A
+// driver that the deny-list says not to ask for its shapes isn't.
 Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
-                              const Facilities& supported, const Facilities& enabled);
+                              const Facilities& supported, const Facilities& enabled,
+                              bool use_deny_list = true);
 
 }  // namespace vkgemm

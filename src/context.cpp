@@ -5,6 +5,7 @@
 #include "context_impl.hpp"
 #include "errors.hpp"
 #include "features.hpp"
+#include "self_test_run.hpp"
 #include "text.hpp"
 #include "vk.hpp"
 #include "vkgemm/context.hpp"
@@ -63,7 +64,8 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     Facilities enabled;
     for (const char* extension : info.enabled_extensions) enabled.extensions.emplace(extension);
     enabled.features = read_features(info.enabled_features);
-    auto queried = query_caps(*instance_functions, info.physical_device, *supported, enabled);
+    auto queried = query_caps(*instance_functions, info.physical_device, *supported, enabled,
+                              info.self_test.use_deny_list);
     if (!queried) return queried.error();
     DeviceCaps& caps = *queried;
     if (!caps.fma.available) {
@@ -84,6 +86,13 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     };
     VkPhysicalDeviceMemoryProperties memory{};
     instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
+    auto verdicts = collect_verdicts(info, {.instance_functions = *instance_functions,
+                                            .functions = *device_functions,
+                                            .memory = memory,
+                                            .caps = caps,
+                                            .pipelines = cache_info});
+    if (!verdicts) return verdicts.error();
+    caps.verdicts = std::move(*verdicts);
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
                                        std::move(cache_info));
     if (auto ready = impl->pipelines.init(); !ready) return ready.error();
@@ -110,6 +119,7 @@ Context::~Context() {
 }
 
 const DeviceCaps& Context::caps() const noexcept { return impl_->caps; }
+std::span<const Verdict> Context::verdicts() const noexcept { return impl_->caps.verdicts; }
 
 Result<Plan> Context::plan(const Problem& problem) const {
   return without_exceptions([&] { return impl_->make_plan(impl_, problem, nullptr); });

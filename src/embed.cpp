@@ -1,8 +1,8 @@
 // Build-time tool: embed <manifest> <out.cpp> <out.hpp>
 //
-// Writes the SPIR-V modules and the tuning tables named by the manifest, lines of
-// "module name=file" or "table name=file", as arrays. Tables become arrays of characters too,
-// because MSVC refuses string literals above 16 KiB.
+// Writes the SPIR-V modules, the tuning tables and the deny-list named by the manifest, lines of
+// "module name=file", "table name=file" or "deny_list name=file", as arrays. Texts become arrays of
+// characters too, because MSVC refuses string literals above 16 KiB.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +35,8 @@ struct Text {
   std::string_view text;
 };
 std::span<const Text> tables();
+
+std::string_view deny_list();
 
 }  // namespace vkgemm::embedded
 )";
@@ -98,6 +100,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::string> modules;
   std::vector<std::string> tables;
+  std::string deny_list = "{}";
   for (std::string kind, entry; manifest >> kind && std::getline(manifest >> std::ws, entry);) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos) fail("manifest: no '=' in " + entry);
@@ -109,14 +112,20 @@ int main(int argc, char** argv) {
       write_array(source, "std::uint32_t", array, words);
       modules.push_back("{\"" + name + "\", {" + array + ", " + std::to_string(words.size()) +
                         "}}");
-    } else if (kind == "table") {
+    } else if (kind == "table" || kind == "deny_list") {
       const std::string text = read_file(path);
       for (const char c : text) {
         if (static_cast<unsigned char>(c) > 127) fail(path + " is not ASCII");
       }
-      const std::string array = "table_" + std::to_string(tables.size());
+      const std::string array =
+          kind == "table" ? "table_" + std::to_string(tables.size()) : "deny_list_text";
       write_array(source, "char", array, text);
-      tables.push_back("{\"" + name + "\", {" + array + ", " + std::to_string(text.size()) + "}}");
+      const std::string view = "{" + array + ", " + std::to_string(text.size()) + "}";
+      if (kind == "deny_list") {
+        deny_list = view;
+        continue;
+      }
+      tables.push_back("{\"" + name + "\", " + view + "}");
     } else {
       fail("manifest: unknown kind " + kind);
     }
@@ -124,6 +133,7 @@ int main(int argc, char** argv) {
   source << "\n}  // namespace\n\n";
   write_list(source, "Module", "modules", modules);
   write_list(source, "Text", "tables", tables);
+  source << "std::string_view deny_list() { return " << deny_list << "; }\n\n";
   source << "}  // namespace vkgemm::embedded\n";
   if (!source.flush()) fail(std::string("cannot write ") + arguments[2]);
   return 0;

@@ -8,6 +8,7 @@
 #include "legality.hpp"
 #include "plan_impl.hpp"
 #include "row_reduction.hpp"
+#include "self_test.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
@@ -256,6 +257,9 @@ std::string Plan::Impl::explain() const {
   for (const Path path : {Path::nv, Path::khr}) {
     if (path >= config.path) break;
     text += concat("not ", to_string(path), ": ", why_not(*this, path), "\n");
+  }
+  for (const std::string& refused : refusals(p.a.type, caps)) {
+    text += concat("refused: ", refused, "\n");
   }
   return text;
 }

@@ -428,7 +428,8 @@ bool check_path(const Case& s) {
 
 bool check_product(const Case& s) {
   return check_grouping(s) && check_pack(s) && check_input_type(s) && check_path(s) &&
-         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s);
+         check_registers(s) && check_limits(s) && check_grid(s) && check_split(s) &&
+         check_verdicts(s);
 }
 
 // In an order that makes later checks safe: ranges first.

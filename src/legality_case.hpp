@@ -39,6 +39,9 @@ bool check_gated(const Case& s);
 // Strategies of row reductions.
 bool check_rows(const Case& s);
 
+// What is known of the driver beyond what it says itself.
+bool check_verdicts(const Case& s);
+
 // Schedules, and what groups don't go with.
 bool check_grouping(const Case& s);
 

@@ -15,13 +15,14 @@
 namespace vkgemm {
 
 // Core functions of Vulkan 1.3 (required), and of extensions (null if the loader has none of it).
-#define VKGEMM_INSTANCE_FUNCTIONS(required, optional)                                          \
-  required(vkEnumerateDeviceExtensionProperties) required(vkGetDeviceProcAddr)                 \
-      required(vkGetPhysicalDeviceFeatures2) required(vkGetPhysicalDeviceProperties2)          \
-          required(vkGetPhysicalDeviceMemoryProperties)                                        \
-              optional(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                      \
-                  optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
-                      optional(vkSetDebugUtilsObjectNameEXT)
+#define VKGEMM_INSTANCE_FUNCTIONS(required, optional)                                              \
+  required(vkEnumerateDeviceExtensionProperties) required(vkGetDeviceProcAddr)                     \
+      required(vkGetPhysicalDeviceFeatures2) required(vkGetPhysicalDeviceProperties2)              \
+          required(vkGetPhysicalDeviceMemoryProperties)                                            \
+              required(vkGetPhysicalDeviceQueueFamilyProperties)                                   \
+                  optional(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                      \
+                      optional(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
+                          optional(vkSetDebugUtilsObjectNameEXT)
 
 #define VKGEMM_DEVICE_FUNCTIONS(required)                                                   \
   required(vkCmdBindPipeline) required(vkCmdDispatch) required(vkCmdPipelineBarrier)        \
@@ -34,7 +35,13 @@ namespace vkgemm {
                               required(vkCreateBuffer) required(vkDestroyBuffer)            \
                                   required(vkFreeMemory) required(vkGetBufferDeviceAddress) \
                                       required(vkGetBufferMemoryRequirements)               \
-                                          required(vkMapMemory)
+                                          required(vkMapMemory) VKGEMM_QUEUE_FUNCTIONS(required)
+
+// What the self-test needs besides, the only one that submits.
+#define VKGEMM_QUEUE_FUNCTIONS(required)                                                          \
+  required(vkAllocateCommandBuffers) required(vkBeginCommandBuffer) required(vkCreateCommandPool) \
+      required(vkCreateFence) required(vkDestroyCommandPool) required(vkDestroyFence)             \
+          required(vkEndCommandBuffer) required(vkQueueSubmit) required(vkWaitForFences)
 
 #define VKGEMM_DECLARE(function) PFN_##function function = nullptr;
 

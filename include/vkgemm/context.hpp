@@ -17,6 +17,7 @@
 #include "vkgemm/export.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
+#include "vkgemm/self_test.hpp"
 
 namespace vkgemm {
 
@@ -68,6 +69,9 @@ struct ContextCreateInfo {
   // save_pipeline_cache() and on destruction, unless the device is lost.
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
+
+  // Whether the device is to prove what it advertises, and where verdicts are kept.
+  SelfTest self_test = {};
 
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
   // Without one the library is silent, unless the environment variable VKGEMM_LOG is set (to
@@ -152,7 +156,8 @@ class VKGEMM_API Context {
  public:
   // Fails with invalid_argument if a member of info is missing or contradicts another,
   // missing_feature if not even the fma path can run with what is enabled, and with the driver's
-  // VkResult if a query fails, naming the query.
+  // VkResult if a query fails, naming the query. With the self-test also with device_lost, or
+  // driver_error and VK_TIMEOUT, naming the kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 
   Context(Context&&) noexcept;
@@ -161,6 +166,10 @@ class VKGEMM_API Context {
 
   // What this device can do with what was enabled on it.
   const DeviceCaps& caps() const noexcept;
+
+  // What is known of its kernels from the self-test (caps().verdicts). They never change: another
+  // context is what sees later ones.
+  std::span<const Verdict> verdicts() const noexcept;
 
   // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
   // and only the first time that a pipeline is needed.

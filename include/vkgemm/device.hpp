@@ -14,6 +14,7 @@
 #include "vkgemm/config.hpp"
 #include "vkgemm/export.hpp"
 #include "vkgemm/problem.hpp"
+#include "vkgemm/self_test.hpp"
 
 namespace vkgemm {
 
@@ -105,6 +106,11 @@ struct DeviceCaps {
   PathSupport nv;
   PathSupport khr;
   PathSupport fma;
+
+  // What is known of this driver beyond what it says itself: configurations of kinds that failed or
+  // are denied are not legal. Verdicts stand here only in a Context's capabilities.
+  std::vector<Denial> denials;
+  std::vector<Verdict> verdicts;
 
   const PathSupport& path(Path p) const noexcept {
     return p == Path::nv ? nv : p == Path::khr ? khr : fma;

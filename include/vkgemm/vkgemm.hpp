@@ -2,9 +2,10 @@
 // The whole public API. One call's way: Problem -> Context::plan -> Plan::record.
 #pragma once
 
-#include "vkgemm/config.hpp"   // IWYU pragma: export
-#include "vkgemm/context.hpp"  // IWYU pragma: export
-#include "vkgemm/device.hpp"   // IWYU pragma: export
-#include "vkgemm/problem.hpp"  // IWYU pragma: export
-#include "vkgemm/result.hpp"   // IWYU pragma: export
-#include "vkgemm/version.hpp"  // IWYU pragma: export
+#include "vkgemm/config.hpp"     // IWYU pragma: export
+#include "vkgemm/context.hpp"    // IWYU pragma: export
+#include "vkgemm/device.hpp"     // IWYU pragma: export
+#include "vkgemm/problem.hpp"    // IWYU pragma: export
+#include "vkgemm/result.hpp"     // IWYU pragma: export
+#include "vkgemm/self_test.hpp"  // IWYU pragma: export
+#include "vkgemm/version.hpp"    // IWYU pragma: export

@@ -245,6 +245,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.pipeline_cache = options.pipeline_cache;
   info.pipeline_cache_file = options.pipeline_cache_file;
   info.log = options.log;
+  if (options.self_test) {
+    info.self_test = *options.self_test;
+    info.self_test.queue = impl.queue;
+    info.self_test.queue_family = impl.queue_family;
+  }
   auto context = Context::create(info);
   if (!context) return context.error();
   impl.context.emplace(std::move(*context));
@@ -257,6 +262,7 @@ VkInstance Runner::instance() const noexcept { return impl_->instance->handle();
 VkPhysicalDevice Runner::physical_device() const noexcept { return impl_->physical_device; }
 VkDevice Runner::device() const noexcept { return impl_->device; }
 VkQueue Runner::queue() const noexcept { return impl_->queue; }
+std::uint32_t Runner::queue_family() const noexcept { return impl_->queue_family; }
 std::uint64_t Runner::validation_messages() const noexcept {
   return impl_->instance->validation_messages();
 }

@@ -30,6 +30,7 @@ struct RunnerOptions {
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;
+  std::optional<SelfTest> self_test;  // on the runner's queue
 };
 
 struct DeviceListing {
@@ -86,6 +87,7 @@ class Runner {
   VkPhysicalDevice physical_device() const noexcept;
   VkDevice device() const noexcept;
   VkQueue queue() const noexcept;
+  std::uint32_t queue_family() const noexcept;
 
   // At a multiple of 256. Zero bytes are rounded up to 16, so that every buffer has an address.
   Result<Buffer> allocate(std::uint64_t bytes, Memory memory = Memory::device);

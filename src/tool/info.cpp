@@ -1,10 +1,12 @@
 // vkgemm info: the devices, and what of them counts for a matrix product.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tool/planning.hpp"
+#include "tool/self_test.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -55,6 +57,8 @@ nlohmann::ordered_json device_json(const support::DeviceListing& device) {
                     {"nv_max_invocations", limits.nv_max_invocations},
                     {"nv_max_dimension", limits.nv_max_dimension},
                     {"nv_reserved_shared_memory_bytes", limits.nv_reserved_shared_memory_bytes}};
+  json["denied"] = nlohmann::ordered_json::array();
+  for (const Denial& denial : caps.denials) json["denied"].push_back(denial.reason);
   json["fragment_shapes"] = nlohmann::ordered_json::array();
   for (const FragmentShape& s : caps.fragment_shapes) {
     json["fragment_shapes"].push_back({{"input", to_string(s.input)},
@@ -103,6 +107,10 @@ void print_device(const support::DeviceListing& device) {
   print_path("nv", caps.nv);
   print_path("khr", caps.khr);
   print_path("fma", caps.fma);
+  for (const Denial& denial : caps.denials) {
+    std::printf("  denied        path %s: %s\n", std::string(to_string(denial.path)).c_str(),
+                denial.reason.c_str());
+  }
   std::printf("  split-K barrier  %s\n",
               !caps.device_barrier.available  ? caps.device_barrier.reason.c_str()
               : caps.workgroups_make_progress ? "on request"
@@ -134,24 +142,103 @@ void print_device(const support::DeviceListing& device) {
   }
 }
 
+nlohmann::ordered_json self_test_json(const DeviceSelfTest& test) {
+  auto verdicts = nlohmann::ordered_json::array();
+  for (const DeviceSelfTest::Entry& entry : test.entries) {
+    const Verdict& verdict = entry.verdict;
+    verdicts.push_back({{"kind", to_string(verdict.kind)},
+                        {"path", to_string(verdict.kind.path)},
+                        {"input", to_string(verdict.kind.input)},
+                        {"m", verdict.kind.m},
+                        {"n", verdict.kind.n},
+                        {"k", verdict.kind.k},
+                        {"subgroup_size", verdict.kind.subgroup_size},
+                        {"invocations", verdict.kind.invocations},
+                        {"outcome", to_string(verdict.outcome)},
+                        {"detail", verdict.detail},
+                        {"config", verdict.config},
+                        {"from_cache", entry.from_cache},
+                        {"denied", entry.denied}});
+  }
+  return {{"file", test.file.string()}, {"failed", test.failed()}, {"verdicts", verdicts}};
+}
+
+void print_entry(const DeviceSelfTest::Entry& entry) {
+  const Verdict& verdict = entry.verdict;
+  std::printf("    %-60s %s%s%s%s\n", to_string(verdict.kind).c_str(),
+              std::string(to_string(verdict.outcome)).c_str(), verdict.detail.empty() ? "" : ": ",
+              verdict.detail.c_str(), entry.from_cache ? " (from the cache)" : "");
+  if (!entry.denied.empty()) {
+    std::printf("      %s: %s\n",
+                verdict.outcome == Outcome::passed ? "denied, but for this verdict" : "denied",
+                entry.denied.c_str());
+  }
+  std::fflush(stdout);
+}
+
+struct InfoOptions {
+  bool as_json = false;
+  std::string device;
+  SelfTestOptions self_test;
+};
+
+// Index, or part of the name.
+bool is_wanted(const support::DeviceListing& device, const std::string& wanted) {
+  return wanted.empty() || wanted == std::to_string(device.index) ||
+         device.name.find(wanted) != std::string::npos;
+}
+
+bool print_devices(const InfoOptions& options, const std::vector<support::DeviceListing>& devices) {
+  bool passed = true;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const support::DeviceListing& device : devices) {
+    if (!is_wanted(device, options.device)) continue;
+    if (options.as_json) {
+      list.push_back(device_json(device));
+    } else {
+      print_device(device);
+    }
+    if (!options.self_test.wanted || !device.caps) continue;
+    if (!options.as_json) std::printf("  self-test\n");
+    const DeviceSelfTest test = run_self_test(device, options.self_test, [&](const auto& entry) {
+      if (!options.as_json) print_entry(entry);
+    });
+    passed = passed && !test.failed();
+    if (options.as_json) {
+      list.back()["self_test"] = self_test_json(test);
+    } else if (!test.file.empty()) {
+      std::printf("    kept in %s\n", test.file.string().c_str());
+    }
+  }
+  if (options.as_json) {
+    std::printf("%s\n", nlohmann::ordered_json{{"devices", list}}.dump(2).c_str());
+  }
+  return passed;
+}
+
 }  // namespace
 
-void add_info(CLI::App& app) {
-  auto as_json = std::make_shared<bool>(false);
+void add_info(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<InfoOptions>();
   CLI::App& command = *app.add_subcommand(
-      "info", "List the devices: architecture, paths and why one is off, shapes, limits");
-  command.add_flag("--json", *as_json, "Print JSON");
-  command.callback([as_json] {
+      "info",
+      "List the devices: architecture, paths and why one is off, shapes, limits; and whether they "
+      "compute what they offer");
+  command.add_flag("--json", options->as_json, "Print JSON");
+  command.add_option("--device", options->device, "Only this one: index, or part of the name");
+  options->self_test.add(command);
+  command.callback([options, &exit_code] {
+    if (options->self_test.kind) return try_kind(options->device, options->self_test);
+    if (options->self_test.wanted) check_that_listing_is_safe(options->self_test);
     std::string error;
     const std::vector<support::DeviceListing> devices = support::list_devices(&error);
-    if (*as_json) {
-      nlohmann::ordered_json list = nlohmann::ordered_json::array();
-      for (const support::DeviceListing& device : devices) list.push_back(device_json(device));
-      std::printf("%s\n", nlohmann::ordered_json{{"devices", list}}.dump(2).c_str());
-    } else {
-      for (const support::DeviceListing& device : devices) print_device(device);
-    }
+    if (!print_devices(*options, devices)) exit_code = verification_failed;
     if (devices.empty()) throw Failure(device_error, error);
+    if (std::none_of(devices.begin(), devices.end(), [&](const support::DeviceListing& device) {
+          return is_wanted(device, options->device);
+        })) {
+      throw Failure(usage_error, "--device " + options->device + ": no such device");
+    }
   });
 }
 

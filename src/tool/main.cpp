@@ -4,6 +4,7 @@
 #include <new>
 
 #include "commit.hpp"
+#include "tool/process.hpp"
 #include "tool/tool.hpp"
 #include "vkgemm/version.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kFooter = R"(exit codes:
   0  done, and verified where verification was asked for
-  1  computed, but the result is not the reference's
+  1  computed, but the result is not the reference's; a self-test failed
   2  usage or input: options, files, shapes, problems that cannot be computed as asked
   3  no Vulkan loader, no device, or a driver's failure
   4  bench: slower than its --baseline
@@ -21,6 +22,7 @@ environment:
   VKGEMM_LOG=stderr|<file>  messages of the library
   VKGEMM_VALIDATION=1       validation layers with synchronization validation
   VKGEMM_DEVICE_BARRIER=0   no dispatches whose workgroups wait for one another
+  VKGEMM_DENY_LIST=0        use drivers that are known to be bad
 
 example:
   vkgemm make a.npy --shape 512x256 --seed 1
@@ -36,7 +38,7 @@ int run_tool(int argc, char** argv) {
                                         std::to_string(VKGEMM_VERSION_PATCH) + " (" +
                                         VKGEMM_COMMIT + ")");
   int exit_code = success;
-  add_info(app);
+  add_info(app, exit_code);
   add_run(app, exit_code);
   add_make(app);
   add_bench(app, exit_code);
@@ -59,6 +61,7 @@ int run_tool(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    vkgemm::tool::remember_command_line(argc, argv);
     return vkgemm::tool::run_tool(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "vkgemm: %s\n", error.what());

@@ -1,0 +1,136 @@
+// vkgemm/self_test.hpp: whether a device computes what it advertises.
+//
+// Drivers have listed matrix shapes that they multiply wrongly, or lose the device on. The
+// self-test multiplies small matrices of integers, whose product is exact, once for each kind of
+// kernel that a device offers; a kind that fails is taken out of every choice from then on
+// (Context::candidates(), plan()), and why is said wherever a reason is. It takes some seconds
+// where pipelines compile slowly, so verdicts are kept in a file and hold for that device, driver
+// and build of vkgemm only.
+//
+// Two ways to run it:
+//   - `vkgemm info --self-test`: each kind in a process of its own, so that a driver that crashes
+//   or
+//     hangs is a verdict. It writes default_verdict_file(), which contexts may read.
+//   - at Context::create(), on a queue that the application lends (ContextCreateInfo::self_test).
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vkgemm/config.hpp"
+#include "vkgemm/export.hpp"
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+struct DeviceCaps;
+
+// Kernels that use the device in one way, accumulating in f32.
+struct KernelKind {
+  Path path = Path::fma;
+  DataType input = DataType::f32;
+  // khr: the fragment. nv: the granularity of tiles. fma: 0x0x1, or 0x0x8 for few rows, as
+  // Config::fragment_k says it.
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t subgroup_size = 0;  // khr
+  std::uint32_t invocations = 0;    // nv
+  bool operator==(const KernelKind&) const = default;
+};
+
+// "path khr, fragment 16x16x16 f16, subgroups of 32"
+VKGEMM_API std::string to_string(const KernelKind& kind);
+
+enum class Outcome : std::uint8_t {
+  passed,
+  wrong_result,  // it computed something else
+  driver_error,  // a pipeline was not built, or a call failed
+  device_lost,
+  timed_out,
+  crashed,   // the process that tried it ended
+  untested,  // no small configuration of this kind is legal here: neither good nor bad
+};
+VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
+VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
+
+struct Verdict {
+  KernelKind kind;
+  Outcome outcome = Outcome::untested;
+  std::string detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed
+  std::string config;  // what was run
+
+  bool failed() const noexcept {
+    return outcome != Outcome::passed && outcome != Outcome::untested;
+  }
+  bool operator==(const Verdict&) const = default;
+};
+
+// Of the list of drivers that are known to be bad (src/deny_list.json): what a device must not be
+// asked for. What matches is refused like a kind that failed, unless the self-test passed for it.
+// As a bad driver may take the application down, create() doesn't try it; `vkgemm info --self-test`
+// does. The list is ignored with SelfTest::use_deny_list = false, or VKGEMM_DENY_LIST=0 in the
+// environment.
+struct Denial {
+  Path path = Path::khr;
+  std::optional<DataType> input = {};  // any
+  std::uint32_t m = 0;                 // of the fragment or the granularity; 0: any
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  bool shapes_unknown = false;  // asking the driver for its shapes is what is bad: it was not
+  std::string reason;           // with the driver's versions, the source and its date
+  bool operator==(const Denial&) const = default;
+};
+
+// Member of ContextCreateInfo. By default nothing is run or read.
+struct SelfTest {
+  // A queue of the device that can compute: every kind without a verdict is tried on it, before
+  // create() returns. This is the only time that vkgemm submits or waits. The queue is
+  // externally synchronised: nobody else may use it meanwhile. Afterwards it is idle as far as the
+  // self-test is concerned, and all that was made for it is gone. A kind that fails is no error of
+  // create(); a lost device is, and so is a product that does not end within timeout_ms: then
+  // what was made for it is never freed, and the queue is not to be used any more.
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t queue_family = 0;
+  std::uint32_t timeout_ms = 10000;
+
+  // Verdicts are read from it and, if there is a queue, written to it, also before each product: if
+  // the process doesn't survive one, the next create() reads that it crashed and leaves it alone. A
+  // file of another device, driver or build of vkgemm is as good as none. One file for each
+  // device. A file that cannot be written is a warning in the log.
+  std::filesystem::path file = {};
+
+  // Verdicts that the application kept itself; they come before the file's.
+  std::span<const Verdict> verdicts = {};
+
+  // If not empty, only these are tried, denied ones too: for a process that nobody will miss.
+  std::span<const KernelKind> only = {};
+
+  bool use_deny_list = true;
+};
+
+// What the self-test tries on a device, in an order that depends on the capabilities alone.
+VKGEMM_API std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps);
+
+// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>.json, or in ~/.cache, or %LOCALAPPDATA%; empty
+// if the environment names none of them.
+VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
+
+// Empty if there is no file; io_error, saying why, if it cannot be read or belongs to another
+// device, driver or build of vkgemm.
+VKGEMM_API Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
+                                                      const DeviceCaps& caps);
+
+// Replaces the file at once: readers see the old one or the new. Makes its folder.
+VKGEMM_API Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
+                                      std::span<const Verdict> verdicts);
+
+}  // namespace vkgemm

@@ -1,0 +1,70 @@
+// self_test.hpp: the products of the self-test, and what verdicts mean for configurations. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/problem.hpp"
+#include "vkgemm/self_test.hpp"
+
+namespace vkgemm {
+
+// A small configuration of the kind that is legal, whatever is known of the kind, in every layout;
+// or why there is none.
+Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps);
+
+// What is computed with it: A and B in each layout, aligned and not, M, N and K different and no
+// multiples of the tile, several fragments along each. On a CPU, which compiles for long, in two
+// of the four pairs of layouts only.
+std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
+                                        const DeviceCaps& caps);
+
+// The operands of one product, and what must come out. Elements are integers from -15 to 15 but
+// never 0, so that every one counts in all that it is multiplied with; most are positive, so that
+// sums grow beyond what f16 keeps exactly, and stay where f32 does. Between rows and behind
+// matrices there are NaN, which D must still hold there.
+class ExactProduct {
+ public:
+  explicit ExactProduct(const Problem& problem);
+
+  std::span<const std::byte> a() const noexcept { return a_; }
+  std::span<const std::byte> b() const noexcept { return b_; }
+  // D before the product: as many bytes as it writes and some behind, all NaN.
+  std::size_t d_bytes() const noexcept { return expected_.size(); }
+  static constexpr std::byte poison{0xff};
+
+  // What D must hold, padding and all.
+  std::span<const std::byte> expected() const noexcept { return expected_; }
+
+  // Nothing if it does, else "expected 12, got 13 at (3, 4), …".
+  std::optional<std::string> why_wrong(std::span<const std::byte> d) const;
+
+ private:
+  Problem problem_;
+  std::vector<std::byte> a_, b_, expected_;
+};
+
+bool covers(const KernelKind& kind, const Config& config, DataType input) noexcept;
+bool covers(const Denial& denial, const KernelKind& kind) noexcept;
+
+// Why configurations like this one are refused for such inputs, on account of verdicts and denials:
+// null if they are not.
+const Verdict* failed_verdict(const Config& config, DataType input, const DeviceCaps& caps);
+const Denial* denial(const Config& config, DataType input, const DeviceCaps& caps);
+
+// "failed the self-test on driver …: expected 12, got 13 at (3, 4)"
+std::string why_failed(const Verdict& verdict, const DeviceCaps& caps);
+
+// All that is refused of kernels for these inputs, a sentence each.
+std::vector<std::string> refusals(DataType input, const DeviceCaps& caps);
+
+// "NVIDIA 580.159.04"
+std::string driver_text(const DeviceCaps& caps);
+
+}  // namespace vkgemm

@@ -1,0 +1,340 @@
+#include "self_test_run.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "context_impl.hpp"
+#include "errors.hpp"
+#include "self_test.hpp"
+#include "text.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr VkDeviceSize span_alignment = 256;
+
+VkDeviceSize aligned(VkDeviceSize bytes) {
+  return (bytes + span_alignment - 1) / span_alignment * span_alignment;
+}
+
+// How a product ended that gave no result.
+struct Failure {
+  Outcome outcome = Outcome::driver_error;
+  Error error;
+};
+
+Failure failure(const Error& error) {
+  return {error.status == Status::device_lost ? Outcome::device_lost
+          : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
+                                              : Outcome::driver_error,
+          error};
+}
+
+// Buffer, commands and fence of one product.
+class Submission {
+ public:
+  Submission(const SelfTestDevice& device, VkDevice handle, const SelfTest& options)
+      : device_(device), vk_(device.functions), handle_(handle), options_(options) {}
+  ~Submission() {
+    if (in_flight_) return;  // the device may still use all of it
+    vk_.vkDestroyFence(handle_, fence_, nullptr);
+    vk_.vkDestroyCommandPool(handle_, pool_, nullptr);
+    vk_.vkDestroyBuffer(handle_, buffer_, nullptr);
+    vk_.vkFreeMemory(handle_, memory_, nullptr);
+  }
+  Submission(const Submission&) = delete;
+  Submission& operator=(const Submission&) = delete;
+
+  Result<void> allocate(VkDeviceSize bytes);
+  Result<void> run(const Plan& plan, const Operands& operands);
+
+  std::byte* mapped() const noexcept { return mapped_; }
+  VkDeviceAddress address() const noexcept { return address_; }
+
+ private:
+  std::optional<std::uint32_t> memory_type(std::uint32_t allowed) const {
+    constexpr VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    for (std::uint32_t i = 0; i < device_.memory.memoryTypeCount; ++i) {
+      if ((allowed >> i & 1) == 0) continue;
+      if ((device_.memory.memoryTypes[i].propertyFlags & needed) == needed) return i;
+    }
+    return std::nullopt;
+  }
+  Result<VkCommandBuffer> begin();
+
+  const SelfTestDevice& device_;
+  const DeviceFunctions& vk_;
+  VkDevice handle_;
+  const SelfTest& options_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  std::byte* mapped_ = nullptr;
+  VkDeviceAddress address_ = 0;
+  bool in_flight_ = false;
+};
+
+Result<void> Submission::allocate(VkDeviceSize bytes) {
+  VkBufferCreateInfo buffer_info{};
+  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  buffer_info.size = bytes + span_alignment;
+  buffer_info.usage =
+      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  VkResult result = vk_.vkCreateBuffer(handle_, &buffer_info, nullptr, &buffer_);
+  if (result != VK_SUCCESS) return driver_error("vkCreateBuffer", result);
+
+  VkMemoryRequirements requirements{};
+  vk_.vkGetBufferMemoryRequirements(handle_, buffer_, &requirements);
+  const auto type = memory_type(requirements.memoryTypeBits);
+  if (!type) return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo memory_info{};
+  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  memory_info.pNext = &flags;
+  memory_info.allocationSize = requirements.size;
+  memory_info.memoryTypeIndex = *type;
+  result = vk_.vkAllocateMemory(handle_, &memory_info, nullptr, &memory_);
+  if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
+  result = vk_.vkBindBufferMemory(handle_, buffer_, memory_, 0);
+  if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);
+  void* mapped = nullptr;
+  result = vk_.vkMapMemory(handle_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
+  if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
+
+  VkBufferDeviceAddressInfo address_info{};
+  address_info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  address_info.buffer = buffer_;
+  const VkDeviceAddress address = vk_.vkGetBufferDeviceAddress(handle_, &address_info);
+  address_ = aligned(address);
+  mapped_ = static_cast<std::byte*>(mapped) + (address_ - address);
+  return {};
+}
+
+Result<VkCommandBuffer> Submission::begin() {
+  VkCommandPoolCreateInfo pool_info{};
+  pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool_info.queueFamilyIndex = options_.queue_family;
+  VkResult result = vk_.vkCreateCommandPool(handle_, &pool_info, nullptr, &pool_);
+  if (result != VK_SUCCESS) return driver_error("vkCreateCommandPool", result);
+  VkCommandBufferAllocateInfo buffer_info{};
+  buffer_info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  buffer_info.commandPool = pool_;
+  buffer_info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  buffer_info.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  result = vk_.vkAllocateCommandBuffers(handle_, &buffer_info, &commands);
+  if (result != VK_SUCCESS) return driver_error("vkAllocateCommandBuffers", result);
+  VkFenceCreateInfo fence_info{};
+  fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+  result = vk_.vkCreateFence(handle_, &fence_info, nullptr, &fence_);
+  if (result != VK_SUCCESS) return driver_error("vkCreateFence", result);
+  VkCommandBufferBeginInfo begin_info{};
+  begin_info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin_info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  result = vk_.vkBeginCommandBuffer(commands, &begin_info);
+  if (result != VK_SUCCESS) return driver_error("vkBeginCommandBuffer", result);
+  return commands;
+}
+
+Result<void> Submission::run(const Plan& plan, const Operands& operands) {
+  const Result<VkCommandBuffer> commands = begin();
+  if (!commands) return commands.error();
+  if (auto recorded = plan.record(*commands, operands); !recorded) return recorded;
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+  vk_.vkCmdPipelineBarrier(*commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                           VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  VkResult result = vk_.vkEndCommandBuffer(*commands);
+  if (result != VK_SUCCESS) return driver_error("vkEndCommandBuffer", result);
+  VkSubmitInfo submission{};
+  submission.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submission.commandBufferCount = 1;
+  submission.pCommandBuffers = &*commands;
+  result = vk_.vkQueueSubmit(options_.queue, 1, &submission, fence_);
+  if (result != VK_SUCCESS) return driver_error("vkQueueSubmit", result);
+  constexpr std::uint64_t nanoseconds = 1'000'000;
+  result = vk_.vkWaitForFences(handle_, 1, &fence_, VK_TRUE, options_.timeout_ms * nanoseconds);
+  if (result == VK_TIMEOUT) {
+    in_flight_ = true;
+    return Error{Status::driver_error, concat("not done after ", options_.timeout_ms, " ms"),
+                 VK_TIMEOUT};
+  }
+  if (result != VK_SUCCESS) return driver_error("vkWaitForFences", result);
+  return {};
+}
+
+class Examiner {
+ public:
+  Examiner(const ContextCreateInfo& info, const SelfTestDevice& device)
+      : info_(info), device_(device) {}
+
+  // A context for this alone, that knows of no verdicts, so that nothing of it stays behind.
+  Result<void> init() {
+    DeviceCaps caps = device_.caps;
+    caps.verdicts.clear();
+    caps.denials.clear();
+    PipelineCacheInfo pipelines = device_.pipelines;
+    pipelines.application_cache = VK_NULL_HANDLE;
+    pipelines.file.clear();
+    impl_ = std::make_shared<Context::Impl>(info_, device_.functions, device_.memory,
+                                            std::move(caps), std::move(pipelines));
+    return impl_->pipelines.init();
+  }
+
+  // What ended the device or the wait, if anything did, stands in `fatal`.
+  Verdict examine(const KernelKind& kind, std::optional<Error>& fatal) {
+    Verdict verdict{.kind = kind};
+    const Result<Config> config = self_test_config(kind, device_.caps);
+    if (!config) {
+      verdict.detail = config.error().message;
+      return verdict;
+    }
+    verdict.config = to_string(*config);
+    for (const Problem& problem : self_test_problems(kind, *config, device_.caps)) {
+      const Result<std::optional<std::string>> wrong = compute(problem, *config);
+      if (!wrong) {
+        const Failure how = failure(wrong.error());
+        verdict.outcome = how.outcome;
+        verdict.detail = how.error.message;
+        if (how.outcome != Outcome::driver_error) {
+          fatal = how.error;
+          fatal->message = concat("self-test, ", to_string(kind), ": ", fatal->message);
+          // The device may still use the pipelines: nobody will ever know when it doesn't.
+          if (how.outcome == Outcome::timed_out) new std::shared_ptr<Context::Impl>(impl_);
+        }
+        return verdict;
+      }
+      if (*wrong) {
+        verdict.outcome = Outcome::wrong_result;
+        verdict.detail = **wrong;
+        return verdict;
+      }
+    }
+    verdict.outcome = Outcome::passed;
+    return verdict;
+  }
+
+ private:
+  Result<std::optional<std::string>> compute(const Problem& problem, const Config& config) {
+    const Result<Plan> plan = impl_->make_plan(impl_, problem, &config);
+    if (!plan) return plan.error();
+    const ExactProduct product(problem);
+    const VkDeviceSize a_bytes = aligned(product.a().size());
+    const VkDeviceSize b_bytes = aligned(product.b().size());
+    Submission submission(device_, info_.device, info_.self_test);
+    auto done = submission.allocate(a_bytes + b_bytes + aligned(product.d_bytes()));
+    if (!done) return done.error();
+    std::byte* const memory = submission.mapped();
+    std::memcpy(memory, product.a().data(), product.a().size());
+    std::memcpy(memory + a_bytes, product.b().data(), product.b().size());
+    std::byte* const d = memory + a_bytes + b_bytes;
+    std::memset(d, std::to_integer<int>(ExactProduct::poison), product.d_bytes());
+    const VkDeviceAddress address = submission.address();
+    const Operands operands{.a = {address, product.a().size()},
+                            .b = {address + a_bytes, product.b().size()},
+                            .d = {address + a_bytes + b_bytes, product.d_bytes()}};
+    done = submission.run(*plan, operands);
+    if (!done) return done.error();
+    return product.why_wrong({d, product.d_bytes()});
+  }
+
+  const ContextCreateInfo& info_;
+  const SelfTestDevice& device_;
+  std::shared_ptr<Context::Impl> impl_;
+};
+
+Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& device) {
+  std::uint32_t count = 0;
+  const auto query = device.instance_functions.vkGetPhysicalDeviceQueueFamilyProperties;
+  query(info.physical_device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  query(info.physical_device, &count, families.data());
+  const std::uint32_t family = info.self_test.queue_family;
+  if (family >= families.size()) {
+    return invalid_argument(concat("self_test.queue_family is ", family, ", the device has ",
+                                   families.size(), " families"));
+  }
+  if ((families[family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
+    return invalid_argument(
+        concat("self_test.queue_family is ", family, ", whose queues cannot compute"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
+                                              const SelfTestDevice& device) {
+  const SelfTest& options = info.self_test;
+  const DeviceCaps& caps = device.caps;
+  const Log log(info.log);
+  std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
+  const auto find = [&](const KernelKind& kind) {
+    return std::ranges::find(verdicts, kind, &Verdict::kind);
+  };
+  if (!options.file.empty()) {
+    const Result<std::vector<Verdict>> read = load_verdicts(options.file, caps);
+    if (!read) {
+      log.write(LogLevel::warning,
+                "verdicts of another self-test are not used: " + read.error().message);
+    } else {
+      for (const Verdict& verdict : *read) {
+        if (find(verdict.kind) == verdicts.end()) verdicts.push_back(verdict);
+      }
+    }
+  }
+  if (options.queue == VK_NULL_HANDLE) return verdicts;
+
+  if (auto checked = check_queue(info, device); !checked) return checked.error();
+  const auto denied = [&](const KernelKind& kind) {
+    return std::ranges::any_of(caps.denials,
+                               [&](const Denial& denial) { return covers(denial, kind); });
+  };
+  std::vector<KernelKind> kinds(options.only.begin(), options.only.end());
+  if (kinds.empty()) {
+    kinds = kernel_kinds(caps);
+    std::erase_if(kinds, denied);
+  }
+  std::erase_if(kinds, [&](const KernelKind& kind) { return find(kind) != verdicts.end(); });
+  if (kinds.empty()) return verdicts;
+
+  bool saving = !options.file.empty();
+  const auto save = [&] {
+    if (!saving) return;
+    const Result<void> saved = save_verdicts(options.file, caps, verdicts);
+    if (saved) return;
+    log.write(LogLevel::warning, "verdicts not saved: " + saved.error().message);
+    saving = false;
+  };
+  Examiner examiner(info, device);
+  if (auto ready = examiner.init(); !ready) return ready.error();
+  for (const KernelKind& kind : kinds) {
+    // What the file says if the process doesn't come back.
+    verdicts.push_back({.kind = kind,
+                        .outcome = Outcome::crashed,
+                        .detail = "the process ended while this was tried"});
+    save();
+    std::optional<Error> fatal;
+    verdicts.back() = examiner.examine(kind, fatal);
+    if (verdicts.back().failed()) {
+      log.write(LogLevel::warning, why_failed(verdicts.back(), caps));
+    }
+    if (fatal) {
+      save();
+      return *fatal;
+    }
+  }
+  save();
+  return verdicts;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,189 @@
+#include "tool/self_test.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tool/process.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+using nlohmann::json;
+
+// The tests' way to see that a driver that crashes or hangs is a verdict: "crash:2,hang:5" by
+// number of the kind. Other builds don't have it.
+void maybe_fail(std::uint32_t kind) {
+#ifdef VKGEMM_SELF_TEST_FAULTS
+  const char* const text = std::getenv("VKGEMM_SELF_TEST_FAULT");
+  const std::string faults = std::string(",") + (text != nullptr ? text : "") + ",";
+  const auto asked = [&](const char* what) {
+    return faults.find("," + std::string(what) + ":" + std::to_string(kind) + ",") !=
+           std::string::npos;
+  };
+  if (asked("crash")) std::abort();
+  while (asked("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
+#else
+  (void)kind;
+#endif
+}
+
+Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t timeout_s) {
+  Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
+  if (ended.timed_out) {
+    verdict.outcome = Outcome::timed_out;
+    verdict.detail = "its process did not end within " + std::to_string(timeout_s) + " s";
+    return verdict;
+  }
+  if (ended.signal) {
+    verdict.detail = "its process was ended by signal " + std::to_string(*ended.signal);
+    return verdict;
+  }
+  const json told = json::parse(ended.output, nullptr, false);
+  const auto outcome =
+      told.is_object() ? parse_outcome(told.value("outcome", "")) : std::optional<Outcome>();
+  if (ended.code != 0 || !outcome) {
+    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+    return verdict;
+  }
+  verdict.outcome = *outcome;
+  verdict.detail = told.value("detail", "");
+  verdict.config = told.value("config", "");
+  return verdict;
+}
+
+std::string why_denied(const KernelKind& kind, const DeviceCaps& caps) {
+  const auto is = [](std::uint32_t wanted, std::uint32_t value) {
+    return wanted == 0 || wanted == value;
+  };
+  for (const Denial& denial : caps.denials) {
+    if (denial.path == kind.path && (!denial.input || *denial.input == kind.input) &&
+        is(denial.m, kind.m) && is(denial.n, kind.n) && is(denial.k, kind.k)) {
+      return denial.reason;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void SelfTestOptions::add(CLI::App& app) {
+  CLI::Option* const self_test = app.add_flag(
+      "--self-test", wanted,
+      "Multiply small matrices by each kind of kernel that the devices offer, each in a process of "
+      "its own; exit with 1 if one fails, crashes or hangs");
+  app.add_option("--cache", cache,
+                 "File that verdicts are read from and written to, for the driver that they are of "
+                 "(default: in the user's cache folder, one for each device)")
+      ->needs(self_test);
+  app.add_flag("--fresh", fresh, "Try again what there are verdicts on")->needs(self_test);
+  app.add_option("--only", only,
+                 "Only kinds whose name contains this, e.g. \"khr\" or \"16x16x16\"")
+      ->needs(self_test);
+  app.add_option("--timeout", timeout_s, "Seconds that each may take")
+      ->needs(self_test)
+      ->check(CLI::Range(1u, 3600u))
+      ->capture_default_str();
+  app.add_option("--self-test-kind", kind)->group("");
+}
+
+bool DeviceSelfTest::failed() const {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const Entry& entry) { return entry.verdict.failed(); });
+}
+
+void check_that_listing_is_safe(const SelfTestOptions& options) {
+  const Ended ended = run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
+  if (!ended.timed_out && !ended.signal) return;
+  throw Failure(device_error, ended.timed_out
+                                  ? std::string("a process that lists the devices hangs")
+                                  : "a process that lists the devices was ended by signal " +
+                                        std::to_string(*ended.signal));
+}
+
+DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTestOptions& options,
+                             const std::function<void(const DeviceSelfTest::Entry&)>& tell) {
+  const DeviceCaps& caps = *device.caps;
+  DeviceSelfTest test;
+  test.file =
+      options.cache.empty() ? default_verdict_file(caps) : std::filesystem::path(options.cache);
+  std::vector<Verdict> known;
+  if (!test.file.empty()) {
+    auto loaded = load_verdicts(test.file, caps);
+    if (loaded) {
+      known = std::move(*loaded);
+    } else {
+      std::fprintf(stderr, "not used: %s\n", loaded.error().message.c_str());
+    }
+  }
+  const std::vector<KernelKind> kinds = kernel_kinds(caps);
+  for (std::uint32_t i = 0; i < kinds.size(); ++i) {
+    if (to_string(kinds[i]).find(options.only) == std::string::npos) continue;
+    DeviceSelfTest::Entry entry{.denied = why_denied(kinds[i], caps)};
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Verdict& verdict) {
+      return verdict.kind == kinds[i];
+    });
+    entry.from_cache = found != known.end() && !options.fresh;
+    if (entry.from_cache) {
+      entry.verdict = *found;
+    } else {
+      const Ended ended = run_self(
+          {"info", "--self-test-kind", std::to_string(i), "--device", std::to_string(device.index),
+           "--self-test", "--timeout", std::to_string(options.timeout_s)},
+          std::chrono::seconds(options.timeout_s));
+      entry.verdict = verdict_of(kinds[i], ended, options.timeout_s);
+      if (found != known.end()) known.erase(found);
+      known.push_back(entry.verdict);
+      if (!test.file.empty()) {
+        if (auto saved = save_verdicts(test.file, caps, known); !saved) {
+          std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
+          test.file.clear();
+        }
+      }
+    }
+    tell(entry);
+    test.entries.push_back(std::move(entry));
+  }
+  return test;
+}
+
+void try_kind(const std::string& device, const SelfTestOptions& options) {
+  const std::vector<support::DeviceListing> devices = support::list_devices();
+  Verdict verdict{.outcome = Outcome::driver_error};
+  std::uint32_t index = 0;
+  for (const support::DeviceListing& listed : devices) {
+    if (std::to_string(listed.index) != device || !listed.caps) continue;
+    const std::vector<KernelKind> kinds = kernel_kinds(*listed.caps);
+    index = *options.kind;
+    if (index < kinds.size()) verdict.kind = kinds[index];
+  }
+  maybe_fail(index);
+  support::RunnerOptions runner_options;
+  runner_options.device = device;
+  runner_options.self_test = SelfTest{.timeout_ms = options.timeout_s * 500,
+                                      .only = std::span<const KernelKind>(&verdict.kind, 1)};
+  const auto runner = support::Runner::create(runner_options);
+  if (!runner) {
+    const Error& error = runner.error();
+    verdict.outcome = error.status == Status::device_lost ? Outcome::device_lost
+                      : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
+                                                          : Outcome::driver_error;
+    verdict.detail = error.message;
+  } else if (!(*runner)->context().verdicts().empty()) {
+    verdict = (*runner)->context().verdicts().back();
+  }
+  const json told = {{"outcome", to_string(verdict.outcome)},
+                     {"detail", verdict.detail},
+                     {"config", verdict.config}};
+  std::printf("%s\n", told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+  // Taking a broken device down may take as long as it likes.
+  if (verdict.failed()) std::_Exit(success);
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,183 @@
+// verdict_file.cpp: what the self-test found, from one run to the next. JSON, so that people can
+// read it and send it along; strict, since a file may come from anywhere.
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "cache_file.hpp"
+#include "embedded.hpp"
+#include "errors.hpp"
+#include "self_test.hpp"
+#include "text.hpp"
+#include "vkgemm/self_test.hpp"
+
+namespace vkgemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int file_version = 1;
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+// Of the kernels in this build: verdicts are about these.
+const std::string& fingerprint() {
+  static const std::string text = [] {
+    std::uint64_t hash = 0;
+    for (const embedded::Module& module : embedded::modules()) {
+      hash = hash * 31 + fnv1a(std::as_bytes(module.words));
+    }
+    std::array<std::uint8_t, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::uint8_t>(hash >> (8 * i));
+    }
+    return hexadecimal(bytes);
+  }();
+  return text;
+}
+
+// Everything that must be the same for verdicts to hold.
+Json identity(const DeviceCaps& caps) {
+  return {{"version", file_version},
+          {"kernels", fingerprint()},
+          {"vendor_id", caps.vendor_id},
+          {"device_id", caps.device_id},
+          {"driver_version", caps.driver_version},
+          {"pipeline_cache_uuid", hexadecimal(caps.pipeline_cache_uuid)}};
+}
+
+Json to_json(const Verdict& verdict) {
+  const KernelKind& kind = verdict.kind;
+  return {{"path", to_string(kind.path)},
+          {"input", to_string(kind.input)},
+          {"m", kind.m},
+          {"n", kind.n},
+          {"k", kind.k},
+          {"subgroup_size", kind.subgroup_size},
+          {"invocations", kind.invocations},
+          {"outcome", to_string(verdict.outcome)},
+          {"detail", verdict.detail},
+          {"config", verdict.config}};
+}
+
+template <class Parse>
+auto named(const Json& object, const char* key, Parse parse) {
+  const auto text = object.at(key).get<std::string>();
+  const auto value = parse(text);
+  if (!value) throw std::invalid_argument(concat(key, " is ", in_quotes(text)));
+  return *value;
+}
+
+std::optional<Path> parse_path(std::string_view text) {
+  for (const Path path : {Path::nv, Path::khr, Path::fma}) {
+    if (to_string(path) == text) return path;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t number(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 0xffffffffu) {
+    throw std::invalid_argument(concat(key, " is ", in_quotes(value.dump())));
+  }
+  return value.get<std::uint32_t>();
+}
+
+Verdict parse_verdict(const Json& object) {
+  return {.kind = {.path = named(object, "path", parse_path),
+                   .input = named(object, "input", parse_data_type),
+                   .m = number(object, "m"),
+                   .n = number(object, "n"),
+                   .k = number(object, "k"),
+                   .subgroup_size = number(object, "subgroup_size"),
+                   .invocations = number(object, "invocations")},
+          .outcome = named(object, "outcome", parse_outcome),
+          .detail = object.at("detail").get<std::string>(),
+          .config = object.at("config").get<std::string>()};
+}
+
+std::vector<Verdict> parse(std::string_view text, const DeviceCaps& caps) {
+  const Json document = Json::parse(text);
+  const Json expected = identity(caps);
+  for (const auto& item : expected.items()) {
+    const Json& found = document.at("of").at(item.key());
+    if (found != item.value()) {
+      throw std::invalid_argument(concat(item.key(), " is ", in_quotes(found.dump()), ", expected ",
+                                         in_quotes(item.value().dump())));
+    }
+  }
+  std::vector<Verdict> verdicts;
+  for (const Json& object : document.at("verdicts")) verdicts.push_back(parse_verdict(object));
+  return verdicts;
+}
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
+  std::filesystem::path folder = environment("XDG_CACHE_HOME");
+  // By its specification a relative one is none.
+  if (!folder.is_absolute()) folder.clear();
+  if (folder.empty()) folder = environment("LOCALAPPDATA");
+  if (const std::string home = environment("HOME"); folder.empty() && !home.empty()) {
+    folder = std::filesystem::path(home) / ".cache";
+  }
+  if (folder.empty()) return {};
+  const auto hex = [](std::uint32_t id) {
+    const std::array bytes = {static_cast<std::uint8_t>(id >> 24),
+                              static_cast<std::uint8_t>(id >> 16),
+                              static_cast<std::uint8_t>(id >> 8), static_cast<std::uint8_t>(id)};
+    return hexadecimal(id > 0xffff ? std::span(bytes) : std::span(bytes).subspan(2));
+  };
+  return folder / "vkgemm" /
+         concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), ".json");
+}
+
+Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
+                                           const DeviceCaps& caps) {
+  return without_exceptions([&]() -> Result<std::vector<Verdict>> {
+    const Result<std::vector<std::byte>> bytes = read_cache_file(file, most_bytes);
+    if (!bytes) return bytes.error();
+    if (bytes->empty()) return std::vector<Verdict>{};
+    try {
+      return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps);
+    } catch (const std::invalid_argument& error) {
+      return Error{Status::io_error, concat(file.string(), ": ", error.what())};
+    } catch (const Json::exception& error) {
+      return Error{Status::io_error, concat(file.string(), ": ", error.what())};
+    }
+  });
+}
+
+Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
+                           std::span<const Verdict> verdicts) {
+  return without_exceptions([&]() -> Result<void> {
+    Json document = {{"of", identity(caps)},
+                     {"device", caps.name},
+                     {"driver", driver_text(caps)},
+                     {"verdicts", Json::array()}};
+    for (const Verdict& verdict : verdicts) document["verdicts"].push_back(to_json(verdict));
+    // Drivers' names may be anything.
+    const std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::error_code ignored;  // what is wrong with the folder shows when the file is written
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
+    return replace_cache_file(file, std::as_bytes(std::span(text)));
+  });
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,25 @@
+# `vkgemm info --self-test`: a driver that crashes or hangs is a verdict, and verdicts are kept. TOOL, FOLDER;
+# LAUNCHER may be empty.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+
+# check("environment" exit_code "what the output must match" arguments...)
+function(check environment expected pattern)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env ${environment} ${LAUNCHER} ${TOOL} info --device 0 --self-test
+            --cache ${FOLDER}/verdicts.json ${ARGN}
+    RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
+    message(SEND_ERROR "info --self-test ${ARGN} exits with ${code}, expected ${expected} and '${pattern}':\n${output}")
+  endif()
+endfunction()
+
+# Kinds 4 and 5 are those of f32, on every device. The first crashes, the second is tried all the same.
+set(f32 --only "f32")
+check("VKGEMM_SELF_TEST_FAULT=crash:4" 1
+      "path fma, f32 +crashed: its process was ended by signal.*path fma, few rows, f32 +passed\n" ${f32})
+check("" 1 "f32 +crashed: .*from the cache.*few rows, f32 +passed .from the cache" ${f32})
+check("VKGEMM_SELF_TEST_FAULT=hang:4" 1
+      "path fma, f32 +timed_out: its process did not end within 2 s" --only "fma, f32" --fresh --timeout 2)
+check("" 0 "path fma, f32 +passed\n" --only "fma, f32" --fresh)
+check("" 0 "\"failed\": false.*\"outcome\": \"passed\".*\"from_cache\": true" ${f32} --json)

@@ -1,0 +1,275 @@
+// The self-test on a device: what it finds, what follows from it, and drivers that fail.
+#include "vkgemm/self_test.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr KernelKind plain_f32{.path = Path::fma, .input = DataType::f32, .k = 1};
+
+// --- drivers that fail
+
+// What the next context's driver does.
+struct {
+  bool ignores_dispatches = false;
+  bool forgets_a_workgroup = false;
+  VkResult submit = VK_SUCCESS;
+  fs::path file;          // that is read when something is submitted …
+  std::string at_submit;  // … into this
+} fault;
+
+std::string read_file(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+VKAPI_ATTR void VKAPI_CALL faulty_dispatch(VkCommandBuffer commands, std::uint32_t x,
+                                           std::uint32_t y, std::uint32_t z) {
+  if (fault.ignores_dispatches) return;
+  vkCmdDispatch(commands, fault.forgets_a_workgroup ? x - 1 : x, y, z);
+}
+VKAPI_ATTR VkResult VKAPI_CALL faulty_submit(VkQueue queue, std::uint32_t count,
+                                             const VkSubmitInfo* submits, VkFence fence) {
+  if (!fault.file.empty()) fault.at_submit = read_file(fault.file);
+  if (fault.submit != VK_SUCCESS) return fault.submit;
+  return vkQueueSubmit(queue, count, submits, fence);
+}
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL faulty_device_proc_addr(VkDevice device,
+                                                                 const char* name) {
+  if (std::strcmp(name, "vkCmdDispatch") == 0) {
+    return reinterpret_cast<PFN_vkVoidFunction>(faulty_dispatch);
+  }
+  if (std::strcmp(name, "vkQueueSubmit") == 0) {
+    return reinterpret_cast<PFN_vkVoidFunction>(faulty_submit);
+  }
+  return vkGetDeviceProcAddr(device, name);
+}
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL faulty_instance_proc_addr(VkInstance instance,
+                                                                   const char* name) {
+  if (std::strcmp(name, "vkGetDeviceProcAddr") == 0) {
+    return reinterpret_cast<PFN_vkVoidFunction>(faulty_device_proc_addr);
+  }
+  return vkGetInstanceProcAddr(instance, name);
+}
+
+// --- contexts beside the runner's, on its device
+
+class SelfTests : public testing::Test {
+ protected:
+  void SetUp() override {
+    fault = {};
+    folder_ = fs::temp_directory_path() /
+              ("vkgemm_self_test_" + std::to_string(reinterpret_cast<std::uintptr_t>(&runner())) +
+               "_" + testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    file_ = folder_ / "verdicts.json";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result<Context> create(const SelfTest& self_test) {
+    auto requirements =
+        query_requirements(runner().instance(), runner().physical_device(), vkGetInstanceProcAddr);
+    if (!requirements) return requirements.error();
+    log_.clear();
+    return Context::create({.instance = runner().instance(),
+                            .physical_device = runner().physical_device(),
+                            .device = runner().device(),
+                            .get_instance_proc_addr = faulty_instance_proc_addr,
+                            .enabled_extensions = requirements->extensions(),
+                            .enabled_features = requirements->features(),
+                            .self_test = self_test,
+                            .log = [this](LogLevel level, std::string_view message) {
+                              if (level != LogLevel::info) log_.append(message).append("\n");
+                            }});
+  }
+  // Of one kind only, on the runner's queue.
+  SelfTest of(const KernelKind& kind) {
+    kind_ = kind;
+    return {.queue = runner().queue(),
+            .queue_family = runner().queue_family(),
+            .file = file_,
+            .only = {&kind_, 1}};
+  }
+
+  fs::path folder_, file_;
+  KernelKind kind_;
+  std::string log_;
+};
+
+// The product of the whole: nothing that this device offers is wrong.
+void expect_passed(const Result<Context>& made, const std::vector<KernelKind>& kinds) {
+  ASSERT_TRUE(succeeds(made));
+  std::vector<KernelKind> tried;
+  for (const Verdict& verdict : made->verdicts()) {
+    tried.push_back(verdict.kind);
+    EXPECT_EQ(verdict.outcome, Outcome::passed)
+        << to_string(verdict.kind) << ": " << verdict.detail;
+    EXPECT_TRUE(parse_config(verdict.config)) << verdict.config;
+  }
+  EXPECT_EQ(tried, kinds);
+}
+
+// On a CPU, which compiles for long, two kinds.
+TEST_F(SelfTests, PassWhatTheDeviceOffers) {
+  std::vector<KernelKind> kinds = kernel_kinds(caps());
+  if (on_cpu()) {
+    std::erase_if(kinds, [](const KernelKind& kind) {
+      return kind != plain_f32 && (kind.path != Path::khr || kind.k != 8);
+    });
+  }
+  expect_passed(create({.queue = runner().queue(),
+                        .queue_family = runner().queue_family(),
+                        .only = on_cpu() ? std::span(kinds) : std::span<KernelKind>()}),
+                kinds);
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(SelfTests, NightlyPassWhatACpuOffers) {
+  if (!on_cpu()) GTEST_SKIP() << "not left out elsewhere";
+  expect_passed(create({.queue = runner().queue(), .queue_family = runner().queue_family()}),
+                kernel_kinds(caps()));
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(SelfTests, NothingIsTriedUnlessAskedFor) {
+  fault.submit = VK_ERROR_DEVICE_LOST;
+  const auto made = create({.file = file_});
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_TRUE(made->verdicts().empty());
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(SelfTests, WhatFailedIsNotChosen) {
+  if (!caps().khr.available) GTEST_SKIP() << "path khr: " << caps().khr.reason;
+  std::vector<Verdict> verdicts;
+  for (const KernelKind& kind : kernel_kinds(caps())) {
+    if (kind.path != Path::khr || kind.input != DataType::f16) continue;
+    verdicts.push_back({.kind = kind,
+                        .outcome = Outcome::wrong_result,
+                        .detail = "expected 12, got 13 at (3, 4)"});
+  }
+  const Problem problem = gemm({64, 64, 64});
+  const auto count = [&](const Context& c) {
+    const auto candidates = c.candidates(problem);
+    EXPECT_TRUE(succeeds(candidates));
+    return std::ranges::count_if(
+        *candidates, [](const Candidate& candidate) { return candidate.config.path == Path::khr; });
+  };
+  ASSERT_GT(count(context()), 0);
+  const auto made = create({.verdicts = verdicts});
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(count(*made), 0);
+  const std::string reason = "fragment " + std::to_string(verdicts[0].kind.m) + "x";
+  const Config config = small_configs(Path::khr, DataType::f16).front();
+  EXPECT_TRUE(fails_with(made->plan(problem, config), Status::unsupported,
+                         {reason, "failed the self-test on driver " + caps().driver_name,
+                          "expected 12, got 13 at (3, 4)"}));
+  const auto plan = made->plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_NE(plan->config().path, Path::khr);
+  EXPECT_NE(
+      plan->explain().find("refused: " + to_string(verdicts[0].kind) + ": failed the self-test"),
+      std::string::npos)
+      << plan->explain();
+  EXPECT_EQ(made->verdicts().size(), verdicts.size());
+}
+
+TEST_F(SelfTests, WrongResultsAreSeen) {
+  fault.ignores_dispatches = true;
+  auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::wrong_result);
+  EXPECT_NE(made->verdicts()[0].detail.find("got NaN at (0, 0)"), std::string::npos)
+      << made->verdicts()[0].detail;
+  EXPECT_NE(log_.find("path fma, f32: failed the self-test"), std::string::npos) << log_;
+  EXPECT_TRUE(fails_with(made->plan(gemm({64, 64, 64}, DataType::f32)), Status::unsupported,
+                         {"path fma, f32: failed the self-test"}));
+
+  fault = {.forgets_a_workgroup = true};
+  fs::remove(file_);
+  made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::wrong_result);
+}
+
+TEST_F(SelfTests, VerdictsAreKeptForTheDriver) {
+  auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  const std::string kept = read_file(file_);
+  // Not tried again, and known without a queue.
+  fault.ignores_dispatches = true;
+  made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  made = create({.file = file_});
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(log_, "");
+  // Of another driver it is as good as none.
+  std::string other = kept;
+  other.insert(other.find("\"driver_version\": ") + 18, "1");
+  std::ofstream(file_, std::ios::binary) << other;
+  made = create({.file = file_});
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_TRUE(made->verdicts().empty());
+  EXPECT_NE(log_.find("driver_version"), std::string::npos) << log_;
+  fault = {};
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  EXPECT_EQ(read_file(file_), kept);
+}
+
+// What the device does not survive is not tried a second time, whether anybody could say so or not.
+TEST_F(SelfTests, ALostDeviceIsAVerdict) {
+  fault.submit = VK_ERROR_DEVICE_LOST;
+  fault.file = file_;
+  EXPECT_TRUE(fails_with(create(of(plain_f32)), Status::device_lost,
+                         {"self-test, path fma, f32", "vkQueueSubmit", "VK_ERROR_DEVICE_LOST"}));
+  EXPECT_NE(fault.at_submit.find("\"outcome\": \"crashed\""), std::string::npos) << fault.at_submit;
+  const auto made = create(of(plain_f32));  // it would be lost again
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::device_lost);
+}
+
+TEST_F(SelfTests, ADriversErrorIsAVerdict) {
+  fault.submit = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  const auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::driver_error);
+  EXPECT_NE(made->verdicts()[0].detail.find("vkQueueSubmit"), std::string::npos);
+}
+
+TEST_F(SelfTests, NeedAQueueThatComputes) {
+  SelfTest self_test = of(plain_f32);
+  self_test.queue_family = 1000;
+  EXPECT_TRUE(
+      fails_with(create(self_test), Status::invalid_argument, {"self_test.queue_family is 1000"}));
+}
+
+TEST_F(SelfTests, AFileThatCannotBeWrittenIsAWarning) {
+  fs::create_directories(folder_);
+  SelfTest self_test = of(plain_f32);
+  self_test.file = folder_;  // a folder
+  const auto made = create(self_test);
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  EXPECT_NE(log_.find("verdicts not saved"), std::string::npos) << log_;
+}
+
+}  // namespace
+}  // namespace vkgemm::test

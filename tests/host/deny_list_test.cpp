@@ -1,0 +1,163 @@
+// Drivers that are known to be bad: versions, matching, and the list that is built in.
+#include "deny_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test_devices.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::contains;
+
+constexpr std::uint32_t nvidia_version(std::uint32_t a, std::uint32_t b, std::uint32_t c = 0) {
+  return a << 22 | b << 14 | c << 6;
+}
+
+// Numbers that others published beside what their drivers call themselves.
+TEST(DriverVersions, AsTheirToolsPrintThem) {
+  const auto decode = decode_driver_version;
+  // FACTS: H200; gfxstream's decodeDriverVersion: 0x734a0000 is 461.40.
+  EXPECT_EQ(decode(VK_DRIVER_ID_NVIDIA_PROPRIETARY, nvidia_version(580, 159, 4)),
+            (DriverVersion{580, 159, 4, 0}));
+  EXPECT_EQ(decode(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x734a0000), (DriverVersion{461, 40, 0, 0}));
+  // gfxstream: 1647866 is 27.20.100.9466. clpeak's issue 205 shows 0.406.782 in VK_MAKE_VERSION's
+  // parts for 32.0.101.8974.
+  EXPECT_EQ(decode(VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, 1647866),
+            (DriverVersion{100, 9466, 0, 0}));
+  EXPECT_EQ(decode(VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, 406 << 12 | 782),
+            (DriverVersion{101, 8974, 0, 0}));
+  // The same vendor's other driver, and everybody else.
+  EXPECT_EQ(decode(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, VK_MAKE_API_VERSION(0, 26, 2, 6)),
+            (DriverVersion{26, 2, 6, 0}));
+  EXPECT_EQ(decode(VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_API_VERSION(0, 2, 0, 388)),
+            (DriverVersion{2, 0, 388, 0}));
+  // A major version of more than 7 bits runs into what is the variant elsewhere.
+  EXPECT_EQ(decode(VK_DRIVER_ID_MESA_RADV, 200u << 22 | 1 << 12), (DriverVersion{200, 1, 0, 0}));
+}
+
+DeviceCaps device(VkDriverId driver, std::uint32_t vendor, std::uint32_t id, std::uint32_t version,
+                  std::string name = "some device") {
+  DeviceCaps caps = test::navi31();
+  caps.name = std::move(name);
+  caps.driver_id = driver;
+  caps.vendor_id = vendor;
+  caps.device_id = id;
+  caps.driver_version = version;
+  return caps;
+}
+
+DenyEntry entry(const std::string& members) {
+  const auto list = parse_deny_list(
+      R"({"entries": [{"driver": "D", "driver_id": 4, "vendor_id": 4318, "path": "khr",
+          "reason": "it is wrong", "source": "https://example.com", "date": "2026-01-02")" +
+      (members.empty() ? "" : ", " + members) + "}]}");
+  EXPECT_TRUE(list) << list.error().message;
+  return list ? list->at(0) : DenyEntry{};
+}
+
+TEST(DenyList, MatchesRangesOfVersions) {
+  const auto matches = [](const DenyEntry& e, std::uint32_t a, std::uint32_t b,
+                          std::uint32_t c = 0) {
+    return e.matches(
+        device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 0x2335, nvidia_version(a, b, c)));
+  };
+  const DenyEntry range = entry(R"("first_version": "565.90", "last_version": "566.14")");
+  EXPECT_FALSE(matches(range, 565, 89, 255));
+  EXPECT_TRUE(matches(range, 565, 90));
+  EXPECT_TRUE(matches(range, 565, 100));
+  EXPECT_TRUE(matches(range, 566, 3));
+  EXPECT_TRUE(matches(range, 566, 14, 7)) << "as many parts count as the last version has";
+  EXPECT_FALSE(matches(range, 566, 15));
+  const DenyEntry from = entry(R"("first_version": "570")");
+  EXPECT_FALSE(matches(from, 569, 255));
+  EXPECT_TRUE(matches(from, 1000, 0));
+  const DenyEntry until = entry(R"("last_version": "570")");
+  EXPECT_TRUE(matches(until, 1, 0));
+  EXPECT_TRUE(matches(until, 570, 200, 5));
+  EXPECT_FALSE(matches(until, 571, 0));
+  EXPECT_TRUE(matches(entry(""), 3, 4));
+}
+
+TEST(DenyList, MatchesDriverAndDevice) {
+  const auto version = nvidia_version(570, 1);
+  const DenyEntry any = entry("");
+  EXPECT_TRUE(any.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 1, version)));
+  EXPECT_FALSE(any.matches(device(VK_DRIVER_ID_MESA_NVK, 0x10de, 1, version)));
+  EXPECT_FALSE(any.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x1002, 1, version)));
+  const DenyEntry ids = entry(R"("device_ids": [5, 6])");
+  EXPECT_TRUE(ids.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 6, version)));
+  EXPECT_FALSE(ids.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version)));
+  const DenyEntry name = entry(R"("device_name": "B70")");
+  EXPECT_TRUE(name.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "a B70 b")));
+  EXPECT_FALSE(name.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "B60")));
+}
+
+TEST(DenyList, SaysWhatAndWhoSaysSo) {
+  const DenyEntry e = entry(
+      R"("first_version": "1.2", "last_version": "1.4", "input": "bf16", "m": 16, "n": 8, "k": 4)");
+  EXPECT_EQ(e.denial.reason,
+            "known bad driver (D, 1.2 to 1.4): it is wrong; https://example.com, 2026-01-02");
+  EXPECT_EQ(e.denial.input, DataType::bf16);
+  EXPECT_EQ(e.denial.m, 16u);
+  EXPECT_EQ(e.denial.n, 8u);
+  EXPECT_EQ(e.denial.k, 4u);
+  EXPECT_FALSE(e.denial.shapes_unknown);
+}
+
+TEST(DenyList, RefusesWhatIsNone) {
+  const auto message = [](std::string_view text) {
+    const auto list = parse_deny_list(text);
+    return list ? std::string("accepted") : list.error().message;
+  };
+  EXPECT_NE(message(""), "accepted");
+  EXPECT_NE(message("{}"), "accepted");
+  EXPECT_TRUE(contains(message(R"({"entries": [{"driver": "D"}]})"), "entries[0]"));
+  const auto with = [&](const std::string& member) {
+    return message(R"({"entries": [{"driver": "D", "driver_id": 4, "vendor_id": 1, "path": "khr",
+          "reason": "r", "source": "s", "date": "d", )" +
+                   member + "}]}");
+  };
+  EXPECT_EQ(with(R"("m": 16)"), "accepted");
+  EXPECT_TRUE(contains(with(R"("sauce": "s")"), "unknown key 'sauce'"));
+  EXPECT_TRUE(contains(with(R"("first_version": "1.x")"), "version '1.x' is none"));
+  EXPECT_TRUE(contains(with(R"("first_version": "1.2.3.4.5")"), "is none"));
+  EXPECT_TRUE(contains(with(R"("input": "f8")"), "is unknown"));
+  EXPECT_NE(with(R"("path": "gpu")"), "accepted");
+}
+
+TEST(BuiltInDenyList, NamesItsSources) {
+  ASSERT_FALSE(built_in_deny_list().empty());
+  for (const DenyEntry& e : built_in_deny_list()) {
+    EXPECT_TRUE(contains(e.denial.reason, "https://")) << e.denial.reason;
+    EXPECT_TRUE(contains(e.denial.reason, ", 20")) << e.denial.reason;
+    EXPECT_TRUE(e.last_version) << "what was fixed, or not tried, is not known to be bad: "
+                                << e.denial.reason;
+  }
+}
+
+TEST(BuiltInDenyList, KnowsItsDrivers) {
+  const auto denied = [](const DeviceCaps& caps) { return denials_of(built_in_deny_list(), caps); };
+  const auto amd = denied(
+      device(VK_DRIVER_ID_AMD_PROPRIETARY, 0x1002, 0x1114, VK_MAKE_API_VERSION(0, 2, 0, 388)));
+  ASSERT_EQ(amd.size(), 1u);
+  EXPECT_TRUE(amd[0].shapes_unknown);
+  EXPECT_TRUE(denied(device(VK_DRIVER_ID_AMD_PROPRIETARY, 0x1002, 0x1114,
+                            VK_MAKE_API_VERSION(0, 2, 0, 389)))
+                  .empty());
+  EXPECT_TRUE(
+      denied(device(VK_DRIVER_ID_MESA_RADV, 0x1002, 0x1114, VK_MAKE_API_VERSION(0, 2, 0, 388)))
+          .empty());
+  const char* const b70 = "Intel(R) Arc(TM) Pro B70 Graphics";
+  EXPECT_EQ(
+      denied(device(VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, 0x8086, 0xe223, 101 << 14 | 8826, b70))
+          .size(),
+      1u);
+  EXPECT_TRUE(
+      denied(device(VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, 0x8086, 0xe223, 101 << 14 | 8860, b70))
+          .empty());
+  for (const DeviceCaps& caps : test::all_devices()) EXPECT_TRUE(denied(caps).empty());
+}
+
+}  // namespace
+}  // namespace vkgemm

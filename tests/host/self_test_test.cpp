@@ -1,0 +1,454 @@
+// The self-test's products and what verdicts do to configurations, without a device.
+#include "self_test.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "legality.hpp"
+#include "support/convert.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::contains;
+using test::gemm;
+using test::khr_config;
+using test::resolved;
+
+DeviceCaps h200() {
+  DeviceCaps caps = test::h200();
+  caps.driver_name = "NVIDIA";
+  caps.driver_info = "580.159.04";
+  return caps;
+}
+
+KernelKind khr_kind() {
+  return {
+      .path = Path::khr, .input = DataType::f16, .m = 16, .n = 16, .k = 16, .subgroup_size = 32};
+}
+
+TEST(KernelKinds, AreWhatTheDeviceLists) {
+  const auto names = [](const DeviceCaps& caps) {
+    std::set<std::string> texts;
+    for (const KernelKind& kind : kernel_kinds(caps)) texts.insert(to_string(kind));
+    return texts;
+  };
+  const auto on_h200 = names(h200());
+  for (const char* name : {"path fma, f32", "path fma, few rows, bf16",
+                           "path khr, fragment 16x8x8 f16, subgroups of 32",
+                           "path khr, fragment 16x16x16 bf16, subgroups of 32",
+                           "path nv, granularity 32x16x16 f16, 128 invocations",
+                           "path nv, granularity 32x32x16 bf16, 256 invocations"}) {
+    EXPECT_TRUE(on_h200.contains(name)) << name;
+  }
+  EXPECT_EQ(on_h200.size(), 6u + 4u + 4u);
+  EXPECT_EQ(on_h200.size(), kernel_kinds(h200()).size()) << "a kind is there twice";
+  // Either size may be required of this one.
+  const auto on_navi = names(test::navi31());
+  EXPECT_TRUE(on_navi.contains("path khr, fragment 16x16x16 f16, subgroups of 32"));
+  EXPECT_TRUE(on_navi.contains("path khr, fragment 16x16x16 f16, subgroups of 64"));
+  // Flexible dimensions: the smallest, which is listed, and what tables propose.
+  const auto on_lavapipe = names(test::lavapipe());
+  EXPECT_TRUE(on_lavapipe.contains("path khr, fragment 8x8x8 f16, subgroups of 8"));
+  EXPECT_TRUE(on_lavapipe.contains("path khr, fragment 16x16x16 f16, subgroups of 8"));
+  // A path that is off has none.
+  DeviceCaps off = h200();
+  off.khr = off.nv = {.available = false, .reason = "off"};
+  EXPECT_EQ(names(off).size(), 6u);
+}
+
+// For each kind there is a configuration that is of this kind, in every layout, whatever is known.
+TEST(KernelKinds, HaveConfigurations) {
+  for (DeviceCaps caps : test::all_devices()) {
+    for (const KernelKind& kind : kernel_kinds(caps)) {
+      caps.verdicts.push_back({.kind = kind, .outcome = Outcome::wrong_result});
+    }
+    caps.denials = {{.path = Path::khr}, {.path = Path::fma}, {.path = Path::nv}};
+    for (const KernelKind& kind : kernel_kinds(caps)) {
+      const auto config = self_test_config(kind, caps);
+      ASSERT_TRUE(config) << caps.name << ", " << to_string(kind) << ": " << config.error().message;
+      EXPECT_TRUE(covers(kind, *config, kind.input)) << to_string(*config);
+      const std::vector<Problem> problems = self_test_problems(kind, *config, caps);
+      std::set<Layout> a, b;
+      for (const Problem& p : problems) {
+        a.insert(p.a.layout);
+        b.insert(p.b.layout);
+        EXPECT_NE(p.m, p.n);
+        EXPECT_NE(p.n, p.k);
+        EXPECT_NE(p.m, p.k);
+        // Every place of a fragment, several of them along K, and a tile that is cut off.
+        EXPECT_GT(p.m, config->tile_m);
+        EXPECT_GT(p.n, config->tile_n);
+        EXPECT_GE(p.k, 3 * config->tile_k);
+        EXPECT_NE(p.m % config->tile_m + p.n % config->tile_n, 0u);
+        DeviceCaps plain = caps;
+        plain.verdicts.clear();
+        plain.denials.clear();
+        EXPECT_EQ(why_illegal(*config, resolved(p), plain), std::nullopt);
+        EXPECT_FALSE(is_legal(*config, resolved(p), caps));
+      }
+      EXPECT_EQ(a.size(), 2u);
+      EXPECT_EQ(b.size(), 2u);
+    }
+  }
+}
+
+// --- the product
+
+Problem small_product(DataType input, Layout a, Layout b) {
+  return {.m = 13,
+          .n = 19,
+          .k = 37,
+          .a = {.type = input, .layout = a, .ld = 40},
+          .b = {.type = input, .layout = b, .ld = 43},
+          .d = {.type = DataType::f32, .ld = 21}};
+}
+
+std::uint64_t index_of(const Matrix& matrix, std::uint64_t row, std::uint64_t col) {
+  return matrix.layout == Layout::row_major ? row * *matrix.ld + col : col * *matrix.ld + row;
+}
+
+double load(std::span<const std::byte> bytes, const Matrix& matrix, std::uint64_t row,
+            std::uint64_t col) {
+  return support::load_element(bytes.data(), matrix.type, index_of(matrix, row, col));
+}
+
+// A "device": multiplies what stands in memory, element (i, k) of A taken from from_a(i, k), and
+// rounds sums as it is told.
+template <class FromA, class Sum>
+std::vector<std::byte> compute(const Problem& p, const ExactProduct& product, FromA from_a,
+                               Sum rounded) {
+  std::vector<std::byte> d(product.d_bytes(), ExactProduct::poison);
+  for (std::uint64_t i = 0; i < p.m; ++i) {
+    for (std::uint64_t j = 0; j < p.n; ++j) {
+      float sum = 0;
+      for (std::uint64_t k = 0; k < p.k; ++k) {
+        const auto [row, col] = from_a(i, k);
+        const double a = load(product.a(), p.a, row, col);
+        sum = rounded(sum + static_cast<float>(a * load(product.b(), p.b, k, j)));
+      }
+      std::memcpy(&d[index_of(p.d, i, j) * sizeof(float)], &sum, sizeof(sum));
+    }
+  }
+  return d;
+}
+
+constexpr auto in_place = [](std::uint64_t i, std::uint64_t k) { return std::pair(i, k); };
+constexpr auto exactly = [](float sum) { return sum; };
+
+TEST(ExactProduct, IsTheProduct) {
+  for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32}) {
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        const Problem p = small_product(input, a, b);
+        const ExactProduct product(p);
+        const auto d = compute(p, product, in_place, exactly);
+        EXPECT_TRUE(std::ranges::equal(d, product.expected()));
+        EXPECT_EQ(product.why_wrong(d), std::nullopt);
+      }
+    }
+  }
+}
+
+TEST(ExactProduct, OperandsStandAmongNaN) {
+  const Problem p = small_product(DataType::f16, Layout::row_major, Layout::col_major);
+  const ExactProduct product(p);
+  EXPECT_TRUE(std::isnan(load(product.a(), p.a, 3, p.k)));
+  EXPECT_TRUE(std::isnan(load(product.b(), p.b, p.k, 3)));
+  for (std::uint64_t row = 0; row < p.m; ++row) {
+    for (std::uint64_t col = 0; col < p.k; ++col) EXPECT_NE(load(product.a(), p.a, row, col), 0.0);
+  }
+}
+
+// Each byte of D counts, those where no element stands included.
+TEST(ExactProduct, SeesEveryByte) {
+  const Problem p = small_product(DataType::f16, Layout::row_major, Layout::row_major);
+  const ExactProduct product(p);
+  std::vector<std::byte> d(product.expected().begin(), product.expected().end());
+  for (std::byte& byte : d) {
+    byte ^= std::byte{1};
+    EXPECT_NE(product.why_wrong(d), std::nullopt);
+    byte ^= std::byte{1};
+  }
+  d.pop_back();
+  EXPECT_NE(product.why_wrong(d), std::nullopt);
+}
+
+// Drivers' ways to be wrong.
+TEST(ExactProduct, SeesWhatDriversDo) {
+  const Problem p = small_product(DataType::f16, Layout::row_major, Layout::row_major);
+  const ExactProduct product(p);
+  const auto is_seen = [&](const char* what, auto from_a, auto rounded) {
+    EXPECT_NE(product.why_wrong(compute(p, product, from_a, rounded)), std::nullopt) << what;
+  };
+  const auto swapped = [](std::uint64_t x, std::uint64_t y) {
+    return [x, y](std::uint64_t value) { return value == x ? y : value == y ? x : value; };
+  };
+  for (std::uint64_t x = 0; x + 1 < p.m; ++x) {
+    const auto swap = swapped(x, x + 1);
+    is_seen(
+        "rows of A", [&](auto i, auto k) { return std::pair(swap(i), k); }, exactly);
+  }
+  for (std::uint64_t x = 0; x + 1 < p.k; ++x) {
+    const auto swap = swapped(x, x + 1);
+    is_seen(
+        "columns of A", [&](auto i, auto k) { return std::pair(i, swap(k)); }, exactly);
+  }
+  is_seen(
+      "blocks of 4 transposed",
+      [&](std::uint64_t i, std::uint64_t k) {
+        const bool whole = i / 4 * 4 + 4 <= p.m && k / 4 * 4 + 4 <= p.k;
+        return whole ? std::pair(i / 4 * 4 + k % 4, k / 4 * 4 + i % 4) : std::pair(i, k);
+      },
+      exactly);
+  // A lane that is ignored: one element of A.
+  ExactProduct again = product;
+  for (std::uint64_t i = 0; i < p.m; ++i) {
+    for (std::uint64_t k = 0; k < p.k; ++k) {
+      std::vector<std::byte> d(product.expected().begin(), product.expected().end());
+      for (std::uint64_t j = 0; j < p.n; ++j) {
+        float sum = 0;
+        std::memcpy(&sum, &d[index_of(p.d, i, j) * sizeof(float)], sizeof(sum));
+        sum -= static_cast<float>(load(product.a(), p.a, i, k) * load(product.b(), p.b, k, j));
+        std::memcpy(&d[index_of(p.d, i, j) * sizeof(float)], &sum, sizeof(sum));
+      }
+      EXPECT_NE(again.why_wrong(d), std::nullopt);
+    }
+  }
+  // Accumulating in f16 where f32 was asked for.
+  is_seen("f16 sums", in_place, [](float sum) {
+    return static_cast<float>(support::f16_to_double(support::double_to_f16(sum)));
+  });
+}
+
+TEST(ExactProduct, SaysWhereAndWhat) {
+  const Problem p = small_product(DataType::f16, Layout::row_major, Layout::col_major);
+  const ExactProduct product(p);
+  std::vector<std::byte> d(product.expected().begin(), product.expected().end());
+  const std::uint64_t at = index_of(p.d, 3, 4) * sizeof(float);
+  float value = 0;
+  std::memcpy(&value, &d[at], sizeof(value));
+  const float wrong = value + 1;
+  std::memcpy(&d[at], &wrong, sizeof(wrong));
+  const auto reason = product.why_wrong(d);
+  ASSERT_TRUE(reason);
+  const auto number = [](float x) { return std::to_string(static_cast<int>(x)); };
+  EXPECT_EQ(*reason,
+            "expected " + number(value) + ", got " + number(wrong) +
+                " at (3, 4), 1 of 247 elements are wrong (m 13, n 19, k 37, a row_major, b "
+                "col_major)");
+}
+
+// --- verdicts
+
+TEST(Verdicts, TakeTheirConfigurationsAway) {
+  const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
+  const ResolvedProblem bf16 = resolved(gemm(512, 512, 512, DataType::bf16));
+  DeviceCaps caps = h200();
+  caps.verdicts = {{.kind = khr_kind(),
+                    .outcome = Outcome::wrong_result,
+                    .detail = "expected 12, got 13 at (3, 4)"}};
+  EXPECT_FALSE(is_legal(khr_config, f16, caps));
+  EXPECT_EQ(
+      why_illegal(khr_config, f16, caps),
+      "path khr, fragment 16x16x16 f16, subgroups of 32: failed the self-test on driver NVIDIA "
+      "580.159.04: expected 12, got 13 at (3, 4)");
+  // Others stay: another type, fragment, path.
+  EXPECT_TRUE(is_legal(khr_config, bf16, caps));
+  Config other = khr_config;
+  other.fragment_n = 8;
+  EXPECT_TRUE(is_legal(other, f16, caps));
+  EXPECT_TRUE(is_legal(test::nv_config, f16, caps));
+  EXPECT_TRUE(is_legal(test::fma_config, f16, caps));
+  for (const Outcome outcome :
+       {Outcome::driver_error, Outcome::device_lost, Outcome::timed_out, Outcome::crashed}) {
+    caps.verdicts[0].outcome = outcome;
+    const auto reason = why_illegal(khr_config, f16, caps);
+    ASSERT_TRUE(reason);
+    EXPECT_TRUE(contains(*reason, to_string(outcome))) << *reason;
+  }
+  for (const Outcome outcome : {Outcome::passed, Outcome::untested}) {
+    caps.verdicts[0].outcome = outcome;
+    EXPECT_TRUE(is_legal(khr_config, f16, caps));
+  }
+}
+
+TEST(Verdicts, HoldForASubgroupSize) {
+  const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
+  DeviceCaps caps = test::navi31();
+  caps.verdicts = {{.kind = khr_kind(), .outcome = Outcome::wrong_result}};
+  caps.verdicts[0].kind.subgroup_size = 64;
+  const Config narrow =
+      parse_config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32").value();
+  EXPECT_TRUE(is_legal(narrow, f16, caps));
+  Config wide = narrow;
+  wide.subgroup_size = 64;
+  wide.invocations *= 2;
+  EXPECT_FALSE(is_legal(wide, f16, caps));
+  caps.verdicts.clear();
+  EXPECT_TRUE(is_legal(wide, f16, caps));
+}
+
+TEST(Verdicts, OfOtherPaths) {
+  const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
+  DeviceCaps caps = h200();
+  caps.verdicts = {{.kind = {.path = Path::nv,
+                             .input = DataType::f16,
+                             .m = 32,
+                             .n = 32,
+                             .k = 16,
+                             .invocations = 256},
+                    .outcome = Outcome::wrong_result}};
+  EXPECT_FALSE(is_legal(test::nv_config, f16, caps));
+  EXPECT_TRUE(is_legal(parse_config("nv:tile=64x64x32,invocations=128").value(), f16, caps));
+  caps.verdicts = {{.kind = {.path = Path::fma, .input = DataType::f16, .k = 8},
+                    .outcome = Outcome::wrong_result}};
+  EXPECT_TRUE(is_legal(test::fma_config, f16, caps));
+  const Config thin = parse_config("fma:tile=3x16x32,fragment=3x8x8").value();
+  EXPECT_FALSE(is_legal(thin, f16, caps));
+  caps.verdicts[0].kind.k = 1;
+  EXPECT_FALSE(is_legal(test::fma_config, f16, caps));
+  EXPECT_TRUE(is_legal(thin, f16, caps));
+}
+
+TEST(Denials, HoldUnlessTheSelfTestPassed) {
+  const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
+  DeviceCaps caps = h200();
+  caps.denials = {{.path = Path::khr, .reason = "known bad driver: it loses the device; source"}};
+  EXPECT_EQ(why_illegal(khr_config, f16, caps),
+            "path khr: known bad driver: it loses the device; source");
+  EXPECT_TRUE(is_legal(test::fma_config, f16, caps));
+  caps.verdicts = {{.kind = khr_kind(), .outcome = Outcome::untested}};
+  EXPECT_FALSE(is_legal(khr_config, f16, caps));
+  caps.verdicts[0].outcome = Outcome::passed;
+  EXPECT_TRUE(is_legal(khr_config, f16, caps));
+  Config other = khr_config;  // which nobody tried
+  other.fragment_n = 8;
+  EXPECT_FALSE(is_legal(other, f16, caps));
+  // Of some inputs or shapes.
+  caps.verdicts.clear();
+  caps.denials[0].input = DataType::bf16;
+  EXPECT_TRUE(is_legal(khr_config, f16, caps));
+  EXPECT_FALSE(is_legal(khr_config, resolved(gemm(512, 512, 512, DataType::bf16)), caps));
+  caps.denials[0].input = DataType::f16;
+  caps.denials[0].n = 8;
+  EXPECT_TRUE(is_legal(khr_config, f16, caps));
+  EXPECT_FALSE(is_legal(other, f16, caps));
+}
+
+// --- the file
+
+class VerdictFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("vkgemm-verdicts-" + std::to_string(std::random_device{}()));
+    file_ = folder_ / "made" / "verdicts.json";
+    caps_.vendor_id = 0x10de;
+    caps_.device_id = 0x2335;
+    caps_.driver_version = 7;
+    caps_.pipeline_cache_uuid[3] = 9;
+    for (const KernelKind& kind : kernel_kinds(caps_)) {
+      verdicts_.push_back({.kind = kind, .outcome = Outcome::passed, .config = "khr:…"});
+    }
+    verdicts_[2].outcome = Outcome::wrong_result;
+    verdicts_[2].detail = "expected 1, got \"2\"\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string read() const {
+    std::ifstream stream(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
+
+  std::filesystem::path folder_, file_;
+  DeviceCaps caps_ = h200();
+  std::vector<Verdict> verdicts_;
+};
+
+TEST_F(VerdictFile, RoundTrip) {
+  const auto none = load_verdicts(file_, caps_);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->empty());
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  const auto read = load_verdicts(file_, caps_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, verdicts_);
+}
+
+TEST_F(VerdictFile, HoldsForOneDeviceAndDriver) {
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  const auto expect_refused = [&](const char* field, const DeviceCaps& other) {
+    const auto read = load_verdicts(file_, other);
+    ASSERT_FALSE(read) << field;
+    EXPECT_EQ(read.error().status, Status::io_error);
+    EXPECT_TRUE(contains(read.error().message, field)) << read.error().message;
+  };
+  DeviceCaps other = caps_;
+  other.driver_version = 8;
+  expect_refused("driver_version", other);
+  other = caps_;
+  other.device_id = 1;
+  expect_refused("device_id", other);
+  other = caps_;
+  other.vendor_id = 1;
+  expect_refused("vendor_id", other);
+  other = caps_;
+  other.pipeline_cache_uuid[15] = 1;
+  expect_refused("pipeline_cache_uuid", other);
+  std::string text = read();
+  const std::size_t kernels = text.find("\"kernels\": \"") + 12;
+  text[kernels] = text[kernels] == '0' ? '1' : '0';
+  write(text);
+  expect_refused("kernels", caps_);
+}
+
+TEST_F(VerdictFile, RefusesAnythingElse) {
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  const std::string good = read();
+  for (std::size_t bytes = 1; bytes + 1 < good.size(); bytes += 7) {
+    write(good.substr(0, bytes));
+    EXPECT_FALSE(load_verdicts(file_, caps_)) << bytes;
+  }
+  const auto refused = [&](std::string_view from, std::string_view to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    write(text);
+    EXPECT_FALSE(load_verdicts(file_, caps_)) << to;
+  };
+  refused("\"outcome\": \"passed\"", "\"outcome\": \"fine\"");
+  refused("\"path\": \"fma\"", "\"path\": \"cpu\"");
+  refused("\"input\": \"f16\"", "\"input\": 16");
+  refused("\"k\": 1,", "\"k\": -1,");
+  refused("\"k\": 1,", "\"k\": 4294967296,");
+  refused("\"k\": 1,", "");
+  write("[]");
+  EXPECT_FALSE(load_verdicts(file_, caps_));
+  write(std::string(2 << 20, ' '));
+  EXPECT_FALSE(load_verdicts(file_, caps_));
+}
+
+TEST_F(VerdictFile, CannotBeWritten) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ / "made") << "a file, no folder";
+  const auto saved = save_verdicts(file_, caps_, verdicts_);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().status, Status::io_error);
+}
+
+TEST_F(VerdictFile, HasADefaultName) {
+  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335.json");
+  EXPECT_EQ(default_verdict_file(caps_).parent_path().filename(), "vkgemm");
+}
+
+}  // namespace
+}  // namespace vkgemm
