@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "errors.hpp"
 #include "features.hpp"
 #include "text.hpp"
+#include "tuning_file.hpp"
 #include "vk.hpp"
 #include "vkgemm/context.hpp"
 
@@ -70,6 +72,10 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
 
+    const char* const variable = std::getenv("VKGEMM_TUNING");
+    auto loaded = load_tables(info.tuning_file, variable != nullptr ? variable : "", caps);
+    if (!loaded) return loaded.error();
+
     PipelineCacheInfo cache_info{
         .device = info.device,
         .application_cache = info.pipeline_cache,
@@ -85,7 +91,10 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     VkPhysicalDeviceMemoryProperties memory{};
     instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
-                                       std::move(cache_info));
+                                       std::move(cache_info), std::move(loaded->tables));
+    for (const std::string& warning : loaded->warnings) {
+      impl->log.write(LogLevel::warning, warning);
+    }
     if (auto ready = impl->pipelines.init(); !ready) return ready.error();
     return Context(std::move(impl));
   });

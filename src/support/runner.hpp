@@ -30,6 +30,7 @@ struct RunnerOptions {
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;
+  std::string tuning_file;
 };
 
 struct DeviceListing {
