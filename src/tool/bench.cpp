@@ -8,12 +8,11 @@
 
 #include "commit.hpp"
 #include "support/heavy_epilogue.hpp"
-#include "support/reference.hpp"
+#include "tool/bench_case.hpp"
 #include "tool/ceiling.hpp"
 #include "tool/gated.hpp"
 #include "tool/groups.hpp"
 #include "tool/host_bench.hpp"
-#include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
 #include "tool/row_options.hpp"
@@ -29,8 +28,6 @@ using support::Runner;
 constexpr const char* kGpuSuite =
     "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192";
 constexpr const char* kCpuSuite = "64,128,256,512";
-constexpr double kVerification = 0x1p31;             // multiply-adds of the reference
-constexpr std::uint64_t kFlushBytes = 256ULL << 20;  // more than any L2 cache
 
 struct BenchOptions {
   DeviceOptions device;
@@ -104,95 +101,6 @@ Problem make_problem(const Shape& shape, DataType type, const BenchOptions& opti
   return problem;
 }
 
-// The operands of one problem, on the host and on the device.
-class Case {
- public:
-  Case(Runner& runner, const Problem& problem, const Groups& groups)
-      : runner_(runner), problem_(problem), groups_(groups), offsets_(groups.encoded()) {
-    const support::OperandBytes bytes = support::operand_bytes(problem);
-    a_ = fill(problem.a.type, bytes.a, 1, device_a_);
-    b_ = fill(problem.b.type, bytes.b, 2, device_b_);
-    b_right_ = fill(problem.b.type, bytes.b_right, 5, device_b_right_);
-    c_ = fill(problem.c.type, bytes.c, 3, device_c_);
-    const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
-    gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
-    beta_ = fill(rows.vector_type, bytes.row_vector, 6, device_beta_);
-    row_values_.resize(bytes.row_values);
-    device_row_values_ = unwrap(runner.allocate(bytes.row_values));
-    bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
-    device_offsets_ = unwrap(runner.allocate(bytes.offsets));
-    unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
-    d_.resize(bytes.d);
-    aux_.resize(bytes.aux);
-    device_d_ = unwrap(runner.allocate(bytes.d));
-    device_aux_ = unwrap(runner.allocate(bytes.aux));
-  }
-
-  std::vector<double> time(const Plan& plan, const BenchOptions& options, const Buffer* flush) {
-    workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
-    unwrap(runner_.fill(device_d_, 0xffffffffU));
-    unwrap(runner_.fill(device_aux_, 0xffffffffU));
-    unwrap(runner_.fill(device_row_values_, 0xffffffffU));
-    const Operands operands{.a = device_a_.span(),
-                            .b = device_b_.span(),
-                            .b_right = device_b_right_.span(),
-                            .c = device_c_.span(),
-                            .d = device_d_.span(),
-                            .bias = device_bias_.span(),
-                            .aux = device_aux_.span(),
-                            .offsets = device_offsets_.span(),
-                            .gamma = device_gamma_.span(),
-                            .beta = device_beta_.span(),
-                            .row_values = device_row_values_.span(),
-                            .workspace = workspace_.span()};
-    Runner::Commands before;
-    if (flush != nullptr) {
-      before = [flush](VkCommandBuffer commands) -> Result<void> {
-        vkCmdFillBuffer(commands, flush->handle(), 0, VK_WHOLE_SIZE, 0);
-        return {};
-      };
-    }
-    const auto record = [&](VkCommandBuffer commands) { return plan.record(commands, operands); };
-    unwrap(runner_.submit(record));  // some drivers finish compiling only now
-    return unwrap(runner_.time(record, static_cast<std::uint32_t>(options.repeat),
-                               options.warm_up_ms, before));
-  }
-
-  support::VerifyReport verify() {
-    unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
-    unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
-    unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
-    Problem row = problem_;
-    row.m = row.batch = 1;
-    const double per_row = multiply_adds(row);
-    const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
-    return support::verify(
-        problem_,
-        {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(),
-         beta_.data(), b_right_.data()},
-        d_.data(), aux_.data(),
-        {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
-        row_values_.data());
-  }
-
- private:
-  std::vector<std::byte> fill(DataType type, std::uint64_t bytes, std::uint64_t seed,
-                              Buffer& device) {
-    std::vector<std::byte> data = generate(type, bytes, Fill::random, seed);
-    device = unwrap(runner_.allocate(bytes));
-    unwrap(runner_.upload(device, 0, data.data(), bytes));
-    return data;
-  }
-
-  Runner& runner_;
-  const Problem& problem_;
-  const Groups& groups_;
-  std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
-  Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_, device_b_,
-      device_b_right_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
-};
-
 class Bench {
  public:
   Bench(Runner& runner, const BenchOptions& options) : runner_(runner), options_(options) {}
@@ -211,7 +119,7 @@ class Bench {
         throw Failure(usage_error, "--dtype is '" + text + "': f16, bf16 or f32 is needed");
       types.push_back(*type);
     }
-    if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(cpu ? 1 << 20 : kFlushBytes));
+    if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(flush_bytes(runner_.caps())));
     if (!options_.no_ceiling) find_ceiling();
     print_header();
     const std::size_t cases = types.size() * shapes.size();
@@ -316,7 +224,8 @@ class Bench {
       return row;
     }
     const std::vector<double> times =
-        data.time(*plan, options_, options_.warm_l2 ? nullptr : &flush_);
+        data.time(*plan, static_cast<std::uint32_t>(options_.repeat), options_.warm_up_ms,
+                  options_.warm_l2 ? nullptr : &flush_);
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
