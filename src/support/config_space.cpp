@@ -17,7 +17,7 @@ namespace {
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
 // Tiles that hang over the edges of a matrix by more than this factor are for other problems.
-constexpr std::uint64_t most_overhang = 4;
+constexpr std::uint64_t most_overhang = 2;
 
 class Grid {
  public:
@@ -167,6 +167,9 @@ class Steps {
   void change(const Change& change) {
     Config c = from_;
     change(c);
+    // Halves of one.
+    const bool khr_holds = c.path != Path::khr || c.subgroups_m * c.subgroups_n != 0;
+    if (c.tile_m * c.tile_n * c.tile_k == 0 || !khr_holds) return;
     if (c.path == Path::fma) set_fma_invocations(c);
     if (c.path == Path::khr) set_khr_invocations(c);
     add(c);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace vkgemm::support {
 namespace {
@@ -38,6 +39,12 @@ double tera_flops(const TuneCase& tuned, double microseconds) {
   return microseconds > 0.0 ? 2e-6 * tuned.multiply_adds / microseconds : 0.0;
 }
 
+Config config_of(const json& message) {
+  const auto config = parse_config(message.at("config").get<std::string>());
+  if (!config) throw std::runtime_error(config.error().message);
+  return *config;
+}
+
 // An exception says that the line is not one of says::.
 void apply_message(TuneSession& session, const json& message) {
   const std::string says = message.at("says");
@@ -65,16 +72,15 @@ void apply_message(TuneSession& session, const json& message) {
     tuned.candidates = message.at("candidates");
     tuned.choices.clear();
     for (const json& choice : message.at("choices")) {
-      tuned.choices.push_back(
-          {choice.at("name"), parse_config(choice.at("config").get<std::string>()).value()});
+      tuned.choices.push_back({choice.at("name"), config_of(choice)});
     }
   } else if (says == "tries") {
-    session.trying = parse_config(message.at("config").get<std::string>()).value();
+    session.trying = config_of(message);
   } else if (says == "found") {
-    const Config config = parse_config(message.at("config").get<std::string>()).value();
+    const Config config = config_of(message);
     Measured* known = tuned.find(config);
     if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
-    known->verdict = static_cast<Verdict>(message.at("verdict").get<int>());
+    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 3));
     known->reason = message.at("reason");
     known->eligible = message.at("eligible");
     const std::uint32_t round = message.at("round");
@@ -243,7 +249,7 @@ std::string says::done(std::size_t index, const std::string& error) {
 
 std::string says::lost() { return line({{"says", "lost"}}); }
 
-bool apply(TuneSession& session, std::string_view text) {
+bool take_in(TuneSession& session, std::string_view text) {
   try {
     apply_message(session, json::parse(text));
     return true;

@@ -92,7 +92,7 @@ std::string lost();  // the device; what was tried is already blamed
 }  // namespace says
 
 // Takes in a line; false if it makes no sense.
-bool apply(TuneSession& session, std::string_view line);
+bool take_in(TuneSession& session, std::string_view line);
 
 // The process that measured died, or was ended: the configuration that it was at is to blame; if it
 // was at none, the problem, which gets another chance.

@@ -151,7 +151,7 @@ class Tuner {
   void take_in(std::string_view line, TuneProgress& progress) {
     ++lines_;
     const std::size_t before = finished();
-    if (!support::apply(session_, line)) {
+    if (!support::take_in(session_, line)) {
       progress.say("not understood: " + std::string(line));
       return;
     }

@@ -71,8 +71,9 @@ class CaseTuner {
     }
     say_(support::says::searches(index_, choices_, space.size()));
     data_ = std::make_unique<Case>(runner_, problem_.problem, problem_.groups);
-    for (const NamedConfig& choice : choices_)
-      first_look(choice.config, is_in(space, choice.config));
+    for (const NamedConfig& choice : choices_) {
+      first_look(choice.config, !task_.from_generic || is_in(space, choice.config));
+    }
     for (const support::ProposedConfig& proposed : space) {
       if (spent() > share_of_first_looks && support::fastest(tuned_) != nullptr) break;
       first_look(proposed.config, true);
@@ -157,7 +158,14 @@ class CaseTuner {
 
   // Builds, computes, verifies, and takes the first times.
   void first_look(const Config& config, bool eligible) {
-    if (tuned_.find(config) != nullptr || !may_try(config)) return;
+    if (const Measured* known = tuned_.find(config)) {
+      // The search has come to what another table proposed.
+      if (eligible && !known->eligible && known->verdict == Verdict::good) {
+        found({.config = config, .round = known->round, .eligible = true});
+      }
+      return;
+    }
+    if (!may_try(config)) return;
     say_(support::says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
@@ -271,7 +279,7 @@ bool tune_work(const TuneTask& task, TuneSession session,
   // This process has its own copy of the session, which learns the same as the other one.
   const auto tell = [&](const std::string& line) {
     say(line);
-    support::apply(session, line);
+    support::take_in(session, line);
   };
   try {
     const std::unique_ptr<Runner> runner = task.device.open();
