@@ -254,6 +254,7 @@ std::vector<ProposedConfig> search_space(const TuningTable& table, const Resolve
   }
   std::vector<ProposedConfig> found;
   for (const ScoredRow& scored : rank(space, problem, caps)) {
+    if (limits.allowed && !limits.allowed(scored.config)) continue;
     if (found.size() >= limits.most) break;
     if (!found.empty() && scored.cost > limits.within * found.front().estimate) break;
     const auto same = [&](const ProposedConfig& other) { return other.config == scored.config; };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "resolved_problem.hpp"
@@ -14,6 +15,7 @@ namespace vkgemm::support {
 struct SpaceLimits {
   double within = 2.5;  // estimates up to this factor above the best one
   std::size_t most = 48;
+  std::function<bool(const Config&)> allowed = {};  // not set: all are
 };
 
 struct ProposedConfig {

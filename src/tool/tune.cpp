@@ -107,8 +107,10 @@ class Tuner {
     event("start", 0);
     measure();
     save();
+    const bool any = std::ranges::any_of(
+        session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
     for (const TuneCase& tuned : session_.cases) print_result(tuned);
-    if (!options_.json) print_comparison(session_);
+    if (any && !options_.json) print_comparison(session_);
     if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
     if (!options_.out.empty() && saved_) {
       std::fprintf(stderr, "wrote %s\n", options_.out.c_str());

@@ -65,14 +65,15 @@ class CaseTuner {
   void tune() {
     say_(support::says::begins(index_));
     const std::vector<support::ProposedConfig> space = propose();
-    if (space.empty() && choices_.empty()) {
-      say_(support::says::done(index_, "no configuration is legal here"));
+    if (space.empty()) {
+      say_(support::says::done(index_, "no configuration is legal here, or may be tried"));
       return;
     }
     say_(support::says::searches(index_, choices_, space.size()));
     data_ = std::make_unique<Case>(runner_, problem_.problem, problem_.groups);
     for (const NamedConfig& choice : choices_) {
-      first_look(choice.config, !task_.from_generic || is_in(space, choice.config));
+      first_look(choice.config,
+                 is_wanted(choice.config) && (!task_.from_generic || is_in(space, choice.config)));
     }
     for (const support::ProposedConfig& proposed : space) {
       if (spent() > share_of_first_looks && support::fastest(tuned_) != nullptr) break;
@@ -95,9 +96,11 @@ class CaseTuner {
         space, [&](const support::ProposedConfig& proposed) { return proposed.config == config; });
   }
 
-  bool may_try(const Config& config) const {
-    const bool denied = task_.before && is_denied(*task_.before, config);
-    return !denied && (!task_.limits.path || config.path == *task_.limits.path);
+  bool is_wanted(const Config& config) const {
+    return !task_.limits.path || config.path == *task_.limits.path;
+  }
+  bool is_denied(const Config& config) const {
+    return task_.before && vkgemm::is_denied(*task_.before, config);
   }
 
   std::vector<support::ProposedConfig> propose() {
@@ -109,7 +112,10 @@ class CaseTuner {
     if (task_.table) choose("table", DeviceTables(caps.architecture, {*task_.table}));
 
     const support::SpaceLimits limits{.within = task_.limits.within,
-                                      .most = task_.limits.per_problem};
+                                      .most = task_.limits.per_problem,
+                                      .allowed = [this](const Config& config) {
+                                        return is_wanted(config) && !is_denied(config);
+                                      }};
     const TuningTable& own = built_in_table(task_.from_generic ? "generic" : caps.architecture);
     std::vector<support::ProposedConfig> space =
         support::search_space(own, resolved_, caps, limits);
@@ -117,7 +123,6 @@ class CaseTuner {
     if (space.empty()) {
       space = support::search_space(built_in_table("generic"), resolved_, caps, limits);
     }
-    std::erase_if(space, [&](const support::ProposedConfig& p) { return !may_try(p.config); });
     return space;
   }
 
@@ -165,7 +170,7 @@ class CaseTuner {
       }
       return;
     }
-    if (!may_try(config)) return;
+    if (is_denied(config)) return;
     say_(support::says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
@@ -235,7 +240,7 @@ class CaseTuner {
       for (const Config& config :
            support::neighbours(from, resolved_, runner_.caps(), task_.limits.static_shapes)) {
         if (spent() > share_before_last_rounds) break;
-        first_look(config, true);
+        if (is_wanted(config)) first_look(config, true);
       }
       if (tuned_.measured.size() == before) return;
       // Those that look better join the rounds, beside the one that they are to replace.

@@ -39,6 +39,14 @@ shell("VKGEMM_TUNING=table.json $tool run --m 16 --n 24 --k 16 --dtype f32 --exp
 expect("${output}" "tuning table: table.json\n  tuned: this shape, measured [0-9.]+ us")
 expect("${output}" "verdict        PASSED")
 
+# One that is not right is told of and left out.
+file(WRITE ${FOLDER}/bad.json "{\"architecture\": \"generic\",\n \"rows\": 3}")
+shell("VKGEMM_TUNING=bad.json $tool run --m 16 --n 24 --k 16 --dtype f32 --explain --repeat 0 2>&1" 0 output)
+expect("${output}" "VKGEMM_TUNING is left out: tuning table bad.json: line 2: rows is number, not an array")
+if(output MATCHES "tuned: this shape")
+  message(FATAL_ERROR "nothing was to be tuned here:\n${output}")
+endif()
+
 # There already: not replaced unasked, not measured again.
 shell("$tool tune --log plans.log --out table.json ${search} 2>&1" 2 output)
 expect("${output}" "give --resume")
