@@ -39,6 +39,7 @@ void write_line(int pipe, std::string line) {
     const std::function<bool(const std::function<void(std::string)>&)>& work, int pipe,
     pid_t parent) {
   std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_DFL);
 #ifdef PR_SET_PDEATHSIG
   // A device is not to stay busy for a parent that was killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);

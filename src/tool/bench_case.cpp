@@ -11,12 +11,6 @@ namespace vkgemm::tool {
 using support::Buffer;
 using support::Runner;
 
-namespace {
-
-constexpr double kVerification = 0x1p31;  // multiply-adds of the reference
-
-}  // namespace
-
 std::uint64_t flush_bytes(const DeviceCaps& caps) {
   return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 << 20 : 256 << 20;
 }
@@ -72,14 +66,14 @@ std::vector<double> Case::time(const Plan& plan, std::uint32_t repeats, double w
   return unwrap(runner_.time(record, repeats, warm_up_ms, before));
 }
 
-support::VerifyReport Case::verify(std::uint64_t seed) {
+support::VerifyReport Case::verify(std::uint64_t seed, double work) {
   unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
   unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
   unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
   Problem row = problem_;
   row.m = row.batch = 1;
   const double per_row = multiply_adds(row);
-  const double rows = std::clamp(kVerification / per_row / groups_.sharing_rows(), 2.0, 64.0);
+  const double rows = std::clamp(work / per_row / groups_.sharing_rows(), 2.0, 64.0);
   return support::verify(problem_,
                          {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(),
                           gamma_.data(), beta_.data(), b_right_.data()},

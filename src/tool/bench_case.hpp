@@ -26,8 +26,9 @@ class Case {
   std::vector<double> time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                            const support::Buffer* flush);
 
-  // What D holds, in a few rows. Other seeds choose others.
-  support::VerifyReport verify(std::uint64_t seed = 1);
+  // What D holds, in as many rows as the reference computes with about so many multiply-adds. Other
+  // seeds choose others.
+  support::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
 
  private:
   std::vector<std::byte> fill(DataType type, std::uint64_t bytes, std::uint64_t seed,

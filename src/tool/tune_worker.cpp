@@ -36,8 +36,17 @@ constexpr std::size_t last_most = 6;
 constexpr std::uint32_t first_rounds = 3;
 constexpr std::uint32_t last_rounds = 8;
 
+// An idle GPU lowers its clock (an H200 to a sixth), so whoever comes after a pause warms it up.
+constexpr double pause_ms = 20.0;
+constexpr double first_warm_up_ms = 150.0;
 constexpr double warm_up_ms = 300.0;
 constexpr double turn_ms = 40.0;  // of one configuration in a round
+
+// Multiply-adds of the reference for each configuration. Each looks at other rows.
+constexpr double verification_work = 0x1p28;
+
+// Neighbours whose estimate is above that of the best by more than this factor are left out.
+constexpr double neighbours_within = 2.0;
 
 // Of a device that died the driver may answer nothing any more: the next process has to go on.
 struct DeviceLost {};
@@ -116,12 +125,13 @@ class CaseTuner {
                                       .allowed = [this](const Config& config) {
                                         return is_wanted(config) && !is_denied(config);
                                       }};
-    const TuningTable& own = built_in_table(task_.from_generic ? "generic" : caps.architecture);
+    guide_ = &built_in_table(task_.from_generic ? "generic" : caps.architecture);
     std::vector<support::ProposedConfig> space =
-        support::search_space(own, resolved_, caps, limits);
+        support::search_space(*guide_, resolved_, caps, limits);
     // An architecture's table may have nothing for a problem.
     if (space.empty()) {
-      space = support::search_space(built_in_table("generic"), resolved_, caps, limits);
+      guide_ = &built_in_table("generic");
+      space = support::search_space(*guide_, resolved_, caps, limits);
     }
     return space;
   }
@@ -148,9 +158,12 @@ class CaseTuner {
     if (error.status == Status::device_lost) throw DeviceLost{};
   }
 
-  std::vector<double> time(const Plan& plan, std::uint32_t repeats) {
-    std::vector<double> times = data_->time(plan, repeats, warm_ ? 0.0 : warm_up_ms, flush_);
-    warm_ = true;
+  std::vector<double> time(const Plan& plan, std::uint32_t repeats, double after_pause_ms) {
+    const std::chrono::duration<double, std::milli> pause = Clock::now() - last_timing_;
+    const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    const double warm_up = cpu || pause.count() < pause_ms ? 0.0 : after_pause_ms;
+    std::vector<double> times = data_->time(plan, repeats, warm_up, flush_);
+    last_timing_ = Clock::now();
     for (double& time : times) time *= 1000.0;
     return times;
   }
@@ -176,13 +189,14 @@ class CaseTuner {
     if (plan == nullptr) return;
     try {
       Measured measured{.config = config, .eligible = eligible};
-      measured.microseconds = time(*plan, 1);
+      measured.microseconds = time(*plan, 1, first_warm_up_ms);
       const double slow = 20.0 * best_time();
       if (slow == 0.0 || measured.microseconds.front() < slow) {
         const std::uint32_t repeats = std::max(repeats_of(measured.microseconds.front()) / 2, 1u);
-        measured.microseconds = time(*plan, repeats);
+        measured.microseconds = time(*plan, repeats, first_warm_up_ms);
       }
-      const support::VerifyReport report = data_->verify(tuned_.measured.size() + 1);
+      const support::VerifyReport report =
+          data_->verify(tuned_.measured.size() + 1, verification_work);
       if (!report.passed()) {
         measured.verdict = Verdict::wrong;
         measured.reason = report.first_failure;
@@ -222,11 +236,32 @@ class CaseTuner {
     if (plan == nullptr) return;
     try {
       Measured measured{.config = config, .round = round, .eligible = known.eligible};
-      measured.microseconds = time(*plan, repeats_of(known.median()));
+      measured.microseconds = time(*plan, repeats_of(known.median()), warm_up_ms);
       found(measured);
     } catch (const Failure& failure) {
       give_up(config, known.eligible, failure);
     }
+  }
+
+  // By estimate, which knows nothing of some parameters: those keep their order.
+  std::vector<Config> promising_neighbours(const Config& from) const {
+    const DeviceCaps& caps = runner_.caps();
+    const auto estimate = [&](const Config& config) {
+      const auto rate = similar_rate(*guide_, config, resolved_);
+      return rate ? estimate_cost(config, *rate, guide_->timing, resolved_, caps) : 0.0;
+    };
+    std::vector<std::pair<double, Config>> around;
+    const double most = neighbours_within * estimate(from);
+    for (const Config& config :
+         support::neighbours(from, resolved_, caps, task_.limits.static_shapes)) {
+      const double cost = estimate(config);
+      if (cost <= most || most == 0.0) around.emplace_back(cost, config);
+    }
+    std::ranges::stable_sort(around, {}, [](const auto& entry) { return entry.first; });
+    std::vector<Config> out;
+    out.reserve(around.size());
+    for (const auto& [cost, config] : around) out.push_back(config);
+    return out;
   }
 
   // From the best to the best of its neighbours, until there is no better one or no time.
@@ -265,7 +300,8 @@ class CaseTuner {
   std::vector<NamedConfig> choices_;
   std::unique_ptr<Case> data_;
   std::map<std::string, Plan> plans_;
-  bool warm_ = false;
+  Clock::time_point last_timing_;  // long ago
+  const TuningTable* guide_ = nullptr;
 };
 
 // Why this device is not the one that the tables are for.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <set>
@@ -292,6 +293,9 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   static volatile std::sig_atomic_t stop = 0;
   stop = 0;
   long child = 0;
+  // What this process does about SIGTERM is not the child's to do.
+  const auto handler = std::signal(SIGTERM, SIG_IGN);
+  const auto begin = std::chrono::steady_clock::now();
   const WorkerEnd end = supervise(
       [](const auto& say) {
         raise(SIGINT);  // not for the child to answer
@@ -302,7 +306,9 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
       {.on_line = [](std::string_view) { stop = 1; },
        .on_start = [&](long pid) { child = pid; },
        .stop = &stop});
+  std::signal(SIGTERM, handler);
   EXPECT_EQ(end.ending, Ending::stopped);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
   EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);  // nobody is left
 }
 
