@@ -130,6 +130,9 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   return s;
 }
 
+// Of as many tiles as are resident.
+double rounds(const Shape& s) { return std::max(std::ceil(s.tiles / s.units / s.resident), 1.0); }
+
 // The kernel for few rows is bound by memory, which its workgroups share evenly; half of the
 // compute units are enough to keep it busy.
 double estimate_thin(const Shape& s, std::uint32_t slices, const TimingModel& timing) {
@@ -188,8 +191,8 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
   const double copies = pack_cost(problem, config, timing);
   const auto cost = [&](std::uint32_t slices) {
     const double product = estimate(shape, slices, timing, is_cpu(caps));
-    const double rounds = std::max(std::ceil(shape.tiles / shape.units / shape.resident), 1.0);
-    return copies + product + row_cost(config, original, timing, product, rounds, shape.resident);
+    return copies + product +
+           row_cost(config, original, timing, product, rounds(shape), shape.resident);
   };
   const double plain = cost(config.slices);
   // A table's figures may be of any size.
@@ -249,8 +252,10 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps) {
   const ResolvedProblem seen = packed(problem, config);
-  return pack_cost(seen, config, timing) + estimate(make_shape(config, rate, timing, seen, caps),
-                                                    config.slices, timing, is_cpu(caps));
+  const Shape shape = make_shape(config, rate, timing, seen, caps);
+  const double product = estimate(shape, config.slices, timing, is_cpu(caps));
+  return pack_cost(seen, config, timing) + product +
+         row_cost(config, problem, timing, product, rounds(shape), shape.resident);
 }
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,

@@ -14,13 +14,16 @@ namespace vkgemm {
 
 struct ScoredRow {
   const TuningRow* row = nullptr;
-  Config config = {};         // the row's, perhaps with more slices, or packing operands
-  double cost = 0.0;          // estimated microseconds: lower is better
-  double unsplit_cost = 0.0;  // the same without more slices
+  Config config = {};                 // the row's, perhaps with more slices, or packing operands
+  double cost = 0.0;                  // estimated microseconds: lower is better
+  double unsplit_cost = 0.0;          // the same without more slices
+  const TunedShape* tuned = nullptr;  // whose row it is, if it was not estimated (nearest.hpp)
+  double distance = 0.0;              // from that shape
 };
 
 // What a configuration would take, in microseconds. Good for comparing configurations of one table;
-// on the H200 within 10 % of what was measured for the better half of them.
+// on the H200 within 10 % of what was measured for the better half of them. With what a row
+// reduction takes.
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps);
 

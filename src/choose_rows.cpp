@@ -30,15 +30,6 @@ constexpr double value_rate = 0.65;
 constexpr double exponential_values = 1.5;
 constexpr double kilobyte = 1024.0;
 
-// What loads of a tile cost, by its perimeter and those of its subgroups: the port to shared memory
-// is what binds the main loop (bench/NOTES.md).
-double perimeter(const Config& c) {
-  const auto inverse = [](double m, double n) { return 1.0 / m + 1.0 / n; };
-  const double rows = c.path == Path::khr ? c.tile_m / c.subgroups_m : c.fragment_m;
-  const double cols = c.path == Path::khr ? c.tile_n / c.subgroups_n : c.fragment_n;
-  return inverse(c.tile_m, c.tile_n) + inverse(rows, cols);
-}
-
 bool arrange_subgroups(Config& c) {
   const std::uint32_t subgroups = c.subgroups_m * c.subgroups_n;
   bool found = false;
@@ -63,7 +54,17 @@ bool arrange_subgroups(Config& c) {
   return found;
 }
 
-// Slices of the epilogue so small that they need no more memory than the main loop, if they can be.
+}  // namespace
+
+double perimeter(const Config& c) {
+  const auto inverse = [](double m, double n) { return 1.0 / m + 1.0 / n; };
+  const double tile = inverse(c.tile_m, c.tile_n);
+  if (c.path == Path::nv) return 2.0 * tile;  // the driver divides it
+  const double rows = c.path == Path::khr ? c.tile_m / c.subgroups_m : c.fragment_m;
+  const double cols = c.path == Path::khr ? c.tile_n / c.subgroups_n : c.fragment_n;
+  return tile + inverse(rows, cols);
+}
+
 void cut_epilogue(Config& c, const ResolvedProblem& problem, const DeviceCaps& caps) {
   const std::uint32_t fragments = c.tile_m / (c.subgroups_m * c.fragment_m);
   std::uint64_t least = UINT64_MAX;
@@ -77,8 +78,6 @@ void cut_epilogue(Config& c, const ResolvedProblem& problem, const DeviceCaps& c
     c.subtiles = subtiles;
   }
 }
-
-}  // namespace
 
 std::optional<RowVariant> resident_variant(const Config& config, const ResolvedProblem& problem,
                                            const DeviceCaps& caps) {

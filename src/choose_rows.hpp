@@ -19,6 +19,14 @@ struct RowVariant {
   double rate_factor = 1.0;
 };
 
+// What loads of a tile cost for each product, by its perimeter and those of its subgroups: the port
+// to shared memory is what binds the main loop (bench/NOTES.md).
+double perimeter(const Config& config);
+
+// Slices of khr's epilogue so small that they need no more memory than the main loop, if they can
+// be.
+void cut_epilogue(Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+
 // The tile reshaped so that it is as wide as n, with as many accumulators for every invocation,
 // slabs that fit the shared memory, and subgroups as square as can be. Nothing if there is no such
 // tile.

@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "features.hpp"
 #include "self_test_run.hpp"
 #include "text.hpp"
+#include "tuning_file.hpp"
 #include "vk.hpp"
 #include "vkgemm/context.hpp"
 
@@ -72,6 +74,10 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
 
+    const char* const variable = std::getenv("VKGEMM_TUNING");
+    auto loaded = load_tables(info.tuning_file, variable != nullptr ? variable : "", caps);
+    if (!loaded) return loaded.error();
+
     PipelineCacheInfo cache_info{
         .device = info.device,
         .application_cache = info.pipeline_cache,
@@ -94,7 +100,10 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     if (!verdicts) return verdicts.error();
     caps.verdicts = std::move(*verdicts);
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
-                                       std::move(cache_info));
+                                       std::move(cache_info), std::move(loaded->tables));
+    for (const std::string& warning : loaded->warnings) {
+      impl->log.write(LogLevel::warning, warning);
+    }
     if (auto ready = impl->pipelines.init(); !ready) return ready.error();
     return Context(std::move(impl));
   });

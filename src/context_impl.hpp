@@ -11,6 +11,7 @@
 #include "abort_counter.hpp"
 #include "choose.hpp"
 #include "log.hpp"
+#include "nearest.hpp"
 #include "pipeline_cache.hpp"
 #include "tuning.hpp"
 #include "vk.hpp"
@@ -18,12 +19,16 @@
 
 namespace vkgemm {
 
-// The built-in tuning tables of one device. Estimates of two tables cannot be compared (their rates
-// have different scales), so the architecture's own table decides wherever it has a legal row, and
-// the generic one elsewhere.
+// The tuning tables of one device. Estimates of two tables cannot be compared (their rates have
+// different scales), so the first one that has a legal row decides: those that were loaded, the
+// architecture's own, the generic one. Before them all comes what was tuned (nearest.hpp). What a
+// loaded table denies is never chosen.
 class DeviceTables {
  public:
-  explicit DeviceTables(std::string_view architecture);
+  // With those that were loaded, the preferred one first.
+  explicit DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded = {});
+  DeviceTables(const DeviceTables&) = delete;  // rows are pointed at
+  DeviceTables& operator=(const DeviceTables&) = delete;
 
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
@@ -33,7 +38,13 @@ class DeviceTables {
 
   // A row that proposes this configuration, in any number of slices and packing any
   // operand, for this problem; or null.
-  const TuningRow* find(const Config& config, const ResolvedProblem& problem) const noexcept;
+  const TuningRow* find(const Config& config, const ResolvedProblem& problem) const;
+
+  // The tuned shape that speaks for the problem, whether or not the estimate objects.
+  std::optional<Nearest> nearest(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The loaded table that a row is of; null for rows that are built in.
+  const TuningTable* loaded_table_of(const TuningRow& row) const noexcept;
 
   std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
@@ -41,18 +52,29 @@ class DeviceTables {
   std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
  private:
-  std::vector<const TuningTable*> tables_;  // the preferred one first; built in, so never gone
+  // What a table estimates to be best, with the table.
+  struct Estimated {
+    const TuningTable* table = nullptr;
+    ScoredRow row;
+  };
+  std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
+                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  bool denied(const Config& config) const noexcept;
+
+  std::vector<TuningTable> loaded_;
+  std::vector<const TuningTable*> tables_;  // the preferred one first
 };
 
 struct Context::Impl {
   Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
        const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
-       PipelineCacheInfo cache_info)
+       PipelineCacheInfo cache_info, std::vector<TuningTable> loaded)
       : log(info.log),
         functions(device_functions),
         caps(std::move(device_caps)),
         caps_after_abort(caps),
-        tables(caps.architecture),
+        tables(caps.architecture, std::move(loaded)),
         pipelines(functions, log, std::move(cache_info)),
         aborts(functions, memory, info.device) {
     caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};

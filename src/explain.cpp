@@ -1,5 +1,6 @@
 // explain.cpp: what a plan tells people about itself.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -135,6 +136,36 @@ std::string describe_operands(const Plan::Impl& plan) {
   return text;
 }
 
+std::string shape_text(const TunedProblem& p) {
+  std::string text = concat("m ", p.m, ", n ", p.n, ", k ", p.k);
+  if (p.count != 1) text += concat(", ", p.count, " times");
+  return text;
+}
+
+// What a loaded table has to do with the choice.
+std::string describe_tuning(const Plan::Impl& plan) {
+  const DeviceTables& tables = plan.context->tables;
+  std::string text;
+  const TuningTable* const table =
+      plan.row != nullptr ? tables.loaded_table_of(*plan.row) : nullptr;
+  if (table != nullptr) text += concat("  tuning table: ", table->source, "\n");
+  if (!plan.choice) return text;
+  const auto nearest = tables.nearest(plan.resolved, plan.context->caps);
+  if (!nearest) return text;
+  const TunedShape& shape = *nearest->shape;
+  const bool chosen = plan.choice->tuned == nearest->shape;
+  const std::string measured = concat("measured ", microseconds(shape.microseconds));
+  if (nearest->distance == 0.0) return text + concat("  tuned: this shape, ", measured, "\n");
+  const double rounded = std::round(nearest->distance * 100.0) / 100.0;
+  text += concat("  nearest tuned shape: ", shape_text(shape.problem), ", ", rounded,
+                 " doublings away, ", measured);
+  if (!chosen) {
+    text += concat("; not taken, since by the estimate it is slower here: ",
+                   to_string(shape.row.config));
+  }
+  return text + "\n";
+}
+
 std::string_view describe_strategy(RowStrategy strategy) {
   switch (strategy) {
     case RowStrategy::none:
@@ -215,6 +246,7 @@ std::string Plan::Impl::explain() const {
 
   text += concat("path ", to_string(config.path), ", configuration ", to_string(config), "\n");
   text += concat("  provenance: ", provenance(), "\n");
+  text += describe_tuning(*this);
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }
@@ -244,7 +276,8 @@ std::string Plan::Impl::explain() const {
   if (p.grouping) text += describe_grouping(*this);
   if (p.rows) text += describe_rows(*this);
   if (choice) {
-    text += concat("\n  estimate: ", microseconds(choice->cost));
+    const bool exact = choice->tuned != nullptr && choice->distance == 0.0;
+    text += concat("\n  ", exact ? "measured: " : "estimate: ", microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {
       text += concat(", in one slice ", microseconds(choice->unsplit_cost));
     }

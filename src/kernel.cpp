@@ -186,8 +186,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool quads) {
   const auto stands_in_columns = [](const ResolvedMatrix& matrix) {
     return matrix.layout == Layout::col_major;
   };
-  constants.set(SPEC_C_COL_MAJOR, (p.has_c() && stands_in_columns(p.c)) ||
-                                      (p.has_aux() && stands_in_columns(p.aux)));
+  constants.set(SPEC_C_COL_MAJOR,
+                (p.has_c() && stands_in_columns(p.c)) || (p.has_aux() && stands_in_columns(p.aux)));
   constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
   constants.set(SPEC_ACTIVATION, activation_constant(e.activation));

@@ -8,8 +8,8 @@
 
 namespace vkgemm {
 
-// Widths of the tiles that reduce_tiles.comp takes: the least that row_panel.glsl counts on, and the
-// widest that is a part of a block (row_statistics.glsl).
+// Widths of the tiles that reduce_tiles.comp takes: the least that row_panel.glsl counts on, and
+// the widest that is a part of a block (row_statistics.glsl).
 inline constexpr std::uint32_t least_row_tile_n = 32;
 inline constexpr std::uint32_t most_row_tile_n = ROW_BLOCK;
 

@@ -185,8 +185,9 @@ class Examiner {
     PipelineCacheInfo pipelines = device_.pipelines;
     pipelines.application_cache = VK_NULL_HANDLE;
     pipelines.file.clear();
-    impl_ = std::make_shared<Context::Impl>(info_, device_.functions, device_.memory,
-                                            std::move(caps), std::move(pipelines));
+    impl_ =
+        std::make_shared<Context::Impl>(info_, device_.functions, device_.memory, std::move(caps),
+                                        std::move(pipelines), std::vector<TuningTable>{});
     return impl_->pipelines.init();
   }
 

@@ -1,42 +1,125 @@
 // tables.cpp: the tuning tables as one context uses them.
 #include <algorithm>
+#include <utility>
 
 #include "context_impl.hpp"
 #include "legality.hpp"
 #include "pack.hpp"
+#include "text.hpp"
 
 namespace vkgemm {
 
-DeviceTables::DeviceTables(std::string_view architecture) {
+DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
+    : loaded_(std::move(loaded)) {
+  for (const TuningTable& table : loaded_) tables_.push_back(&table);
   const TuningTable& own = built_in_table(architecture);
   const TuningTable& generic = built_in_table("generic");
   if (&own != &generic) tables_.push_back(&own);
   tables_.push_back(&generic);
 }
 
+bool DeviceTables::denied(const Config& config) const noexcept {
+  return std::ranges::any_of(loaded_,
+                             [&](const TuningTable& table) { return is_denied(table, config); });
+}
+
 std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
                                           const DeviceCaps& caps) const {
   std::vector<ScoredRow> unique;
+  if (const auto tuned_row = tuned(estimated(problem, caps), problem, caps)) {
+    unique.push_back(*tuned_row);
+  }
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
       const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
-      if (std::none_of(unique.begin(), unique.end(), same)) unique.push_back(scored);
+      if (std::none_of(unique.begin(), unique.end(), same) && !denied(scored.config)) {
+        unique.push_back(scored);
+      }
     }
   }
   return unique;
 }
 
-std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
-                                            const DeviceCaps& caps) const {
+std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
+                                                               const DeviceCaps& caps) const {
   for (const TuningTable* table : tables_) {
-    const std::vector<ScoredRow> ranked = vkgemm::rank(*table, problem, caps);
-    if (!ranked.empty()) return ranked.front();
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
+      if (!denied(scored.config)) return Estimated{table, scored};
+    }
   }
   return std::nullopt;
 }
 
-const TuningRow* DeviceTables::find(const Config& config,
-                                    const ResolvedProblem& problem) const noexcept {
+std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  for (const TuningTable& table : loaded_) {
+    const auto found = nearest_shape(table, problem, [&](const Config& config) {
+      return is_usable(config, problem, caps) && !denied(config);
+    });
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
+                                             const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  const auto found = nearest(problem, caps);
+  if (!found) return std::nullopt;
+  const TunedShape& shape = *found->shape;
+  const Config& config = shape.row.config;
+  ScoredRow scored{.row = &shape.row,
+                   .config = config,
+                   .cost = shape.microseconds,
+                   .unsplit_cost = shape.microseconds,
+                   .tuned = &shape,
+                   .distance = found->distance};
+  if (found->distance == 0.0 || !other) return scored;
+  const TuningTable& table = *other->table;
+  const auto rate = similar_rate(table, config, problem);
+  if (!rate) return scored;
+  const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
+  const auto best_there = vkgemm::rank(table, tuned_at, caps);
+  const Opinion opinion{
+      .here = estimate_cost(config, *rate, table.timing, problem, caps),
+      .best_here = other->row.cost,
+      .there = estimate_cost(config, *rate, table.timing, tuned_at, caps),
+      .best_there = best_there.empty() ? 0.0 : best_there.front().cost,
+  };
+  if (opinion.objects()) return std::nullopt;
+  // As much better or worse than its estimate as it was found to be there.
+  scored.cost = scored.unsplit_cost = opinion.here * shape.microseconds / opinion.there;
+  return scored;
+}
+
+std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
+                                            const DeviceCaps& caps) const {
+  const auto other = estimated(problem, caps);
+  if (auto scored = tuned(other, problem, caps)) return scored;
+  if (!other) return std::nullopt;
+  return other->row;
+}
+
+const TuningTable* DeviceTables::loaded_table_of(const TuningRow& row) const noexcept {
+  for (const TuningTable& table : loaded_) {
+    const auto is_row = [&](const TuningRow& other) { return &other == &row; };
+    const auto is_shape = [&](const TunedShape& shape) { return &shape.row == &row; };
+    if (std::ranges::any_of(table.rows, is_row) || std::ranges::any_of(table.tuned, is_shape)) {
+      return &table;
+    }
+  }
+  return nullptr;
+}
+
+const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem& problem) const {
+  for (const TuningTable& table : loaded_) {
+    const TunedProblem wanted = tuned_problem(problem);
+    for (const TunedShape& shape : table.tuned) {
+      if (shape.row.config == config && shape_distance(shape.problem, wanted) == 0.0) {
+        return &shape.row;
+      }
+    }
+  }
   const ResolvedProblem seen = packed(problem, config);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
@@ -67,6 +150,10 @@ std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
   for (const TuningTable* table : tables_) {
     if (!reasons.empty()) reasons += '\n';
     reasons += vkgemm::why_nothing_is_legal(*table, problem, caps);
+    for (const DeniedConfig& config : table->denied) {
+      reasons += concat('\n', to_string(config.config), ": denied by ", table->source, ": ",
+                        config.reason);
+    }
   }
   return reasons;
 }

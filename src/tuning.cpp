@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "embedded.hpp"
+#include "json_lines.hpp"
 #include "text.hpp"
 
 namespace vkgemm {
@@ -21,18 +22,25 @@ namespace {
 
 using nlohmann::json;
 
-// A table of every row one could measure is far below these.
-constexpr std::size_t longest_text = std::size_t{16} << 20;
+// A table of every row one could measure is far below these. Rows are looked at whenever a plan is
+// made.
+constexpr std::size_t most_rows = 4096;
+constexpr std::size_t most_tuned_shapes = 16384;
 constexpr int deepest_nesting = 8;
 
 constexpr std::string_view provenance_kinds[] = {"measured: ", "compiled: ", "derived: "};
 
 // Thrown and caught within parse_tuning_table.
 struct TableError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  TableError(std::string where, std::size_t at_line, const std::string& message)
+      : std::runtime_error(message), path(std::move(where)), line(at_line) {}
+  std::string path;  // to find the line by, if that is 0
+  std::size_t line;
 };
 
-[[noreturn]] void fail(const std::string& message) { throw TableError(message); }
+[[noreturn]] void fail(const std::string& path, const std::string& message) {
+  throw TableError(path, 0, message);
+}
 
 // One value of the table and how to name it: "rows[3].rate".
 class Node {
@@ -40,10 +48,12 @@ class Node {
   Node(const json& value, std::string path) : value_(value), path_(std::move(path)) {}
 
   void check_keys(const std::vector<std::string_view>& known) const {
-    if (!value_.is_object()) fail(concat(path_, " is ", value_.type_name(), ", not an object"));
+    if (!value_.is_object())
+      fail(path_, concat(path_, " is ", value_.type_name(), ", not an object"));
     for (const auto& item : value_.items()) {
       if (std::ranges::find(known, item.key()) == known.end()) {
-        fail(concat(path_, ": unknown key ", in_quotes(item.key())));
+        fail(member(item.key()),
+             concat(path_, path_.empty() ? "" : ": ", "unknown key ", in_quotes(item.key())));
       }
     }
   }
@@ -51,17 +61,18 @@ class Node {
   std::optional<Node> find(std::string_view key) const {
     const auto it = value_.find(key);
     if (it == value_.end()) return std::nullopt;
-    return Node(*it, concat(path_, path_.empty() ? "" : ".", key));
+    return Node(*it, member(key));
   }
 
   Node at(std::string_view key) const {
     auto node = find(key);
-    if (!node) fail(concat(path_, path_.empty() ? "" : ".", key, " is missing"));
+    if (!node) fail(member(key), concat(member(key), " is missing"));
     return *std::move(node);
   }
 
   std::vector<Node> elements() const {
-    if (!value_.is_array()) fail(concat(path_, " is ", value_.type_name(), ", not an array"));
+    if (!value_.is_array())
+      fail(path_, concat(path_, " is ", value_.type_name(), ", not an array"));
     std::vector<Node> out;
     out.reserve(value_.size());
     for (const json& element : value_) {
@@ -71,18 +82,20 @@ class Node {
   }
 
   const std::string& text() const {
-    if (!value_.is_string()) fail(concat(path_, " is ", value_.type_name(), ", not a string"));
+    if (!value_.is_string())
+      fail(path_, concat(path_, " is ", value_.type_name(), ", not a string"));
     return value_.get_ref<const std::string&>();
   }
 
   const std::string& nonempty_text() const {
-    if (text().empty()) fail(concat(path_, " is empty"));
+    if (text().empty()) fail(path_, concat(path_, " is empty"));
     return text();
   }
 
   std::uint64_t natural() const {
     if (!value_.is_number_unsigned()) {
-      fail(concat(path_, " is ", in_quotes(value_.dump()), ", not an integer of at least 0"));
+      fail(path_,
+           concat(path_, " is ", in_quotes(value_.dump()), ", not an integer of at least 0"));
     }
     return value_.get<std::uint64_t>();
   }
@@ -90,7 +103,7 @@ class Node {
   double positive() const {
     const double number = value_.is_number() ? value_.get<double>() : std::nan("");
     if (!std::isfinite(number) || number <= 0.0) {
-      fail(concat(path_, " is ", in_quotes(value_.dump()), ", not a finite number above 0"));
+      fail(path_, concat(path_, " is ", in_quotes(value_.dump()), ", not a finite number above 0"));
     }
     return number;
   }
@@ -99,19 +112,30 @@ class Node {
   template <class Parse>
   auto named(Parse parse, std::string_view what) const {
     const auto value = parse(text());
-    if (!value) fail(concat(path_, " is ", in_quotes(text()), ", which is no ", what));
+    if (!value) fail(path_, concat(path_, " is ", in_quotes(text()), ", which is no ", what));
     return *value;
   }
 
   Config config() const {
     auto parsed = parse_config(text());
-    if (!parsed) fail(concat(path_, ": ", parsed.error().message));
+    if (!parsed) fail(path_, concat(path_, ": ", parsed.error().message));
     return *parsed;
+  }
+
+  bool boolean() const {
+    if (!value_.is_boolean()) {
+      fail(path_, concat(path_, " is ", value_.type_name(), ", not true or false"));
+    }
+    return value_.get<bool>();
   }
 
   const std::string& path() const { return path_; }
 
  private:
+  std::string member(std::string_view key) const {
+    return concat(path_, path_.empty() ? "" : ".", key);
+  }
+
   const json& value_;
   std::string path_;
 };
@@ -120,7 +144,8 @@ std::string parse_architecture(const Node& node) {
   const std::string& text = node.nonempty_text();
   const bool fits = std::ranges::all_of(
       text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
-  if (!fits) fail(concat(node.path(), " is ", in_quotes(text), ", not a name in snake_case"));
+  if (!fits)
+    fail(node.path(), concat(node.path(), " is ", in_quotes(text), ", not a name in snake_case"));
   return text;
 }
 
@@ -130,7 +155,7 @@ Range parse_range(const Node& node) {
   if (const auto min = node.find("min")) range.min = min->natural();
   if (const auto max = node.find("max")) range.max = max->natural();
   if (range.min > range.max) {
-    fail(concat(node.path(), " is empty: min ", range.min, ", max ", range.max));
+    fail(node.path(), concat(node.path(), " is empty: min ", range.min, ", max ", range.max));
   }
   return range;
 }
@@ -140,11 +165,11 @@ std::vector<DataType> parse_types(const Node& node) {
   for (const Node& element : node.elements()) {
     const DataType type = element.named(parse_data_type, "data type");
     if (std::ranges::find(types, type) != types.end()) {
-      fail(concat(element.path(), " is ", in_quotes(element.text()), " again"));
+      fail(element.path(), concat(element.path(), " is ", in_quotes(element.text()), " again"));
     }
     types.push_back(type);
   }
-  if (types.empty()) fail(concat(node.path(), " is empty: leave it out for any type"));
+  if (types.empty()) fail(node.path(), concat(node.path(), " is empty: leave it out for any type"));
   return types;
 }
 
@@ -154,7 +179,8 @@ std::string parse_provenance(const Node& node) {
     return text.starts_with(kind) && text.size() > kind.size();
   });
   if (!fits) {
-    fail(concat(node.path(), " is ", in_quotes(text),
+    fail(node.path(),
+         concat(node.path(), " is ", in_quotes(text),
                 ": must start with 'measured: ', 'compiled: ' or 'derived: ' and go on"));
   }
   return text;
@@ -164,7 +190,8 @@ std::string parse_family(const Node& node) {
   const auto family = node.find("family");
   if (!family) return "gemm";
   if (family->text() != "gemm" && family->text() != "grouped") {
-    fail(concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
+    fail(family->path(),
+         concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
   }
   return family->text();
 }
@@ -231,29 +258,37 @@ RefusedConfig parse_refused(const Node& node) {
           .reason = node.at("reason").nonempty_text()};
 }
 
-// Counts lines as the parser reads them: its callback isn't told where it is.
-class LineIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  LineIterator(const char* at, std::size_t* line) : at_(at), line_(line) {}
-  reference operator*() const { return *at_; }
-  LineIterator& operator++() {
-    *line_ += *at_ == '\n' ? 1 : 0;
-    ++at_;
-    return *this;
+TunedShape parse_tuned(const Node& node) {
+  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "m", "n",
+                   "k", "count", "config", "microseconds", "problem", "provenance"});
+  TunedShape shape;
+  TunedProblem& p = shape.problem;
+  const Node family = node.at("family");
+  p.family = family.named(parse_tuned_family, "kernel family");
+  p.input_type = node.at("input_type").named(parse_data_type, "data type");
+  p.a_layout = node.at("a_layout").named(parse_layout, "layout");
+  p.b_layout = node.at("b_layout").named(parse_layout, "layout");
+  p.aligned = node.at("aligned").boolean();
+  if (const auto epilogue = node.find("epilogue")) {
+    p.epilogue = epilogue->named(parse_epilogue_matrices, "epilogue: none, c, aux or c_aux");
   }
-  bool operator==(const LineIterator& other) const { return at_ == other.at_; }
-  bool operator!=(const LineIterator& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-  std::size_t* line_;
-};
+  const auto size = [&](std::string_view name) {
+    const std::uint64_t value = node.at(name).natural();
+    if (value == 0) fail(node.at(name).path(), concat(node.at(name).path(), " is '0'"));
+    return value;
+  };
+  p.m = size("m");
+  p.n = size("n");
+  p.k = size("k");
+  if (node.find("count")) p.count = size("count");
+  shape.microseconds = node.at("microseconds").positive();
+  shape.row.config = node.at("config").config();
+  shape.row.rate = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                   static_cast<double>(p.k) * static_cast<double>(p.count) / shape.microseconds;
+  shape.row.provenance = parse_provenance(node.at("provenance"));
+  if (const auto arguments = node.find("problem")) shape.arguments = arguments->text();
+  return shape;
+}
 
 // The JSON library keeps the last of two equal keys and nests without end; a table does neither.
 json parse_json(std::string_view text) {
@@ -261,36 +296,60 @@ json parse_json(std::string_view text) {
   std::vector<std::set<std::string>> keys;
   const auto check = [&](int depth, json::parse_event_t event, json& value) {
     if (depth > deepest_nesting) {
-      fail(concat("line ", line, ": nested deeper than ", deepest_nesting, " levels"));
+      throw TableError("", line, concat("nested deeper than ", deepest_nesting, " levels"));
     }
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event == json::parse_event_t::key) {
       const auto& key = value.get_ref<const std::string&>();
       if (!keys.back().insert(key).second) {
-        fail(concat("line ", line, ": key ", in_quotes(key), " appears twice"));
+        throw TableError("", line, concat("key ", in_quotes(key), " appears twice"));
       }
     }
     return true;
   };
-  const char* const end = text.data() + text.size();
-  return json::parse(LineIterator(text.data(), &line), LineIterator(end, &line), check);
+  const char* const begin = text.data();
+  return json::parse(LineCounter{begin, &line}, LineCounter{begin + text.size(), nullptr}, check);
+}
+
+// The elements of an array of limited size.
+std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
+  if (!node) return {};
+  std::vector<Node> elements = node->elements();
+  if (elements.size() > most) {
+    fail(node->path(),
+         concat(node->path(), " has ", elements.size(), " elements, at most ", most, " are read"));
+  }
+  return elements;
 }
 
 TuningTable parse_table(std::string_view text) {
-  if (text.size() > longest_text) {
-    fail(concat("is ", text.size(), " bytes long, at most ", longest_text, " are read"));
-  }
   const json document = parse_json(text);
-  if (!document.is_object()) fail(concat("is ", document.type_name(), ", not an object"));
+  if (!document.is_object()) {
+    throw TableError("", 1, concat("is ", document.type_name(), ", not an object"));
+  }
   const Node root(document, "");
-  root.check_keys({"architecture", "rows", "timing", "refused"});
+  root.check_keys(
+      {"architecture", "device", "driver", "rows", "tuned", "timing", "refused", "denied"});
   TuningTable table;
   table.architecture = parse_architecture(root.at("architecture"));
-  for (const Node& row : root.at("rows").elements()) table.rows.push_back(parse_row(row));
-  if (const auto timing = root.find("timing")) table.timing = parse_timing(*timing);
-  if (const auto refused = root.find("refused")) {
-    for (const Node& entry : refused->elements()) table.refused.push_back(parse_refused(entry));
+  if (const auto device = root.find("device")) table.device = device->nonempty_text();
+  if (const auto driver = root.find("driver")) table.driver = driver->nonempty_text();
+  for (const Node& row : list(root.at("rows"), most_rows)) table.rows.push_back(parse_row(row));
+  for (const Node& entry : list(root.find("tuned"), most_tuned_shapes)) {
+    table.tuned.push_back(parse_tuned(entry));
+  }
+  if (const auto timing = root.find("timing")) {
+    table.timing = parse_timing(*timing);
+    table.has_timing = true;
+  }
+  for (const Node& entry : list(root.find("refused"), most_rows)) {
+    table.refused.push_back(parse_refused(entry));
+  }
+  for (const Node& entry : list(root.find("denied"), most_rows)) {
+    entry.check_keys({"config", "reason"});
+    table.denied.push_back(
+        {.config = entry.at("config").config(), .reason = entry.at("reason").nonempty_text()});
   }
   return table;
 }
@@ -315,6 +374,11 @@ const Tables& built_in_tables() {
 
 }  // namespace
 
+bool is_denied(const TuningTable& table, const Config& config) noexcept {
+  return std::ranges::any_of(table.denied,
+                             [&](const DeniedConfig& denied) { return denied.config == config; });
+}
+
 bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
     return !wanted || *wanted == layout;
@@ -328,10 +392,16 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {
+  if (text.size() > longest_tuning_table) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": is ", text.size(), " bytes long, at most ", longest_tuning_table,
+                        " are read")};
+  }
   try {
     return parse_table(text);
   } catch (const TableError& error) {
-    return Error{Status::invalid_argument, concat(source, ": ", error.what())};
+    const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
+    return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
   } catch (const json::exception& error) {
     // Says line and column.
     return Error{Status::invalid_argument, concat(source, ": not JSON: ", error.what())};

@@ -1,6 +1,7 @@
 // tuning.hpp: the tuning tables: which configurations are worth considering for which problems.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "resolved_problem.hpp"
+#include "tuned_problem.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/result.hpp"
 
@@ -65,17 +67,42 @@ struct TimingModel {
   std::string provenance = "derived: as nvidia_sm90";
 };
 
+// The fastest configuration that was measured for one shape. nearest.hpp says for which others it
+// speaks.
+struct TunedShape {
+  TunedProblem problem;
+  TuningRow row;  // configuration, rate and provenance
+  double microseconds = 0.0;
+  std::string arguments;  // of `vkgemm run`, for people and for --resume
+};
+
+// A configuration that gave wrong results on a device, or lost it: never chosen there. Exactly this
+// one.
+struct DeniedConfig {
+  Config config;
+  std::string reason;
+};
+
 struct TuningTable {
   std::string architecture;
+  std::string device;  // that a loaded table was measured on, as the driver names it; may be empty
+  std::string driver;
   TimingModel timing;
+  bool has_timing = false;
   std::vector<TuningRow> rows;
+  std::vector<TunedShape> tuned;
   std::vector<RefusedConfig> refused;
+  std::vector<DeniedConfig> denied;
+  std::string source;  // the file it was loaded from; empty: built in
 };
+
+// Longer ones are not read.
+inline constexpr std::size_t longest_tuning_table = std::size_t{16} << 20;
 
 // How anybody knows what a configuration that was made from a row is good for.
 std::string provenance_of(const TuningRow& row, const Config& config);
 
-// Parses one table. Errors name the row and the field. `source` stands in front of messages.
+// Parses one table. Errors name line, row and field. `source` stands in front of messages.
 // The format, keys in any order, all others refused, sizes optional with either end open:
 //   {"architecture": "amd_rdna3",
 //    "rows": [{"family": "gemm", "input_types": ["f16"], "a_layout": "row_major",
@@ -83,10 +110,20 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //              "config": "khr:tile=…", "rate": 100.0, "provenance": "derived: …"}],
 //    "timing": {"compute_units": 132, "launch": 1.6, …, "provenance": "measured: …"},
 //    "refused": [{"architecture": "amd_rdna3", "family": "grouped", "config": "khr:tile=…",
-//                 "reason": "…"}]}
-// Only architecture, rows, and in a row config, rate and provenance are required; a timing has all
-// members of TimingModel.
+//                 "reason": "…"}],
+//    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04",
+//    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
+//               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux", "m": 4096,
+//               "n": 4096, "k": 4096, "count": 1, "config": "khr:tile=…", "microseconds": 441.2,
+//               "problem": "--m 4096 …", "provenance": "measured: …"}],
+//    "denied": [{"config": "khr:tile=…", "reason": "…"}]}
+// Only architecture, rows, and in a row config, rate and provenance are required, and of a tuned
+// shape all but epilogue, count and problem; a timing has all members of TimingModel. The last four
+// are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
+
+// Whether the table denies exactly this configuration.
+bool is_denied(const TuningTable& table, const Config& config) noexcept;
 
 // Why the table refuses a configuration on an architecture, if it does. What changes
 // neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference; a

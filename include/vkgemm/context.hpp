@@ -73,6 +73,16 @@ struct ContextCreateInfo {
   // Whether the device is to prove what it advertises, and where verdicts are kept.
   SelfTest self_test = {};
 
+  // A tuning table, as `vkgemm tune` writes them, for this device's architecture. What it says
+  // comes before the built-in tables, and what the environment variable VKGEMM_TUNING names before
+  // both: the user of a program knows his machine better than its author. A table only proposes:
+  // what is not legal is never chosen. A file that is not right (unreadable, malformed, of another
+  // architecture) fails create(), which names line and field, since it was asked for; without it
+  // the next create() has the built-in tables. But the variable must not be able to break a
+  // program: what is wrong with its file is a warning in the log, and the other tables stay in
+  // force.
+  std::filesystem::path tuning_file = {};
+
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
   // Without one the library is silent, unless the environment variable VKGEMM_LOG is set (to
   // "stderr" or a file's path).
@@ -154,10 +164,11 @@ class VKGEMM_API Plan {
 // vkgemm on one VkDevice. All members may be called from several threads at once.
 class VKGEMM_API Context {
  public:
-  // Fails with invalid_argument if a member of info is missing or contradicts another,
-  // missing_feature if not even the fma path can run with what is enabled, and with the driver's
-  // VkResult if a query fails, naming the query. With the self-test also with device_lost, or
-  // driver_error and VK_TIMEOUT, naming the kind of kernel that did it.
+  // Fails with invalid_argument if a member of info is missing or contradicts another, or for what
+  // is in info.tuning_file, io_error if that cannot be read, missing_feature if not even the fma
+  // path can run with what is enabled, and with the driver's VkResult if a query fails, naming the
+  // query. With the self-test also with device_lost, or driver_error and VK_TIMEOUT, naming the
+  // kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 
   Context(Context&&) noexcept;
@@ -179,7 +190,8 @@ class VKGEMM_API Context {
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
   // Every legal configuration of the tuning tables for this problem, preferred ones first, and some
-  // of them once more with slices of K or packed operands, where that is estimated to pay.
+  // of them once more with slices of K or packed operands, where that is estimated to pay. The one
+  // that was tuned for this shape, or a near one, comes first.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not

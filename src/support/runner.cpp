@@ -244,6 +244,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.enabled_features = &impl.features;
   info.pipeline_cache = options.pipeline_cache;
   info.pipeline_cache_file = options.pipeline_cache_file;
+  info.tuning_file = options.tuning_file;
   info.log = options.log;
   if (options.self_test) {
     info.self_test = *options.self_test;

@@ -31,6 +31,7 @@ struct RunnerOptions {
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;
   std::optional<SelfTest> self_test;  // on the runner's queue
+  std::string tuning_file;
 };
 
 struct DeviceListing {

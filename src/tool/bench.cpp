@@ -27,8 +27,7 @@ using support::Runner;
 constexpr const char* kGpuShapes =
     "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192";
 constexpr const char* kCpuShapes = "64,128,256,512";
-constexpr std::uint64_t kFlushBytes = 256ULL << 20;  // more than any L2 cache
-constexpr double kMostOnCpu = 0x1p32;                // multiply-adds of a suite's case
+constexpr double kMostOnCpu = 0x1p32;  // multiply-adds of a suite's case
 
 constexpr const char* kFooter =
     R"(GPU timestamps, a full barrier between executions, random operands, sampled rows verified. The
@@ -46,7 +45,8 @@ struct BenchOptions {
   std::vector<std::string> suites;
   std::optional<Path> path;
   std::vector<std::string> configs;
-  TimingOptions timing;
+  std::uint64_t repeat = 50;
+  double warm_up_ms = 300.0;
   bool warm_l2 = false;
   bool no_verify = false;
   bool no_ceiling = false;
@@ -66,7 +66,7 @@ class Bench {
     if (shapes.shapes.empty()) shapes.shapes = cpu ? kCpuShapes : kGpuShapes;
     const std::vector<BenchCase> cases =
         options_.suites.empty() ? shapes.cases() : suite_cases(options_.suites);
-    if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(cpu ? 1 << 20 : kFlushBytes));
+    if (!options_.warm_l2) flush_ = unwrap(runner_.allocate(flush_bytes(runner_.caps())));
     if (!options_.no_ceiling) measure_yardsticks();
     report_.begin(heading());
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -154,7 +154,7 @@ class Bench {
     const std::vector<Config> configs =
         choose_configs(runner_.context(), one.problem, options_.path, options_.configs);
     std::fprintf(stderr, "%s: preparing operands …\n", progress_.c_str());
-    TimedCase data(runner_, one);
+    TimedCase data(runner_, one.problem, one.groups);
     for (std::size_t c = 0; c < configs.size(); ++c) {
       std::fprintf(stderr, "%s, configuration %zu of %zu: %s\n", progress_.c_str(), c + 1,
                    configs.size(), to_string(configs[c]).c_str());
@@ -182,7 +182,8 @@ class Bench {
       return row;
     }
     const std::vector<double> times =
-        data.time(*plan, options_.timing, options_.warm_l2 ? nullptr : &flush_);
+        data.time(*plan, static_cast<std::uint32_t>(options_.repeat), options_.warm_up_ms,
+                  options_.warm_l2 ? nullptr : &flush_);
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
@@ -277,10 +278,9 @@ void add_bench(CLI::App& app, int& exit_code) {
   timed.push_back(command.add_option("--config", options->configs,
                                      "Configuration; may be repeated; all: every candidate "
                                      "(default: the one that the library chooses)"));
-  add_size(command, "--repeat", options->timing.repeat, "Timed executions", 1U << 20);
+  add_size(command, "--repeat", options->repeat, "Timed executions", 1U << 20);
   command
-      .add_option("--warm-up", options->timing.warm_up_ms,
-                  "Milliseconds of warm-up before each timing")
+      .add_option("--warm-up", options->warm_up_ms, "Milliseconds of warm-up before each timing")
       ->check(CLI::Range(0.0, 60000.0))
       ->capture_default_str();
   command.add_flag("--warm-l2", options->warm_l2, "Don't flush the L2 cache between executions");
@@ -293,7 +293,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Results");
   options->report.add(command, timed);
   command.callback([options, &exit_code] {
-    if (options->timing.repeat == 0) {
+    if (options->repeat == 0) {
       throw Failure(usage_error, "--repeat is 0: at least 1 is needed");
     }
     exit_code =

@@ -270,7 +270,10 @@ void JobOptions::add(CLI::App& app) {
                  "Write the rows' numbers that --row-op logsumexp … variance gives")
       ->type_name("FILE");
   app.add_flag("--bf16", bf16, "uint16 files hold the bits of bf16 values");
+  add_problem(app);
+}
 
+void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
   add_size(app, "--m", m, "Rows of A and D");
   add_size(app, "--n", n, "Columns of B and D");

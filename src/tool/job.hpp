@@ -34,6 +34,7 @@ struct JobOptions {
   std::uint64_t seed = 1;
 
   void add(CLI::App& app);
+  void add_problem(CLI::App& app);  // without files
 
   bool from_files() const { return !a_file.empty() || !b_file.empty(); }
 };

@@ -17,10 +17,12 @@ constexpr const char* kFooter = R"(exit codes:
   2  usage or input: options, files, shapes, problems that cannot be computed as asked
   3  no Vulkan loader, no device, or a driver's failure
   4  bench: slower than its --baseline
+  130  tune was interrupted; what it measured is kept
 
 environment:
   VKGEMM_LOG=stderr|<file>  messages of the library
   VKGEMM_VALIDATION=1       validation layers with synchronization validation
+  VKGEMM_TUNING=<file>      tuning table, as `vkgemm tune` writes them; comes before all others
   VKGEMM_DEVICE_BARRIER=0   no dispatches whose workgroups wait for one another
   VKGEMM_DENY_LIST=0        use drivers that are known to be bad
 
@@ -42,6 +44,7 @@ int run_tool(int argc, char** argv) {
   add_run(app, exit_code);
   add_make(app);
   add_bench(app, exit_code);
+  add_tune(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

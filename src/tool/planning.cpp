@@ -1,6 +1,8 @@
 #include "tool/planning.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
@@ -51,6 +53,13 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   options.device = device;
   options.validation = validation;
   options.pipeline_cache_file = pipeline_cache_file;
+  // Who names a table wants to know if it is left out. Else no log: it costs every plan a line.
+  if (const char* const table = std::getenv("VKGEMM_TUNING"); table != nullptr && *table != '\0') {
+    options.log = [](LogLevel level, std::string_view message) {
+      if (level != LogLevel::warning) return;
+      std::fprintf(stderr, "vkgemm: %.*s\n", static_cast<int>(message.size()), message.data());
+    };
+  }
   return unwrap(support::Runner::create(options));
 }
 

@@ -7,18 +7,16 @@
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
-namespace {
-
-constexpr double kVerification = 0x1p31;  // multiply-adds of the reference
-
-}  // namespace
 
 using support::Buffer;
 using support::Runner;
 
-TimedCase::TimedCase(Runner& runner, const BenchCase& one)
-    : runner_(runner), case_(one), offsets_(one.groups.encoded()) {
-  const Problem& problem = case_.problem;
+std::uint64_t flush_bytes(const DeviceCaps& caps) {
+  return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 << 20 : 256 << 20;
+}
+
+TimedCase::TimedCase(Runner& runner, const Problem& problem, const Groups& groups)
+    : runner_(runner), problem_(problem), groups_(groups), offsets_(groups.encoded()) {
   const support::OperandBytes bytes = support::operand_bytes(problem);
   a_ = fill(problem.a.type, bytes.a, 1, device_a_);
   b_ = fill(problem.b.type, bytes.b, 2, device_b_);
@@ -38,7 +36,7 @@ TimedCase::TimedCase(Runner& runner, const BenchCase& one)
   device_aux_ = unwrap(runner.allocate(bytes.aux));
 }
 
-std::vector<double> TimedCase::time(const Plan& plan, const TimingOptions& options,
+std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                                     const Buffer* flush) {
   workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
   unwrap(runner_.fill(device_d_, 0xffffffffU));
@@ -65,25 +63,25 @@ std::vector<double> TimedCase::time(const Plan& plan, const TimingOptions& optio
   }
   const auto record = [&](VkCommandBuffer commands) { return plan.record(commands, operands); };
   unwrap(runner_.submit(record));  // some drivers finish compiling only now
-  return unwrap(
-      runner_.time(record, static_cast<std::uint32_t>(options.repeat), options.warm_up_ms, before));
+  return unwrap(runner_.time(record, repeats, warm_up_ms, before));
 }
 
-support::VerifyReport TimedCase::verify() {
+support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
   unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
   unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
   unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
-  Problem row = case_.problem;
+  Problem row = problem_;
   row.m = row.batch = 1;
   const double per_row = multiply_adds(row);
-  const double rows = std::clamp(kVerification / per_row / case_.groups.sharing_rows(), 2.0, 64.0);
-  return support::verify(
-      case_.problem,
-      {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(), gamma_.data(), beta_.data(),
-       b_right_.data()},
-      d_.data(), aux_.data(),
-      {.mode = support::Verify::sampled, .sampled_rows = static_cast<std::uint64_t>(rows)},
-      row_values_.data());
+  const double rows = std::clamp(work / per_row / groups_.sharing_rows(), 2.0, 64.0);
+  return support::verify(problem_,
+                         {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(),
+                          gamma_.data(), beta_.data(), b_right_.data()},
+                         d_.data(), aux_.data(),
+                         {.mode = support::Verify::sampled,
+                          .seed = seed,
+                          .sampled_rows = static_cast<std::uint64_t>(rows)},
+                         row_values_.data());
 }
 
 double TimedCase::bytes() const {

@@ -1,31 +1,34 @@
-// timing.hpp: one case of `vkgemm bench` on a device: its operands, and what a configuration takes.
+// timing.hpp: one problem with random operands on a device: what `bench` and `tune` time and
+// verify.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "support/reference.hpp"
 #include "support/runner.hpp"
-#include "tool/cases.hpp"
+#include "tool/groups.hpp"
 
 namespace vkgemm::tool {
 
-struct TimingOptions {
-  std::uint64_t repeat = 50;
-  double warm_up_ms = 300.0;
-};
+// Of a buffer that is written to flush caches: more than any L2 cache has.
+std::uint64_t flush_bytes(const DeviceCaps& caps);
 
-// Keeps a reference to the case.
+// The operands of one problem, on the host and on the device.
 class TimedCase {
  public:
-  TimedCase(support::Runner& runner, const BenchCase& one);
+  // All of them must outlive it.
+  TimedCase(support::Runner& runner, const Problem& problem, const Groups& groups);
 
-  // Milliseconds of each execution. `flush`, if there is one, is overwritten before each.
-  std::vector<double> time(const Plan& plan, const TimingOptions& options,
+  // Milliseconds of so many executions after a warm-up; `flush` is written before each, if there is
+  // one. D holds what the plan computed, and NaN where it wrote nothing.
+  std::vector<double> time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                            const support::Buffer* flush);
 
-  // What the last execution left, sampled rows of it.
-  support::VerifyReport verify();
+  // What D holds, in as many rows as the reference computes with about so many multiply-adds. Other
+  // seeds choose others.
+  support::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
 
   // Of all operands and results, each once.
   double bytes() const;
@@ -35,7 +38,8 @@ class TimedCase {
                               support::Buffer& device);
 
   support::Runner& runner_;
-  const BenchCase& case_;
+  const Problem& problem_;
+  const Groups& groups_;
   std::vector<std::byte> offsets_;
   std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
   support::Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_,

@@ -61,5 +61,6 @@ void add_run(CLI::App& app, int& exit_code);
 void add_make(CLI::App& app);
 void add_info(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_tune(CLI::App& app, int& exit_code);
 
 }  // namespace vkgemm::tool

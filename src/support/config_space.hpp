@@ -1,0 +1,36 @@
+// config_space.hpp: the configurations that a tuner looks at. Pure.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "resolved_problem.hpp"
+#include "tuning.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm::support {
+
+struct SpaceLimits {
+  double within = 2.5;  // estimates up to this factor above the best one
+  std::size_t most = 48;
+  std::function<bool(const Config&)> allowed = {};  // not set: all are
+};
+
+struct ProposedConfig {
+  Config config;
+  double estimate = 0.0;  // microseconds
+};
+
+// What the table's rows propose for the problem, and a grid of tiles, subgroups, depths and stages
+// of every path around them, each as the library completes them (slices of K, packing, strategies
+// for rows). All legal, and of a workspace that the problem allows; by estimate, the best first.
+std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
+                                         const DeviceCaps& caps, const SpaceLimits& limits);
+
+// What is one step away: one parameter halved, doubled, or switched. All legal, as above.
+std::vector<Config> neighbours(const Config& config, const ResolvedProblem& problem,
+                               const DeviceCaps& caps, bool static_shapes = false);
+
+}  // namespace vkgemm::support

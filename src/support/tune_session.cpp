@@ -1,0 +1,359 @@
+#include "support/tune_session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace vkgemm::support {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr double noise = 1.01;
+constexpr std::uint32_t most_deaths = 2;
+constexpr const char* verdict_names[] = {"good", "wrong", "failed", "unfit"};
+
+std::string line(const json& message) {
+  // What a driver says may be no UTF-8.
+  return message.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json choices_json(const std::vector<NamedConfig>& choices) {
+  json out = json::array();
+  for (const NamedConfig& choice : choices) {
+    out.push_back({{"name", choice.name}, {"config", to_string(choice.config)}});
+  }
+  return out;
+}
+
+bool is_choice(const TuneCase& tuned, const Config& config) {
+  return std::ranges::any_of(tuned.choices,
+                             [&](const NamedConfig& choice) { return choice.config == config; });
+}
+
+double rounded(double value) { return std::round(value * 1000.0) / 1000.0; }
+
+double tera_flops(const TuneCase& tuned, double microseconds) {
+  return microseconds > 0.0 ? 2e-6 * tuned.multiply_adds / microseconds : 0.0;
+}
+
+Config config_of(const json& message) {
+  const auto config = parse_config(message.at("config").get<std::string>());
+  if (!config) throw std::runtime_error(config.error().message);
+  return *config;
+}
+
+// An exception says that the line is not one of says::.
+void apply_message(TuneSession& session, const json& message) {
+  const std::string says = message.at("says");
+  if (says == "device") {
+    session.device = message.at("name");
+    session.driver = message.at("driver");
+    session.architecture = message.at("architecture");
+    return;
+  }
+  if (says == "fatal") {
+    session.fatal = message.at("reason");
+    return;
+  }
+  if (says == "lost") {
+    session.at.reset();
+    session.trying.reset();
+    return;
+  }
+  const std::size_t index = message.at("case");
+  TuneCase& tuned = session.cases.at(index);
+  session.at = index;
+  session.trying.reset();
+  if (says == "begins") return;
+  if (says == "searches") {
+    tuned.candidates = message.at("candidates");
+    tuned.choices.clear();
+    for (const json& choice : message.at("choices")) {
+      tuned.choices.push_back({choice.at("name"), config_of(choice)});
+    }
+  } else if (says == "tries") {
+    session.trying = config_of(message);
+  } else if (says == "found") {
+    const Config config = config_of(message);
+    Measured* known = tuned.find(config);
+    if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
+    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 3));
+    known->reason = message.at("reason");
+    known->eligible = message.at("eligible");
+    const std::uint32_t round = message.at("round");
+    if (round > 0 && known->round == 0) known->microseconds.clear();
+    known->round = std::max(known->round, round);
+    for (const json& time : message.at("us")) known->microseconds.push_back(time);
+  } else {
+    tuned.done = true;
+    tuned.error = message.at("error");
+    session.at.reset();
+  }
+}
+
+ordered_json tuned_row(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
+  const TunedProblem& p = tuned.problem;
+  const double us = best.median();
+  char figures[160];
+  std::snprintf(figures, sizeof figures,
+                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
+                best.microseconds.size(), tuned.measured.size());
+  ordered_json row = {{"family", p.family},
+                      {"input_type", to_string(p.input_type)},
+                      {"a_layout", to_string(p.a_layout)},
+                      {"b_layout", to_string(p.b_layout)},
+                      {"aligned", p.aligned},
+                      {"epilogue", to_string(p.epilogue)},
+                      {"m", p.m},
+                      {"n", p.n},
+                      {"k", p.k},
+                      {"count", p.count},
+                      {"config", to_string(best.config)},
+                      {"microseconds", rounded(us)},
+                      {"problem", tuned.arguments},
+                      {"provenance", provenance + figures}};
+  return row;
+}
+
+ordered_json known_row(const TunedShape& shape) {
+  const TunedProblem& p = shape.problem;
+  return {{"family", p.family},
+          {"input_type", to_string(p.input_type)},
+          {"a_layout", to_string(p.a_layout)},
+          {"b_layout", to_string(p.b_layout)},
+          {"aligned", p.aligned},
+          {"epilogue", to_string(p.epilogue)},
+          {"m", p.m},
+          {"n", p.n},
+          {"k", p.k},
+          {"count", p.count},
+          {"config", to_string(shape.row.config)},
+          {"microseconds", shape.microseconds},
+          {"problem", shape.arguments},
+          {"provenance", shape.row.provenance}};
+}
+
+// An object a line is easier to read and to compare.
+std::string list(const std::vector<ordered_json>& rows) {
+  std::string out = "[";
+  for (const ordered_json& row : rows) {
+    out += out.size() > 1 ? ",\n    " : "\n    ";
+    out += row.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return out + (rows.empty() ? "]" : "\n  ]");
+}
+
+}  // namespace
+
+double Measured::median() const {
+  if (microseconds.empty()) return 0.0;
+  std::vector<double> sorted = microseconds;
+  std::ranges::sort(sorted);
+  return sorted[sorted.size() / 2];
+}
+
+Measured* TuneCase::find(const Config& config) {
+  const auto it = std::ranges::find(measured, config, &Measured::config);
+  return it == measured.end() ? nullptr : &*it;
+}
+const Measured* TuneCase::find(const Config& config) const {
+  const auto it = std::ranges::find(measured, config, &Measured::config);
+  return it == measured.end() ? nullptr : &*it;
+}
+
+const Measured* fastest(const TuneCase& tuned, bool any) {
+  const Measured* best = nullptr;
+  // Who went through rounds is compared with his like.
+  std::uint32_t round = 0;
+  const auto may = [&](const Measured& m) {
+    return m.verdict == Verdict::good && !m.microseconds.empty() && (any || m.eligible);
+  };
+  for (const Measured& m : tuned.measured) {
+    if (may(m) && m.round > 0) round = 1;
+  }
+  for (const Measured& m : tuned.measured) {
+    if (!may(m) || m.round < round) continue;
+    if (best == nullptr || m.median() < best->median()) best = &m;
+  }
+  if (best == nullptr || any) return best;
+  for (const NamedConfig& choice : tuned.choices) {
+    const Measured* chosen = tuned.find(choice.config);
+    if (chosen != nullptr && may(*chosen) && chosen->round >= round &&
+        chosen->median() <= noise * best->median()) {
+      return chosen;
+    }
+  }
+  return best;
+}
+
+std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most) {
+  std::vector<const Measured*> good;
+  for (const Measured& m : tuned.measured) {
+    if (m.verdict == Verdict::good && !m.microseconds.empty()) good.push_back(&m);
+  }
+  std::ranges::stable_sort(good, {}, [](const Measured* m) { return m->median(); });
+  std::vector<Config> out;
+  std::size_t others = 0;
+  for (const Measured* m : good) {
+    const bool near = others < most && m->median() <= within * good.front()->median();
+    if (!near && !is_choice(tuned, m->config)) continue;
+    out.push_back(m->config);
+    ++others;
+  }
+  return out;
+}
+
+bool TuneSession::done() const { return std::ranges::all_of(cases, &TuneCase::done); }
+
+std::string says::device(const std::string& name, const std::string& driver,
+                         const std::string& architecture) {
+  return line(
+      {{"says", "device"}, {"name", name}, {"driver", driver}, {"architecture", architecture}});
+}
+
+std::string says::fatal(const std::string& reason) {
+  return line({{"says", "fatal"}, {"reason", reason}});
+}
+
+std::string says::begins(std::size_t index) { return line({{"says", "begins"}, {"case", index}}); }
+
+std::string says::searches(std::size_t index, const std::vector<NamedConfig>& choices,
+                           std::size_t candidates) {
+  return line({{"says", "searches"},
+               {"case", index},
+               {"candidates", candidates},
+               {"choices", choices_json(choices)}});
+}
+
+std::string says::tries(std::size_t index, const Config& config) {
+  return line({{"says", "tries"}, {"case", index}, {"config", to_string(config)}});
+}
+
+std::string says::found(std::size_t index, const Measured& m) {
+  return line({{"says", "found"},
+               {"case", index},
+               {"config", to_string(m.config)},
+               {"verdict", static_cast<int>(m.verdict)},
+               {"reason", m.reason},
+               {"eligible", m.eligible},
+               {"round", m.round},
+               {"us", m.microseconds}});
+}
+
+std::string says::done(std::size_t index, const std::string& error) {
+  return line({{"says", "done"}, {"case", index}, {"error", error}});
+}
+
+std::string says::lost() { return line({{"says", "lost"}}); }
+
+bool take_in(TuneSession& session, std::string_view text) {
+  try {
+    apply_message(session, json::parse(text));
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void blame(TuneSession& session, const std::string& reason) {
+  if (!session.at) return;
+  TuneCase& tuned = session.cases[*session.at];
+  if (session.trying) {
+    Measured* known = tuned.find(*session.trying);
+    if (known == nullptr) {
+      known = &tuned.measured.emplace_back(Measured{.config = *session.trying});
+    }
+    known->verdict = Verdict::failed;
+    known->reason = reason;
+  } else if (++tuned.deaths > most_deaths) {
+    tuned.done = true;
+    tuned.error = reason;
+  }
+  session.at.reset();
+  session.trying.reset();
+}
+
+std::string to_table(const TuneSession& session, const TuningTable* before,
+                     const std::string& provenance) {
+  std::vector<ordered_json> rows, denied;
+  std::vector<Config> denied_configs;
+  const auto deny = [&](const Config& config, const std::string& reason) {
+    if (std::ranges::find(denied_configs, config) != denied_configs.end()) return;
+    denied_configs.push_back(config);
+    denied.push_back({{"config", to_string(config)}, {"reason", reason}});
+  };
+  for (const TuneCase& tuned : session.cases) {
+    for (const Measured& m : tuned.measured) {
+      if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
+      deny(m.config, provenance + ", " + tuned.arguments + ": " +
+                         verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason);
+    }
+  }
+  if (before != nullptr) {
+    for (const DeniedConfig& d : before->denied) deny(d.config, d.reason);
+  }
+  for (const TuneCase& tuned : session.cases) {
+    const Measured* best = fastest(tuned);
+    if (best != nullptr) rows.push_back(tuned_row(tuned, *best, provenance));
+  }
+  if (before != nullptr) {
+    for (const TunedShape& shape : before->tuned) {
+      const bool again = std::ranges::any_of(session.cases, [&](const TuneCase& tuned) {
+        return tuned.arguments == shape.arguments && fastest(tuned) != nullptr;
+      });
+      if (!again) rows.push_back(known_row(shape));
+    }
+  }
+  const auto text = [](const std::string& value) {
+    return json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+  };
+  return "{\n  \"architecture\": " + text(session.architecture) +
+         ",\n  \"device\": " + text(session.device) + ",\n  \"driver\": " + text(session.driver) +
+         ",\n  \"rows\": [],\n  \"tuned\": " + list(rows) + ",\n  \"denied\": " + list(denied) +
+         "\n}\n";
+}
+
+std::string to_json(const TuneSession& session, const TuneCase& tuned) {
+  const TunedProblem& p = tuned.problem;
+  ordered_json out = {{"device", session.device},
+                      {"driver", session.driver},
+                      {"problem", tuned.arguments},
+                      {"family", p.family},
+                      {"type", to_string(p.input_type)},
+                      {"m", p.m},
+                      {"n", p.n},
+                      {"k", p.k},
+                      {"count", p.count}};
+  if (!tuned.error.empty()) out["error"] = tuned.error;
+  const Measured* best = fastest(tuned, true);
+  const auto add = [&](const std::string& name, const Config& config, const Measured* m) {
+    ordered_json& entry = out[name];
+    entry["config"] = to_string(config);
+    if (m == nullptr || m->verdict != Verdict::good || m->microseconds.empty()) {
+      entry["error"] = m == nullptr ? "not measured" : m->reason;
+      return;
+    }
+    entry["us"] = rounded(m->median());
+    entry["tflops"] = rounded(tera_flops(tuned, m->median()));
+    entry["loss"] = rounded(m->median() / best->median() - 1.0);
+  };
+  for (const NamedConfig& choice : tuned.choices) {
+    add(choice.name, choice.config, tuned.find(choice.config));
+  }
+  if (const Measured* chosen = fastest(tuned)) add("tuned", chosen->config, chosen);
+  if (best != nullptr) add("best", best->config, best);
+  const auto count = [&](Verdict verdict) {
+    return std::ranges::count(tuned.measured, verdict, &Measured::verdict);
+  };
+  out["candidates"] = tuned.candidates;
+  out["measured"] = tuned.measured.size();
+  for (const Verdict verdict : {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit}) {
+    out[verdict_names[static_cast<int>(verdict)]] = count(verdict);
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace vkgemm::support

@@ -1,0 +1,110 @@
+// tune_session.hpp: what a tuner knows so far. The process that measures says what it does in JSON
+// lines; the one that supervises it keeps this, and hands it to the next when that one dies. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuning.hpp"
+#include "vkgemm/config.hpp"
+
+namespace vkgemm::support {
+
+enum class Verdict : std::uint8_t {
+  good,
+  wrong,   // results outside their bounds
+  failed,  // the device lost, the process dead or without an answer
+  unfit,   // it cannot be built or run here; not dangerous
+};
+
+struct Measured {
+  Config config;
+  Verdict verdict = Verdict::good;
+  std::string reason;                // if not good
+  std::vector<double> microseconds;  // of the latest rounds
+  // Rounds go through the best configurations by turns, so that a clock that drifts does so for
+  // all. 0: a first look, whose times do not count beside those of rounds.
+  std::uint32_t round = 0;
+  // Whether it may be chosen: not if only another table proposed it, which it is compared with.
+  bool eligible = true;
+
+  double median() const;
+};
+
+struct NamedConfig {
+  std::string name;  // "built_in", "table"
+  Config config;
+};
+
+// One problem.
+struct TuneCase {
+  std::string arguments;  // of `vkgemm run`
+  TunedProblem problem;
+  double multiply_adds = 0.0;
+
+  std::vector<NamedConfig> choices;  // what tables choose
+  std::size_t candidates = 0;        // that the search began with
+  std::vector<Measured> measured;
+  bool done = false;
+  std::string error;         // why nothing was measured, or no more
+  std::uint32_t deaths = 0;  // of processes, with no configuration to blame
+
+  Measured* find(const Config& config);
+  const Measured* find(const Config& config) const;
+};
+
+// The fastest configuration that is good, by medians; of those that may be chosen, unless `any`.
+// One that a table chooses anyway is kept if it is at most 1 % slower: that is noise.
+const Measured* fastest(const TuneCase& tuned, bool any = false);
+
+// The configurations worth another round: good, and within this factor of the fastest; the fastest
+// first, at most so many. What tables choose is always among them.
+std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most);
+
+struct TuneSession {
+  std::string device, driver, architecture;
+  std::vector<TuneCase> cases;
+  std::string fatal;  // why nothing can be tuned at all
+
+  // What the process that measures is at: the problem, and the configuration if it is at one.
+  std::optional<std::size_t> at;
+  std::optional<Config> trying;
+
+  bool done() const;
+};
+
+// What the process that measures says. Each is one line.
+namespace says {
+std::string device(const std::string& name, const std::string& driver,
+                   const std::string& architecture);
+std::string fatal(const std::string& reason);
+std::string begins(std::size_t index);  // operands are prepared
+std::string searches(std::size_t index, const std::vector<NamedConfig>& choices,
+                     std::size_t candidates);
+std::string tries(std::size_t index, const Config& config);
+std::string found(std::size_t index, const Measured& measured);
+std::string done(std::size_t index, const std::string& error = {});
+std::string lost();  // the device; what was tried is already blamed
+}  // namespace says
+
+// Takes in a line; false if it makes no sense.
+bool take_in(TuneSession& session, std::string_view line);
+
+// The process that measured died, or was ended: the configuration that it was at is to blame; if it
+// was at none, the problem, which gets another chance.
+void blame(TuneSession& session, const std::string& reason);
+
+// A table for parse_tuning_table(): the fastest of each problem, and what must not be used again.
+// What `before` has for other problems is kept. `provenance` is put before each row's figures:
+// "measured: NVIDIA H200, driver …, 2026-11-22, commit …".
+std::string to_table(const TuneSession& session, const TuningTable* before,
+                     const std::string& provenance);
+
+// One problem's results as JSON: what tables choose, what was fastest, and what they lose.
+std::string to_json(const TuneSession& session, const TuneCase& tuned);
+
+}  // namespace vkgemm::support

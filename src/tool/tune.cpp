@@ -1,0 +1,337 @@
+// vkgemm tune: finds the fastest configurations of a list of problems on one device, and writes
+// them as a table that the library loads. What measures is a process of its own, which may die.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "cache_file.hpp"
+#include "commit.hpp"
+#include "support/supervisor.hpp"
+#include "tool/tool.hpp"
+#include "tool/tune_report.hpp"
+#include "tool/tune_worker.hpp"
+#include "tuning_file.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+using support::TuneCase;
+using support::TuneSession;
+using support::Verdict;
+using Clock = std::chrono::steady_clock;
+
+constexpr double seconds_per_problem = 60.0;
+constexpr int interrupted = 130;  // as a shell says it of SIGINT
+constexpr int most_false_starts = 3;
+
+struct TuneOptions {
+  JobOptions job;
+  SplitK split_k;
+  DeviceOptions device;
+  TuneLimits limits;
+  std::string shapes;
+  std::string log;
+  std::string out;
+  std::string table;
+  std::string from = "built-in";
+  std::optional<double> time_limit;
+  double patience = 120.0;
+  bool resume = false;
+  bool compare = false;
+  bool json = false;
+};
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+// The second time it is meant.
+void request_stop(int signal_number) {
+  stop_requested = 1;
+  std::signal(signal_number, SIG_DFL);
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16] = "";
+  if (const std::tm* utc = std::gmtime(&now)) std::strftime(text, sizeof text, "%Y-%m-%d", utc);
+  return text;
+}
+
+// A table that is there already, if it may be gone on with.
+std::optional<TuningTable> table_before(const TuneOptions& options) {
+  std::error_code error;
+  if (options.out.empty() || !std::filesystem::exists(options.out, error)) return std::nullopt;
+  if (!options.resume) {
+    throw Failure(usage_error,
+                  "--out: " + options.out +
+                      " is there already: give --resume to go on with it, or another name");
+  }
+  TuningTable table = unwrap(read_tuning_file(options.out));
+  if (!table.rows.empty() || !table.refused.empty() || table.has_timing) {
+    throw Failure(usage_error, "--resume: " + options.out +
+                                   " has rows, refused or timing, which tune does not write");
+  }
+  return table;
+}
+
+std::vector<TuneProblem> list_problems(const TuneOptions& options) {
+  std::vector<TuneProblem> problems;
+  if (!options.log.empty()) problems = problems_of_log(options.log);
+  if (!options.shapes.empty() || options.job.n || options.log.empty()) {
+    if (options.shapes.empty() && !options.job.n) {
+      throw Failure(usage_error, "nothing to tune: give --log, --shapes, or --m, --n and --k");
+    }
+    add_problems(problems, problems_of(options.job, options.split_k, options.shapes));
+  }
+  if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.log);
+  return problems;
+}
+
+class Tuner {
+ public:
+  Tuner(const TuneOptions& options, TuneTask task) : options_(options), task_(std::move(task)) {
+    for (const TuneProblem& problem : task_.problems) {
+      TuneCase tuned;
+      tuned.arguments = problem.arguments;
+      tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
+      tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
+      session_.cases.push_back(std::move(tuned));
+    }
+  }
+
+  int run() {
+    event("start", 0);
+    measure();
+    save();
+    const bool any = std::ranges::any_of(
+        session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
+    for (const TuneCase& tuned : session_.cases) print_result(tuned);
+    if (any && !options_.json) print_comparison(session_);
+    if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
+    if (!options_.out.empty() && saved_) {
+      std::fprintf(stderr, "wrote %s\n", options_.out.c_str());
+    }
+    return exit_code();
+  }
+
+ private:
+  void measure() {
+    TuneProgress progress(session_, task_.deadline);
+    const support::Supervision supervision{
+        .on_line = [&](std::string_view line) { take_in(line, progress); },
+        .on_start = [&](long pid) { event("worker", pid); },
+        .on_tick = [&] { progress.update(); },
+        .patience_s = options_.patience,
+        .stop = &stop_requested};
+    int false_starts = 0;
+    while (!session_.done() && session_.fatal.empty()) {
+      const std::size_t heard = lines_;
+      const support::WorkerEnd end = support::supervise(
+          [&](const std::function<void(std::string)>& say) {
+            return tune_work(task_, session_, say);
+          },
+          supervision);
+      if (end.ending == support::Ending::stopped) {
+        progress.say("interrupted: what was measured is kept");
+        break;
+      }
+      if (end.ending == support::Ending::finished) break;
+      const bool lost = !session_.at;
+      support::blame(session_, end.reason);
+      progress.update();
+      if (lost && lines_ == heard && ++false_starts >= most_false_starts) {
+        session_.fatal = "the process that measures does not start: " + end.reason;
+      }
+    }
+    progress.update();
+  }
+
+  void take_in(std::string_view line, TuneProgress& progress) {
+    ++lines_;
+    const std::size_t before = finished();
+    if (!support::take_in(session_, line)) {
+      progress.say("not understood: " + std::string(line));
+      return;
+    }
+    progress.update();
+    if (finished() != before) save();
+  }
+
+  std::size_t finished() const {
+    return static_cast<std::size_t>(std::ranges::count(session_.cases, true, &TuneCase::done));
+  }
+
+  // Readers see the old table or the new one, never a part.
+  void save() {
+    if (options_.out.empty() || session_.architecture.empty()) return;
+    const bool any = std::ranges::any_of(
+        session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
+    if (!any) return;
+    const std::string text =
+        support::to_table(session_, task_.before ? &*task_.before : nullptr,
+                          "measured: " + session_.device + ", driver " + session_.driver + ", " +
+                              today() + ", commit " + VKGEMM_COMMIT);
+    unwrap(replace_cache_file(options_.out, std::as_bytes(std::span(text))));
+    saved_ = true;
+  }
+
+  // For scripts that want to know, or to interfere.
+  void event(const char* name, long pid) const {
+    if (!options_.json) return;
+    if (pid != 0) {
+      std::printf("{\"event\":\"%s\",\"pid\":%ld}\n", name, pid);
+    } else {
+      std::printf("{\"event\":\"%s\"}\n", name);
+    }
+    std::fflush(stdout);
+  }
+
+  void print_result(const TuneCase& tuned) const {
+    if (options_.json) std::printf("%s\n", support::to_json(session_, tuned).c_str());
+  }
+
+  int exit_code() const {
+    bool wrong = false, good = false;
+    std::string error;
+    for (const TuneCase& tuned : session_.cases) {
+      wrong = wrong ||
+              std::ranges::count(tuned.measured, Verdict::wrong, &support::Measured::verdict) != 0;
+      good = good || support::fastest(tuned, true) != nullptr;
+      if (error.empty()) error = tuned.error;
+    }
+    if (wrong) {
+      std::fprintf(stderr, "vkgemm: configurations gave WRONG RESULTS on this device, see above\n");
+      return verification_failed;
+    }
+    if (stop_requested != 0) return interrupted;
+    if (!good)
+      throw Failure(device_error, "nothing was measured" + (error.empty() ? "" : ": " + error));
+    return success;
+  }
+
+  const TuneOptions& options_;
+  TuneTask task_;
+  TuneSession session_;
+  std::size_t lines_ = 0;
+  bool saved_ = false;
+};
+
+int tune(const TuneOptions& options) {
+  if (!support::can_supervise()) throw Failure(usage_error, "tune is not built for this system");
+  if (options.out.empty() && !options.compare) {
+    throw Failure(usage_error, "give --out FILE for the table, or --compare to measure only");
+  }
+  if (options.resume && options.out.empty()) {
+    throw Failure(usage_error, "--resume needs --out, the table to go on with");
+  }
+  TuneTask task;
+  task.problems = list_problems(options);
+  task.before = table_before(options);
+  task.device = options.device;
+  task.limits = options.limits;
+  task.from_generic = options.from == "generic";
+  if (!options.table.empty()) task.table = unwrap(read_tuning_file(options.table));
+  if (task.before) {
+    const std::size_t all = task.problems.size();
+    std::erase_if(task.problems, [&](const TuneProblem& problem) {
+      return std::ranges::any_of(task.before->tuned, [&](const TunedShape& shape) {
+        return shape.arguments == problem.arguments;
+      });
+    });
+    std::fprintf(stderr, "%s has %zu of %zu problems\n", options.out.c_str(),
+                 all - task.problems.size(), all);
+    if (task.problems.empty()) return success;
+  }
+  const double seconds =
+      options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
+  task.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(seconds));
+  stop_requested = 0;
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  return Tuner(options, std::move(task)).run();
+}
+
+void add_search_options(CLI::App& command, TuneOptions& options) {
+  command.add_option("--out", options.out, "The table to write; every now and then, too")
+      ->type_name("FILE");
+  command.add_flag(
+      "--resume", options.resume,
+      "Go on with the table at --out: its problems are left out, what it denies is not "
+      "tried");
+  command
+      .add_option("--time-limit", options.time_limit,
+                  "Seconds for it all, shared by the problems (default: a minute for each)")
+      ->check(CLI::Range(0.1, 1e6));
+  command
+      .add_option("--per-problem", options.limits.per_problem,
+                  "Configurations that the search of a problem begins with")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command
+      .add_option("--within", options.limits.within,
+                  "Begin with those whose estimate is at most this factor above the best one's")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  command
+      .add_option("--from", options.from,
+                  "Whose rows and estimates guide the search: the device's own built-in table, or "
+                  "the generic one, as on a device that has none")
+      ->check(CLI::IsMember({"built-in", "generic"}))
+      ->capture_default_str();
+  add_path(command, options.limits.path);
+  command.add_flag("--static-shapes", options.limits.static_shapes,
+                   "Also try kernels with N and K compiled in: a pipeline for each shape");
+  command.add_flag("--compare", options.compare,
+                   "Say for each problem what tables choose, what was fastest, and what that loses "
+                   "(also without --out)");
+  command
+      .add_option("--table", options.table,
+                  "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
+      ->envname("VKGEMM_TUNING")
+      ->type_name("FILE");
+  command.add_flag("--json", options.json, "Print a JSON object for each problem");
+  command.add_flag("--warm-l2", options.limits.warm_l2,
+                   "Don't flush the L2 cache between executions");
+  add_size(command, "--repeat", options.limits.repeat,
+           "Timed executions of a configuration in a round (default: what takes about 40 ms)",
+           1U << 16);
+  command
+      .add_option("--patience", options.patience,
+                  "Seconds after which a configuration that gives no answer is given up")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App& command = *app.add_subcommand(
+      "tune", "Find the fastest configurations of a list of problems, and write them as a table");
+  command.footer(
+      "Each configuration is verified before it is timed for good; the best ones are timed by "
+      "turns, "
+      "so that a clock that drifts does so for all. One that is wrong, or that kills the process "
+      "it runs in, is denied in the table. Ctrl-C keeps what was measured (exit code 130). Use the "
+      "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file.");
+  command.option_defaults()->group("Problems");
+  command
+      .add_option("--log", options->log,
+                  "Problems from a log with lines `vkgemm run …`, as VKGEMM_LOG writes them")
+      ->type_name("FILE");
+  command.add_option("--shapes", options->shapes,
+                     "MxNxK or N, separated by commas: each with the options of the problem");
+  add_split_k(command, options->split_k);
+  options->job.add_problem(command);
+  command.option_defaults()->group("Tuning");
+  add_search_options(command, *options);
+  options->device.add(command);
+  command.callback([options, &exit_code] { exit_code = tune(*options); });
+}
+
+}  // namespace vkgemm::tool

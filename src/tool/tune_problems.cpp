@@ -1,0 +1,104 @@
+#include "tool/tune_problems.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "resolved_problem.hpp"
+#include "support/plan_log.hpp"
+#include "tool/planning.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+TuneProblem make_problem(const JobOptions& options, const SplitK& split) {
+  Job job = make_job(options);
+  job.problem.split_k = split;
+  if (is_empty(job.problem) || job.problem.k == 0) {
+    throw Failure(usage_error, "a product of nothing has no time: " + to_command_line(job.problem));
+  }
+  unwrap(resolve(job.problem));
+  return {to_command_line(job.problem), job.problem, std::move(job.groups)};
+}
+
+// Throws what CLI11 and make_job() throw.
+TuneProblem parse_command(const std::string& arguments) {
+  CLI::App app;
+  JobOptions options;
+  SplitK split;
+  options.add_problem(app);
+  add_split_k(app, split);
+  std::istringstream stream(arguments);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  std::ranges::reverse(words);  // as CLI11 wants them
+  app.parse(words);
+  return make_problem(options, split);
+}
+
+std::string number(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + ' ' + (count == 1 ? one : many);
+}
+
+}  // namespace
+
+std::vector<TuneProblem> problems_of(const JobOptions& options, const SplitK& split,
+                                     const std::string& shapes) {
+  std::vector<TuneProblem> problems;
+  if (shapes.empty()) {
+    problems.push_back(make_problem(options, split));
+    return problems;
+  }
+  std::istringstream stream(shapes);
+  for (std::string shape; std::getline(stream, shape, ',');) {
+    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", shape);
+    if (sizes.size() != 1 && sizes.size() != 3) {
+      throw Failure(usage_error, "--shapes: '" + shape + "' is neither N nor MxNxK");
+    }
+    JobOptions one = options;
+    one.m = sizes.front();
+    one.n = sizes[sizes.size() / 2];
+    one.k = sizes.back();
+    add_problems(problems, {make_problem(one, split)});
+  }
+  return problems;
+}
+
+std::vector<TuneProblem> problems_of_log(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw Failure(usage_error, "--log: " + file + " cannot be read");
+  const support::PlanLog log = support::read_plan_log(stream);
+  std::vector<TuneProblem> problems;
+  std::size_t bad = 0;
+  for (std::size_t i = 0; i < log.problems.size(); ++i) {
+    std::string reason;
+    try {
+      add_problems(problems, {parse_command(log.problems[i])});
+    } catch (const CLI::Error& error) {
+      reason = error.what();
+    } catch (const Failure& failure) {
+      reason = failure.what();
+    }
+    if (!reason.empty() && bad++ < 3) {
+      std::fprintf(stderr, "%s:%zu: left out: %s\n", file.c_str(), log.lines_of[i], reason.c_str());
+    }
+  }
+  std::fprintf(stderr, "%s: %s in %s (%zu repeated, %zu left out, %zu of other things)\n",
+               file.c_str(), number(problems.size(), "problem", "problems").c_str(),
+               number(log.lines, "line", "lines").c_str(), log.repeats, bad, log.others);
+  return problems;
+}
+
+void add_problems(std::vector<TuneProblem>& problems, std::vector<TuneProblem> more) {
+  for (TuneProblem& problem : more) {
+    const auto same = [&](const TuneProblem& other) {
+      return other.arguments == problem.arguments;
+    };
+    if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
+  }
+}
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,31 @@
+// tune_problems.hpp: which problems `vkgemm tune` is for.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tool/groups.hpp"
+#include "tool/job.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::tool {
+
+struct TuneProblem {
+  std::string arguments;  // of `vkgemm run`
+  Problem problem;
+  Groups groups;
+};
+
+// One problem for each of the shapes ("512,64x8192x8192"; empty: the one that the options name).
+std::vector<TuneProblem> problems_of(const JobOptions& options, const SplitK& split,
+                                     const std::string& shapes);
+
+// Those of a log (support/plan_log.hpp). Lines that are no command of this version are counted and
+// told, on stderr. A Failure if the file cannot be read.
+std::vector<TuneProblem> problems_of_log(const std::string& file);
+
+// Appends those that are not there already.
+void add_problems(std::vector<TuneProblem>& problems, std::vector<TuneProblem> more);
+
+}  // namespace vkgemm::tool

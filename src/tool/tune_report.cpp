@@ -1,0 +1,182 @@
+#include "tool/tune_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+
+namespace vkgemm::tool {
+namespace {
+
+using support::Measured;
+using support::TuneCase;
+using support::Verdict;
+
+constexpr auto between_lines = std::chrono::seconds(30);
+constexpr auto between_updates = std::chrono::milliseconds(200);
+
+bool is_terminal() {
+#if __has_include(<unistd.h>)
+  return isatty(STDERR_FILENO) == 1;
+#else
+  return false;
+#endif
+}
+
+template <class... Values>
+std::string format(const char* text, Values... values) {
+  char buffer[512];
+  std::snprintf(buffer, sizeof buffer, text, values...);
+  return buffer;
+}
+
+std::string microseconds(const Measured* measured) {
+  if (measured == nullptr || measured->verdict != Verdict::good) return "-";
+  const double us = measured->median();
+  return format(us < 100.0 ? "%.2f" : "%.1f", us);
+}
+
+const Measured* chosen_by(const TuneCase& tuned, const std::string& name) {
+  for (const support::NamedConfig& choice : tuned.choices) {
+    if (choice.name == name) return tuned.find(choice.config);
+  }
+  return nullptr;
+}
+
+// How much slower than the fastest, in per cent.
+std::string loss(const TuneCase& tuned, const Measured* measured) {
+  const Measured* best = support::fastest(tuned, true);
+  if (measured == nullptr || best == nullptr || measured->verdict != Verdict::good) return "";
+  return format("%+.1f %%", 100.0 * (measured->median() / best->median() - 1.0));
+}
+
+}  // namespace
+
+std::string label(const TunedProblem& p) {
+  std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+  if (p.count != 1) text = std::to_string(p.count) + "*" + text;
+  text += " " + std::string(to_string(p.input_type));
+  if (p.a_layout != Layout::row_major) text += " A^T";
+  if (p.b_layout != Layout::row_major) text += " B^T";
+  if (p.family != "gemm") text += " " + p.family;
+  if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
+  if (!p.aligned) text += " unaligned";
+  return text;
+}
+
+TuneProgress::TuneProgress(const support::TuneSession& session, Clock::time_point deadline)
+    : session_(session),
+      begin_(Clock::now()),
+      deadline_(deadline),
+      last_(begin_),
+      terminal_(is_terminal()) {}
+
+TuneProgress::~TuneProgress() { clear(); }
+
+void TuneProgress::clear() {
+  if (terminal_ && shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
+}
+
+void TuneProgress::say(const std::string& line) {
+  clear();
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+// By the problems so far, but not beyond the time limit.
+std::string TuneProgress::left() const {
+  const auto now = Clock::now();
+  double seconds = std::chrono::duration<double>(deadline_ - now).count();
+  const auto finished = std::ranges::count(session_.cases, true, &TuneCase::done);
+  if (finished > 0) {
+    const double each =
+        std::chrono::duration<double>(now - begin_).count() / static_cast<double>(finished);
+    const auto more = static_cast<std::ptrdiff_t>(session_.cases.size()) - finished;
+    seconds = std::min(seconds, each * static_cast<double>(more));
+  }
+  const int whole = static_cast<int>(std::max(seconds, 0.0));
+  return format("%d:%02d left", whole / 60, whole % 60);
+}
+
+std::string TuneProgress::state() const {
+  if (!session_.at) return "starting, " + left();
+  const TuneCase& tuned = session_.cases[*session_.at];
+  std::string text = format("[%zu/%zu] ", *session_.at + 1, session_.cases.size()) +
+                     label(tuned.problem) + format(": %zu tried", tuned.measured.size());
+  if (const Measured* best = support::fastest(tuned)) {
+    text += ", best " + microseconds(best) + " us";
+  }
+  return text + ", " + left();
+}
+
+void TuneProgress::update() {
+  for (const TuneCase& tuned : session_.cases) {
+    for (const Measured& m : tuned.measured) {
+      if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
+      const std::string config = to_string(m.config);
+      if (!told_.insert(tuned.arguments + config).second) continue;
+      say((m.verdict == Verdict::wrong ? "WRONG RESULT: " : "FAILED: ") + label(tuned.problem) +
+          ", " + config + ": " + m.reason + "; denied from now on");
+    }
+    if (!tuned.done || !told_.insert(tuned.arguments).second) continue;
+    const Measured* best = support::fastest(tuned);
+    say(label(tuned.problem) + ": " +
+        (best == nullptr ? (tuned.error.empty() ? "nothing could be timed" : tuned.error)
+                         : microseconds(best) + " us, " + to_string(best->config) +
+                               format(" (%zu tried)", tuned.measured.size())));
+  }
+  const auto now = Clock::now();
+  if (terminal_) {
+    if (shown_ && now - last_ < between_updates) return;
+    std::fprintf(stderr, "\r\033[K%s", state().c_str());
+    std::fflush(stderr);
+    shown_ = true;
+    last_ = now;
+  } else if (now - last_ > between_lines) {
+    say(state());
+    last_ = now;
+  }
+}
+
+void print_comparison(const support::TuneSession& session) {
+  const bool table = std::ranges::any_of(
+      session.cases, [](const TuneCase& tuned) { return chosen_by(tuned, "table") != nullptr; });
+  std::size_t width = 7;
+  for (const TuneCase& tuned : session.cases) width = std::max(width, label(tuned.problem).size());
+  const int w = static_cast<int>(width);
+  std::printf("%s, %s\nmedians in us, and how much slower than the best measured\n",
+              session.device.c_str(), session.driver.c_str());
+  std::printf("%-*s %10s %9s ", w, "problem", "built-in", "");
+  if (table) std::printf("%10s %9s ", "table", "");
+  std::printf("%10s %9s %10s %6s\n", "tuned", "", "best", "tried");
+  double built_in = 0.0, tuned_log = 0.0;
+  int both = 0;
+  for (const TuneCase& tuned : session.cases) {
+    const Measured* best = support::fastest(tuned, true);
+    const Measured* chosen = support::fastest(tuned);
+    const Measured* own = chosen_by(tuned, "built_in");
+    const auto column = [&](const Measured* m) {
+      std::printf("%10s %9s ", microseconds(m).c_str(), loss(tuned, m).c_str());
+    };
+    std::printf("%-*s ", w, label(tuned.problem).c_str());
+    column(own);
+    if (table) column(chosen_by(tuned, "table"));
+    column(chosen);
+    std::printf("%10s %6zu\n", microseconds(best).c_str(), tuned.measured.size());
+    if (best == nullptr || chosen == nullptr || own == nullptr || own->verdict != Verdict::good) {
+      continue;
+    }
+    built_in += std::log(own->median());
+    tuned_log += std::log(chosen->median());
+    ++both;
+  }
+  if (both == 0) return;
+  std::printf("tuned takes %.1f %% of the built-in table's time (geometric mean of %d)\n",
+              100.0 * std::exp((tuned_log - built_in) / both), both);
+}
+
+}  // namespace vkgemm::tool

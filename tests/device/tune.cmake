@@ -1,0 +1,74 @@
+# `vkgemm tune` from the list of problems to a table that chooses; interrupted, and with a worker that is
+# killed. TOOL, FOLDER; LAUNCHER may be empty.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+set(search --path fma --per-problem 2 --repeat 1)
+
+# What one line of the shell makes of the tool: "tool" is the command with its launcher.
+function(shell line code output)
+  list(JOIN LAUNCHER " " launcher)
+  execute_process(COMMAND sh -c "tool=\"${launcher} ${TOOL}\"; ${line}" WORKING_DIRECTORY ${FOLDER}
+                  RESULT_VARIABLE exit OUTPUT_VARIABLE out ERROR_VARIABLE out TIMEOUT 100)
+  if(NOT exit EQUAL code)
+    message(FATAL_ERROR "${line}\nexits with ${exit}, expected ${code}:\n${out}")
+  endif()
+  message(STATUS "${line}")
+  set(${output} "${out}" PARENT_SCOPE)
+endfunction()
+
+function(expect text pattern)
+  if(NOT text MATCHES "${pattern}")
+    message(FATAL_ERROR "expected ${pattern} in:\n${text}")
+  endif()
+endfunction()
+
+list(JOIN search " " search)
+
+# From a log, with lines of other things and one problem twice.
+file(WRITE ${FOLDER}/plans.log "starting\nvkgemm info: vkgemm run --m 16 --n 24 --k 16 --dtype f32 --dtype-d f32 \
+--config fma:tile=32x32x16,fragment=4x4\n12:00 vkgemm run --m 16 --n 24 --k 16 --dtype f32 --dtype-d f32\n\
+vkgemm run --m nonsense\n")
+shell("$tool tune --log plans.log --out table.json --time-limit 1 ${search} --json 2>&1" 0 output)
+expect("${output}" "1 problem in 4 lines \\(1 repeated, 1 left out, 1 of other things\\)")
+expect("${output}" "\"built_in\":.*\"tuned\":.*\"best\":.*\"loss\":")
+file(READ ${FOLDER}/table.json table)
+expect("${table}" "\"m\":16,\"n\":24,\"k\":16,\"count\":1,\"config\":\"fma:.*\"problem\":\"--m 16 .*\"measured: ")
+
+# It chooses.
+shell("VKGEMM_TUNING=table.json $tool run --m 16 --n 24 --k 16 --dtype f32 --explain --repeat 0" 0 output)
+expect("${output}" "tuning table: table.json\n  tuned: this shape, measured [0-9.]+ us")
+expect("${output}" "verdict        PASSED")
+
+# One that is not right is told of and left out.
+file(WRITE ${FOLDER}/bad.json "{\"architecture\": \"generic\",\n \"rows\": 3}")
+shell("VKGEMM_TUNING=bad.json $tool run --m 16 --n 24 --k 16 --dtype f32 --explain --repeat 0 2>&1" 0 output)
+expect("${output}" "VKGEMM_TUNING is left out: tuning table bad.json: line 2: rows is number, not an array")
+if(output MATCHES "tuned: this shape")
+  message(FATAL_ERROR "nothing was to be tuned here:\n${output}")
+endif()
+
+# There already: not replaced unasked, not measured again.
+shell("$tool tune --log plans.log --out table.json ${search} 2>&1" 2 output)
+expect("${output}" "give --resume")
+shell("$tool tune --log plans.log --out table.json --resume ${search} 2>&1" 0 output)
+expect("${output}" "table.json has 1 of 1 problems")
+
+# A worker that is killed costs at most what it was at; a new one goes on, and what was there stays. Then an
+# interrupt keeps what there is: as soon as a second problem is written.
+set(shapes 16x24x16,24x16x16)
+foreach(k RANGE 32 176 8)
+  string(APPEND shapes ,16x16x${k})
+endforeach()
+shell("$tool tune --shapes ${shapes} --dtype f32 --out table.json --resume --time-limit 40 ${search} --json \
+2>err.log >out.log & tune=$!; \
+for i in $(seq 300); do worker=$(sed -n 's/.*\"worker\",\"pid\":\\([0-9]*\\).*/\\1/p' out.log | head -1); \
+[ -n \"$worker\" ] && break; sleep 0.1; done; sleep 0.3; kill -9 $worker; \
+for i in $(seq 300); do grep -q '^24x16x16 f32: ' err.log && break; sleep 0.1; done; \
+kill -INT $tune; wait $tune" 130 output)
+file(READ ${FOLDER}/out.log output)
+expect("${output}" "\"worker\".*\"worker\"")
+file(READ ${FOLDER}/err.log output)
+expect("${output}" "table.json has 1 of 21 problems.*\n24x16x16 f32: .*interrupted: what was measured is kept.*wrote table.json")
+file(READ ${FOLDER}/table.json table)
+expect("${table}" "\"m\":16,\"n\":24,\"k\":16")
+expect("${table}" "\"m\":24,\"n\":16,\"k\":16")

@@ -1,0 +1,97 @@
+// Tuning tables that a context loads.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "harness.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+class TuningFile : public testing::Test {
+ protected:
+  ~TuningFile() override {
+    unsetenv("VKGEMM_TUNING");
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+  // Of 96x80x64, with a configuration that is not the one that is chosen else.
+  void write(std::string_view config) {
+    std::ofstream(path_) << R"({"architecture": ")" << caps().architecture
+                         << R"(", "rows": [], "tuned": [{"family": "gemm", "input_type": "f32",)"
+                         << R"("a_layout": "row_major", "b_layout": "row_major", "aligned": true,)"
+                         << R"("m": 96, "n": 80, "k": 64, "config": ")" << config
+                         << R"(", "microseconds": 12.5, "provenance": "measured: in a test"}]})";
+  }
+  Result<std::string> explained(const std::string& file, const Problem& problem) {
+    warnings_.clear();
+    support::RunnerOptions options;
+    options.device = settings().device;
+    options.tuning_file = file;
+    options.log = [this](LogLevel level, std::string_view message) {
+      if (level == LogLevel::warning) warnings_ += message;
+    };
+    auto other = support::Runner::create(options);
+    if (!other) return other.error();
+    auto plan = (*other)->context().plan(problem);
+    if (!plan) return plan.error();
+    const auto candidates = (*other)->context().candidates(problem);
+    if (!candidates) return candidates.error();
+    EXPECT_EQ(candidates->front().config, plan->config());
+    return plan->explain();
+  }
+
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("vkgemm_" + std::to_string(getpid()) + ".json"))
+          .string();
+  std::string warnings_;
+};
+
+TEST_F(TuningFile, ItsShapeIsChosenAndExplained) {
+  const Problem problem = gemm({96, 80, 64}, DataType::f32);
+  const Problem near = gemm({96, 80, 72}, DataType::f32);
+  const std::string config = "fma:tile=16x128x32,fragment=4x4";
+  const auto before = explained("", problem);
+  ASSERT_TRUE(succeeds(before));
+  ASSERT_EQ(before->find(config), std::string::npos);
+  EXPECT_EQ(before->find("tuned"), std::string::npos) << *before;
+
+  write(config);
+  for (const bool variable : {false, true}) {
+    if (variable) setenv("VKGEMM_TUNING", path_.c_str(), 1);
+    const auto text = explained(variable ? "" : path_, problem);
+    ASSERT_TRUE(succeeds(text));
+    for (const std::string& part :
+         {config, std::string("provenance: measured: in a test"), "tuning table: " + path_,
+          std::string("tuned: this shape"), std::string("measured: 12.5 us")}) {
+      EXPECT_NE(text->find(part), std::string::npos) << part << "\n" << *text;
+    }
+  }
+  const auto text = explained("", near);
+  ASSERT_TRUE(succeeds(text));
+  EXPECT_NE(text->find("nearest tuned shape: m 96, n 80, k 64, 0.17 doublings away"),
+            std::string::npos)
+      << *text;
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(TuningFile, AFileThatWasAskedForFailsTheVariableWarns) {
+  const Problem problem = gemm({96, 80, 64}, DataType::f32);
+  const auto before = explained("", problem);
+  write("fma:tile=nonsense");
+  EXPECT_TRUE(fails_with(explained(path_, problem), Status::invalid_argument,
+                         {path_, "line 1", "tuned[0].config"}));
+  EXPECT_TRUE(fails_with(explained(path_ + ".none", problem), Status::io_error, {path_}));
+  setenv("VKGEMM_TUNING", path_.c_str(), 1);
+  const auto after = explained("", problem);
+  ASSERT_TRUE(succeeds(after));
+  EXPECT_EQ(*after, *before);
+  EXPECT_NE(warnings_.find("tuned[0].config"), std::string::npos) << warnings_;
+}
+
+}  // namespace
+}  // namespace vkgemm::test

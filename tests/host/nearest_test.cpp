@@ -1,0 +1,353 @@
+// Tuned shapes: from a file to the choice of a plan.
+#include "nearest.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "context_impl.hpp"
+#include "json_lines.hpp"
+#include "test_devices.hpp"
+#include "text.hpp"
+#include "tuning_file.hpp"
+
+namespace vkgemm {
+namespace {
+
+using test::contains;
+using test::gemm;
+using test::resolved;
+
+constexpr const char* small_tile =
+    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32";
+constexpr const char* large_tile =
+    "khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4";
+
+TunedShape shape_of(const Problem& problem, std::string_view config, double microseconds = 100.0) {
+  TunedShape shape;
+  shape.problem = tuned_problem(resolved(problem));
+  shape.row.config = test::config(config);
+  shape.row.provenance = "measured: in a test";
+  shape.microseconds = microseconds;
+  return shape;
+}
+
+TuningTable table_of(std::vector<TunedShape> shapes) {
+  TuningTable table;
+  table.architecture = "nvidia_sm90";
+  table.source = "test.json";
+  table.timing = built_in_table("nvidia_sm90").timing;
+  table.tuned = std::move(shapes);
+  return table;
+}
+
+std::optional<ScoredRow> best_with(const TuningTable& table, const Problem& problem) {
+  return DeviceTables("nvidia_sm90", {table}).best(resolved(problem), test::h200());
+}
+
+TEST(Nearest, DistanceIsSymmetricAndCountsDoublings) {
+  const std::array<Problem, 4> problems = {gemm(64, 64, 64), gemm(128, 64, 64), gemm(64, 256, 32),
+                                           gemm(1, 8192, 777)};
+  for (const Problem& a : problems) {
+    for (const Problem& b : problems) {
+      const TunedProblem from = tuned_problem(resolved(a));
+      TunedProblem to = tuned_problem(resolved(b));
+      to.aligned = from.aligned;
+      EXPECT_EQ(shape_distance(from, to), shape_distance(to, from));
+      EXPECT_EQ(shape_distance(from, to) == 0.0, a == b);
+    }
+  }
+  const TunedProblem at = tuned_problem(resolved(gemm(64, 64, 64)));
+  EXPECT_EQ(shape_distance(at, tuned_problem(resolved(gemm(128, 64, 64)))), 1.0);
+  EXPECT_EQ(shape_distance(at, tuned_problem(resolved(gemm(64, 256, 32)))), std::sqrt(5.0));
+}
+
+TEST(Nearest, OtherKernelsSayNothing) {
+  const Problem plain = gemm(256, 256, 256);
+  const TunedProblem at = tuned_problem(resolved(plain));
+  std::vector<Problem> others(7, plain);
+  others[0].a.layout = Layout::col_major;
+  others[1].b.layout = Layout::col_major;
+  others[2].a.type = others[2].b.type = DataType::bf16;
+  others[3].gated = Gated{};
+  others[4].grouping = Grouping{.groups = 2};
+  others[5].row_reduction = RowReduction{};
+  others[6].a.alignment = 2;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const TunedProblem other = tuned_problem(resolved(others[i]));
+    EXPECT_TRUE(std::isinf(shape_distance(at, other))) << i;
+    EXPECT_EQ(parse_tuned_family(other.family), other.family);
+  }
+  EXPECT_FALSE(parse_tuned_family("gemm+"));
+  EXPECT_FALSE(parse_tuned_family("gemm+softmax+gated"));
+  EXPECT_FALSE(parse_tuned_family("conv"));
+}
+
+TEST(Nearest, AnExactHitWinsWhateverTheEstimateSays) {
+  const Problem p = gemm(4096, 4096, 4096);
+  const std::string before = to_string(best_with(table_of({}), p)->config);
+  ASSERT_NE(before, small_tile);
+  const auto best = best_with(table_of({shape_of(p, small_tile, 12345.0)}), p);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(to_string(best->config), small_tile);
+  EXPECT_EQ(best->cost, 12345.0);
+  EXPECT_EQ(best->distance, 0.0);
+
+  // Also before nearer entries of the file, and of two equal shapes that with the same epilogue.
+  Problem heavy = p;
+  heavy.epilogue.aux = true;
+  const auto table = table_of({shape_of(gemm(4096, 4096, 4000), large_tile),
+                               shape_of(p, large_tile), shape_of(heavy, small_tile)});
+  EXPECT_EQ(to_string(best_with(table, heavy)->config), small_tile);
+  EXPECT_EQ(to_string(best_with(table, p)->config), large_tile);
+}
+
+TEST(Nearest, WithoutARowWithinReachTheModelChooses) {
+  const Problem p = gemm(4096, 4096, 4096);
+  const auto model = best_with(table_of({}), p);
+  const auto far = best_with(table_of({shape_of(gemm(8192, 4096, 4096), small_tile)}), p);
+  EXPECT_EQ(far->config, model->config);
+  EXPECT_EQ(far->tuned, nullptr);
+  const auto other = best_with(
+      table_of({shape_of(gemm(4096, 4096, 4096, DataType::f32), "fma:tile=32x32x16,fragment=4x4")}),
+      p);
+  EXPECT_EQ(other->config, model->config);
+}
+
+TEST(Nearest, TheEfficiencyIsCarriedOver) {
+  // What the model underrates there, it underrates here.
+  const auto table = table_of({shape_of(gemm(4096, 4096, 4096), small_tile, 1000.0)});
+  const auto best = best_with(table, gemm(4096, 4096, 6144));
+  ASSERT_TRUE(best);
+  EXPECT_EQ(to_string(best->config), small_tile);
+  EXPECT_NEAR(best->distance, 0.585, 0.001);
+  EXPECT_NEAR(best->cost, 1500.0, 75.0);  // half as much again
+}
+
+// A shape whose tuned configuration is the one that the estimate prefers says nothing new: near it
+// the choice is the estimate's, which differs.
+TEST(Nearest, TheEstimateObjectsWhereItWasRight) {
+  const Problem tuned = gemm(2048, 2048, 2048);
+  const std::string config = to_string(best_with(table_of({}), tuned)->config);
+  int objections = 0;
+  for (const std::uint64_t m : {1100u, 1400u, 1700u, 2000u, 2300u, 2700u, 3300u, 4000u}) {
+    const Problem p = gemm(m, 2048, 2048);
+    const auto model = best_with(table_of({}), p);
+    const auto best = best_with(table_of({shape_of(tuned, config)}), p);
+    EXPECT_EQ(to_string(best->config), to_string(model->config)) << m;
+    objections += best->tuned == nullptr ? 1 : 0;
+  }
+  EXPECT_GT(objections, 0);
+  EXPECT_LT(objections, 8);
+}
+
+TEST(Nearest, OpinionsAreCorrectedByErrors) {
+  Opinion opinion{.here = 20, .best_here = 12, .there = 10, .best_there = 10};
+  EXPECT_TRUE(opinion.objects());
+  opinion.there = 20;  // it was wrong by a factor of two there
+  EXPECT_FALSE(opinion.objects());
+  opinion.there = 5;  // to be better than was thought is no licence here
+  EXPECT_TRUE(opinion.objects());
+}
+
+TEST(Nearest, WhatMayNotBeChosenIsPassedOver) {
+  const Problem p = gemm(4096, 4096, 4096);
+  const auto illegal = best_with(
+      table_of({shape_of(p, "khr:tile=512x512x64,fragment=16x16x16,subgroups=2x2,subgroup_size=32"),
+                shape_of(gemm(4096, 4096, 4000), small_tile)}),
+      p);
+  ASSERT_TRUE(illegal);
+  EXPECT_TRUE(illegal->tuned == nullptr || to_string(illegal->config) == small_tile);
+
+  TuningTable denying = table_of({shape_of(p, small_tile)});
+  denying.denied.push_back({test::config(small_tile), "wrong"});
+  EXPECT_NE(to_string(best_with(denying, p)->config), small_tile);
+  // Of a built-in table, too.
+  const auto model = best_with(table_of({}), p);
+  TuningTable other = table_of({});
+  other.denied.push_back({model->config, "wrong"});
+  const DeviceTables tables("nvidia_sm90", {other});
+  const auto ranked = tables.rank(resolved(p), test::h200());
+  ASSERT_FALSE(ranked.empty());
+  for (const ScoredRow& row : ranked) EXPECT_NE(row.config, model->config);
+  EXPECT_EQ(tables.best(resolved(p), test::h200())->config, ranked.front().config);
+
+  // Slices that the caller did not ask for, and a workspace that there is not.
+  const auto sliced = table_of({shape_of(p, std::string(small_tile) + ",slices=2")});
+  EXPECT_EQ(best_with(sliced, p)->config.slices, 2u);
+  Problem whole = p;
+  whole.split_k.slices = 1;
+  EXPECT_EQ(best_with(sliced, whole)->config.slices, 1u);
+  Problem poor = p;
+  poor.max_workspace_bytes = 0;
+  EXPECT_EQ(best_with(sliced, poor)->config.slices, 1u);
+}
+
+TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const Problem& p : {gemm(1, 4096, 4096), gemm(512, 512, 512), gemm(4097, 4095, 4093)}) {
+      const auto& own = built_in_table(caps.architecture);
+      auto ranked = rank(own, resolved(p), caps);
+      if (ranked.empty()) ranked = rank(built_in_table("generic"), resolved(p), caps);
+      const auto best = DeviceTables(caps.architecture).best(resolved(p), caps);
+      ASSERT_TRUE(best);
+      EXPECT_EQ(best->config, ranked.front().config);
+      EXPECT_EQ(best->cost, ranked.front().cost);
+    }
+  }
+}
+
+TEST(JsonLines, FindValues) {
+  const std::string_view text =
+      "{\n \"rows\": [\n  {\"a\": 1},\n  {\"a\":\n 2, \"b\": [3,\n 4]}\n ],\n \"x\": 5\n}";
+  EXPECT_EQ(line_of(text, "rows"), 2u);
+  EXPECT_EQ(line_of(text, "rows[0].a"), 3u);
+  EXPECT_EQ(line_of(text, "rows[1].a"), 4u);  // where the key stands
+  EXPECT_EQ(line_of(text, "rows[1].b"), 5u);
+  EXPECT_EQ(line_of(text, "rows[1].b[1]"), 6u);
+  EXPECT_EQ(line_of(text, "rows[1].missing"), 4u);
+  EXPECT_EQ(line_of(text, "rows[10].a"), 2u);  // not rows[1]
+  EXPECT_EQ(line_of(text, "x"), 8u);
+  EXPECT_EQ(line_of(text, ""), 1u);
+  EXPECT_EQ(line_of("", "x"), 1u);
+}
+
+class TuningFile : public testing::Test {
+ protected:
+  std::filesystem::path write(std::string_view name, std::string_view text) {
+    const auto path = folder_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  ~TuningFile() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string table(std::string_view architecture, std::string_view config,
+                    std::string_view more = "") {
+    return concat(R"({"architecture": ")", architecture, "\"", more, R"(,
+ "rows": [],
+ "tuned": [
+  {"family": "gemm", "input_type": "f16", "a_layout": "row_major", "b_layout": "row_major",
+   "aligned": true, "m": 4096, "n": 4096, "k": 4096,
+   "config": ")",
+                  config, R"(", "microseconds": 441.5,
+   "provenance": "measured: here"}]})");
+  }
+
+  std::filesystem::path folder_ = [] {
+    auto path =
+        std::filesystem::temp_directory_path() / ("vkgemm_tuning_" + std::to_string(getpid()));
+    std::filesystem::create_directories(path);
+    return path;
+  }();
+};
+
+TEST_F(TuningFile, IsRead) {
+  const auto path = write("good.json", table("nvidia_sm90", small_tile));
+  const auto loaded = load_tables(path, "", test::h200());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE(loaded->warnings.empty());
+  ASSERT_EQ(loaded->tables.size(), 1u);
+  const TuningTable& read = loaded->tables[0];
+  EXPECT_EQ(read.source, path.string());
+  ASSERT_EQ(read.tuned.size(), 1u);
+  EXPECT_EQ(read.tuned[0].problem, tuned_problem(resolved(gemm(4096, 4096, 4096))));
+  EXPECT_NEAR(read.tuned[0].row.rate, 311.3, 0.1);
+  // The device's own model, since the file has none.
+  EXPECT_EQ(read.timing.provenance, built_in_table("nvidia_sm90").timing.provenance);
+  EXPECT_EQ(to_string(best_with(read, gemm(4096, 4096, 4096))->config), small_tile);
+}
+
+TEST_F(TuningFile, ErrorsNameFileLineAndField) {
+  const std::string good = table("nvidia_sm90", small_tile);
+  const auto replaced = [&](std::string_view from, std::string_view to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::pair<std::string, std::string_view> cases[] = {
+      {replaced("\"m\": 4096", "\"m\": 0"), "line 5: tuned[0].m is '0'"},
+      {replaced("\"m\": 4096, ", ""), "line 4: tuned[0].m is missing"},
+      {replaced("\"k\": 4096", "\"k\": -1"), "line 5: tuned[0].k is '-1'"},
+      {replaced("441.5", "0"), "line 6: tuned[0].microseconds is '0'"},
+      {replaced("\"gemm\"", "\"conv\""), "line 4: tuned[0].family is 'conv'"},
+      {replaced("true", "1"), "line 5: tuned[0].aligned is number"},
+      {replaced("khr:", "cuda:"), "line 6: tuned[0].config: configuration"},
+      {replaced("measured: here", "quick"), "line 7: tuned[0].provenance is 'quick'"},
+      {replaced("\"aligned\"", "\"epilogue\": \"d\", \"aligned\""), "line 5: tuned[0].epilogue"},
+      {replaced("\"tuned\"", "\"tuna\""), "line 3: unknown key 'tuna'"},
+      {replaced("\"n\"", "\"m\""), "line 5: key 'm' appears twice"},
+      {replaced("\"rows\": []", "\"rows\": [3]"), "line 2: rows[0] is number"},
+      {replaced("}]}", "}"), "line 7"},
+      {good.substr(0, 200), "line 5"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto path = write("bad.json", text);
+    const auto loaded = load_tables(path, "", test::h200());
+    ASSERT_FALSE(loaded) << text;
+    EXPECT_EQ(loaded.error().status, Status::invalid_argument);
+    EXPECT_TRUE(contains(loaded.error().message, path.string())) << loaded.error().message;
+    EXPECT_TRUE(contains(loaded.error().message, expected))
+        << expected << ": " << loaded.error().message;
+    // The variable's file is left out, with the same words.
+    const auto variable = load_tables({}, path.string(), test::h200());
+    ASSERT_TRUE(variable);
+    EXPECT_TRUE(variable->tables.empty());
+    ASSERT_EQ(variable->warnings.size(), 1u);
+    EXPECT_TRUE(contains(variable->warnings[0], expected)) << variable->warnings[0];
+    EXPECT_TRUE(contains(variable->warnings[0], "VKGEMM_TUNING is left out"));
+  }
+}
+
+TEST_F(TuningFile, WhatIsNoFileForThisDevice) {
+  const DeviceCaps h200 = test::h200();
+  const auto refused = [&](const std::filesystem::path& path, Status status,
+                           std::string_view text) {
+    const auto loaded = load_tables(path, "", h200);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().status, status);
+    EXPECT_TRUE(contains(loaded.error().message, text)) << loaded.error().message;
+  };
+  refused(folder_ / "none.json", Status::io_error, "none.json: ");
+  refused(folder_, Status::io_error, "is no file");
+  refused("/dev/zero", Status::io_error, "is no file");
+  refused(write("rdna.json", table("amd_rdna3", small_tile)), Status::invalid_argument,
+          "architecture is 'amd_rdna3', NVIDIA H200 is 'nvidia_sm90'");
+  std::filesystem::resize_file(write("long.json", "{"), longest_tuning_table + 1);
+  refused(folder_ / "long.json", Status::invalid_argument, "at most 16777216 are read");
+  std::string rows = R"({"architecture":"nvidia_sm90","rows":[0)";
+  for (int i = 0; i < 5000; ++i) rows += ",0";
+  refused(write("many.json", rows + "]}"), Status::invalid_argument, "rows has 5001 elements");
+
+  const auto loaded = load_tables(
+      write("h100.json", table("nvidia_sm90", small_tile, R"(, "device": "NVIDIA H100")")), "",
+      h200);
+  ASSERT_TRUE(loaded);
+  ASSERT_EQ(loaded->warnings.size(), 1u);
+  EXPECT_TRUE(contains(loaded->warnings[0], "'NVIDIA H100', this is 'NVIDIA H200'"));
+}
+
+TEST_F(TuningFile, TheVariableComesFirst) {
+  const auto small = write("small.json", table("nvidia_sm90", small_tile));
+  const auto large = write("large.json", table("nvidia_sm90", large_tile));
+  const auto chosen = [&](const std::filesystem::path& file, const std::string& variable) {
+    auto loaded = load_tables(file, variable, test::h200());
+    EXPECT_TRUE(loaded);
+    const DeviceTables tables("nvidia_sm90", std::move(loaded->tables));
+    return to_string(tables.best(resolved(gemm(4096, 4096, 4096)), test::h200())->config);
+  };
+  EXPECT_EQ(chosen(small, ""), small_tile);
+  EXPECT_EQ(chosen({}, small.string()), small_tile);
+  EXPECT_EQ(chosen(large, small.string()), small_tile);
+  EXPECT_EQ(chosen(small, large.string()), large_tile);
+  EXPECT_EQ(chosen(small, (folder_ / "none.json").string()), small_tile);
+}
+
+}  // namespace
+}  // namespace vkgemm

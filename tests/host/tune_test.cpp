@@ -1,0 +1,344 @@
+// What `vkgemm tune` decides, and how it survives what it measures.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "choose.hpp"
+#include "legality.hpp"
+#include "nearest.hpp"
+#include "support/config_space.hpp"
+#include "support/plan_log.hpp"
+#include "support/supervisor.hpp"
+#include "support/tune_session.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm::support {
+namespace {
+
+using test::contains;
+using test::gemm;
+using test::resolved;
+
+std::vector<Problem> some_problems() {
+  std::vector<Problem> problems = {gemm(1, 4096, 4096), gemm(512, 512, 512, DataType::bf16),
+                                   gemm(4097, 4095, 4093), gemm(64, 64, 16384, DataType::f32)};
+  Problem p = gemm(1024, 512, 256);
+  p.row_reduction = RowReduction{.op = RowOp::softmax};
+  problems.push_back(p);
+  p = gemm(1024, 512, 256);
+  p.gated = Gated{};
+  problems.push_back(p);
+  p = gemm(1024, 512, 256);
+  p.grouping = Grouping{.groups = 8};
+  p.a.layout = Layout::col_major;
+  problems.push_back(p);
+  p = gemm(128, 128, 65536);
+  p.split_k.slices = 4;
+  problems.push_back(p);
+  p = gemm(128, 128, 65536);
+  p.max_workspace_bytes = 0;
+  problems.push_back(p);
+  return problems;
+}
+
+TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const Problem& problem : some_problems()) {
+      const ResolvedProblem p = resolved(problem);
+      const auto space =
+          search_space(built_in_table("generic"), p, caps, {.within = 3.0, .most = 100});
+      ASSERT_FALSE(space.empty()) << caps.name << ": " << to_command_line(problem);
+      std::set<std::string> seen;
+      for (const ProposedConfig& proposed : space) {
+        ASSERT_TRUE(is_legal(proposed.config, p, caps)) << to_string(proposed.config);
+        ASSERT_TRUE(is_usable(proposed.config, p, caps)) << to_string(proposed.config);
+        ASSERT_LE(proposed.estimate, 3.0 * space.front().estimate);
+        ASSERT_GE(proposed.estimate, space.front().estimate);
+        ASSERT_TRUE(seen.insert(to_string(proposed.config)).second);
+      }
+      EXPECT_LE(space.size(), 100u);
+    }
+  }
+}
+
+// More than the table has; among them what its measured rows would be on this device.
+TEST(ConfigSpace, GoesBeyondTheTable) {
+  const DeviceCaps h200 = test::h200();
+  const auto has = [&](const Problem& problem, std::string_view config) {
+    const auto space = search_space(built_in_table("generic"), resolved(problem), h200,
+                                    {.within = 4.0, .most = 100000});
+    return std::ranges::any_of(
+        space, [&](const ProposedConfig& p) { return p.config == test::config(config); });
+  };
+  Problem columns = gemm(4096, 4096, 4096);
+  columns.a.layout = Layout::col_major;
+  EXPECT_TRUE(has(columns,
+                  "khr:tile=256x128x32,fragment=16x16x16,subgroups=4x2,subgroup_size=32,subtiles=4,"
+                  "stages=3"));
+  EXPECT_TRUE(has(gemm(1, 12288, 4096, DataType::f32), "fma:tile=1x64x512,fragment=1x8x8"));
+}
+
+TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const Problem& problem : some_problems()) {
+      const ResolvedProblem p = resolved(problem);
+      const auto space =
+          search_space(built_in_table("generic"), p, caps, {.within = 2.0, .most = 5});
+      for (const ProposedConfig& from : space) {
+        const auto around = neighbours(from.config, p, caps);
+        EXPECT_FALSE(around.empty()) << caps.name << ": " << to_string(from.config);
+        std::set<std::string> seen = {to_string(from.config)};
+        for (const Config& config : around) {
+          ASSERT_TRUE(is_usable(config, p, caps)) << to_string(config);
+          ASSERT_TRUE(seen.insert(to_string(config)).second) << to_string(config);
+          ASSERT_EQ(test::config(to_string(config)), config);
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanLog, FindsCommandsAmongOtherLines) {
+  std::istringstream log(
+      "starting up\n"
+      "vkgemm info: vkgemm run --m 1 --n 2 --k 3 --dtype f16 --config fma:tile=1x1x1\n"
+      "\n"
+      "12:00 vkgemm run  --m 1 --n 2 --k 3   --dtype f16 --config khr:tile=2x2x2\r\n"
+      "vkgemm warning: pipeline cache not saved\n"
+      "vkgemm run --m 4 --n 5 --k 6\n"
+      "I said: vkgemm run vkgemm run --m 7 --config=fma:tile=1x1x1");
+  const PlanLog read = read_plan_log(log);
+  EXPECT_EQ(read.problems, (std::vector<std::string>{"--m 1 --n 2 --k 3 --dtype f16",
+                                                     "--m 4 --n 5 --k 6", "--m 7"}));
+  EXPECT_EQ(read.lines_of, (std::vector<std::size_t>{2, 6, 7}));
+  EXPECT_EQ(read.lines, 7u);
+  EXPECT_EQ(read.repeats, 1u);
+  EXPECT_EQ(read.others, 3u);
+}
+
+const Config config_a = test::config("fma:tile=32x32x16,fragment=4x4");
+const Config config_b = test::config("fma:tile=64x64x16,fragment=4x4");
+const Config config_c = test::config("fma:tile=64x64x16,fragment=8x8");
+
+TuneSession session_of(const std::vector<Problem>& problems) {
+  TuneSession session;
+  for (const Problem& problem : problems) {
+    TuneCase tuned;
+    tuned.arguments = to_command_line(problem);
+    tuned.problem = tuned_problem(resolved(problem));
+    tuned.multiply_adds = 1e6;
+    session.cases.push_back(tuned);
+  }
+  EXPECT_TRUE(take_in(session, says::device("a \"GPU\"", "driver 1", "nvidia_sm90")));
+  return session;
+}
+
+TuneSession measured_session() {
+  TuneSession session = session_of({gemm(64, 64, 64), gemm(128, 64, 64)});
+  EXPECT_TRUE(take_in(session, says::begins(0)));
+  EXPECT_TRUE(take_in(session, says::searches(0, {{"built_in", config_b}}, 7)));
+  const auto found = [&](const Config& config, std::vector<double> us, std::uint32_t round) {
+    EXPECT_TRUE(take_in(session, says::tries(0, config)));
+    EXPECT_TRUE(
+        take_in(session,
+                says::found(0, {.config = config, .microseconds = std::move(us), .round = round})));
+  };
+  found(config_a, {1.0}, 0);
+  found(config_b, {40.0}, 0);
+  found(config_a, {20.0, 21.0, 99.0}, 1);
+  found(config_b, {30.0}, 1);
+  EXPECT_TRUE(take_in(session, says::found(0, {.config = config_c,
+                                               .verdict = Verdict::wrong,
+                                               .reason = "d[0, 0] is \xff 5"})));
+  return session;
+}
+
+TEST(TuneSession, LearnsWhatIsSaid) {
+  const TuneSession session = measured_session();
+  const TuneCase& tuned = session.cases[0];
+  EXPECT_EQ(session.device, "a \"GPU\"");
+  EXPECT_EQ(tuned.candidates, 7u);
+  ASSERT_EQ(tuned.measured.size(), 3u);
+  EXPECT_EQ(tuned.measured[0].median(), 21.0);  // the first look does not count any more
+  EXPECT_EQ(tuned.measured[1].median(), 30.0);
+  EXPECT_EQ(fastest(tuned)->config, config_a);
+  EXPECT_EQ(survivors(tuned, 1.1, 8), (std::vector{config_a, config_b}));  // b as a table's choice
+  EXPECT_FALSE(session.done());
+
+  TuneSession other = session;
+  EXPECT_FALSE(take_in(other, "{"));
+  EXPECT_FALSE(take_in(other, "{\"says\":\"begins\",\"case\":9}"));
+  EXPECT_FALSE(take_in(other, "{\"says\":\"tries\",\"case\":0,\"config\":\"x\"}"));
+}
+
+TEST(TuneSession, TheChoiceOfATableStaysIfItIsAsGood) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  take_in(session, says::searches(0, {{"built_in", config_b}}, 2));
+  const auto found = [&](const Config& config, double us, bool eligible) {
+    take_in(session,
+            says::found(0, {.config = config, .microseconds = {us}, .eligible = eligible}));
+  };
+  found(config_a, 100.0, true);
+  found(config_b, 100.9, true);
+  EXPECT_EQ(fastest(session.cases[0])->config, config_b);
+  found(config_b, 103.0, true);  // the median of both is
+  EXPECT_EQ(fastest(session.cases[0])->config, config_a);
+  // What only another table proposes is compared with, not chosen.
+  found(config_c, 50.0, false);
+  EXPECT_EQ(fastest(session.cases[0])->config, config_a);
+  EXPECT_EQ(fastest(session.cases[0], true)->config, config_c);
+}
+
+TEST(TuneSession, TheConfigurationIsToBlameForADeath) {
+  TuneSession session = measured_session();
+  take_in(session, says::tries(0, config_a));
+  blame(session, "signal 11");
+  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::failed);
+  EXPECT_EQ(fastest(session.cases[0])->config, config_b);
+  EXPECT_FALSE(session.cases[0].done);
+  // A lost device is told beforehand: nobody else is to blame.
+  take_in(session, says::tries(0, config_b));
+  take_in(session, says::lost());
+  blame(session, "exit code 1");
+  EXPECT_EQ(session.cases[0].find(config_b)->verdict, Verdict::good);
+  // With no configuration in hand the problem gets two more chances.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(session.cases[1].done) << i;
+    take_in(session, says::begins(1));
+    blame(session, "signal 9");
+  }
+  EXPECT_TRUE(session.cases[1].done);
+  EXPECT_EQ(session.cases[1].error, "signal 9");
+}
+
+TEST(TuneSession, WritesATableThatIsReadAgain) {
+  const TuneSession session = measured_session();
+  const std::string provenance = "measured: a \"GPU\", driver 1, 2026-11-22, commit x";
+  const auto table = parse_tuning_table(to_table(session, nullptr, provenance), "t");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->device, "a \"GPU\"");
+  EXPECT_EQ(table->driver, "driver 1");
+  EXPECT_EQ(table->architecture, "nvidia_sm90");
+  ASSERT_EQ(table->tuned.size(), 1u);
+  EXPECT_EQ(table->tuned[0].problem, tuned_problem(resolved(gemm(64, 64, 64))));
+  EXPECT_EQ(table->tuned[0].row.config, config_a);
+  EXPECT_EQ(table->tuned[0].microseconds, 21.0);
+  EXPECT_EQ(table->tuned[0].arguments, session.cases[0].arguments);
+  EXPECT_TRUE(table->tuned[0].row.provenance.starts_with(provenance + ": 0.09524 TFLOP/s"))
+      << table->tuned[0].row.provenance;
+  EXPECT_TRUE(contains(table->tuned[0].row.provenance, "verified"));
+  EXPECT_TRUE(is_denied(*table, config_c));
+  EXPECT_FALSE(is_denied(*table, config_b));
+
+  // What was there before stays, but for what was measured again.
+  TuneSession more = session_of({gemm(64, 64, 64), gemm(7, 8, 9)});
+  take_in(more, says::found(1, {.config = config_b, .microseconds = {3.0}}));
+  const auto both = parse_tuning_table(to_table(more, &*table, provenance), "t");
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->tuned.size(), 2u);
+  EXPECT_EQ(both->tuned[1].microseconds, 21.0);
+  EXPECT_TRUE(is_denied(*both, config_c));
+  take_in(more, says::found(0, {.config = config_b, .microseconds = {5.0}}));
+  const auto again = parse_tuning_table(to_table(more, &*table, provenance), "t");
+  ASSERT_TRUE(again);
+  ASSERT_EQ(again->tuned.size(), 2u);
+  EXPECT_EQ(again->tuned[0].microseconds, 5.0);
+}
+
+TEST(Supervisor, HearsEveryLine) {
+  std::vector<std::string> heard;
+  const WorkerEnd end = supervise(
+      [](const auto& say) {
+        for (int i = 0; i < 5000; ++i) say("line " + std::to_string(i));
+        return true;
+      },
+      {.on_line = [&](std::string_view line) { heard.emplace_back(line); }});
+  EXPECT_EQ(end.ending, Ending::finished) << end.reason;
+  ASSERT_EQ(heard.size(), 5000u);
+  EXPECT_EQ(heard.back(), "line 4999");
+}
+
+TEST(Supervisor, SurvivesWhatItsWorkDoes) {
+  const auto ends = [](const std::function<void()>& misdeed) {
+    std::string last;
+    const WorkerEnd end = supervise(
+        [&](const auto& say) {
+          say("begun");
+          misdeed();
+          return false;
+        },
+        {.on_line = [&](std::string_view line) { last = line; }, .patience_s = 0.5});
+    EXPECT_EQ(last, "begun");
+    return end;
+  };
+  const WorkerEnd killed = ends([] { raise(SIGKILL); });
+  EXPECT_EQ(killed.ending, Ending::died);
+  EXPECT_TRUE(contains(killed.reason, "signal 9")) << killed.reason;
+  EXPECT_EQ(ends([] { _exit(7); }).reason, "exit code 7");
+  EXPECT_EQ(ends([] {}).ending, Ending::died);
+  const WorkerEnd hung = ends([] {
+    while (true) pause();
+  });
+  EXPECT_EQ(hung.ending, Ending::hung);
+  EXPECT_TRUE(contains(hung.reason, "no answer")) << hung.reason;
+}
+
+TEST(Supervisor, StopsWhenItIsAskedTo) {
+  static volatile std::sig_atomic_t stop = 0;
+  stop = 0;
+  long child = 0;
+  // What this process does about SIGTERM is not the child's to do.
+  const auto handler = std::signal(SIGTERM, SIG_IGN);
+  const auto begin = std::chrono::steady_clock::now();
+  const WorkerEnd end = supervise(
+      [](const auto& say) {
+        raise(SIGINT);  // not for the child to answer
+        say("begun");
+        while (true) pause();
+        return true;
+      },
+      {.on_line = [](std::string_view) { stop = 1; },
+       .on_start = [&](long pid) { child = pid; },
+       .stop = &stop});
+  std::signal(SIGTERM, handler);
+  EXPECT_EQ(end.ending, Ending::stopped);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);  // nobody is left
+}
+
+// As `vkgemm tune` does: a process that dies again and again costs one configuration each time.
+TEST(Supervisor, WorkGoesOnInAnotherProcess) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  const std::vector<Config> all = {config_a, config_b, config_c};
+  int processes = 0;
+  for (bool more = true; more && processes < 10; ++processes) {
+    const WorkerEnd end = supervise(
+        [&](const auto& say) {
+          for (const Config& config : all) {
+            if (session.cases[0].find(config) != nullptr) continue;
+            say(says::tries(0, config));
+            if (config != config_b) raise(SIGSEGV);
+            say(says::found(0, {.config = config, .microseconds = {1.0}}));
+          }
+          say(says::done(0));
+          return true;
+        },
+        {.on_line = [&](std::string_view line) { EXPECT_TRUE(take_in(session, line)) << line; }});
+    more = end.ending != Ending::finished;
+    if (more) blame(session, end.reason);
+  }
+  EXPECT_EQ(processes, 3);
+  EXPECT_TRUE(session.done());
+  EXPECT_EQ(fastest(session.cases[0])->config, config_b);
+  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::failed);
+  EXPECT_EQ(session.cases[0].find(config_c)->verdict, Verdict::failed);
+}
+
+}  // namespace
+}  // namespace vkgemm::support
