@@ -8,9 +8,8 @@
 // and build of vkgemm only.
 //
 // Two ways to run it:
-//   - `vkgemm info --self-test`: each kind in a process of its own, so that a driver that crashes
-//   or
-//     hangs is a verdict. It writes default_verdict_file(), which contexts may read.
+//   - `vkgemm info --self-test`: each kind in a process of its own, so that a crash or a hang is a
+//     verdict. It writes default_verdict_file(), which contexts may read.
 //   - at Context::create(), on a queue that the application lends (ContextCreateInfo::self_test).
 #pragma once
 
