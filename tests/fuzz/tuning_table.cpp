@@ -6,6 +6,7 @@
 
 #include "../host/test_devices.hpp"
 #include "choose.hpp"
+#include "context_impl.hpp"
 #include "fuzz.hpp"
 #include "legality.hpp"
 
@@ -38,8 +39,12 @@ std::vector<ResolvedProblem> problems() {
 void use(const TuningTable& table) {
   static const std::vector<ResolvedProblem> all = problems();
   static const std::vector<DeviceCaps> devices = test::all_devices();
-  for (const ResolvedProblem& problem : all) {
-    for (const DeviceCaps& caps : devices) {
+  for (const DeviceCaps& caps : devices) {
+    std::optional<DeviceTables> tables;  // whose tuned shapes speak for others
+    if (!table.tuned.empty()) tables.emplace(caps.architecture, std::vector{table});
+    for (const ResolvedProblem& problem : all) {
+      const auto best = tables ? tables->best(problem, caps) : std::nullopt;
+      require(!best || is_legal(best->config, problem, caps), "what is chosen is legal");
       const std::vector<ScoredRow> ranked = rank(table, problem, caps);
       for (const ScoredRow& scored : ranked) {
         const auto reason = why_illegal(scored.config, problem, caps);
