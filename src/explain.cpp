@@ -250,7 +250,7 @@ std::string Plan::Impl::explain() const {
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }
-  if (!p.transposed && problem.d.layout == Layout::col_major) {
+  if (!p.transposed && p.has_d() && problem.d.layout == Layout::col_major) {
     text += concat("  d is column-major and ", p.rows ? "rows are reduced" : "columns are paired",
                    ": c, d and aux are accessed element by element\n");
   }

@@ -164,7 +164,7 @@ constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 // (of the variance: of differences) beyond 1.8e19 overflow, those of values below 1e-23 vanish, and
 // what is divided by a norm below 1.2e-38 may become Inf.
 //
-// D is row_major. Not with grouping.
+// C, D and aux of a column-major D are accessed element by element. Not with grouping.
 struct RowReduction {
   RowOp op = RowOp::rms_norm;
 

@@ -7,7 +7,7 @@ namespace vkgemm::report {
 namespace {
 
 bool faster(const BenchRow& row, const BenchRow& than) {
-  return row.timed() && (!than.timed() || row.median_ms < than.median_ms);
+  return row.counts() && (!than.counts() || row.median_ms < than.median_ms);
 }
 
 std::string names(const std::set<std::string>& set) {
@@ -29,7 +29,7 @@ void warn_of_origins(std::vector<std::string>& warnings, const char* what,
 Fastest fastest(const std::vector<BenchRow>& rows) {
   Fastest best;
   for (const BenchRow& row : rows) {
-    if (!row.timed()) continue;
+    if (!row.counts()) continue;
     const auto [place, is_new] = best.try_emplace(case_key(row), row);
     if (!is_new && faster(row, place->second)) place->second = row;
   }
@@ -75,7 +75,7 @@ Comparison compare(const std::vector<BenchRow>& now, const std::vector<BenchRow>
     if (const auto found = old.find(case_key(row)); found != old.end()) {
       seen.insert(found->first);
       change.old_ms = found->second.median_ms;
-      change.regression = !row.timed() || row.median_ms > tolerance * change.old_ms;
+      change.regression = !row.counts() || row.median_ms > tolerance * change.old_ms;
       comparison.regressions += change.regression ? 1 : 0;
       ++comparison.matched;
       devices.insert(row.device);
@@ -103,12 +103,13 @@ void print_comparison(std::FILE* out, const Comparison& comparison, double toler
     const char* const mark = change.regression         ? "  REGRESSION"
                              : ratio < 1.0 / tolerance ? "  faster"
                                                        : "";
-    if (change.now.timed()) {
+    if (change.now.counts()) {
       std::fprintf(out, "%10.4f %10.4f %8.3f  %s%s\n", change.old_ms, change.now.median_ms, ratio,
                    describe(change.now).c_str(), mark);
     } else {
       std::fprintf(out, "%10.4f %10s %8s  %s%s: %s\n", change.old_ms, "-", "-",
-                   describe(change.now).c_str(), mark, change.now.error.c_str());
+                   describe(change.now).c_str(), mark,
+                   change.now.wrong() ? "the result is wrong" : change.now.error.c_str());
     }
   }
   std::fprintf(out, "%zu of %zu cases are slower than %g times the baseline\n",

@@ -184,7 +184,7 @@ Result<std::string> plot_svg(const std::vector<BenchRow>& all, const PlotOptions
   std::vector<BenchRow> rows = all;
   lend_ceilings(rows);
   rows = best_of_cases(rows);
-  std::erase_if(rows, [](const BenchRow& row) { return !row.timed() || row.tflops <= 0.0; });
+  std::erase_if(rows, [](const BenchRow& row) { return !row.counts() || row.tflops <= 0.0; });
   const PlotKind kind = options.kind;
   if (kind == PlotKind::ceiling) std::erase_if(rows, std::not_fn(has_fraction));
   if (kind == PlotKind::peers) std::erase_if(rows, std::not_fn(has_peer));

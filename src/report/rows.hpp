@@ -44,8 +44,10 @@ struct BenchRow {
 
   bool timed() const noexcept { return error.empty() && median_ms > 0.0; }
   bool wrong() const noexcept { return error.empty() && relative_error >= 0.0 && !verified; }
+  // Whether its time is one to compare with: that of a wrong result is none.
+  bool counts() const noexcept { return timed() && !wrong(); }
   double fraction() const noexcept { return ceiling_tflops > 0.0 ? tflops / ceiling_tflops : 0.0; }
-  double times_peer() const noexcept { return timed() ? peer_ms / median_ms : 0.0; }
+  double times_peer() const noexcept { return counts() ? peer_ms / median_ms : 0.0; }
   double of_baseline() const noexcept { return baseline_ms > 0.0 ? median_ms / baseline_ms : 0.0; }
 };
 

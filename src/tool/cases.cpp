@@ -75,18 +75,25 @@ std::optional<Epilogue> parse_epilogue(const std::string& text) {
   return epilogue;
 }
 
-// Of a gated product that is its gate, and how B lies if not as most have it.
+// What a row of results is told from others by: its parts, joined by +, with what is not as most
+// have it.
 std::string name_epilogue(const CaseOptions& options) {
   std::string name = options.epilogue;
+  const auto add = [&name](const std::string& part) {
+    name = name == "plain" ? part : name + '+' + part;
+  };
   if (options.gated) {
-    name = to_string(options.gated->gate);
-    if (options.gated->b != GatedB::halves) {
-      name += ':' + std::string(to_string(options.gated->b));
-    }
+    std::string gate(to_string(options.gated->gate));
+    if (options.gated->b != GatedB::halves) gate += ':' + std::string(to_string(options.gated->b));
+    add(gate);
   }
-  if (!options.rows.op) return name;
-  const std::string op(to_string(*options.rows.op));
-  return name == "plain" ? op : name + "+" + op;
+  if (options.rows.op) {
+    add(std::string(to_string(*options.rows.op)));
+    if (options.rows.gamma) add("gamma");
+    if (options.rows.beta) add("beta");
+    if (is_scalar(*options.rows.op) && !options.rows.without_d) add("d");
+  }
+  return name;
 }
 
 }  // namespace

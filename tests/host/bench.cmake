@@ -31,7 +31,7 @@ function(row file m ms)
 endfunction()
 
 file(REMOVE ${FOLDER}/new.jsonl ${FOLDER}/old.jsonl ${FOLDER}/other.jsonl ${FOLDER}/peers.jsonl ${FOLDER}/wrong.jsonl
-     ${FOLDER}/late.jsonl ${FOLDER}/lost.jsonl ${FOLDER}/plot.svg)
+     ${FOLDER}/mixed.jsonl ${FOLDER}/late.jsonl ${FOLDER}/lost.jsonl ${FOLDER}/plot.svg)
 row(new.jsonl 16 1.0)
 row(new.jsonl 16 2.0)  # another configuration: the fastest counts
 row(new.jsonl 32 1.1)
@@ -42,6 +42,8 @@ row(old.jsonl 64 1.0)
 row(peers.jsonl 16 3.0 "\"kernel\":\"cublas\"")
 row(peers.jsonl 16 0.5 "\"kernel\":\"faster\"")
 row(wrong.jsonl 16 1.0 "\"verified\":false")
+row(mixed.jsonl 32 1.0)
+row(mixed.jsonl 32 0.1 "\"verified\":false")
 row(late.jsonl 16 7.0)
 row(other.jsonl 99 1.0)
 file(WRITE ${FOLDER}/lost.jsonl
@@ -76,7 +78,9 @@ bench(4 "--from new.jsonl --baseline old.jsonl --json" "\"baseline_ms\":1.0,\"of
 bench(4 "--from lost.jsonl --baseline old.jsonl" "REGRESSION: no memory" "the baseline's device is card, not ")
 bench(2 "--from other.jsonl --baseline old.jsonl" "old.jsonl has none of these cases")
 
-# what is wrong outweighs what is slow
+# what is wrong outweighs what is slow, and its time is none to compare with
+bench(0 "--from old.jsonl --baseline mixed.jsonl --tolerance 1" "0 of 1 cases are slower")
+bench(1 "--from mixed.jsonl --baseline old.jsonl" "1.000  32x64x32 f16")
 bench(1 "--from wrong.jsonl" "WRONG 1.0e-04" "1 of 1 results are wrong")
 bench(1 "--from wrong.jsonl --from new.jsonl --from wrong.jsonl --baseline old.jsonl --tolerance 1")
 bench(0 "--from lost.jsonl" "1 of 1 rows have no time")
