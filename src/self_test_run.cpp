@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -278,19 +279,25 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
+  // So that no attempt in the file is this process's.
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (!options.file.empty()) lock.lock();
   std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
   const auto find = [&](const KernelKind& kind) {
     return std::ranges::find(verdicts, kind, &Verdict::kind);
   };
+  std::vector<Attempt> attempts;
   if (!options.file.empty()) {
-    const Result<std::vector<Verdict>> read = load_verdicts(options.file, caps);
+    const Result<VerdictFile> read = read_verdict_file(options.file, caps);
     if (!read) {
       log.write(LogLevel::warning,
                 "verdicts of another self-test are not used: " + read.error().message);
     } else {
-      for (const Verdict& verdict : *read) {
+      for (const Verdict& verdict : read->verdicts) {
         if (find(verdict.kind) == verdicts.end()) verdicts.push_back(verdict);
       }
+      attempts = read->attempts;
     }
   }
   if (options.queue == VK_NULL_HANDLE) return verdicts;
@@ -308,33 +315,45 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   std::erase_if(kinds, [&](const KernelKind& kind) { return find(kind) != verdicts.end(); });
   if (kinds.empty()) return verdicts;
 
+  const std::size_t known = verdicts.size();
   bool saving = !options.file.empty();
-  const auto save = [&] {
+  const auto save = [&](const std::optional<Attempt>& attempt) {
     if (!saving) return;
-    const Result<void> saved = save_verdicts(options.file, caps, verdicts);
+    // Another process may have written meanwhile. What cannot be read was warned of above.
+    const Result<VerdictFile> read = read_verdict_file(options.file, caps, is_running);
+    VerdictFile content = read ? *read : VerdictFile{};
+    merge(content, std::span(verdicts).subspan(known), own_process(), attempt);
+    const Result<void> saved = write_verdict_file(options.file, caps, content);
     if (saved) return;
     log.write(LogLevel::warning, "verdicts not saved: " + saved.error().message);
     saving = false;
   };
+  // What the file says if the process doesn't come back.
+  const auto attempt_at = [&](const KernelKind& kind) {
+    Attempt attempt{.kind = kind, .process = own_process()};
+    for (const Attempt& earlier : attempts) {
+      if (earlier.kind != kind || another_is_running(earlier.process)) continue;
+      attempt.count = std::max(attempt.count, earlier.count + 1);
+      log.write(LogLevel::warning, concat("self-test, ", to_string(kind),
+                                          ": a process ended while it tried this; trying again"));
+    }
+    return attempt;
+  };
   Examiner examiner(info, device);
   if (auto ready = examiner.init(); !ready) return ready.error();
   for (const KernelKind& kind : kinds) {
-    // What the file says if the process doesn't come back.
-    verdicts.push_back({.kind = kind,
-                        .outcome = Outcome::crashed,
-                        .detail = "the process ended while this was tried"});
-    save();
+    save(attempt_at(kind));
     std::optional<Error> fatal;
-    verdicts.back() = examiner.examine(kind, fatal);
+    verdicts.push_back(examiner.examine(kind, fatal));
     if (verdicts.back().failed()) {
       log.write(LogLevel::warning, why_failed(verdicts.back(), caps));
     }
     if (fatal) {
-      save();
+      save(std::nullopt);
       return *fatal;
     }
   }
-  save();
+  save(std::nullopt);
   return verdicts;
 }
 

@@ -55,7 +55,7 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // the process that tried it ended
+  crashed,   // the process that tried it ended: twice, where nobody saw why
   untested,  // no small configuration of this kind is legal here: neither good nor bad
 };
 VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
@@ -101,10 +101,12 @@ struct SelfTest {
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
 
-  // Verdicts are read from it and, if there is a queue, written to it, also before each product: if
-  // the process doesn't survive one, the next create() reads that it crashed and leaves it alone. A
-  // file of another device, driver or build of vkgemm is as good as none. One file for each
-  // device. A file that cannot be written is a warning in the log.
+  // Verdicts are read from it and, if there is a queue, what is found is added to it. Before each
+  // kind it is noted that this process is trying it. A process that is gone may have crashed or
+  // been interrupted: the next create() warns and tries again, and if that one doesn't survive
+  // either, the kind has crashed and is left alone from then on. A file of another device, driver
+  // or build of vkgemm is as good as none. One file for each device; processes may share it. A file
+  // that cannot be written is a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's.
