@@ -195,6 +195,7 @@ void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t proc
     return [&kind](const auto& other) { return other.kind == kind; };
   };
   for (const Verdict& verdict : found) {
+    if (verdict.outcome == Outcome::untested) continue;
     std::erase_if(file.verdicts, is(verdict.kind));
     std::erase_if(file.attempts, is(verdict.kind));
     file.verdicts.push_back(verdict);
@@ -246,6 +247,7 @@ Result<void> write_verdict_file(const std::filesystem::path& file, const DeviceC
                      {"driver", driver_text(caps)},
                      {"verdicts", Json::array()}};
     for (const Verdict& verdict : content.verdicts) {
+      if (verdict.outcome == Outcome::untested) continue;
       document["verdicts"].push_back(to_json(verdict));
     }
     for (const Attempt& attempt : content.attempts) {

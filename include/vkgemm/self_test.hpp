@@ -56,7 +56,8 @@ enum class Outcome : std::uint8_t {
   device_lost,
   timed_out,
   crashed,   // the process that tried it ended: twice, where nobody saw why
-  untested,  // no small configuration of this kind is legal here: neither good nor bad
+  untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
+             // of this kind is legal here. Not kept in files.
 };
 VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
 VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "self_test.hpp"
 #include "tool/process.hpp"
 #include "tool/tool.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-// The tests' way to see that a driver that crashes or hangs is a verdict: "crash:2,hang:5" by
-// number of the kind. Other builds don't have it.
+// The tests' way to see that a driver that crashes or hangs is a verdict, and what it prints none:
+// "crash:2,hang:5" by number of the kind. Other builds don't have it.
 void maybe_fail(std::uint32_t kind) {
 #ifdef VKGEMM_SELF_TEST_FAULTS
   const char* const text = std::getenv("VKGEMM_SELF_TEST_FAULT");
@@ -27,11 +28,16 @@ void maybe_fail(std::uint32_t kind) {
            std::string::npos;
   };
   if (asked("crash")) std::abort();
+  if (asked("chatter")) std::printf("{\"a layer\": \"says\"}");
+  if (asked("mute")) std::_Exit(success);
   while (asked("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
 #else
   (void)kind;
 #endif
 }
+
+// What a child's verdict follows, in a line of its own: drivers and layers print there, too.
+constexpr std::string_view mark = "\nvkgemm-verdict ";
 
 Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t timeout_s) {
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
@@ -44,11 +50,21 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
     verdict.detail = "its process was ended by signal " + std::to_string(*ended.signal);
     return verdict;
   }
-  const json told = json::parse(ended.output, nullptr, false);
+  if (ended.code != 0) {
+    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+    return verdict;
+  }
+  std::string line;
+  if (const std::size_t at = ended.output.rfind(mark); at != std::string::npos) {
+    line = ended.output.substr(at + mark.size());
+    line.resize(std::min(line.size(), line.find('\n')));
+  }
+  const json told = json::parse(line, nullptr, false);
   const auto outcome =
       told.is_object() ? parse_outcome(told.value("outcome", "")) : std::optional<Outcome>();
-  if (ended.code != 0 || !outcome) {
-    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+  if (!outcome) {
+    verdict.outcome = Outcome::untested;
+    verdict.detail = "its process ended without a verdict";
     return verdict;
   }
   verdict.outcome = *outcome;
@@ -112,7 +128,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
   DeviceSelfTest test;
   test.file =
       options.cache.empty() ? default_verdict_file(caps) : std::filesystem::path(options.cache);
-  std::vector<Verdict> known;
+  std::vector<Verdict> known;  // before
   if (!test.file.empty()) {
     auto loaded = load_verdicts(test.file, caps);
     if (loaded) {
@@ -137,10 +153,12 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
            "--self-test", "--timeout", std::to_string(options.timeout_s)},
           std::chrono::seconds(options.timeout_s));
       entry.verdict = verdict_of(kinds[i], ended, options.timeout_s);
-      if (found != known.end()) known.erase(found);
-      known.push_back(entry.verdict);
       if (!test.file.empty()) {
-        if (auto saved = save_verdicts(test.file, caps, known); !saved) {
+        // Applications may have written meanwhile.
+        const auto now = read_verdict_file(test.file, caps);
+        VerdictFile content = now ? *now : VerdictFile{};
+        merge(content, std::span(&entry.verdict, 1), own_process(), std::nullopt);
+        if (auto saved = write_verdict_file(test.file, caps, content); !saved) {
           std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
           test.file.clear();
         }
@@ -180,7 +198,8 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   const json told = {{"outcome", to_string(verdict.outcome)},
                      {"detail", verdict.detail},
                      {"config", verdict.config}};
-  std::printf("%s\n", told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  std::printf("%s%s\n", mark.data(),
+              told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   std::fflush(stdout);
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);

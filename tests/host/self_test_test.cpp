@@ -423,6 +423,11 @@ TEST_F(VerdictFiles, IsMerged) {
   EXPECT_EQ(content.verdicts, (std::vector{Verdict{.kind = kinds[0], .outcome = Outcome::passed},
                                            found[0], found[1]}));
   EXPECT_EQ(content.attempts, (std::vector{others, own}));
+  const std::vector<Verdict> untested = {{.kind = kinds[1]}, {.kind = kinds[4]}};
+  VerdictFile unchanged = content;
+  unchanged.attempts = {others};
+  merge(content, untested, 1, std::nullopt);
+  EXPECT_EQ(content, unchanged);
   merge(content, found, 1, std::nullopt);
   EXPECT_EQ(content.attempts, std::vector{others});
 }
