@@ -28,8 +28,12 @@ struct Failure {
 };
 
 Failure failure(const Error& error) {
+  // Memory is a matter of what else runs.
+  const bool no_memory =
+      error.status == Status::out_of_host_memory || error.status == Status::out_of_device_memory;
   return {error.status == Status::device_lost ? Outcome::device_lost
           : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
+          : no_memory                         ? Outcome::untested
                                               : Outcome::driver_error,
           error};
 }
@@ -345,8 +349,12 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
     save(attempt_at(kind));
     std::optional<Error> fatal;
     verdicts.push_back(examiner.examine(kind, fatal));
-    if (verdicts.back().failed()) {
-      log.write(LogLevel::warning, why_failed(verdicts.back(), caps));
+    const Verdict& verdict = verdicts.back();
+    if (verdict.failed()) {
+      log.write(LogLevel::warning, why_failed(verdict, caps));
+    } else if (verdict.outcome == Outcome::untested) {
+      log.write(LogLevel::warning,
+                concat("self-test, ", to_string(kind), ": untested: ", verdict.detail));
     }
     if (fatal) {
       save(std::nullopt);

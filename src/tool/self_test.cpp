@@ -172,7 +172,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
 
 void try_kind(const std::string& device, const SelfTestOptions& options) {
   const std::vector<support::DeviceListing> devices = support::list_devices();
-  Verdict verdict{.outcome = Outcome::driver_error};
+  Verdict verdict{.detail = "no verdict"};
   std::uint32_t index = 0;
   for (const support::DeviceListing& listed : devices) {
     if (std::to_string(listed.index) != device || !listed.caps) continue;
@@ -187,10 +187,11 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
                                       .only = std::span<const KernelKind>(&verdict.kind, 1)};
   const auto runner = support::Runner::create(runner_options);
   if (!runner) {
+    // What a kind does to the device is an error, what else it does a verdict.
     const Error& error = runner.error();
     verdict.outcome = error.status == Status::device_lost ? Outcome::device_lost
                       : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
-                                                          : Outcome::driver_error;
+                                                          : Outcome::untested;
     verdict.detail = error.message;
   } else if (!(*runner)->context().verdicts().empty()) {
     verdict = (*runner)->context().verdicts().back();

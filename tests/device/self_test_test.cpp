@@ -278,8 +278,20 @@ TEST_F(SelfTests, ProcessesShareAFile) {
   EXPECT_NE(fault.at_submit.find("\"outcome\": \"passed\""), std::string::npos) << fault.at_submit;
 }
 
+TEST_F(SelfTests, NoMemoryIsNoVerdict) {
+  for (const VkResult result : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY}) {
+    fault.submit = result;
+    const auto made = create(of(plain_f32));
+    ASSERT_TRUE(succeeds(made));
+    ASSERT_EQ(made->verdicts().size(), 1u);
+    EXPECT_EQ(made->verdicts()[0].outcome, Outcome::untested);
+    EXPECT_NE(made->verdicts()[0].detail.find("vkQueueSubmit"), std::string::npos);
+    EXPECT_EQ(load_verdicts(file_, caps()).value(), std::vector<Verdict>{});
+  }
+}
+
 TEST_F(SelfTests, ADriversErrorIsAVerdict) {
-  fault.submit = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  fault.submit = VK_ERROR_UNKNOWN;
   const auto made = create(of(plain_f32));
   ASSERT_TRUE(succeeds(made));
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::driver_error);
