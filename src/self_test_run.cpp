@@ -58,6 +58,7 @@ class Submission {
 
   std::byte* mapped() const noexcept { return mapped_; }
   VkDeviceAddress address() const noexcept { return address_; }
+  bool in_flight() const noexcept { return in_flight_; }
 
  private:
   std::optional<std::uint32_t> memory_type(std::uint32_t allowed) const {
@@ -168,8 +169,9 @@ Result<void> Submission::run(const Plan& plan, const Operands& operands) {
   if (result != VK_SUCCESS) return driver_error("vkQueueSubmit", result);
   constexpr std::uint64_t nanoseconds = 1'000'000;
   result = vk_.vkWaitForFences(handle_, 1, &fence_, VK_TRUE, options_.timeout_ms * nanoseconds);
+  // A wait that fails says nothing of the product; on a lost device nothing runs.
+  in_flight_ = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;
   if (result == VK_TIMEOUT) {
-    in_flight_ = true;
     return Error{Status::driver_error, concat("not done after ", options_.timeout_ms, " ms"),
                  VK_TIMEOUT};
   }
@@ -211,11 +213,11 @@ class Examiner {
         const Failure how = failure(wrong.error());
         verdict.outcome = how.outcome;
         verdict.detail = how.error.message;
-        if (how.outcome != Outcome::driver_error) {
+        if (left_in_flight_ || how.outcome == Outcome::device_lost) {
           fatal = how.error;
           fatal->message = concat("self-test, ", to_string(kind), ": ", fatal->message);
           // The device may still use the pipelines: nobody will ever know when it doesn't.
-          if (how.outcome == Outcome::timed_out) new std::shared_ptr<Context::Impl>(impl_);
+          if (left_in_flight_) new std::shared_ptr<Context::Impl>(impl_);
         }
         return verdict;
       }
@@ -249,6 +251,7 @@ class Examiner {
                             .b = {address + a_bytes, product.b().size()},
                             .d = {address + a_bytes + b_bytes, product.d_bytes()}};
     done = submission.run(*plan, operands);
+    left_in_flight_ = submission.in_flight();
     if (!done) return done.error();
     return product.why_wrong({d, product.d_bytes()});
   }
@@ -256,6 +259,7 @@ class Examiner {
   const ContextCreateInfo& info_;
   const SelfTestDevice& device_;
   std::shared_ptr<Context::Impl> impl_;
+  bool left_in_flight_ = false;
 };
 
 Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& device) {

@@ -96,8 +96,9 @@ struct SelfTest {
   // create() returns. This is the only time that vkgemm submits or waits. The queue is
   // externally synchronised: nobody else may use it meanwhile. Afterwards it is idle as far as the
   // self-test is concerned, and all that was made for it is gone. A kind that fails is no error of
-  // create(); a lost device is, and so is a product that does not end within timeout_ms: then
-  // what was made for it is never freed, and the queue is not to be used any more.
+  // create(); a lost device is, and so is a product that does not end within timeout_ms or cannot
+  // be waited for: then what was made for it is never freed, and the queue is not to be used any
+  // more.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
