@@ -172,7 +172,8 @@ std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
     return hexadecimal(id > 0xffff ? std::span(bytes) : std::span(bytes).subspan(2));
   };
   return folder / "vkgemm" /
-         concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), ".json");
+         concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), "-",
+                static_cast<std::uint32_t>(caps.driver_id), ".json");
 }
 
 void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>& is_alive) {

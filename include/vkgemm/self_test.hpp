@@ -107,8 +107,8 @@ struct SelfTest {
   // kind it is noted that this process is trying it. A process that is gone may have crashed or
   // been interrupted: the next create() warns and tries again, and if that one doesn't survive
   // either, the kind has crashed and is left alone from then on. A file of another device, driver
-  // or build of vkgemm is as good as none. One file for each device; processes may share it. A file
-  // that cannot be written is a warning in the log.
+  // or build of vkgemm is as good as none. One file for each device and driver; processes may share
+  // it. A file that cannot be written is a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's.
@@ -123,8 +123,8 @@ struct SelfTest {
 // What the self-test tries on a device, in an order that depends on the capabilities alone.
 VKGEMM_API std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps);
 
-// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>.json, or in ~/.cache, or %LOCALAPPDATA%; empty
-// if the environment names none of them.
+// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>-<driver>.json, where driver is VkDriverId's
+// number, or in ~/.cache, or %LOCALAPPDATA%; empty if the environment names none of them.
 VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
 
 // Empty if there is no file; io_error, saying why, if it cannot be read or belongs to another

@@ -95,7 +95,7 @@ void SelfTestOptions::add(CLI::App& app) {
       "its own; exit with 1 if one fails, crashes or hangs");
   app.add_option("--cache", cache,
                  "File that verdicts are read from and written to, for the driver that they are of "
-                 "(default: in the user's cache folder, one for each device)")
+                 "(default: in the user's cache folder, one for each device and driver)")
       ->needs(self_test);
   app.add_flag("--fresh", fresh, "Try again what there are verdicts on")->needs(self_test);
   app.add_option("--only", only,

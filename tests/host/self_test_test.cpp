@@ -502,7 +502,8 @@ TEST_F(VerdictFiles, CannotBeWritten) {
 }
 
 TEST_F(VerdictFiles, HasADefaultName) {
-  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335.json");
+  caps_.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335-4.json");
   EXPECT_EQ(default_verdict_file(caps_).parent_path().filename(), "vkgemm");
 }
 
