@@ -95,13 +95,6 @@ auto named(const Json& object, const char* key, Parse parse) {
   return *value;
 }
 
-std::optional<Path> parse_path(std::string_view text) {
-  for (const Path path : {Path::nv, Path::khr, Path::fma}) {
-    if (to_string(path) == text) return path;
-  }
-  return std::nullopt;
-}
-
 std::uint32_t number(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 0xffffffffu) {

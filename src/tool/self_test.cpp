@@ -74,14 +74,8 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
 }
 
 std::string why_denied(const KernelKind& kind, const DeviceCaps& caps) {
-  const auto is = [](std::uint32_t wanted, std::uint32_t value) {
-    return wanted == 0 || wanted == value;
-  };
   for (const Denial& denial : caps.denials) {
-    if (denial.path == kind.path && (!denial.input || *denial.input == kind.input) &&
-        is(denial.m, kind.m) && is(denial.n, kind.n) && is(denial.k, kind.k)) {
-      return denial.reason;
-    }
+    if (covers(denial, kind)) return denial.reason;
   }
   return {};
 }
