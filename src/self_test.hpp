@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vkgemm/config.hpp"
@@ -92,6 +93,11 @@ void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>&
 // attempt that takes the place of all that it noted before.
 void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t process,
            const std::optional<Attempt>& attempt);
+
+// As it stands in a file: io_error if it is none, or another device's. What is untested is not
+// written. Pure.
+Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps);
+std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps);
 
 // Whether a process runs: none does where the system is not asked. What bears this one's number is
 // it, or one before it: containers give each the same.

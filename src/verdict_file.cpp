@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int file_version = 1;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+constexpr int deepest_nesting = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -121,7 +122,10 @@ Verdict parse_verdict(const Json& object) {
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
-  const Json document = Json::parse(text);
+  const Json document = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
+    if (depth <= deepest_nesting) return true;
+    throw std::invalid_argument(concat("nested deeper than ", deepest_nesting, " levels"));
+  });
   const Json expected = identity(caps);
   for (const auto& item : expected.items()) {
     const Json& found = document.at("of").at(item.key());
@@ -214,41 +218,55 @@ bool another_is_running(std::uint32_t process) noexcept {
   return process != own_process() && is_running(process);
 }
 
+Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps) {
+  return without_exceptions([&]() -> Result<VerdictFile> {
+    constexpr std::size_t longest = 200;  // it may quote the file
+    try {
+      return parse(text, caps);
+    } catch (const std::invalid_argument& error) {
+      return Error{Status::io_error, error.what()};
+    } catch (const Json::exception& error) {
+      return Error{Status::io_error, std::string(error.what()).substr(0, longest)};
+    }
+  });
+}
+
+std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps) {
+  Json document = {{"of", identity(caps)},
+                   {"device", caps.name},
+                   {"driver", driver_text(caps)},
+                   {"verdicts", Json::array()}};
+  for (const Verdict& verdict : content.verdicts) {
+    if (verdict.outcome == Outcome::untested) continue;
+    document["verdicts"].push_back(to_json(verdict));
+  }
+  for (const Attempt& attempt : content.attempts) {
+    document["trying"].push_back(to_json(attempt));
+  }
+  // Drivers' names may be anything.
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 Result<VerdictFile> read_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
                                       bool is_alive(std::uint32_t process)) {
   return without_exceptions([&]() -> Result<VerdictFile> {
     const Result<std::vector<std::byte>> bytes = read_cache_file(file, most_bytes);
     if (!bytes) return bytes.error();
     if (bytes->empty()) return VerdictFile{};
-    try {
-      VerdictFile content =
-          parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps);
-      settle(content, is_alive);
-      return content;
-    } catch (const std::invalid_argument& error) {
-      return Error{Status::io_error, concat(file.string(), ": ", error.what())};
-    } catch (const Json::exception& error) {
-      return Error{Status::io_error, concat(file.string(), ": ", error.what())};
+    auto content =
+        parse_verdict_file({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps);
+    if (!content) {
+      return Error{Status::io_error, concat(file.string(), ": ", content.error().message)};
     }
+    settle(*content, is_alive);
+    return content;
   });
 }
 
 Result<void> write_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
                                 const VerdictFile& content) {
   return without_exceptions([&]() -> Result<void> {
-    Json document = {{"of", identity(caps)},
-                     {"device", caps.name},
-                     {"driver", driver_text(caps)},
-                     {"verdicts", Json::array()}};
-    for (const Verdict& verdict : content.verdicts) {
-      if (verdict.outcome == Outcome::untested) continue;
-      document["verdicts"].push_back(to_json(verdict));
-    }
-    for (const Attempt& attempt : content.attempts) {
-      document["trying"].push_back(to_json(attempt));
-    }
-    // Drivers' names may be anything.
-    const std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string text = verdict_file_text(content, caps);
     std::error_code ignored;  // what is wrong with the folder shows when the file is written
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
     return replace_cache_file(file, std::as_bytes(std::span(text)));

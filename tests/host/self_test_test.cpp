@@ -487,6 +487,7 @@ TEST_F(VerdictFiles, RefusesAnythingElse) {
   refused("\"k\": 1,", "\"k\": -1,");
   refused("\"k\": 1,", "\"k\": 4294967296,");
   refused("\"k\": 1,", "");
+  refused("\"version\": 1", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));
