@@ -39,11 +39,18 @@ void maybe_fail(std::uint32_t kind) {
 // What a child's verdict follows, in a line of its own: drivers and layers print there, too.
 constexpr std::string_view mark = "\nvkgemm-verdict ";
 
+// Of one that timed out: who to look for.
+std::string left(const Ended& ended) {
+  return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
+                    : std::string();
+}
+
 Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t timeout_s) {
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
   if (ended.timed_out) {
     verdict.outcome = Outcome::timed_out;
-    verdict.detail = "its process did not end within " + std::to_string(timeout_s) + " s";
+    verdict.detail =
+        "its process did not end within " + std::to_string(timeout_s) + " s" + left(ended);
     return verdict;
   }
   if (ended.signal) {
@@ -111,7 +118,7 @@ void check_that_listing_is_safe(const SelfTestOptions& options) {
   const Ended ended = run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
   if (!ended.timed_out && !ended.signal) return;
   throw Failure(device_error, ended.timed_out
-                                  ? std::string("a process that lists the devices hangs")
+                                  ? "a process that lists the devices hangs" + left(ended)
                                   : "a process that lists the devices was ended by signal " +
                                         std::to_string(*ended.signal));
 }
