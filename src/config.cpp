@@ -165,6 +165,13 @@ std::string_view to_string(Path path) noexcept {
   return index < path_names.size() ? path_names[index] : "?";
 }
 
+std::optional<Path> parse_path(std::string_view text) noexcept {
+  for (const Path path : {Path::nv, Path::khr, Path::fma}) {
+    if (to_string(path) == text) return path;
+  }
+  return std::nullopt;
+}
+
 std::string_view to_string(SplitTier tier) noexcept {
   const auto index = static_cast<std::size_t>(tier);
   return index < tier_names.size() ? tier_names[index] : "?";
@@ -227,17 +234,11 @@ std::string to_string(const Config& c) {
 
 Result<Config> parse_config(std::string_view text) {
   std::string_view rest = text;
-  const std::string_view path = next_piece(rest, ':');
+  const std::string_view name = next_piece(rest, ':');
+  const std::optional<Path> path = parse_path(name);
+  if (!path) return parse_error(text, concat("path ", in_quotes(name), " is none of nv, khr, fma"));
   Config config;
-  if (path == "nv") {
-    config.path = Path::nv;
-  } else if (path == "khr") {
-    config.path = Path::khr;
-  } else if (path == "fma") {
-    config.path = Path::fma;
-  } else {
-    return parse_error(text, concat("path ", in_quotes(path), " is none of nv, khr, fma"));
-  }
+  config.path = *path;
 
   PartParser parser(config);
   bool more = !rest.empty();

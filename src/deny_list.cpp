@@ -38,13 +38,6 @@ auto parse_name(const json& value, Parse parse) {
   return *parsed;
 }
 
-std::optional<Path> parse_path(std::string_view text) {
-  for (const Path path : {Path::nv, Path::khr, Path::fma}) {
-    if (to_string(path) == text) return path;
-  }
-  return std::nullopt;
-}
-
 std::string nonempty(const json& object, const char* key) {
   auto text = object.at(key).get<std::string>();
   if (text.empty()) throw std::invalid_argument(concat(key, " is empty"));

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vkgemm/config.hpp"
@@ -63,6 +66,50 @@ std::string why_failed(const Verdict& verdict, const DeviceCaps& caps);
 
 // All that is refused of kernels for these inputs, a sentence each.
 std::vector<std::string> refusals(DataType input, const DeviceCaps& caps);
+
+// That somebody is trying a kind, or was when their process ended.
+struct Attempt {
+  KernelKind kind;
+  std::uint32_t process = 0;
+  std::uint32_t count = 1;  // how often it was tried without a verdict
+  bool operator==(const Attempt&) const = default;
+};
+
+// A file of verdicts.
+struct VerdictFile {
+  std::vector<Verdict> verdicts;
+  std::vector<Attempt> attempts;
+  bool operator==(const VerdictFile&) const = default;
+};
+
+// A process that ended while it tried a kind may have been interrupted: only the second one makes
+// it crashed.
+inline constexpr std::uint32_t attempts_of_a_crash = 2;
+
+// Attempts that are over become verdicts where they say enough, and go where there is one.
+void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>& is_alive);
+
+// What a process adds to a file that others may have changed meanwhile: its verdicts, and the
+// attempt that takes the place of all that it noted before.
+void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t process,
+           const std::optional<Attempt>& attempt);
+
+// As it stands in a file: io_error if it is none, or another device's. What is untested is not
+// written. Pure.
+Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps);
+std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps);
+
+// Whether a process runs: none does where the system is not asked. What bears this one's number is
+// it, or one before it: containers give each the same.
+std::uint32_t own_process() noexcept;
+bool is_running(std::uint32_t process) noexcept;
+bool another_is_running(std::uint32_t process) noexcept;
+
+// As load_verdicts() and save_verdicts() do it, with the attempts, settled when they are read.
+Result<VerdictFile> read_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
+                                      bool is_alive(std::uint32_t process) = another_is_running);
+Result<void> write_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
+                                const VerdictFile& content);
 
 // "NVIDIA 580.159.04"
 std::string driver_text(const DeviceCaps& caps);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -27,8 +28,12 @@ struct Failure {
 };
 
 Failure failure(const Error& error) {
+  // Memory is a matter of what else runs.
+  const bool no_memory =
+      error.status == Status::out_of_host_memory || error.status == Status::out_of_device_memory;
   return {error.status == Status::device_lost ? Outcome::device_lost
           : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
+          : no_memory                         ? Outcome::untested
                                               : Outcome::driver_error,
           error};
 }
@@ -53,6 +58,7 @@ class Submission {
 
   std::byte* mapped() const noexcept { return mapped_; }
   VkDeviceAddress address() const noexcept { return address_; }
+  bool in_flight() const noexcept { return in_flight_; }
 
  private:
   std::optional<std::uint32_t> memory_type(std::uint32_t allowed) const {
@@ -163,8 +169,9 @@ Result<void> Submission::run(const Plan& plan, const Operands& operands) {
   if (result != VK_SUCCESS) return driver_error("vkQueueSubmit", result);
   constexpr std::uint64_t nanoseconds = 1'000'000;
   result = vk_.vkWaitForFences(handle_, 1, &fence_, VK_TRUE, options_.timeout_ms * nanoseconds);
+  // A wait that fails says nothing of the product; on a lost device nothing runs.
+  in_flight_ = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;
   if (result == VK_TIMEOUT) {
-    in_flight_ = true;
     return Error{Status::driver_error, concat("not done after ", options_.timeout_ms, " ms"),
                  VK_TIMEOUT};
   }
@@ -206,11 +213,11 @@ class Examiner {
         const Failure how = failure(wrong.error());
         verdict.outcome = how.outcome;
         verdict.detail = how.error.message;
-        if (how.outcome != Outcome::driver_error) {
+        if (left_in_flight_ || how.outcome == Outcome::device_lost) {
           fatal = how.error;
           fatal->message = concat("self-test, ", to_string(kind), ": ", fatal->message);
           // The device may still use the pipelines: nobody will ever know when it doesn't.
-          if (how.outcome == Outcome::timed_out) new std::shared_ptr<Context::Impl>(impl_);
+          if (left_in_flight_) new std::shared_ptr<Context::Impl>(impl_);
         }
         return verdict;
       }
@@ -244,6 +251,7 @@ class Examiner {
                             .b = {address + a_bytes, product.b().size()},
                             .d = {address + a_bytes + b_bytes, product.d_bytes()}};
     done = submission.run(*plan, operands);
+    left_in_flight_ = submission.in_flight();
     if (!done) return done.error();
     return product.why_wrong({d, product.d_bytes()});
   }
@@ -251,6 +259,7 @@ class Examiner {
   const ContextCreateInfo& info_;
   const SelfTestDevice& device_;
   std::shared_ptr<Context::Impl> impl_;
+  bool left_in_flight_ = false;
 };
 
 Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& device) {
@@ -278,19 +287,25 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
+  // So that no attempt in the file is this process's.
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (!options.file.empty()) lock.lock();
   std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
   const auto find = [&](const KernelKind& kind) {
     return std::ranges::find(verdicts, kind, &Verdict::kind);
   };
+  std::vector<Attempt> attempts;
   if (!options.file.empty()) {
-    const Result<std::vector<Verdict>> read = load_verdicts(options.file, caps);
+    const Result<VerdictFile> read = read_verdict_file(options.file, caps);
     if (!read) {
       log.write(LogLevel::warning,
                 "verdicts of another self-test are not used: " + read.error().message);
     } else {
-      for (const Verdict& verdict : *read) {
+      for (const Verdict& verdict : read->verdicts) {
         if (find(verdict.kind) == verdicts.end()) verdicts.push_back(verdict);
       }
+      attempts = read->attempts;
     }
   }
   if (options.queue == VK_NULL_HANDLE) return verdicts;
@@ -308,33 +323,49 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   std::erase_if(kinds, [&](const KernelKind& kind) { return find(kind) != verdicts.end(); });
   if (kinds.empty()) return verdicts;
 
+  const std::size_t known = verdicts.size();
   bool saving = !options.file.empty();
-  const auto save = [&] {
+  const auto save = [&](const std::optional<Attempt>& attempt) {
     if (!saving) return;
-    const Result<void> saved = save_verdicts(options.file, caps, verdicts);
+    // Another process may have written meanwhile. What cannot be read was warned of above.
+    const Result<VerdictFile> read = read_verdict_file(options.file, caps, is_running);
+    VerdictFile content = read ? *read : VerdictFile{};
+    merge(content, std::span(verdicts).subspan(known), own_process(), attempt);
+    const Result<void> saved = write_verdict_file(options.file, caps, content);
     if (saved) return;
     log.write(LogLevel::warning, "verdicts not saved: " + saved.error().message);
     saving = false;
   };
+  // What the file says if the process doesn't come back.
+  const auto attempt_at = [&](const KernelKind& kind) {
+    Attempt attempt{.kind = kind, .process = own_process()};
+    for (const Attempt& earlier : attempts) {
+      if (earlier.kind != kind || another_is_running(earlier.process)) continue;
+      attempt.count = std::max(attempt.count, earlier.count + 1);
+      log.write(LogLevel::warning, concat("self-test, ", to_string(kind),
+                                          ": a process ended while it tried this; trying again"));
+    }
+    return attempt;
+  };
   Examiner examiner(info, device);
   if (auto ready = examiner.init(); !ready) return ready.error();
   for (const KernelKind& kind : kinds) {
-    // What the file says if the process doesn't come back.
-    verdicts.push_back({.kind = kind,
-                        .outcome = Outcome::crashed,
-                        .detail = "the process ended while this was tried"});
-    save();
+    save(attempt_at(kind));
     std::optional<Error> fatal;
-    verdicts.back() = examiner.examine(kind, fatal);
-    if (verdicts.back().failed()) {
-      log.write(LogLevel::warning, why_failed(verdicts.back(), caps));
+    verdicts.push_back(examiner.examine(kind, fatal));
+    const Verdict& verdict = verdicts.back();
+    if (verdict.failed()) {
+      log.write(LogLevel::warning, why_failed(verdict, caps));
+    } else if (verdict.outcome == Outcome::untested) {
+      log.write(LogLevel::warning,
+                concat("self-test, ", to_string(kind), ": untested: ", verdict.detail));
     }
     if (fatal) {
-      save();
+      save(std::nullopt);
       return *fatal;
     }
   }
-  save();
+  save(std::nullopt);
   return verdicts;
 }
 

@@ -161,6 +161,7 @@ struct Config {
 };
 
 VKGEMM_API std::string_view to_string(Path path) noexcept;
+VKGEMM_API std::optional<Path> parse_path(std::string_view text) noexcept;
 VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
 VKGEMM_API std::string_view to_string(SplitTier tier) noexcept;
 VKGEMM_API std::string_view to_string(RowStrategy strategy) noexcept;

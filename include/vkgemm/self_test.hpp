@@ -55,8 +55,9 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // the process that tried it ended
-  untested,  // no small configuration of this kind is legal here: neither good nor bad
+  crashed,   // the process that tried it ended: twice, where nobody saw why
+  untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
+             // of this kind is legal here. Not kept in files.
 };
 VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
 VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
@@ -95,16 +96,19 @@ struct SelfTest {
   // create() returns. This is the only time that vkgemm submits or waits. The queue is
   // externally synchronised: nobody else may use it meanwhile. Afterwards it is idle as far as the
   // self-test is concerned, and all that was made for it is gone. A kind that fails is no error of
-  // create(); a lost device is, and so is a product that does not end within timeout_ms: then
-  // what was made for it is never freed, and the queue is not to be used any more.
+  // create(); a lost device is, and so is a product that does not end within timeout_ms or cannot
+  // be waited for: then what was made for it is never freed, and the queue is not to be used any
+  // more.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
 
-  // Verdicts are read from it and, if there is a queue, written to it, also before each product: if
-  // the process doesn't survive one, the next create() reads that it crashed and leaves it alone. A
-  // file of another device, driver or build of vkgemm is as good as none. One file for each
-  // device. A file that cannot be written is a warning in the log.
+  // Verdicts are read from it and, if there is a queue, what is found is added to it. Before each
+  // kind it is noted that this process is trying it. A process that is gone may have crashed or
+  // been interrupted: the next create() warns and tries again, and if that one doesn't survive
+  // either, the kind has crashed and is left alone from then on. A file of another device, driver
+  // or build of vkgemm is as good as none. One file for each device and driver; processes may share
+  // it. A file that cannot be written is a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's.
@@ -119,8 +123,8 @@ struct SelfTest {
 // What the self-test tries on a device, in an order that depends on the capabilities alone.
 VKGEMM_API std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps);
 
-// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>.json, or in ~/.cache, or %LOCALAPPDATA%; empty
-// if the environment names none of them.
+// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>-<driver>.json, where driver is VkDriverId's
+// number, or in ~/.cache, or %LOCALAPPDATA%; empty if the environment names none of them.
 VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
 
 // Empty if there is no file; io_error, saying why, if it cannot be read or belongs to another

@@ -61,12 +61,7 @@ CLI::Option* add_fill(CLI::App& app, Fill& value) {
 
 CLI::Option* add_path(CLI::App& app, std::optional<Path>& value) {
   return add_named(app, "--path", value, "Only configurations of this path", "nv|khr|fma",
-                   [](const std::string& text) -> std::optional<Path> {
-                     for (const Path path : {Path::nv, Path::khr, Path::fma}) {
-                       if (to_string(path) == text) return path;
-                     }
-                     return std::nullopt;
-                   });
+                   parse_path);
 }
 
 void MatrixOptions::add(CLI::App& app, const std::string& suffix) {

@@ -114,6 +114,15 @@ std::string read_until(int from, Clock::time_point end) {
   }
 }
 
+// As waitpid(): 0 if it still runs then.
+pid_t wait_until(pid_t child, int& status, Clock::time_point end) {
+  pid_t waited = 0;
+  while ((waited = waitpid(child, &status, WNOHANG)) == 0 && Clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return waited;
+}
+
 }  // namespace
 
 // A dynamic loader that was told to start this program is the file that runs then, and what it was
@@ -145,15 +154,11 @@ Ended run_self(const std::vector<std::string>& arguments, std::chrono::milliseco
   Ended ended;
   ended.output = read_until(pipe.reader(), end);
   int status = 0;
-  pid_t waited = 0;
-  while ((waited = waitpid(child, &status, WNOHANG)) == 0 && Clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  if (waited == 0) {
+  if (wait_until(child, status, end) == 0) {
     ended.timed_out = true;
     kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    // Not for ever: one that is inside a driver of the kernel may never end.
+    if (wait_until(child, status, Clock::now() + std::chrono::seconds(5)) == 0) ended.left = child;
     return ended;
   }
   if (WIFSIGNALED(status)) {

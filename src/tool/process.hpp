@@ -10,6 +10,7 @@ namespace vkgemm::tool {
 
 struct Ended {
   bool timed_out = false;     // and was killed
+  std::optional<int> left;    // its id, if that did not end it
   std::optional<int> signal;  // that ended it
   int code = 0;               // else
   std::string output;         // what it printed

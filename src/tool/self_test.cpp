@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "self_test.hpp"
 #include "tool/process.hpp"
 #include "tool/tool.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-// The tests' way to see that a driver that crashes or hangs is a verdict: "crash:2,hang:5" by
-// number of the kind. Other builds don't have it.
+// The tests' way to see that a driver that crashes or hangs is a verdict, and what it prints none:
+// "crash:2,hang:5" by number of the kind. Other builds don't have it.
 void maybe_fail(std::uint32_t kind) {
 #ifdef VKGEMM_SELF_TEST_FAULTS
   const char* const text = std::getenv("VKGEMM_SELF_TEST_FAULT");
@@ -27,28 +28,50 @@ void maybe_fail(std::uint32_t kind) {
            std::string::npos;
   };
   if (asked("crash")) std::abort();
+  if (asked("chatter")) std::printf("{\"a layer\": \"says\"}");
+  if (asked("mute")) std::_Exit(success);
   while (asked("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
 #else
   (void)kind;
 #endif
 }
 
+// What a child's verdict follows, in a line of its own: drivers and layers print there, too.
+constexpr std::string_view mark = "\nvkgemm-verdict ";
+
+// Of one that timed out: who to look for.
+std::string left(const Ended& ended) {
+  return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
+                    : std::string();
+}
+
 Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t timeout_s) {
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
   if (ended.timed_out) {
     verdict.outcome = Outcome::timed_out;
-    verdict.detail = "its process did not end within " + std::to_string(timeout_s) + " s";
+    verdict.detail =
+        "its process did not end within " + std::to_string(timeout_s) + " s" + left(ended);
     return verdict;
   }
   if (ended.signal) {
     verdict.detail = "its process was ended by signal " + std::to_string(*ended.signal);
     return verdict;
   }
-  const json told = json::parse(ended.output, nullptr, false);
+  if (ended.code != 0) {
+    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+    return verdict;
+  }
+  std::string line;
+  if (const std::size_t at = ended.output.rfind(mark); at != std::string::npos) {
+    line = ended.output.substr(at + mark.size());
+    line.resize(std::min(line.size(), line.find('\n')));
+  }
+  const json told = json::parse(line, nullptr, false);
   const auto outcome =
       told.is_object() ? parse_outcome(told.value("outcome", "")) : std::optional<Outcome>();
-  if (ended.code != 0 || !outcome) {
-    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+  if (!outcome) {
+    verdict.outcome = Outcome::untested;
+    verdict.detail = "its process ended without a verdict";
     return verdict;
   }
   verdict.outcome = *outcome;
@@ -58,14 +81,8 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
 }
 
 std::string why_denied(const KernelKind& kind, const DeviceCaps& caps) {
-  const auto is = [](std::uint32_t wanted, std::uint32_t value) {
-    return wanted == 0 || wanted == value;
-  };
   for (const Denial& denial : caps.denials) {
-    if (denial.path == kind.path && (!denial.input || *denial.input == kind.input) &&
-        is(denial.m, kind.m) && is(denial.n, kind.n) && is(denial.k, kind.k)) {
-      return denial.reason;
-    }
+    if (covers(denial, kind)) return denial.reason;
   }
   return {};
 }
@@ -79,7 +96,7 @@ void SelfTestOptions::add(CLI::App& app) {
       "its own; exit with 1 if one fails, crashes or hangs");
   app.add_option("--cache", cache,
                  "File that verdicts are read from and written to, for the driver that they are of "
-                 "(default: in the user's cache folder, one for each device)")
+                 "(default: in the user's cache folder, one for each device and driver)")
       ->needs(self_test);
   app.add_flag("--fresh", fresh, "Try again what there are verdicts on")->needs(self_test);
   app.add_option("--only", only,
@@ -101,7 +118,7 @@ void check_that_listing_is_safe(const SelfTestOptions& options) {
   const Ended ended = run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
   if (!ended.timed_out && !ended.signal) return;
   throw Failure(device_error, ended.timed_out
-                                  ? std::string("a process that lists the devices hangs")
+                                  ? "a process that lists the devices hangs" + left(ended)
                                   : "a process that lists the devices was ended by signal " +
                                         std::to_string(*ended.signal));
 }
@@ -112,7 +129,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
   DeviceSelfTest test;
   test.file =
       options.cache.empty() ? default_verdict_file(caps) : std::filesystem::path(options.cache);
-  std::vector<Verdict> known;
+  std::vector<Verdict> known;  // before
   if (!test.file.empty()) {
     auto loaded = load_verdicts(test.file, caps);
     if (loaded) {
@@ -137,10 +154,12 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
            "--self-test", "--timeout", std::to_string(options.timeout_s)},
           std::chrono::seconds(options.timeout_s));
       entry.verdict = verdict_of(kinds[i], ended, options.timeout_s);
-      if (found != known.end()) known.erase(found);
-      known.push_back(entry.verdict);
       if (!test.file.empty()) {
-        if (auto saved = save_verdicts(test.file, caps, known); !saved) {
+        // Applications may have written meanwhile.
+        const auto now = read_verdict_file(test.file, caps);
+        VerdictFile content = now ? *now : VerdictFile{};
+        merge(content, std::span(&entry.verdict, 1), own_process(), std::nullopt);
+        if (auto saved = write_verdict_file(test.file, caps, content); !saved) {
           std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
           test.file.clear();
         }
@@ -154,7 +173,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
 
 void try_kind(const std::string& device, const SelfTestOptions& options) {
   const std::vector<support::DeviceListing> devices = support::list_devices();
-  Verdict verdict{.outcome = Outcome::driver_error};
+  Verdict verdict{.detail = "no verdict"};
   std::uint32_t index = 0;
   for (const support::DeviceListing& listed : devices) {
     if (std::to_string(listed.index) != device || !listed.caps) continue;
@@ -169,10 +188,11 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
                                       .only = std::span<const KernelKind>(&verdict.kind, 1)};
   const auto runner = support::Runner::create(runner_options);
   if (!runner) {
+    // What a kind does to the device is an error, what else it does a verdict.
     const Error& error = runner.error();
     verdict.outcome = error.status == Status::device_lost ? Outcome::device_lost
                       : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
-                                                          : Outcome::driver_error;
+                                                          : Outcome::untested;
     verdict.detail = error.message;
   } else if (!(*runner)->context().verdicts().empty()) {
     verdict = (*runner)->context().verdicts().back();
@@ -180,7 +200,8 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   const json told = {{"outcome", to_string(verdict.outcome)},
                      {"detail", verdict.detail},
                      {"config", verdict.config}};
-  std::printf("%s\n", told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  std::printf("%s%s\n", mark.data(),
+              told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   std::fflush(stdout);
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);

@@ -239,15 +239,59 @@ TEST_F(SelfTests, ALostDeviceIsAVerdict) {
   fault.file = file_;
   EXPECT_TRUE(fails_with(create(of(plain_f32)), Status::device_lost,
                          {"self-test, path fma, f32", "vkQueueSubmit", "VK_ERROR_DEVICE_LOST"}));
-  EXPECT_NE(fault.at_submit.find("\"outcome\": \"crashed\""), std::string::npos) << fault.at_submit;
+  EXPECT_NE(fault.at_submit.find("\"trying\""), std::string::npos) << fault.at_submit;
+  EXPECT_EQ(fault.at_submit.find("\"outcome\""), std::string::npos) << fault.at_submit;
   const auto made = create(of(plain_f32));  // it would be lost again
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::device_lost);
 }
 
+// What an application that died at the submission leaves, once and twice.
+TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
+  fault.file = file_;
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  std::ofstream(file_, std::ios::binary) << fault.at_submit;
+  auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  EXPECT_NE(log_.find("path fma, f32: a process ended while it tried this"), std::string::npos)
+      << log_;
+  std::ofstream(file_, std::ios::binary) << fault.at_submit;
+  made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::crashed);
+}
+
+// Another process finds something while this one tries.
+TEST_F(SelfTests, ProcessesShareAFile) {
+  const Verdict others{.kind = {.path = Path::fma, .input = DataType::f16, .k = 1},
+                       .outcome = Outcome::passed};
+  ASSERT_TRUE(save_verdicts(file_, caps(), std::span(&others, 1)));
+  fault.file = file_;
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  const auto kept = load_verdicts(file_, caps());
+  ASSERT_TRUE(succeeds(kept));
+  EXPECT_EQ(kept->size(), 2u);
+  EXPECT_NE(fault.at_submit.find("\"outcome\": \"passed\""), std::string::npos) << fault.at_submit;
+}
+
+TEST_F(SelfTests, NoMemoryIsNoVerdict) {
+  for (const VkResult result : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY}) {
+    fault.submit = result;
+    const auto made = create(of(plain_f32));
+    ASSERT_TRUE(succeeds(made));
+    ASSERT_EQ(made->verdicts().size(), 1u);
+    EXPECT_EQ(made->verdicts()[0].outcome, Outcome::untested);
+    EXPECT_NE(made->verdicts()[0].detail.find("vkQueueSubmit"), std::string::npos);
+    EXPECT_EQ(load_verdicts(file_, caps()).value(), std::vector<Verdict>{});
+  }
+}
+
 TEST_F(SelfTests, ADriversErrorIsAVerdict) {
-  fault.submit = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  fault.submit = VK_ERROR_UNKNOWN;
   const auto made = create(of(plain_f32));
   ASSERT_TRUE(succeeds(made));
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::driver_error);

@@ -346,7 +346,7 @@ TEST(Denials, HoldUnlessTheSelfTestPassed) {
 
 // --- the file
 
-class VerdictFile : public testing::Test {
+class VerdictFiles : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /
@@ -375,7 +375,7 @@ class VerdictFile : public testing::Test {
   std::vector<Verdict> verdicts_;
 };
 
-TEST_F(VerdictFile, RoundTrip) {
+TEST_F(VerdictFiles, RoundTrip) {
   const auto none = load_verdicts(file_, caps_);
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
@@ -385,7 +385,63 @@ TEST_F(VerdictFile, RoundTrip) {
   EXPECT_EQ(*read, verdicts_);
 }
 
-TEST_F(VerdictFile, HoldsForOneDeviceAndDriver) {
+TEST_F(VerdictFiles, KeepsAttempts) {
+  verdicts_.pop_back();
+  const KernelKind kind = kernel_kinds(caps_).back();
+  VerdictFile content{.verdicts = verdicts_,
+                      .attempts = {{.kind = kind, .process = own_process()}}};
+  ASSERT_TRUE(write_verdict_file(file_, caps_, content));
+  const auto once = read_verdict_file(file_, caps_);
+  ASSERT_TRUE(once) << once.error().message;
+  EXPECT_EQ(*once, content);
+  EXPECT_EQ(*load_verdicts(file_, caps_), verdicts_) << "an attempt is no verdict";
+  // Twice: by a process that runs, and by one that had its number.
+  content.attempts[0].count = 2;
+  ASSERT_TRUE(write_verdict_file(file_, caps_, content));
+  EXPECT_EQ(*read_verdict_file(file_, caps_, is_running), content);
+  const auto loaded = load_verdicts(file_, caps_);
+  ASSERT_EQ(loaded->size(), verdicts_.size() + 1);
+  EXPECT_EQ(loaded->back().kind, kind);
+  EXPECT_EQ(loaded->back().outcome, Outcome::crashed);
+  std::string text = read();
+  text.replace(text.find("\"count\": 2"), 10, "\"count\": x");
+  write(text);
+  EXPECT_FALSE(load_verdicts(file_, caps_));
+}
+
+TEST_F(VerdictFiles, IsMerged) {
+  const std::vector<KernelKind> kinds = kernel_kinds(caps_);
+  const Attempt others{.kind = kinds[3], .process = 2};
+  VerdictFile content{
+      .verdicts = {{.kind = kinds[0], .outcome = Outcome::passed},
+                   {.kind = kinds[1], .outcome = Outcome::passed}},
+      .attempts = {{.kind = kinds[1], .process = 1}, {.kind = kinds[2], .process = 2}, others}};
+  const std::vector<Verdict> found = {{.kind = kinds[1], .outcome = Outcome::wrong_result},
+                                      {.kind = kinds[2], .outcome = Outcome::passed}};
+  const Attempt own{.kind = kinds[4], .process = 1};
+  merge(content, found, 1, own);
+  EXPECT_EQ(content.verdicts, (std::vector{Verdict{.kind = kinds[0], .outcome = Outcome::passed},
+                                           found[0], found[1]}));
+  EXPECT_EQ(content.attempts, (std::vector{others, own}));
+  const std::vector<Verdict> untested = {{.kind = kinds[1]}, {.kind = kinds[4]}};
+  VerdictFile unchanged = content;
+  unchanged.attempts = {others};
+  merge(content, untested, 1, std::nullopt);
+  EXPECT_EQ(content, unchanged);
+  merge(content, found, 1, std::nullopt);
+  EXPECT_EQ(content.attempts, std::vector{others});
+}
+
+TEST(Processes, AreAskedFor) {
+#ifndef _WIN32
+  EXPECT_TRUE(is_running(own_process()));
+#endif
+  EXPECT_FALSE(another_is_running(own_process()));
+  EXPECT_FALSE(is_running(0));
+  EXPECT_FALSE(is_running(0xffffffffu));
+}
+
+TEST_F(VerdictFiles, HoldsForOneDeviceAndDriver) {
   ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
   const auto expect_refused = [&](const char* field, const DeviceCaps& other) {
     const auto read = load_verdicts(file_, other);
@@ -412,7 +468,7 @@ TEST_F(VerdictFile, HoldsForOneDeviceAndDriver) {
   expect_refused("kernels", caps_);
 }
 
-TEST_F(VerdictFile, RefusesAnythingElse) {
+TEST_F(VerdictFiles, RefusesAnythingElse) {
   ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
   const std::string good = read();
   for (std::size_t bytes = 1; bytes + 1 < good.size(); bytes += 7) {
@@ -431,13 +487,14 @@ TEST_F(VerdictFile, RefusesAnythingElse) {
   refused("\"k\": 1,", "\"k\": -1,");
   refused("\"k\": 1,", "\"k\": 4294967296,");
   refused("\"k\": 1,", "");
+  refused("\"version\": 1", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));
   EXPECT_FALSE(load_verdicts(file_, caps_));
 }
 
-TEST_F(VerdictFile, CannotBeWritten) {
+TEST_F(VerdictFiles, CannotBeWritten) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "made") << "a file, no folder";
   const auto saved = save_verdicts(file_, caps_, verdicts_);
@@ -445,8 +502,9 @@ TEST_F(VerdictFile, CannotBeWritten) {
   EXPECT_EQ(saved.error().status, Status::io_error);
 }
 
-TEST_F(VerdictFile, HasADefaultName) {
-  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335.json");
+TEST_F(VerdictFiles, HasADefaultName) {
+  caps_.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335-4.json");
   EXPECT_EQ(default_verdict_file(caps_).parent_path().filename(), "vkgemm");
 }
 
