@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "context_impl.hpp"
-#include "nearest.hpp"
 #include "support/config_space.hpp"
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
@@ -243,27 +242,6 @@ class CaseTuner {
     }
   }
 
-  // By estimate, which knows nothing of some parameters: those keep their order.
-  std::vector<Config> promising_neighbours(const Config& from) const {
-    const DeviceCaps& caps = runner_.caps();
-    const auto estimate = [&](const Config& config) {
-      const auto rate = similar_rate(*guide_, config, resolved_);
-      return rate ? estimate_cost(config, *rate, guide_->timing, resolved_, caps) : 0.0;
-    };
-    std::vector<std::pair<double, Config>> around;
-    const double most = neighbours_within * estimate(from);
-    for (const Config& config :
-         support::neighbours(from, resolved_, caps, task_.limits.static_shapes)) {
-      const double cost = estimate(config);
-      if (cost <= most || most == 0.0) around.emplace_back(cost, config);
-    }
-    std::ranges::stable_sort(around, {}, [](const auto& entry) { return entry.first; });
-    std::vector<Config> out;
-    out.reserve(around.size());
-    for (const auto& [cost, config] : around) out.push_back(config);
-    return out;
-  }
-
   // From the best to the best of its neighbours, until there is no better one or no time.
   void climb() {
     while (spent() < share_before_last_rounds) {
@@ -272,8 +250,9 @@ class CaseTuner {
       const Config from = best->config;
       const std::uint32_t round = best->round;
       const std::size_t before = tuned_.measured.size();
-      for (const Config& config :
-           support::neighbours(from, resolved_, runner_.caps(), task_.limits.static_shapes)) {
+      for (const Config& config : support::neighbours(
+               *guide_, from, resolved_, runner_.caps(),
+               {.within = neighbours_within, .static_shapes = task_.limits.static_shapes})) {
         if (spent() > share_before_last_rounds) break;
         if (is_wanted(config)) first_look(config, true);
       }

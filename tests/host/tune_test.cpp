@@ -91,7 +91,8 @@ TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
       const auto space =
           search_space(built_in_table("generic"), p, caps, {.within = 2.0, .most = 5});
       for (const ProposedConfig& from : space) {
-        const auto around = neighbours(from.config, p, caps);
+        const auto around =
+            neighbours(built_in_table("generic"), from.config, p, caps, {.within = 1e9});
         EXPECT_FALSE(around.empty()) << caps.name << ": " << to_string(from.config);
         std::set<std::string> seen = {to_string(from.config)};
         for (const Config& config : around) {
@@ -102,6 +103,28 @@ TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
       }
     }
   }
+}
+
+TEST(ConfigSpace, NeighboursComeByEstimate) {
+  const DeviceCaps h200 = test::h200();
+  const TuningTable& table = built_in_table("nvidia_sm90");
+  const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
+  const auto estimate = [&](const Config& config) {
+    return estimate_cost(config, similar_rate(table, config, p).value(), table.timing, p, h200);
+  };
+  const Config from = search_space(table, p, h200, {.most = 1}).at(0).config;
+  const auto all = neighbours(table, from, p, h200, {.within = 1e9});
+  const auto near = neighbours(table, from, p, h200, {.within = 1.2});
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, estimate));
+  EXPECT_GT(estimate(all.back()), estimate(all.front()));
+  // Those within the limit, in the same order.
+  ASSERT_FALSE(near.empty());
+  ASSERT_LT(near.size(), all.size());
+  EXPECT_TRUE(std::equal(near.begin(), near.end(), all.begin()));
+  EXPECT_LE(estimate(near.back()), 1.2 * estimate(from));
+  EXPECT_GT(estimate(all[near.size()]), 1.2 * estimate(from));
+  // A table that knows no rates keeps all.
+  EXPECT_EQ(neighbours(TuningTable{}, from, p, h200).size(), all.size());
 }
 
 TEST(PlanLog, FindsCommandsAmongOtherLines) {
