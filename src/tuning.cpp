@@ -260,7 +260,7 @@ RefusedConfig parse_refused(const Node& node) {
 
 TunedShape parse_tuned(const Node& node) {
   node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "m", "n",
-                   "k", "count", "config", "microseconds", "problem", "provenance"});
+                   "k", "count", "config", "microseconds", "problem", "complete", "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -287,6 +287,7 @@ TunedShape parse_tuned(const Node& node) {
                    static_cast<double>(p.k) * static_cast<double>(p.count) / shape.microseconds;
   shape.row.provenance = parse_provenance(node.at("provenance"));
   if (const auto arguments = node.find("problem")) shape.arguments = arguments->text();
+  if (const auto complete = node.find("complete")) shape.complete = complete->boolean();
   return shape;
 }
 

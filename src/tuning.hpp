@@ -74,6 +74,7 @@ struct TunedShape {
   TuningRow row;  // configuration, rate and provenance
   double microseconds = 0.0;
   std::string arguments;  // of `vkgemm run`, for people and for --resume
+  bool complete = true;   // the search came to its end; else --resume begins it again
 };
 
 // A configuration that gave wrong results on a device, or lost it: never chosen there. Exactly this
@@ -115,11 +116,11 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
 //               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux", "m": 4096,
 //               "n": 4096, "k": 4096, "count": 1, "config": "khr:tile=…", "microseconds": 441.2,
-//               "problem": "--m 4096 …", "provenance": "measured: …"}],
+//               "problem": "--m 4096 …", "complete": true, "provenance": "measured: …"}],
 //    "denied": [{"config": "khr:tile=…", "reason": "…"}]}
 // Only architecture, rows, and in a row config, rate and provenance are required, and of a tuned
-// shape all but epilogue, count and problem; a timing has all members of TimingModel. The last four
-// are what `vkgemm tune` writes.
+// shape all but epilogue, count, problem and complete; a timing has all members of TimingModel. The
+// last four are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // Whether the table denies exactly this configuration.

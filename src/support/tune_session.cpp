@@ -94,13 +94,8 @@ void apply_message(TuneSession& session, const json& message) {
   }
 }
 
-ordered_json tuned_row(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
-  const TunedProblem& p = tuned.problem;
-  const double us = best.median();
-  char figures[160];
-  std::snprintf(figures, sizeof figures,
-                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
-                best.microseconds.size(), tuned.measured.size());
+ordered_json to_row(const TunedShape& shape) {
+  const TunedProblem& p = shape.problem;
   ordered_json row = {{"family", p.family},
                       {"input_type", to_string(p.input_type)},
                       {"a_layout", to_string(p.a_layout)},
@@ -111,29 +106,27 @@ ordered_json tuned_row(const TuneCase& tuned, const Measured& best, const std::s
                       {"n", p.n},
                       {"k", p.k},
                       {"count", p.count},
-                      {"config", to_string(best.config)},
-                      {"microseconds", rounded(us)},
-                      {"problem", tuned.arguments},
-                      {"provenance", provenance + figures}};
+                      {"config", to_string(shape.row.config)},
+                      {"microseconds", shape.microseconds},
+                      {"problem", shape.arguments}};
+  if (!shape.complete) row["complete"] = false;
+  row["provenance"] = shape.row.provenance;
   return row;
 }
 
-ordered_json known_row(const TunedShape& shape) {
-  const TunedProblem& p = shape.problem;
-  return {{"family", p.family},
-          {"input_type", to_string(p.input_type)},
-          {"a_layout", to_string(p.a_layout)},
-          {"b_layout", to_string(p.b_layout)},
-          {"aligned", p.aligned},
-          {"epilogue", to_string(p.epilogue)},
-          {"m", p.m},
-          {"n", p.n},
-          {"k", p.k},
-          {"count", p.count},
-          {"config", to_string(shape.row.config)},
-          {"microseconds", shape.microseconds},
-          {"problem", shape.arguments},
-          {"provenance", shape.row.provenance}};
+TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
+  const double us = best.median();
+  char figures[160];
+  std::snprintf(figures, sizeof figures,
+                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
+                best.microseconds.size(), tuned.measured.size());
+  TunedShape shape{.problem = tuned.problem,
+                   .microseconds = rounded(us),
+                   .arguments = tuned.arguments,
+                   .complete = tuned.done && tuned.error.empty()};
+  shape.row.config = best.config;
+  shape.row.provenance = provenance + figures;
+  return shape;
 }
 
 // An object a line is easier to read and to compare.
@@ -295,16 +288,24 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
   if (before != nullptr) {
     for (const DeniedConfig& d : before->denied) deny(d.config, d.reason);
   }
+  const auto known = [&](const std::string& arguments) -> const TunedShape* {
+    if (before == nullptr) return nullptr;
+    const auto it = std::ranges::find(before->tuned, arguments, &TunedShape::arguments);
+    return it == before->tuned.end() ? nullptr : &*it;
+  };
+  std::vector<std::string_view> again;
   for (const TuneCase& tuned : session.cases) {
     const Measured* best = fastest(tuned);
-    if (best != nullptr) rows.push_back(tuned_row(tuned, *best, provenance));
+    if (best == nullptr) continue;
+    const TunedShape shape = tuned_shape(tuned, *best, provenance);
+    const TunedShape* old = known(tuned.arguments);
+    if (old != nullptr && !shape.complete && old->microseconds <= shape.microseconds) continue;
+    rows.push_back(to_row(shape));
+    again.push_back(tuned.arguments);
   }
   if (before != nullptr) {
     for (const TunedShape& shape : before->tuned) {
-      const bool again = std::ranges::any_of(session.cases, [&](const TuneCase& tuned) {
-        return tuned.arguments == shape.arguments && fastest(tuned) != nullptr;
-      });
-      if (!again) rows.push_back(known_row(shape));
+      if (std::ranges::find(again, shape.arguments) == again.end()) rows.push_back(to_row(shape));
     }
   }
   const auto text = [](const std::string& value) {
@@ -314,6 +315,12 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
          ",\n  \"device\": " + text(session.device) + ",\n  \"driver\": " + text(session.driver) +
          ",\n  \"rows\": [],\n  \"tuned\": " + list(rows) + ",\n  \"denied\": " + list(denied) +
          "\n}\n";
+}
+
+bool is_complete(const TuningTable& table, std::string_view arguments) {
+  return std::ranges::any_of(table.tuned, [&](const TunedShape& shape) {
+    return shape.complete && shape.arguments == arguments;
+  });
 }
 
 std::string to_json(const TuneSession& session, const TuneCase& tuned) {

@@ -238,9 +238,7 @@ int tune(const TuneOptions& options) {
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
-      return std::ranges::any_of(task.before->tuned, [&](const TunedShape& shape) {
-        return shape.arguments == problem.arguments;
-      });
+      return support::is_complete(*task.before, problem.arguments);
     });
     std::fprintf(stderr, "%s has %zu of %zu problems\n", options.out.c_str(),
                  all - task.problems.size(), all);

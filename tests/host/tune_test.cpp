@@ -274,6 +274,37 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   EXPECT_EQ(again->tuned[0].microseconds, 5.0);
 }
 
+TEST(TuneSession, AnInterruptedProblemIsNotComplete) {
+  const auto table = [](const TuneSession& session, const TuningTable* before) {
+    auto parsed = parse_tuning_table(to_table(session, before, "measured: here"), "t");
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    return *std::move(parsed);
+  };
+  TuneSession session = measured_session();
+  const std::string arguments = session.cases[0].arguments;
+  const TuningTable interrupted = table(session, nullptr);
+  ASSERT_EQ(interrupted.tuned.size(), 1u);
+  EXPECT_FALSE(interrupted.tuned[0].complete);
+  EXPECT_FALSE(is_complete(interrupted, arguments));
+
+  // Interrupted again, the faster row stays; at the end the new one does.
+  TuneSession more = session_of({gemm(64, 64, 64)});
+  take_in(more, says::found(0, {.config = config_b, .microseconds = {25.0}}));
+  const TuningTable twice = table(more, &interrupted);
+  ASSERT_EQ(twice.tuned.size(), 1u);
+  EXPECT_EQ(twice.tuned[0].microseconds, 21.0);
+  EXPECT_FALSE(is_complete(twice, arguments));
+  take_in(more, says::done(0));
+  const TuningTable complete = table(more, &twice);
+  ASSERT_EQ(complete.tuned.size(), 1u);
+  EXPECT_EQ(complete.tuned[0].microseconds, 25.0);
+  EXPECT_TRUE(is_complete(complete, arguments));
+  EXPECT_FALSE(is_complete(complete, arguments + " --alpha 2"));
+  // What gave up may be tried again.
+  take_in(session, says::done(0, "signal 9"));
+  EXPECT_FALSE(is_complete(table(session, nullptr), arguments));
+}
+
 TEST(Supervisor, HearsEveryLine) {
   std::vector<std::string> heard;
   const WorkerEnd end = supervise(
