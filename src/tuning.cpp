@@ -291,6 +291,23 @@ TunedShape parse_tuned(const Node& node) {
   return shape;
 }
 
+DeniedConfig parse_denied(const Node& node) {
+  node.check_keys({"config", "input_type", "verdict", "reason"});
+  DeniedConfig denied{.config = node.at("config").config(),
+                      .reason = node.at("reason").nonempty_text()};
+  if (const auto type = node.find("input_type")) {
+    denied.input_type = type->named(parse_data_type, "data type");
+  }
+  const auto is_wrong = [](std::string_view text) -> std::optional<bool> {
+    if (text != "wrong" && text != "failed") return std::nullopt;
+    return text == "wrong";
+  };
+  if (const auto verdict = node.find("verdict")) {
+    denied.wrong = verdict->named(is_wrong, "verdict: wrong or failed");
+  }
+  return denied;
+}
+
 // The JSON library keeps the last of two equal keys and nests without end; a table does neither.
 json parse_json(std::string_view text) {
   std::size_t line = 1;
@@ -348,9 +365,7 @@ TuningTable parse_table(std::string_view text) {
     table.refused.push_back(parse_refused(entry));
   }
   for (const Node& entry : list(root.find("denied"), most_rows)) {
-    entry.check_keys({"config", "reason"});
-    table.denied.push_back(
-        {.config = entry.at("config").config(), .reason = entry.at("reason").nonempty_text()});
+    table.denied.push_back(parse_denied(entry));
   }
   return table;
 }
@@ -373,11 +388,32 @@ const Tables& built_in_tables() {
   return tables;
 }
 
+// What the main loop and the accumulators are made of; the rest changes no fragment.
+bool has_main_loop_of(const Config& bad, const Config& config) noexcept {
+  Config same = config;
+  same.swizzle = bad.swizzle;
+  same.unroll_k = bad.unroll_k;
+  same.slices = bad.slices;
+  same.tier = bad.tier;
+  same.spin_limit = bad.spin_limit;
+  same.pack_a = bad.pack_a;
+  same.pack_b = bad.pack_b;
+  same.peel = bad.peel;
+  same.static_shape = bad.static_shape;
+  // The simple schedule needs fewer registers: it may be good where the persistent one is bad.
+  if (bad.schedule == Schedule::simple) same.schedule = Schedule::simple;
+  same.workgroups = bad.workgroups;
+  same.rows = bad.rows;
+  return same == bad;
+}
+
 }  // namespace
 
-bool is_denied(const TuningTable& table, const Config& config) noexcept {
-  return std::ranges::any_of(table.denied,
-                             [&](const DeniedConfig& denied) { return denied.config == config; });
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept {
+  return std::ranges::any_of(table.denied, [&](const DeniedConfig& denied) {
+    if (denied.input_type && *denied.input_type != input_type) return false;
+    return denied.wrong ? has_main_loop_of(denied.config, config) : denied.config == config;
+  });
 }
 
 bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
@@ -423,22 +459,7 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
   for (const RefusedConfig& refused : table.refused) {
     if (refused.architecture != architecture) continue;
     if (refused.family == "grouped" && !problem.grouping) continue;
-    // What the main loop and the accumulators are made of; the rest changes no fragment.
-    Config same = config;
-    same.swizzle = refused.config.swizzle;
-    same.unroll_k = refused.config.unroll_k;
-    same.slices = refused.config.slices;
-    same.tier = refused.config.tier;
-    same.spin_limit = refused.config.spin_limit;
-    same.pack_a = refused.config.pack_a;
-    same.pack_b = refused.config.pack_b;
-    same.peel = refused.config.peel;
-    same.static_shape = refused.config.static_shape;
-    // A refusal of the persistent schedule leaves the simple one, which needs fewer registers.
-    if (refused.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
-    same.workgroups = refused.config.workgroups;
-    same.rows = refused.config.rows;
-    if (same == refused.config) {
+    if (has_main_loop_of(refused.config, config)) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }
   }

@@ -272,22 +272,30 @@ void blame(TuneSession& session, const std::string& reason) {
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance) {
   std::vector<ordered_json> rows, denied;
-  std::vector<Config> denied_configs;
-  const auto deny = [&](const Config& config, const std::string& reason) {
-    if (std::ranges::find(denied_configs, config) != denied_configs.end()) return;
-    denied_configs.push_back(config);
-    denied.push_back({{"config", to_string(config)}, {"reason", reason}});
+  std::vector<DeniedConfig> all_denied;
+  const auto deny = [&](const DeniedConfig& d) {
+    const auto same = [&](const DeniedConfig& other) {
+      return other.config == d.config && other.input_type == d.input_type && other.wrong == d.wrong;
+    };
+    if (std::ranges::any_of(all_denied, same)) return;
+    all_denied.push_back(d);
+    ordered_json entry = {{"config", to_string(d.config)}};
+    if (d.input_type) entry["input_type"] = to_string(*d.input_type);
+    entry["verdict"] = verdict_names[static_cast<int>(d.wrong ? Verdict::wrong : Verdict::failed)];
+    entry["reason"] = d.reason;
+    denied.push_back(std::move(entry));
   };
   for (const TuneCase& tuned : session.cases) {
     for (const Measured& m : tuned.measured) {
       if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
-      deny(m.config, provenance + ", " + tuned.arguments + ": " +
-                         verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason);
+      deny({.config = m.config,
+            .reason = provenance + ", " + tuned.arguments + ": " +
+                      verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason,
+            .input_type = tuned.problem.input_type,
+            .wrong = m.verdict == Verdict::wrong});
     }
   }
-  if (before != nullptr) {
-    for (const DeniedConfig& d : before->denied) deny(d.config, d.reason);
-  }
+  if (before != nullptr) std::ranges::for_each(before->denied, deny);
   const auto known = [&](const std::string& arguments) -> const TunedShape* {
     if (before == nullptr) return nullptr;
     const auto it = std::ranges::find(before->tuned, arguments, &TunedShape::arguments);

@@ -108,7 +108,7 @@ class CaseTuner {
     return !task_.limits.path || config.path == *task_.limits.path;
   }
   bool is_denied(const Config& config) const {
-    return task_.before && vkgemm::is_denied(*task_.before, config);
+    return task_.before && vkgemm::is_denied(*task_.before, config, resolved_.a.type);
   }
 
   std::vector<support::ProposedConfig> propose() {

@@ -256,8 +256,8 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   EXPECT_TRUE(table->tuned[0].row.provenance.starts_with(provenance + ": 0.09524 TFLOP/s"))
       << table->tuned[0].row.provenance;
   EXPECT_TRUE(contains(table->tuned[0].row.provenance, "verified"));
-  EXPECT_TRUE(is_denied(*table, config_c));
-  EXPECT_FALSE(is_denied(*table, config_b));
+  EXPECT_TRUE(is_denied(*table, config_c, DataType::f16));
+  EXPECT_FALSE(is_denied(*table, config_b, DataType::f16));
 
   // What was there before stays, but for what was measured again.
   TuneSession more = session_of({gemm(64, 64, 64), gemm(7, 8, 9)});
@@ -266,12 +266,38 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   ASSERT_TRUE(both) << both.error().message;
   ASSERT_EQ(both->tuned.size(), 2u);
   EXPECT_EQ(both->tuned[1].microseconds, 21.0);
-  EXPECT_TRUE(is_denied(*both, config_c));
+  EXPECT_TRUE(is_denied(*both, config_c, DataType::f16));
   take_in(more, says::found(0, {.config = config_b, .microseconds = {5.0}}));
   const auto again = parse_tuning_table(to_table(more, &*table, provenance), "t");
   ASSERT_TRUE(again);
   ASSERT_EQ(again->tuned.size(), 2u);
   EXPECT_EQ(again->tuned[0].microseconds, 5.0);
+}
+
+TEST(TuneSession, WrongResultsDenyAMainLoopAndFailuresAConfiguration) {
+  TuneSession session = measured_session();  // config_c is wrong
+  take_in(session, says::tries(0, config_a));
+  blame(session, "signal 11");
+  const auto table = parse_tuning_table(to_table(session, nullptr, "measured: here"), "t");
+  ASSERT_TRUE(table) << table.error().message;
+  const auto denied = [&](Config config, std::uint32_t slices, DataType type) {
+    config.slices = slices;
+    return is_denied(*table, config, type);
+  };
+  EXPECT_TRUE(denied(config_c, 1, DataType::f16));
+  EXPECT_TRUE(denied(config_c, 4, DataType::f16));
+  EXPECT_FALSE(denied(config_c, 1, DataType::bf16));
+  EXPECT_TRUE(denied(config_a, 1, DataType::f16));
+  EXPECT_FALSE(denied(config_a, 4, DataType::f16));
+  EXPECT_FALSE(denied(config_a, 1, DataType::f32));
+  EXPECT_FALSE(denied(config_b, 1, DataType::f16));
+  // As older tables have it: for all types.
+  const auto old = parse_tuning_table(
+      R"({"architecture": "x", "rows": [], "denied": [{"config": ")" + to_string(config_a) +
+          R"(", "reason": "lost"}]})",
+      "t");
+  ASSERT_TRUE(old);
+  EXPECT_TRUE(is_denied(*old, config_a, DataType::bf16));
 }
 
 TEST(TuneSession, AnInterruptedProblemIsNotComplete) {
