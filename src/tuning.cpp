@@ -259,8 +259,9 @@ RefusedConfig parse_refused(const Node& node) {
 }
 
 TunedShape parse_tuned(const Node& node) {
-  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "m", "n",
-                   "k", "count", "config", "microseconds", "problem", "complete", "provenance"});
+  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "d_type",
+                   "d_col_major", "m", "n", "k", "count", "config", "microseconds", "problem",
+                   "complete", "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -272,6 +273,9 @@ TunedShape parse_tuned(const Node& node) {
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue = epilogue->named(parse_epilogue_matrices, "epilogue: none, c, aux or c_aux");
   }
+  p.d_type = p.input_type;
+  if (const auto type = node.find("d_type")) p.d_type = type->named(parse_data_type, "data type");
+  if (const auto columns = node.find("d_col_major")) p.d_col_major = columns->boolean();
   const auto size = [&](std::string_view name) {
     const std::uint64_t value = node.at(name).natural();
     if (value == 0) fail(node.at(name).path(), concat(node.at(name).path(), " is '0'"));
@@ -416,7 +420,7 @@ bool is_denied(const TuningTable& table, const Config& config, DataType input_ty
   });
 }
 
-bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
+bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
     return !wanted || *wanted == layout;
   };
@@ -424,7 +428,11 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
       input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
   const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
   return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
-         agrees(b_layout, problem.b.layout) && m.contains(problem.typical_m()) &&
+         agrees(b_layout, problem.b.layout);
+}
+
+bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
+  return matches_kind(problem) && m.contains(problem.typical_m()) &&
          n.contains(problem.product_n()) && k.contains(problem.typical_k());
 }
 

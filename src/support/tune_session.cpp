@@ -102,6 +102,8 @@ ordered_json to_row(const TunedShape& shape) {
                       {"b_layout", to_string(p.b_layout)},
                       {"aligned", p.aligned},
                       {"epilogue", to_string(p.epilogue)},
+                      {"d_type", to_string(p.d_type)},
+                      {"d_col_major", p.d_col_major},
                       {"m", p.m},
                       {"n", p.n},
                       {"k", p.k},

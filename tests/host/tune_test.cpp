@@ -292,10 +292,10 @@ TEST(TuneSession, WrongResultsDenyAMainLoopAndFailuresAConfiguration) {
   EXPECT_FALSE(denied(config_a, 1, DataType::f32));
   EXPECT_FALSE(denied(config_b, 1, DataType::f16));
   // As older tables have it: for all types.
-  const auto old = parse_tuning_table(
-      R"({"architecture": "x", "rows": [], "denied": [{"config": ")" + to_string(config_a) +
-          R"(", "reason": "lost"}]})",
-      "t");
+  const auto old =
+      parse_tuning_table(R"({"architecture": "x", "rows": [], "denied": [{"config": ")" +
+                             to_string(config_a) + R"(", "reason": "lost"}]})",
+                         "t");
   ASSERT_TRUE(old);
   EXPECT_TRUE(is_denied(*old, config_a, DataType::bf16));
 }
