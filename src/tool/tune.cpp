@@ -112,6 +112,7 @@ class Tuner {
     for (const TuneCase& tuned : session_.cases) print_result(tuned);
     if (any && !options_.json) print_comparison(session_);
     if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
+    if (save_error_) throw Failure(*save_error_);
     if (!options_.out.empty() && saved_) {
       std::fprintf(stderr, "wrote %s\n", options_.out.c_str());
     }
@@ -135,6 +136,10 @@ class Tuner {
             return tune_work(task_, session_, say);
           },
           supervision);
+      if (end.left_behind != 0) {
+        progress.say("process " + std::to_string(end.left_behind) +
+                     " does not end, not even when it is killed: its driver holds it");
+      }
       if (end.ending == support::Ending::stopped) {
         progress.say("interrupted: what was measured is kept");
         break;
@@ -146,6 +151,7 @@ class Tuner {
       if (lost && lines_ == heard && ++false_starts >= most_false_starts) {
         session_.fatal = "the process that measures does not start: " + end.reason;
       }
+      if (Clock::now() > task_.deadline) break;
     }
     progress.update();
   }
@@ -158,7 +164,12 @@ class Tuner {
       return;
     }
     progress.update();
-    if (finished() != before) save();
+    if (finished() == before) return;
+    const bool failed_before = save_error_.has_value();
+    save();
+    if (save_error_ && !failed_before) {
+      progress.say(save_error_->message + ": the table is not written yet, tuning goes on");
+    }
   }
 
   std::size_t finished() const {
@@ -175,8 +186,10 @@ class Tuner {
         support::to_table(session_, task_.before ? &*task_.before : nullptr,
                           "measured: " + session_.device + ", driver " + session_.driver + ", " +
                               today() + ", commit " + VKGEMM_COMMIT);
-    unwrap(replace_cache_file(options_.out, std::as_bytes(std::span(text))));
-    saved_ = true;
+    const auto saved = replace_cache_file(options_.out, std::as_bytes(std::span(text)));
+    save_error_.reset();
+    if (!saved) save_error_ = saved.error();
+    saved_ = saved_ || saved.has_value();
   }
 
   // For scripts that want to know, or to interfere.
@@ -218,6 +231,7 @@ class Tuner {
   TuneSession session_;
   std::size_t lines_ = 0;
   bool saved_ = false;
+  std::optional<Error> save_error_;  // of the last time
 };
 
 int tune(const TuneOptions& options) {
@@ -244,6 +258,7 @@ int tune(const TuneOptions& options) {
                  all - task.problems.size(), all);
     if (task.problems.empty()) return success;
   }
+  if (!options.out.empty()) unwrap(try_replace_cache_file(options.out));
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
   task.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "choose.hpp"
 #include "legality.hpp"
@@ -390,6 +391,23 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   EXPECT_EQ(end.ending, Ending::stopped);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
   EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);  // nobody is left
+}
+
+TEST(Supervisor, LeavesNobodyWhenTheListenerThrows) {
+  long child = 0;
+  const auto run = [&] {
+    supervise(
+        [](const auto& say) {
+          say("begun");
+          while (true) pause();
+          return true;
+        },
+        {.on_line = [](std::string_view) { throw std::runtime_error("disk full"); },
+         .on_start = [&](long pid) { child = pid; }});
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  ASSERT_GT(child, 0);
+  EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);
 }
 
 // As `vkgemm tune` does: a process that dies again and again costs one configuration each time.
