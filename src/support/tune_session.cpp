@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "text.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -331,6 +333,17 @@ bool is_complete(const TuningTable& table, std::string_view arguments) {
   return std::ranges::any_of(table.tuned, [&](const TunedShape& shape) {
     return shape.complete && shape.arguments == arguments;
   });
+}
+
+std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
+                                           std::string_view driver) {
+  const auto differs = [](const std::string& theirs, std::string_view ours) {
+    return !theirs.empty() && theirs != ours;
+  };
+  if (!differs(table.device, device) && !differs(table.driver, driver)) return std::nullopt;
+  return concat(table.source, " was measured on ", in_quotes(table.device), ", driver ",
+                in_quotes(table.driver), ", this is ", in_quotes(device), ", driver ",
+                in_quotes(driver));
 }
 
 std::string to_json(const TuneSession& session, const TuneCase& tuned) {

@@ -109,6 +109,10 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
 // Whether the search for this problem came to its end.
 bool is_complete(const TuningTable& table, std::string_view arguments);
 
+// Why what this device and driver measure may not be added to the table, if it may not.
+std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
+                                           std::string_view driver);
+
 // One problem's results as JSON: what tables choose, what was fastest, and what they lose.
 std::string to_json(const TuneSession& session, const TuneCase& tuned);
 

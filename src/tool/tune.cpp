@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -234,6 +235,24 @@ class Tuner {
   std::optional<Error> save_error_;  // of the last time
 };
 
+// The table to compare with. One that the environment names is left out where it can't be used: it
+// may be the one that is to be written.
+void find_table(const TuneOptions& options, TuneTask& task) {
+  if (!options.table.empty()) {
+    task.table = unwrap(read_tuning_file(options.table));
+    return;
+  }
+  const char* const variable = std::getenv("VKGEMM_TUNING");
+  if (variable == nullptr || *variable == '\0') return;
+  auto table = read_tuning_file(variable);
+  if (!table) {
+    std::fprintf(stderr, "vkgemm: VKGEMM_TUNING is left out: %s\n", table.error().message.c_str());
+    return;
+  }
+  task.table = *std::move(table);
+  task.table_is_optional = true;
+}
+
 int tune(const TuneOptions& options) {
   if (!support::can_supervise()) throw Failure(usage_error, "tune is not built for this system");
   if (options.out.empty() && !options.compare) {
@@ -248,7 +267,7 @@ int tune(const TuneOptions& options) {
   task.device = options.device;
   task.limits = options.limits;
   task.from_generic = options.from == "generic";
-  if (!options.table.empty()) task.table = unwrap(read_tuning_file(options.table));
+  find_table(options, task);
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
@@ -305,7 +324,6 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
   command
       .add_option("--table", options.table,
                   "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
-      ->envname("VKGEMM_TUNING")
       ->type_name("FILE");
   command.add_flag("--json", options.json, "Print a JSON object for each problem");
   command.add_flag("--warm-l2", options.limits.warm_l2,

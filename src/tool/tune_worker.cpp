@@ -117,7 +117,8 @@ class CaseTuner {
       if (const auto best = tables.best(resolved_, caps)) choices_.push_back({name, best->config});
     };
     choose("built_in", DeviceTables(caps.architecture));
-    if (task_.table) choose("table", DeviceTables(caps.architecture, {*task_.table}));
+    if (task_.table && check_device(*task_.table, caps))
+      choose("table", DeviceTables(caps.architecture, {*task_.table}));
 
     const support::SpaceLimits limits{.within = task_.limits.within,
                                       .most = task_.limits.per_problem,
@@ -283,11 +284,16 @@ class CaseTuner {
   const TuningTable* guide_ = nullptr;
 };
 
-// Why this device is not the one that the tables are for.
+// Why this device is not the one that the tables are for. Times of another device or driver are not
+// to stand beside this one's.
 Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
-  for (const auto* table : {&task.table, &task.before}) {
-    if (!*table) continue;
-    if (auto checked = check_device(**table, caps); !checked) return checked;
+  if (task.table && !task.table_is_optional) {
+    if (auto checked = check_device(*task.table, caps); !checked) return checked;
+  }
+  if (!task.before) return {};
+  if (auto checked = check_device(*task.before, caps); !checked) return checked;
+  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_of(caps))) {
+    return Error{Status::invalid_argument, "--resume: " + *reason};
   }
   return {};
 }

@@ -332,6 +332,19 @@ TEST(TuneSession, AnInterruptedProblemIsNotComplete) {
   EXPECT_FALSE(is_complete(table(session, nullptr), arguments));
 }
 
+TEST(TuneSession, IsResumedByTheSameDeviceAndDriver) {
+  auto table = parse_tuning_table(to_table(measured_session(), nullptr, "measured: here"), "t");
+  ASSERT_TRUE(table);
+  table->source = "t.json";
+  EXPECT_FALSE(why_not_resumed(*table, "a \"GPU\"", "driver 1"));
+  EXPECT_EQ(why_not_resumed(*table, "a \"GPU\"", "driver 2"),
+            "t.json was measured on 'a \"GPU\"', driver 'driver 1', this is 'a \"GPU\"', driver "
+            "'driver 2'");
+  EXPECT_TRUE(why_not_resumed(*table, "another", "driver 1"));
+  table->device = table->driver = "";
+  EXPECT_FALSE(why_not_resumed(*table, "another", "driver 2"));
+}
+
 TEST(Supervisor, HearsEveryLine) {
   std::vector<std::string> heard;
   const WorkerEnd end = supervise(
