@@ -55,6 +55,24 @@ Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t e
                  std::to_string(expected));
 }
 
+// Processes that save at once must not write into each other's file; the last rename stays.
+Result<std::filesystem::path> write_temporary(const std::filesystem::path& path,
+                                              std::span<const std::byte> file) {
+  std::random_device random;
+  std::filesystem::path temporary = path;
+  temporary += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
+  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
+  stream.write(reinterpret_cast<const char*>(file.data()),
+               static_cast<std::streamsize>(file.size()));
+  stream.close();
+  if (!stream) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return Error{Status::io_error, temporary.string() + ": cannot be written"};
+  }
+  return temporary;
+}
+
 }  // namespace
 
 std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept {
@@ -148,28 +166,26 @@ Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path
   return content;
 }
 
+Result<void> try_replace_cache_file(const std::filesystem::path& path) {
+  const auto temporary = write_temporary(path, {});
+  if (!temporary) return temporary.error();
+  std::error_code error;
+  std::filesystem::remove(*temporary, error);
+  if (std::filesystem::is_directory(path, error)) {
+    return Error{Status::io_error, path.string() + ": is a directory"};
+  }
+  return {};
+}
+
 Result<void> replace_cache_file(const std::filesystem::path& path,
                                 std::span<const std::byte> file) {
-  // Processes that save at once must not write into each other's file; the last rename stays.
-  std::random_device random;
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
-
+  const auto temporary = write_temporary(path, file);
+  if (!temporary) return temporary.error();
   std::error_code error;
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream.write(reinterpret_cast<const char*>(file.data()),
-                 static_cast<std::streamsize>(file.size()));
-    stream.close();
-    if (!stream) {
-      std::filesystem::remove(temporary, error);
-      return Error{Status::io_error, temporary.string() + ": cannot be written"};
-    }
-  }
-  std::filesystem::rename(temporary, path, error);
+  std::filesystem::rename(*temporary, path, error);
   if (error) {
     const std::string reason = error.message();
-    std::filesystem::remove(temporary, error);
+    std::filesystem::remove(*temporary, error);
     return Error{Status::io_error, path.string() + ": " + reason};
   }
   return {};

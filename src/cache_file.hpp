@@ -59,4 +59,7 @@ std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept;
 // Writes under a name of its own and renames: readers see the old file or the new, never a part.
 Result<void> replace_cache_file(const std::filesystem::path& path, std::span<const std::byte> file);
 
+// Whether it could: writes the name of its own and removes it.
+Result<void> try_replace_cache_file(const std::filesystem::path& path);
+
 }  // namespace vkgemm

@@ -60,7 +60,7 @@ class DeviceTables {
   std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps) const;
   std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps) const;
-  bool denied(const Config& config) const noexcept;
+  bool denied(const Config& config, DataType input_type) const noexcept;
 
   std::vector<TuningTable> loaded_;
   std::vector<const TuningTable*> tables_;  // the preferred one first

@@ -142,6 +142,11 @@ std::string shape_text(const TunedProblem& p) {
   return text;
 }
 
+// Whether the time is one of this very problem, as far as tables tell problems apart.
+bool is_measured(const TunedShape& shape, const Plan::Impl& plan) {
+  return shape.problem == tuned_problem(plan.resolved);
+}
+
 // What a loaded table has to do with the choice.
 std::string describe_tuning(const Plan::Impl& plan) {
   const DeviceTables& tables = plan.context->tables;
@@ -155,7 +160,10 @@ std::string describe_tuning(const Plan::Impl& plan) {
   const TunedShape& shape = *nearest->shape;
   const bool chosen = plan.choice->tuned == nearest->shape;
   const std::string measured = concat("measured ", microseconds(shape.microseconds));
-  if (nearest->distance == 0.0) return text + concat("  tuned: this shape, ", measured, "\n");
+  if (is_measured(shape, plan)) return text + concat("  tuned: this shape, ", measured, "\n");
+  if (nearest->distance == 0.0) {
+    return text + concat("  tuned: this shape with another epilogue, ", measured, " there\n");
+  }
   const double rounded = std::round(nearest->distance * 100.0) / 100.0;
   text += concat("  nearest tuned shape: ", shape_text(shape.problem), ", ", rounded,
                  " doublings away, ", measured);
@@ -276,7 +284,7 @@ std::string Plan::Impl::explain() const {
   if (p.grouping) text += describe_grouping(*this);
   if (p.rows) text += describe_rows(*this);
   if (choice) {
-    const bool exact = choice->tuned != nullptr && choice->distance == 0.0;
+    const bool exact = choice->tuned != nullptr && is_measured(*choice->tuned, *this);
     text += concat("\n  ", exact ? "measured: " : "estimate: ", microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {
       text += concat(", in one slice ", microseconds(choice->unsplit_cost));

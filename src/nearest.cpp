@@ -71,7 +71,7 @@ std::optional<Nearest> nearest_shape(const TuningTable& table, const ResolvedPro
     const double distance = shape_distance(shape.problem, wanted);
     if (!(distance < nearest_reach)) continue;
     const auto same_epilogue = [&](const TunedShape& s) {
-      return s.problem.epilogue == wanted.epilogue;
+      return s.problem.has_epilogue_of(wanted);
     };
     const bool nearer =
         !best || distance < best->distance ||
@@ -101,12 +101,10 @@ std::optional<double> similar_rate(const TuningTable& table, const Config& confi
   const TuningRow* similar = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const TuningRow& row : table.rows) {
-    // Of any size: only the rate is wanted.
-    TuningRow anywhere = row;
-    anywhere.m = anywhere.n = anywhere.k = Range{};
     const bool same_kernel =
         row.config.path == config.path && is_thin(row.config) == is_thin(config);
-    if (!same_kernel || !anywhere.matches(seen)) continue;
+    // Of any size: only the rate is wanted.
+    if (!same_kernel || !row.matches_kind(seen)) continue;
     const double difference = unlikeness(row.config, config);
     if (difference >= least) continue;
     least = difference;

@@ -3,10 +3,11 @@
 // The rule: among the tuned shapes of the same family, input type, layouts and alignment whose
 // configuration is legal for the problem, the nearest one speaks, if it is within reach. The
 // distance is that of (log2 M, log2 N, log2 K, log2 count); of equally near ones the first whose
-// epilogue moves the same matrices, else the first. At distance 0 its configuration is chosen.
-// Elsewhere the estimate may object, corrected by what it got wrong there: the configuration is
-// chosen unless estimate(configuration) > error · estimate(the table's best), where `error` is
-// estimate(configuration) / estimate(the table's best) at the tuned shape, and at least 1.
+// epilogue moves the same matrices, with D of the same type and layout, else the first. At distance
+// 0 its configuration is chosen. Elsewhere the estimate may object, corrected by what it got wrong
+// there: the configuration is chosen unless estimate(configuration) > error · estimate(the table's
+// best), where `error` is estimate(configuration) / estimate(the table's best) at the tuned shape,
+// and at least 1.
 #pragma once
 
 #include <functional>

@@ -18,9 +18,9 @@ DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTabl
   tables_.push_back(&generic);
 }
 
-bool DeviceTables::denied(const Config& config) const noexcept {
-  return std::ranges::any_of(loaded_,
-                             [&](const TuningTable& table) { return is_denied(table, config); });
+bool DeviceTables::denied(const Config& config, DataType input_type) const noexcept {
+  return std::ranges::any_of(
+      loaded_, [&](const TuningTable& table) { return is_denied(table, config, input_type); });
 }
 
 std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
@@ -32,7 +32,8 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
       const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
-      if (std::none_of(unique.begin(), unique.end(), same) && !denied(scored.config)) {
+      if (std::none_of(unique.begin(), unique.end(), same) &&
+          !denied(scored.config, problem.a.type)) {
         unique.push_back(scored);
       }
     }
@@ -44,7 +45,7 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
                                                                const DeviceCaps& caps) const {
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, caps)) {
-      if (!denied(scored.config)) return Estimated{table, scored};
+      if (!denied(scored.config, problem.a.type)) return Estimated{table, scored};
     }
   }
   return std::nullopt;
@@ -54,7 +55,7 @@ std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
   for (const TuningTable& table : loaded_) {
     const auto found = nearest_shape(table, problem, [&](const Config& config) {
-      return is_usable(config, problem, caps) && !denied(config);
+      return is_usable(config, problem, caps) && !denied(config, problem.a.type);
     });
     if (found) return found;
   }
@@ -151,6 +152,7 @@ std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
     if (!reasons.empty()) reasons += '\n';
     reasons += vkgemm::why_nothing_is_legal(*table, problem, caps);
     for (const DeniedConfig& config : table->denied) {
+      if (config.input_type && *config.input_type != problem.a.type) continue;
       reasons += concat('\n', to_string(config.config), ": denied by ", table->source, ": ",
                         config.reason);
     }

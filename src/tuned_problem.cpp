@@ -41,6 +41,8 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   out.epilogue = problem.has_c() ? problem.has_aux() ? EpilogueMatrices::c_aux : EpilogueMatrices::c
                  : problem.has_aux() ? EpilogueMatrices::aux
                                      : EpilogueMatrices::none;
+  out.d_type = problem.d.type;
+  out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();
   out.n = problem.product_n();
   out.k = problem.typical_k();

@@ -24,10 +24,15 @@ struct TunedProblem {
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
   EpilogueMatrices epilogue = EpilogueMatrices::none;
+  DataType d_type = DataType::f16;
+  bool d_col_major = false;  // and not computed as its transpose: accessed element by element
   // As TuningRow's ranges take them, and how many products or groups there are.
   std::uint64_t m = 0, n = 0, k = 0, count = 1;
 
   bool operator==(const TunedProblem&) const = default;
+  bool has_epilogue_of(const TunedProblem& other) const noexcept {
+    return epilogue == other.epilogue && d_type == other.d_type && d_col_major == other.d_col_major;
+  }
 };
 TunedProblem tuned_problem(const ResolvedProblem& problem);
 // The text, if it is a family.

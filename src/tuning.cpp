@@ -259,8 +259,9 @@ RefusedConfig parse_refused(const Node& node) {
 }
 
 TunedShape parse_tuned(const Node& node) {
-  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "m", "n",
-                   "k", "count", "config", "microseconds", "problem", "provenance"});
+  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "d_type",
+                   "d_col_major", "m", "n", "k", "count", "config", "microseconds", "problem",
+                   "complete", "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -272,6 +273,9 @@ TunedShape parse_tuned(const Node& node) {
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue = epilogue->named(parse_epilogue_matrices, "epilogue: none, c, aux or c_aux");
   }
+  p.d_type = p.input_type;
+  if (const auto type = node.find("d_type")) p.d_type = type->named(parse_data_type, "data type");
+  if (const auto columns = node.find("d_col_major")) p.d_col_major = columns->boolean();
   const auto size = [&](std::string_view name) {
     const std::uint64_t value = node.at(name).natural();
     if (value == 0) fail(node.at(name).path(), concat(node.at(name).path(), " is '0'"));
@@ -287,7 +291,25 @@ TunedShape parse_tuned(const Node& node) {
                    static_cast<double>(p.k) * static_cast<double>(p.count) / shape.microseconds;
   shape.row.provenance = parse_provenance(node.at("provenance"));
   if (const auto arguments = node.find("problem")) shape.arguments = arguments->text();
+  if (const auto complete = node.find("complete")) shape.complete = complete->boolean();
   return shape;
+}
+
+DeniedConfig parse_denied(const Node& node) {
+  node.check_keys({"config", "input_type", "verdict", "reason"});
+  DeniedConfig denied{.config = node.at("config").config(),
+                      .reason = node.at("reason").nonempty_text()};
+  if (const auto type = node.find("input_type")) {
+    denied.input_type = type->named(parse_data_type, "data type");
+  }
+  const auto is_wrong = [](std::string_view text) -> std::optional<bool> {
+    if (text != "wrong" && text != "failed") return std::nullopt;
+    return text == "wrong";
+  };
+  if (const auto verdict = node.find("verdict")) {
+    denied.wrong = verdict->named(is_wrong, "verdict: wrong or failed");
+  }
+  return denied;
 }
 
 // The JSON library keeps the last of two equal keys and nests without end; a table does neither.
@@ -347,9 +369,7 @@ TuningTable parse_table(std::string_view text) {
     table.refused.push_back(parse_refused(entry));
   }
   for (const Node& entry : list(root.find("denied"), most_rows)) {
-    entry.check_keys({"config", "reason"});
-    table.denied.push_back(
-        {.config = entry.at("config").config(), .reason = entry.at("reason").nonempty_text()});
+    table.denied.push_back(parse_denied(entry));
   }
   return table;
 }
@@ -372,14 +392,35 @@ const Tables& built_in_tables() {
   return tables;
 }
 
-}  // namespace
-
-bool is_denied(const TuningTable& table, const Config& config) noexcept {
-  return std::ranges::any_of(table.denied,
-                             [&](const DeniedConfig& denied) { return denied.config == config; });
+// What the main loop and the accumulators are made of; the rest changes no fragment.
+bool has_main_loop_of(const Config& bad, const Config& config) noexcept {
+  Config same = config;
+  same.swizzle = bad.swizzle;
+  same.unroll_k = bad.unroll_k;
+  same.slices = bad.slices;
+  same.tier = bad.tier;
+  same.spin_limit = bad.spin_limit;
+  same.pack_a = bad.pack_a;
+  same.pack_b = bad.pack_b;
+  same.peel = bad.peel;
+  same.static_shape = bad.static_shape;
+  // The simple schedule needs fewer registers: it may be good where the persistent one is bad.
+  if (bad.schedule == Schedule::simple) same.schedule = Schedule::simple;
+  same.workgroups = bad.workgroups;
+  same.rows = bad.rows;
+  return same == bad;
 }
 
-bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
+}  // namespace
+
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept {
+  return std::ranges::any_of(table.denied, [&](const DeniedConfig& denied) {
+    if (denied.input_type && *denied.input_type != input_type) return false;
+    return denied.wrong ? has_main_loop_of(denied.config, config) : denied.config == config;
+  });
+}
+
+bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
     return !wanted || *wanted == layout;
   };
@@ -387,7 +428,11 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
       input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
   const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
   return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
-         agrees(b_layout, problem.b.layout) && m.contains(problem.typical_m()) &&
+         agrees(b_layout, problem.b.layout);
+}
+
+bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
+  return matches_kind(problem) && m.contains(problem.typical_m()) &&
          n.contains(problem.product_n()) && k.contains(problem.typical_k());
 }
 
@@ -422,22 +467,7 @@ std::optional<std::string> why_refused(const TuningTable& table, const Config& c
   for (const RefusedConfig& refused : table.refused) {
     if (refused.architecture != architecture) continue;
     if (refused.family == "grouped" && !problem.grouping) continue;
-    // What the main loop and the accumulators are made of; the rest changes no fragment.
-    Config same = config;
-    same.swizzle = refused.config.swizzle;
-    same.unroll_k = refused.config.unroll_k;
-    same.slices = refused.config.slices;
-    same.tier = refused.config.tier;
-    same.spin_limit = refused.config.spin_limit;
-    same.pack_a = refused.config.pack_a;
-    same.pack_b = refused.config.pack_b;
-    same.peel = refused.config.peel;
-    same.static_shape = refused.config.static_shape;
-    // A refusal of the persistent schedule leaves the simple one, which needs fewer registers.
-    if (refused.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
-    same.workgroups = refused.config.workgroups;
-    same.rows = refused.config.rows;
-    if (same == refused.config) {
+    if (has_main_loop_of(refused.config, config)) {
       return concat("refused on ", architecture, ": ", refused.reason);
     }
   }

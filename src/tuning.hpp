@@ -35,6 +35,8 @@ struct TuningRow {
   std::string provenance;  // "measured: …", "compiled: …" or "derived: …"
 
   bool matches(const ResolvedProblem& problem) const noexcept;
+  // The same for a problem of any size.
+  bool matches_kind(const ResolvedProblem& problem) const noexcept;
 };
 
 // A configuration that must not be used on an architecture, and why: compilers that spill, drivers
@@ -74,13 +76,17 @@ struct TunedShape {
   TuningRow row;  // configuration, rate and provenance
   double microseconds = 0.0;
   std::string arguments;  // of `vkgemm run`, for people and for --resume
+  bool complete = true;   // the search came to its end; else --resume begins it again
 };
 
-// A configuration that gave wrong results on a device, or lost it: never chosen there. Exactly this
-// one.
+// A configuration that gave wrong results on a device, or lost it: never chosen there.
 struct DeniedConfig {
   Config config;
   std::string reason;
+  std::optional<DataType> input_type = std::nullopt;  // not set: any
+  // Wrong results are of the main loop, whatever the slices, packing, … (as of a refusal). Else it
+  // failed, and exactly this one is denied.
+  bool wrong = false;
 };
 
 struct TuningTable {
@@ -113,17 +119,20 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //                 "reason": "…"}],
 //    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04",
 //    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
-//               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux", "m": 4096,
-//               "n": 4096, "k": 4096, "count": 1, "config": "khr:tile=…", "microseconds": 441.2,
-//               "problem": "--m 4096 …", "provenance": "measured: …"}],
-//    "denied": [{"config": "khr:tile=…", "reason": "…"}]}
-// Only architecture, rows, and in a row config, rate and provenance are required, and of a tuned
-// shape all but epilogue, count and problem; a timing has all members of TimingModel. The last four
-// are what `vkgemm tune` writes.
+//               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux",
+//               "d_type": "f16", "d_col_major": false, "m": 4096, "n": 4096, "k": 4096, "count": 1,
+//               "config": "khr:tile=…", "microseconds": 441.2, "problem": "--m 4096 …",
+//               "complete": true, "provenance": "measured: …"}],
+//    "denied": [{"config": "khr:tile=…", "input_type": "f16", "verdict": "wrong",
+//                "reason": "…"}]}
+// Only architecture, rows, and in a row config, rate and provenance are required, of a tuned shape
+// all but epilogue, d_type (the input type), d_col_major, count, problem and complete, and of what
+// is denied config and reason (verdict: "wrong" or "failed"); a timing has all members of
+// TimingModel. The last four are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
-// Whether the table denies exactly this configuration.
-bool is_denied(const TuningTable& table, const Config& config) noexcept;
+// Whether the table denies the configuration for inputs of this type.
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept;
 
 // Why the table refuses a configuration on an architecture, if it does. What changes
 // neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference; a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "choose.hpp"
@@ -235,37 +236,8 @@ void add_tile_steps(Steps& steps, const Config& from) {
   }
 }
 
-}  // namespace
-
-std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
-                                         const DeviceCaps& caps, const SpaceLimits& limits) {
-  TuningTable space;
-  space.timing = table.timing;
-  space.rows = table.rows;
-  space.refused = table.refused;
-  for (const Config& config : Grid(problem, caps).make()) {
-    const auto rate = similar_rate(table, config, problem);
-    if (!rate) continue;
-    TuningRow row;
-    row.config = config;
-    row.rate = *rate;
-    row.provenance = "derived: generated";
-    space.rows.push_back(std::move(row));
-  }
-  std::vector<ProposedConfig> found;
-  for (const ScoredRow& scored : rank(space, problem, caps)) {
-    if (limits.allowed && !limits.allowed(scored.config)) continue;
-    if (found.size() >= limits.most) break;
-    if (!found.empty() && scored.cost > limits.within * found.front().estimate) break;
-    const auto same = [&](const ProposedConfig& other) { return other.config == scored.config; };
-    if (std::ranges::any_of(found, same) || !is_usable(scored.config, problem, caps)) continue;
-    found.push_back({scored.config, scored.cost});
-  }
-  return found;
-}
-
-std::vector<Config> neighbours(const Config& config, const ResolvedProblem& problem,
-                               const DeviceCaps& caps, bool static_shapes) {
+std::vector<Config> all_neighbours(const Config& config, const ResolvedProblem& problem,
+                                   const DeviceCaps& caps, bool static_shapes) {
   Steps steps(config, problem, caps);
   add_tile_steps(steps, config);
   steps.scale(&Config::swizzle);
@@ -309,6 +281,56 @@ std::vector<Config> neighbours(const Config& config, const ResolvedProblem& prob
   }
   if (static_shapes) steps.change([](Config& c) { c.static_shape = !c.static_shape; });
   return steps.take();
+}
+
+}  // namespace
+
+std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
+                                         const DeviceCaps& caps, const SpaceLimits& limits) {
+  TuningTable space;
+  space.timing = table.timing;
+  space.rows = table.rows;
+  space.refused = table.refused;
+  for (const Config& config : Grid(problem, caps).make()) {
+    const auto rate = similar_rate(table, config, problem);
+    if (!rate) continue;
+    TuningRow row;
+    row.config = config;
+    row.rate = *rate;
+    row.provenance = "derived: generated";
+    space.rows.push_back(std::move(row));
+  }
+  std::vector<ProposedConfig> found;
+  for (const ScoredRow& scored : rank(space, problem, caps)) {
+    if (limits.allowed && !limits.allowed(scored.config)) continue;
+    if (found.size() >= limits.most) break;
+    if (!found.empty() && scored.cost > limits.within * found.front().estimate) break;
+    const auto same = [&](const ProposedConfig& other) { return other.config == scored.config; };
+    if (std::ranges::any_of(found, same) || !is_usable(scored.config, problem, caps)) continue;
+    found.push_back({scored.config, scored.cost});
+  }
+  return found;
+}
+
+std::vector<Config> neighbours(const TuningTable& table, const Config& config,
+                               const ResolvedProblem& problem, const DeviceCaps& caps,
+                               const NeighbourLimits& limits) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  const auto estimate = [&](const Config& c) {
+    const auto rate = similar_rate(table, c, problem);
+    return rate ? estimate_cost(c, *rate, table.timing, problem, caps) : unknown;
+  };
+  const double most = limits.within * estimate(config);
+  std::vector<ProposedConfig> around;
+  for (const Config& other : all_neighbours(config, problem, caps, limits.static_shapes)) {
+    const double cost = estimate(other);
+    if (cost <= most || cost == unknown) around.push_back({other, cost});
+  }
+  std::ranges::stable_sort(around, {}, &ProposedConfig::estimate);
+  std::vector<Config> out;
+  out.reserve(around.size());
+  for (const ProposedConfig& proposed : around) out.push_back(proposed.config);
+  return out;
 }
 
 }  // namespace vkgemm::support

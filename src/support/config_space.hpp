@@ -29,8 +29,16 @@ struct ProposedConfig {
 std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
                                          const DeviceCaps& caps, const SpaceLimits& limits);
 
-// What is one step away: one parameter halved, doubled, or switched. All legal, as above.
-std::vector<Config> neighbours(const Config& config, const ResolvedProblem& problem,
-                               const DeviceCaps& caps, bool static_shapes = false);
+struct NeighbourLimits {
+  double within = 2.0;  // estimates up to this factor above the configuration's own
+  bool static_shapes = false;
+};
+
+// What is one step away: one parameter halved, doubled, or switched. All legal, as above. By the
+// table's estimate, the best first; it knows nothing of some parameters: those keep their order.
+// What it can't judge at all comes last.
+std::vector<Config> neighbours(const TuningTable& table, const Config& config,
+                               const ResolvedProblem& problem, const DeviceCaps& caps,
+                               const NeighbourLimits& limits = {});
 
 }  // namespace vkgemm::support

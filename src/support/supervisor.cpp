@@ -67,26 +67,56 @@ WorkerEnd describe(int status) {
   return {Ending::died, "exit code " + std::to_string(code)};
 }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+// The child, and the pipe that its lines come through. Neither is left behind, whatever is thrown.
+class Child {
+ public:
+  Child(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    end();
+    close(pipe_);
   }
-  return status;
-}
 
-// With a moment to release its device.
-void end(pid_t child) {
-  kill(child, SIGTERM);
-  const auto begin = Clock::now();
-  while (Clock::now() - begin < time_to_die) {
-    int status = 0;
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child || (ended < 0 && errno != EINTR)) return;
-    poll(nullptr, 0, 10);
+  // Whether it has ended by itself.
+  bool wait(std::chrono::duration<double> patience) {
+    const auto begin = Clock::now();
+    while (!has_ended()) {
+      if (Clock::now() - begin > patience) return false;
+      poll(nullptr, 0, 10);
+    }
+    return true;
   }
-  kill(child, SIGKILL);
-  wait_for(child);
-}
+
+  // Ends it, with a moment to release its device. False if it is still there: a process that is
+  // stuck in a driver isn't killed before the driver lets it go.
+  bool end() {
+    if (gave_up_) return false;
+    for (const int signal_number : {SIGTERM, SIGKILL}) {
+      if (has_ended()) return true;
+      kill(pid_, signal_number);
+      if (wait(time_to_die)) return true;
+    }
+    gave_up_ = true;
+    return false;
+  }
+
+  int status() const { return status_; }
+
+ private:
+  bool has_ended() {
+    if (ended_) return true;
+    const pid_t waited = waitpid(pid_, &status_, WNOHANG);
+    ended_ = waited == pid_ || (waited < 0 && errno != EINTR);
+    return ended_;
+  }
+
+  pid_t pid_;
+  int pipe_;
+  int status_ = 0;
+  bool ended_ = false;
+  bool gave_up_ = false;
+};
 
 }  // namespace
 
@@ -110,12 +140,12 @@ WorkerEnd supervise(const std::function<bool(const std::function<void(std::strin
     run_child(work, pipes[1], parent);
   }
   close(pipes[1]);
+  Child process(child, pipes[0]);
   if (supervision.on_start) supervision.on_start(child);
 
   std::string text;
   auto last_line = Clock::now();
   auto last_tick = last_line;
-  std::string ended_by;
   Ending ending = Ending::finished;
   while (true) {
     pollfd events{.fd = pipes[0], .events = POLLIN, .revents = 0};
@@ -149,12 +179,20 @@ WorkerEnd supervise(const std::function<bool(const std::function<void(std::strin
       last_line = now;
     }
   }
-  close(pipes[0]);
-  if (ending == Ending::finished) return describe(wait_for(child));
-  end(child);
-  if (ending == Ending::stopped) return {ending, "stopped"};
-  return {ending,
-          "no answer for " + std::to_string(static_cast<int>(supervision.patience_s)) + " seconds"};
+  // Who says no more is about to end, but may be stuck in a driver as well.
+  if (ending == Ending::finished) {
+    if (process.wait(std::chrono::duration<double>(supervision.patience_s))) {
+      return describe(process.status());
+    }
+    ending = Ending::hung;
+  }
+  WorkerEnd end{.ending = ending, .reason = "stopped"};
+  if (ending == Ending::hung) {
+    end.reason =
+        "no answer for " + std::to_string(static_cast<int>(supervision.patience_s)) + " seconds";
+  }
+  if (!process.end()) end.left_behind = child;
+  return end;
 }
 
 }  // namespace vkgemm::support

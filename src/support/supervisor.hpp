@@ -17,7 +17,8 @@ enum class Ending {
 
 struct WorkerEnd {
   Ending ending = Ending::finished;
-  std::string reason;  // "signal 9 (Killed)"
+  std::string reason;    // "signal 9 (Killed)"
+  long left_behind = 0;  // the process, if it is there even after SIGKILL: a driver holds it
 };
 
 struct Supervision {
@@ -30,7 +31,8 @@ struct Supervision {
 
 // Runs `work` in a child process that begins as a copy of this one (fork), so this one must have no
 // other threads, and no device. What the work says, line by line, comes to on_line. Returns when it
-// has ended; no process is left behind. The child ignores SIGINT: who asks for an end asks here.
+// has ended, or throws what on_line does; no process is left behind, but one that can't be killed.
+// The child ignores SIGINT: who asks for an end asks here.
 WorkerEnd supervise(const std::function<bool(const std::function<void(std::string)>& say)>& work,
                     const Supervision& supervision);
 

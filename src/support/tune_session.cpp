@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "text.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -94,46 +96,41 @@ void apply_message(TuneSession& session, const json& message) {
   }
 }
 
-ordered_json tuned_row(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
-  const TunedProblem& p = tuned.problem;
-  const double us = best.median();
-  char figures[160];
-  std::snprintf(figures, sizeof figures,
-                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
-                best.microseconds.size(), tuned.measured.size());
+ordered_json to_row(const TunedShape& shape) {
+  const TunedProblem& p = shape.problem;
   ordered_json row = {{"family", p.family},
                       {"input_type", to_string(p.input_type)},
                       {"a_layout", to_string(p.a_layout)},
                       {"b_layout", to_string(p.b_layout)},
                       {"aligned", p.aligned},
                       {"epilogue", to_string(p.epilogue)},
+                      {"d_type", to_string(p.d_type)},
+                      {"d_col_major", p.d_col_major},
                       {"m", p.m},
                       {"n", p.n},
                       {"k", p.k},
                       {"count", p.count},
-                      {"config", to_string(best.config)},
-                      {"microseconds", rounded(us)},
-                      {"problem", tuned.arguments},
-                      {"provenance", provenance + figures}};
+                      {"config", to_string(shape.row.config)},
+                      {"microseconds", shape.microseconds},
+                      {"problem", shape.arguments}};
+  if (!shape.complete) row["complete"] = false;
+  row["provenance"] = shape.row.provenance;
   return row;
 }
 
-ordered_json known_row(const TunedShape& shape) {
-  const TunedProblem& p = shape.problem;
-  return {{"family", p.family},
-          {"input_type", to_string(p.input_type)},
-          {"a_layout", to_string(p.a_layout)},
-          {"b_layout", to_string(p.b_layout)},
-          {"aligned", p.aligned},
-          {"epilogue", to_string(p.epilogue)},
-          {"m", p.m},
-          {"n", p.n},
-          {"k", p.k},
-          {"count", p.count},
-          {"config", to_string(shape.row.config)},
-          {"microseconds", shape.microseconds},
-          {"problem", shape.arguments},
-          {"provenance", shape.row.provenance}};
+TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
+  const double us = best.median();
+  char figures[160];
+  std::snprintf(figures, sizeof figures,
+                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
+                best.microseconds.size(), tuned.measured.size());
+  TunedShape shape{.problem = tuned.problem,
+                   .microseconds = rounded(us),
+                   .arguments = tuned.arguments,
+                   .complete = tuned.done && tuned.error.empty()};
+  shape.row.config = best.config;
+  shape.row.provenance = provenance + figures;
+  return shape;
 }
 
 // An object a line is easier to read and to compare.
@@ -279,32 +276,48 @@ void blame(TuneSession& session, const std::string& reason) {
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance) {
   std::vector<ordered_json> rows, denied;
-  std::vector<Config> denied_configs;
-  const auto deny = [&](const Config& config, const std::string& reason) {
-    if (std::ranges::find(denied_configs, config) != denied_configs.end()) return;
-    denied_configs.push_back(config);
-    denied.push_back({{"config", to_string(config)}, {"reason", reason}});
+  std::vector<DeniedConfig> all_denied;
+  const auto deny = [&](const DeniedConfig& d) {
+    const auto same = [&](const DeniedConfig& other) {
+      return other.config == d.config && other.input_type == d.input_type && other.wrong == d.wrong;
+    };
+    if (std::ranges::any_of(all_denied, same)) return;
+    all_denied.push_back(d);
+    ordered_json entry = {{"config", to_string(d.config)}};
+    if (d.input_type) entry["input_type"] = to_string(*d.input_type);
+    entry["verdict"] = verdict_names[static_cast<int>(d.wrong ? Verdict::wrong : Verdict::failed)];
+    entry["reason"] = d.reason;
+    denied.push_back(std::move(entry));
   };
   for (const TuneCase& tuned : session.cases) {
     for (const Measured& m : tuned.measured) {
       if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
-      deny(m.config, provenance + ", " + tuned.arguments + ": " +
-                         verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason);
+      deny({.config = m.config,
+            .reason = provenance + ", " + tuned.arguments + ": " +
+                      verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason,
+            .input_type = tuned.problem.input_type,
+            .wrong = m.verdict == Verdict::wrong});
     }
   }
-  if (before != nullptr) {
-    for (const DeniedConfig& d : before->denied) deny(d.config, d.reason);
-  }
+  if (before != nullptr) std::ranges::for_each(before->denied, deny);
+  const auto known = [&](const std::string& arguments) -> const TunedShape* {
+    if (before == nullptr) return nullptr;
+    const auto it = std::ranges::find(before->tuned, arguments, &TunedShape::arguments);
+    return it == before->tuned.end() ? nullptr : &*it;
+  };
+  std::vector<std::string_view> again;
   for (const TuneCase& tuned : session.cases) {
     const Measured* best = fastest(tuned);
-    if (best != nullptr) rows.push_back(tuned_row(tuned, *best, provenance));
+    if (best == nullptr) continue;
+    const TunedShape shape = tuned_shape(tuned, *best, provenance);
+    const TunedShape* old = known(tuned.arguments);
+    if (old != nullptr && !shape.complete && old->microseconds <= shape.microseconds) continue;
+    rows.push_back(to_row(shape));
+    again.push_back(tuned.arguments);
   }
   if (before != nullptr) {
     for (const TunedShape& shape : before->tuned) {
-      const bool again = std::ranges::any_of(session.cases, [&](const TuneCase& tuned) {
-        return tuned.arguments == shape.arguments && fastest(tuned) != nullptr;
-      });
-      if (!again) rows.push_back(known_row(shape));
+      if (std::ranges::find(again, shape.arguments) == again.end()) rows.push_back(to_row(shape));
     }
   }
   const auto text = [](const std::string& value) {
@@ -314,6 +327,23 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
          ",\n  \"device\": " + text(session.device) + ",\n  \"driver\": " + text(session.driver) +
          ",\n  \"rows\": [],\n  \"tuned\": " + list(rows) + ",\n  \"denied\": " + list(denied) +
          "\n}\n";
+}
+
+bool is_complete(const TuningTable& table, std::string_view arguments) {
+  return std::ranges::any_of(table.tuned, [&](const TunedShape& shape) {
+    return shape.complete && shape.arguments == arguments;
+  });
+}
+
+std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
+                                           std::string_view driver) {
+  const auto differs = [](const std::string& theirs, std::string_view ours) {
+    return !theirs.empty() && theirs != ours;
+  };
+  if (!differs(table.device, device) && !differs(table.driver, driver)) return std::nullopt;
+  return concat(table.source, " was measured on ", in_quotes(table.device), ", driver ",
+                in_quotes(table.driver), ", this is ", in_quotes(device), ", driver ",
+                in_quotes(driver));
 }
 
 std::string to_json(const TuneSession& session, const TuneCase& tuned) {

@@ -99,10 +99,19 @@ bool take_in(TuneSession& session, std::string_view line);
 void blame(TuneSession& session, const std::string& reason);
 
 // A table for parse_tuning_table(): the fastest of each problem, and what must not be used again.
-// What `before` has for other problems is kept. `provenance` is put before each row's figures:
-// "measured: NVIDIA H200, driver …, 2026-11-22, commit …".
+// Of a search that did not come to its end the row says so. What `before` has for other problems is
+// kept, and what it has for one whose search is not at its end and has found nothing faster.
+// `provenance` is put before each row's figures: "measured: NVIDIA H200, driver …, 2026-11-22,
+// commit …".
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance);
+
+// Whether the search for this problem came to its end.
+bool is_complete(const TuningTable& table, std::string_view arguments);
+
+// Why what this device and driver measure may not be added to the table, if it may not.
+std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
+                                           std::string_view driver);
 
 // One problem's results as JSON: what tables choose, what was fastest, and what they lose.
 std::string to_json(const TuneSession& session, const TuneCase& tuned);

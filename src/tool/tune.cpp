@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -112,6 +113,7 @@ class Tuner {
     for (const TuneCase& tuned : session_.cases) print_result(tuned);
     if (any && !options_.json) print_comparison(session_);
     if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
+    if (save_error_) throw Failure(*save_error_);
     if (!options_.out.empty() && saved_) {
       std::fprintf(stderr, "wrote %s\n", options_.out.c_str());
     }
@@ -135,6 +137,10 @@ class Tuner {
             return tune_work(task_, session_, say);
           },
           supervision);
+      if (end.left_behind != 0) {
+        progress.say("process " + std::to_string(end.left_behind) +
+                     " does not end, not even when it is killed: its driver holds it");
+      }
       if (end.ending == support::Ending::stopped) {
         progress.say("interrupted: what was measured is kept");
         break;
@@ -146,6 +152,7 @@ class Tuner {
       if (lost && lines_ == heard && ++false_starts >= most_false_starts) {
         session_.fatal = "the process that measures does not start: " + end.reason;
       }
+      if (Clock::now() > task_.deadline) break;
     }
     progress.update();
   }
@@ -158,7 +165,12 @@ class Tuner {
       return;
     }
     progress.update();
-    if (finished() != before) save();
+    if (finished() == before) return;
+    const bool failed_before = save_error_.has_value();
+    save();
+    if (save_error_ && !failed_before) {
+      progress.say(save_error_->message + ": the table is not written yet, tuning goes on");
+    }
   }
 
   std::size_t finished() const {
@@ -175,8 +187,10 @@ class Tuner {
         support::to_table(session_, task_.before ? &*task_.before : nullptr,
                           "measured: " + session_.device + ", driver " + session_.driver + ", " +
                               today() + ", commit " + VKGEMM_COMMIT);
-    unwrap(replace_cache_file(options_.out, std::as_bytes(std::span(text))));
-    saved_ = true;
+    const auto saved = replace_cache_file(options_.out, std::as_bytes(std::span(text)));
+    save_error_.reset();
+    if (!saved) save_error_ = saved.error();
+    saved_ = saved_ || saved.has_value();
   }
 
   // For scripts that want to know, or to interfere.
@@ -218,7 +232,26 @@ class Tuner {
   TuneSession session_;
   std::size_t lines_ = 0;
   bool saved_ = false;
+  std::optional<Error> save_error_;  // of the last time
 };
+
+// The table to compare with. One that the environment names is left out where it can't be used: it
+// may be the one that is to be written.
+void find_table(const TuneOptions& options, TuneTask& task) {
+  if (!options.table.empty()) {
+    task.table = unwrap(read_tuning_file(options.table));
+    return;
+  }
+  const char* const variable = std::getenv("VKGEMM_TUNING");
+  if (variable == nullptr || *variable == '\0') return;
+  auto table = read_tuning_file(variable);
+  if (!table) {
+    std::fprintf(stderr, "vkgemm: VKGEMM_TUNING is left out: %s\n", table.error().message.c_str());
+    return;
+  }
+  task.table = *std::move(table);
+  task.table_is_optional = true;
+}
 
 int tune(const TuneOptions& options) {
   if (!support::can_supervise()) throw Failure(usage_error, "tune is not built for this system");
@@ -234,18 +267,17 @@ int tune(const TuneOptions& options) {
   task.device = options.device;
   task.limits = options.limits;
   task.from_generic = options.from == "generic";
-  if (!options.table.empty()) task.table = unwrap(read_tuning_file(options.table));
+  find_table(options, task);
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
-      return std::ranges::any_of(task.before->tuned, [&](const TunedShape& shape) {
-        return shape.arguments == problem.arguments;
-      });
+      return support::is_complete(*task.before, problem.arguments);
     });
     std::fprintf(stderr, "%s has %zu of %zu problems\n", options.out.c_str(),
                  all - task.problems.size(), all);
     if (task.problems.empty()) return success;
   }
+  if (!options.out.empty()) unwrap(try_replace_cache_file(options.out));
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
   task.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -292,7 +324,6 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
   command
       .add_option("--table", options.table,
                   "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
-      ->envname("VKGEMM_TUNING")
       ->type_name("FILE");
   command.add_flag("--json", options.json, "Print a JSON object for each problem");
   command.add_flag("--warm-l2", options.limits.warm_l2,

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "context_impl.hpp"
-#include "nearest.hpp"
 #include "support/config_space.hpp"
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
@@ -109,7 +108,7 @@ class CaseTuner {
     return !task_.limits.path || config.path == *task_.limits.path;
   }
   bool is_denied(const Config& config) const {
-    return task_.before && vkgemm::is_denied(*task_.before, config);
+    return task_.before && vkgemm::is_denied(*task_.before, config, resolved_.a.type);
   }
 
   std::vector<support::ProposedConfig> propose() {
@@ -118,7 +117,8 @@ class CaseTuner {
       if (const auto best = tables.best(resolved_, caps)) choices_.push_back({name, best->config});
     };
     choose("built_in", DeviceTables(caps.architecture));
-    if (task_.table) choose("table", DeviceTables(caps.architecture, {*task_.table}));
+    if (task_.table && check_device(*task_.table, caps))
+      choose("table", DeviceTables(caps.architecture, {*task_.table}));
 
     const support::SpaceLimits limits{.within = task_.limits.within,
                                       .most = task_.limits.per_problem,
@@ -243,27 +243,6 @@ class CaseTuner {
     }
   }
 
-  // By estimate, which knows nothing of some parameters: those keep their order.
-  std::vector<Config> promising_neighbours(const Config& from) const {
-    const DeviceCaps& caps = runner_.caps();
-    const auto estimate = [&](const Config& config) {
-      const auto rate = similar_rate(*guide_, config, resolved_);
-      return rate ? estimate_cost(config, *rate, guide_->timing, resolved_, caps) : 0.0;
-    };
-    std::vector<std::pair<double, Config>> around;
-    const double most = neighbours_within * estimate(from);
-    for (const Config& config :
-         support::neighbours(from, resolved_, caps, task_.limits.static_shapes)) {
-      const double cost = estimate(config);
-      if (cost <= most || most == 0.0) around.emplace_back(cost, config);
-    }
-    std::ranges::stable_sort(around, {}, [](const auto& entry) { return entry.first; });
-    std::vector<Config> out;
-    out.reserve(around.size());
-    for (const auto& [cost, config] : around) out.push_back(config);
-    return out;
-  }
-
   // From the best to the best of its neighbours, until there is no better one or no time.
   void climb() {
     while (spent() < share_before_last_rounds) {
@@ -272,8 +251,9 @@ class CaseTuner {
       const Config from = best->config;
       const std::uint32_t round = best->round;
       const std::size_t before = tuned_.measured.size();
-      for (const Config& config :
-           support::neighbours(from, resolved_, runner_.caps(), task_.limits.static_shapes)) {
+      for (const Config& config : support::neighbours(
+               *guide_, from, resolved_, runner_.caps(),
+               {.within = neighbours_within, .static_shapes = task_.limits.static_shapes})) {
         if (spent() > share_before_last_rounds) break;
         if (is_wanted(config)) first_look(config, true);
       }
@@ -304,11 +284,16 @@ class CaseTuner {
   const TuningTable* guide_ = nullptr;
 };
 
-// Why this device is not the one that the tables are for.
+// Why this device is not the one that the tables are for. Times of another device or driver are not
+// to stand beside this one's.
 Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
-  for (const auto* table : {&task.table, &task.before}) {
-    if (!*table) continue;
-    if (auto checked = check_device(**table, caps); !checked) return checked;
+  if (task.table && !task.table_is_optional) {
+    if (auto checked = check_device(*task.table, caps); !checked) return checked;
+  }
+  if (!task.before) return {};
+  if (auto checked = check_device(*task.before, caps); !checked) return checked;
+  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_of(caps))) {
+    return Error{Status::invalid_argument, "--resume: " + *reason};
   }
   return {};
 }

@@ -28,6 +28,7 @@ struct TuneTask {
   TuneLimits limits;
   bool from_generic = false;
   std::optional<TuningTable> table;   // to compare with
+  bool table_is_optional = false;     // left out if it is for another device
   std::optional<TuningTable> before;  // to go on with
   std::chrono::steady_clock::time_point deadline;
 };

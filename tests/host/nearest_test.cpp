@@ -104,6 +104,24 @@ TEST(Nearest, AnExactHitWinsWhateverTheEstimateSays) {
                                shape_of(p, large_tile), shape_of(heavy, small_tile)});
   EXPECT_EQ(to_string(best_with(table, heavy)->config), small_tile);
   EXPECT_EQ(to_string(best_with(table, p)->config), large_tile);
+
+  // D's type and layout count, too.
+  Problem wide = p;
+  wide.d.type = DataType::f32;
+  EXPECT_NE(tuned_problem(resolved(wide)), tuned_problem(resolved(p)));
+  EXPECT_EQ(shape_distance(tuned_problem(resolved(wide)), tuned_problem(resolved(p))), 0.0);
+  EXPECT_EQ(
+      to_string(
+          best_with(table_of({shape_of(p, large_tile), shape_of(wide, small_tile)}), wide)->config),
+      small_tile);
+  Problem rows = p;
+  rows.row_reduction = RowReduction{.op = RowOp::softmax};
+  EXPECT_FALSE(tuned_problem(resolved(rows)).d_col_major);
+  rows.d.layout = Layout::col_major;
+  EXPECT_TRUE(tuned_problem(resolved(rows)).d_col_major);
+  Problem columns = p;
+  columns.d.layout = Layout::col_major;
+  EXPECT_FALSE(tuned_problem(resolved(columns)).d_col_major);  // computed as its transpose
 }
 
 TEST(Nearest, WithoutARowWithinReachTheModelChooses) {
@@ -281,6 +299,14 @@ TEST_F(TuningFile, ErrorsNameFileLineAndField) {
       {replaced("khr:", "cuda:"), "line 6: tuned[0].config: configuration"},
       {replaced("measured: here", "quick"), "line 7: tuned[0].provenance is 'quick'"},
       {replaced("\"aligned\"", "\"epilogue\": \"d\", \"aligned\""), "line 5: tuned[0].epilogue"},
+      {replaced("\"aligned\"", "\"d_type\": \"f8\", \"aligned\""),
+       "line 5: tuned[0].d_type is 'f8'"},
+      {replaced("\"aligned\"", "\"complete\": 0, \"aligned\""),
+       "line 5: tuned[0].complete is number"},
+      {replaced("\"rows\": []",
+                R"("rows": [], "denied": [{"config": "fma:tile=32x32x16,fragment=4x4",
+                "verdict": "bad", "reason": "x"}])"),
+       "line 3: denied[0].verdict is 'bad'"},
       {replaced("\"tuned\"", "\"tuna\""), "line 3: unknown key 'tuna'"},
       {replaced("\"n\"", "\"m\""), "line 5: key 'm' appears twice"},
       {replaced("\"rows\": []", "\"rows\": [3]"), "line 2: rows[0] is number"},

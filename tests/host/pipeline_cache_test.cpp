@@ -159,6 +159,12 @@ TEST_F(PipelineCacheFolder, SaysWhatCannotBeWritten) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().status, Status::io_error);
   EXPECT_NE(written.error().message.find("no such folder"), std::string::npos);
+
+  // Trying leaves everything as it is.
+  EXPECT_FALSE(try_replace_cache_file(folder_ / "no such folder" / "pipelines.bin"));
+  EXPECT_FALSE(try_replace_cache_file(folder_));
+  EXPECT_TRUE(try_replace_cache_file(folder_ / "pipelines.bin"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(PipelineCacheFolder, DoesNotReadAFolder) {

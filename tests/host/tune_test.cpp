@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "choose.hpp"
 #include "legality.hpp"
@@ -91,7 +92,8 @@ TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
       const auto space =
           search_space(built_in_table("generic"), p, caps, {.within = 2.0, .most = 5});
       for (const ProposedConfig& from : space) {
-        const auto around = neighbours(from.config, p, caps);
+        const auto around =
+            neighbours(built_in_table("generic"), from.config, p, caps, {.within = 1e9});
         EXPECT_FALSE(around.empty()) << caps.name << ": " << to_string(from.config);
         std::set<std::string> seen = {to_string(from.config)};
         for (const Config& config : around) {
@@ -102,6 +104,28 @@ TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
       }
     }
   }
+}
+
+TEST(ConfigSpace, NeighboursComeByEstimate) {
+  const DeviceCaps h200 = test::h200();
+  const TuningTable& table = built_in_table("nvidia_sm90");
+  const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
+  const auto estimate = [&](const Config& config) {
+    return estimate_cost(config, similar_rate(table, config, p).value(), table.timing, p, h200);
+  };
+  const Config from = search_space(table, p, h200, {.most = 1}).at(0).config;
+  const auto all = neighbours(table, from, p, h200, {.within = 1e9});
+  const auto near = neighbours(table, from, p, h200, {.within = 1.2});
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, estimate));
+  EXPECT_GT(estimate(all.back()), estimate(all.front()));
+  // Those within the limit, in the same order.
+  ASSERT_FALSE(near.empty());
+  ASSERT_LT(near.size(), all.size());
+  EXPECT_TRUE(std::equal(near.begin(), near.end(), all.begin()));
+  EXPECT_LE(estimate(near.back()), 1.2 * estimate(from));
+  EXPECT_GT(estimate(all[near.size()]), 1.2 * estimate(from));
+  // A table that knows no rates keeps all.
+  EXPECT_EQ(neighbours(TuningTable{}, from, p, h200).size(), all.size());
 }
 
 TEST(PlanLog, FindsCommandsAmongOtherLines) {
@@ -233,8 +257,8 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   EXPECT_TRUE(table->tuned[0].row.provenance.starts_with(provenance + ": 0.09524 TFLOP/s"))
       << table->tuned[0].row.provenance;
   EXPECT_TRUE(contains(table->tuned[0].row.provenance, "verified"));
-  EXPECT_TRUE(is_denied(*table, config_c));
-  EXPECT_FALSE(is_denied(*table, config_b));
+  EXPECT_TRUE(is_denied(*table, config_c, DataType::f16));
+  EXPECT_FALSE(is_denied(*table, config_b, DataType::f16));
 
   // What was there before stays, but for what was measured again.
   TuneSession more = session_of({gemm(64, 64, 64), gemm(7, 8, 9)});
@@ -243,12 +267,82 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   ASSERT_TRUE(both) << both.error().message;
   ASSERT_EQ(both->tuned.size(), 2u);
   EXPECT_EQ(both->tuned[1].microseconds, 21.0);
-  EXPECT_TRUE(is_denied(*both, config_c));
+  EXPECT_TRUE(is_denied(*both, config_c, DataType::f16));
   take_in(more, says::found(0, {.config = config_b, .microseconds = {5.0}}));
   const auto again = parse_tuning_table(to_table(more, &*table, provenance), "t");
   ASSERT_TRUE(again);
   ASSERT_EQ(again->tuned.size(), 2u);
   EXPECT_EQ(again->tuned[0].microseconds, 5.0);
+}
+
+TEST(TuneSession, WrongResultsDenyAMainLoopAndFailuresAConfiguration) {
+  TuneSession session = measured_session();  // config_c is wrong
+  take_in(session, says::tries(0, config_a));
+  blame(session, "signal 11");
+  const auto table = parse_tuning_table(to_table(session, nullptr, "measured: here"), "t");
+  ASSERT_TRUE(table) << table.error().message;
+  const auto denied = [&](Config config, std::uint32_t slices, DataType type) {
+    config.slices = slices;
+    return is_denied(*table, config, type);
+  };
+  EXPECT_TRUE(denied(config_c, 1, DataType::f16));
+  EXPECT_TRUE(denied(config_c, 4, DataType::f16));
+  EXPECT_FALSE(denied(config_c, 1, DataType::bf16));
+  EXPECT_TRUE(denied(config_a, 1, DataType::f16));
+  EXPECT_FALSE(denied(config_a, 4, DataType::f16));
+  EXPECT_FALSE(denied(config_a, 1, DataType::f32));
+  EXPECT_FALSE(denied(config_b, 1, DataType::f16));
+  // As older tables have it: for all types.
+  const auto old =
+      parse_tuning_table(R"({"architecture": "x", "rows": [], "denied": [{"config": ")" +
+                             to_string(config_a) + R"(", "reason": "lost"}]})",
+                         "t");
+  ASSERT_TRUE(old);
+  EXPECT_TRUE(is_denied(*old, config_a, DataType::bf16));
+}
+
+TEST(TuneSession, AnInterruptedProblemIsNotComplete) {
+  const auto table = [](const TuneSession& session, const TuningTable* before) {
+    auto parsed = parse_tuning_table(to_table(session, before, "measured: here"), "t");
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    return *std::move(parsed);
+  };
+  TuneSession session = measured_session();
+  const std::string arguments = session.cases[0].arguments;
+  const TuningTable interrupted = table(session, nullptr);
+  ASSERT_EQ(interrupted.tuned.size(), 1u);
+  EXPECT_FALSE(interrupted.tuned[0].complete);
+  EXPECT_FALSE(is_complete(interrupted, arguments));
+
+  // Interrupted again, the faster row stays; at the end the new one does.
+  TuneSession more = session_of({gemm(64, 64, 64)});
+  take_in(more, says::found(0, {.config = config_b, .microseconds = {25.0}}));
+  const TuningTable twice = table(more, &interrupted);
+  ASSERT_EQ(twice.tuned.size(), 1u);
+  EXPECT_EQ(twice.tuned[0].microseconds, 21.0);
+  EXPECT_FALSE(is_complete(twice, arguments));
+  take_in(more, says::done(0));
+  const TuningTable complete = table(more, &twice);
+  ASSERT_EQ(complete.tuned.size(), 1u);
+  EXPECT_EQ(complete.tuned[0].microseconds, 25.0);
+  EXPECT_TRUE(is_complete(complete, arguments));
+  EXPECT_FALSE(is_complete(complete, arguments + " --alpha 2"));
+  // What gave up may be tried again.
+  take_in(session, says::done(0, "signal 9"));
+  EXPECT_FALSE(is_complete(table(session, nullptr), arguments));
+}
+
+TEST(TuneSession, IsResumedByTheSameDeviceAndDriver) {
+  auto table = parse_tuning_table(to_table(measured_session(), nullptr, "measured: here"), "t");
+  ASSERT_TRUE(table);
+  table->source = "t.json";
+  EXPECT_FALSE(why_not_resumed(*table, "a \"GPU\"", "driver 1"));
+  EXPECT_EQ(why_not_resumed(*table, "a \"GPU\"", "driver 2"),
+            "t.json was measured on 'a \"GPU\"', driver 'driver 1', this is 'a \"GPU\"', driver "
+            "'driver 2'");
+  EXPECT_TRUE(why_not_resumed(*table, "another", "driver 1"));
+  table->device = table->driver = "";
+  EXPECT_FALSE(why_not_resumed(*table, "another", "driver 2"));
 }
 
 TEST(Supervisor, HearsEveryLine) {
@@ -310,6 +404,23 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   EXPECT_EQ(end.ending, Ending::stopped);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
   EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);  // nobody is left
+}
+
+TEST(Supervisor, LeavesNobodyWhenTheListenerThrows) {
+  long child = 0;
+  const auto run = [&] {
+    supervise(
+        [](const auto& say) {
+          say("begun");
+          while (true) pause();
+          return true;
+        },
+        {.on_line = [](std::string_view) { throw std::runtime_error("disk full"); },
+         .on_start = [&](long pid) { child = pid; }});
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  ASSERT_GT(child, 0);
+  EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);
 }
 
 // As `vkgemm tune` does: a process that dies again and again costs one configuration each time.
