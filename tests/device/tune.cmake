@@ -29,9 +29,9 @@ file(WRITE ${FOLDER}/plans.log "starting\nvkgemm info: vkgemm run --m 16 --n 24 
 --config fma:tile=32x32x16,fragment=4x4\n12:00 vkgemm run --m 16 --n 24 --k 16 --dtype f32 --dtype-d f32\n\
 vkgemm run --m nonsense\n")
 # The variable may already name the table that is to be written.
-shell("VKGEMM_TUNING=table.json $tool tune --log plans.log --out table.json --time-limit 1 ${search} --json 2>&1" \
-0 output)
-expect("${output}" "VKGEMM_TUNING is left out: tuning table table.json: is no file")
+shell("VKGEMM_TUNING=table.json $tool tune --log plans.log --out table.json --time-limit 1 ${search} --json 2>&1"
+      0 output)
+expect("${output}" "VKGEMM_TUNING is left out: tuning table table.json: No such file")
 expect("${output}" "1 problem in 4 lines \\(1 repeated, 1 left out, 1 of other things\\)")
 expect("${output}" "\"built_in\":.*\"tuned\":.*\"best\":.*\"loss\":")
 file(READ ${FOLDER}/table.json table)
