@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "../self_test.hpp"
+#include "../self_test.hpp"  // the tool has one, too
 #include "tool/process.hpp"
 #include "tool/tool.hpp"
 

@@ -265,7 +265,7 @@ TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::crashed);
 }
 
-// Another process finds something while this one tries.
+// What others found stays, also while this one tries.
 TEST_F(SelfTests, ProcessesShareAFile) {
   const Verdict others{.kind = {.path = Path::fma, .input = DataType::f16, .k = 1},
                        .outcome = Outcome::passed};
