@@ -19,7 +19,8 @@ enum class Path : std::uint8_t {
 };
 
 // Which workgroup of a grouped product computes which tile. The library chooses the simple one: on
-// the H200 the other one was slower, and once 2 % faster (bench/NOTES.md). It may be asked for.
+// the H200 the other one was slower, and once 2 % faster (bench/NOTES.md). That may be asked for,
+// and a tuning table that is loaded may propose it.
 enum class Schedule : std::uint8_t {
   simple,      // one workgroup a tile, enough for the worst case: those without a tile end at once
   persistent,  // as many as the device keeps resident, each takes tiles as far apart as there are

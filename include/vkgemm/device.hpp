@@ -97,9 +97,9 @@ struct DeviceCaps {
 
   // Whether a dispatch whose workgroups wait for one another may be asked for
   // (SplitTier::device_barrier), and whether this driver is known to let those that have started go
-  // on; where it is not, expect barriers to be given up. The library never chooses it: on the H200
-  // a second dispatch was faster nearly everywhere (bench/NOTES.md). VKGEMM_DEVICE_BARRIER=0 in the
-  // environment switches it off.
+  // on; where it is not, expect barriers to be given up. The library never chooses it by itself: on
+  // the H200 a second dispatch was faster nearly everywhere (bench/NOTES.md). A tuning table that
+  // is loaded may propose it. VKGEMM_DEVICE_BARRIER=0 in the environment switches it off.
   PathSupport device_barrier;
   bool workgroups_make_progress = false;
 
