@@ -15,14 +15,14 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
-# Debug compiles fastest, and each way compiles the whole library again.
+# Debug compiles fastest, and most ways compile the whole library again.
 set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug
            -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
 
 if(USES STREQUAL "find_package")
   if(SHARED)
     set(BUILT ${FOLDER}/vkgemm)
-    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF)
+    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF -DVKGEMM_BUILD_TOOL=OFF)
     run(${CMAKE_COMMAND} --build ${BUILT})
   endif()
   run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/prefix)
@@ -32,5 +32,8 @@ else()
 endif()
 
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build ${common} -DCONSUMER_USES=${USES} ${options})
+if(USES STREQUAL "fetch_content")
+  return()  # from here on the same as add_subdirectory
+endif()
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${LAUNCHER} ${FOLDER}/build/consumer)
