@@ -1,102 +1,26 @@
 #include "abort_counter.hpp"
 
-#include <optional>
-
 namespace vkgemm {
 namespace {
 
 constexpr VkDeviceSize buffer_bytes = 64;
 
-// Device-local if there is such memory: the device asks and counts, the host hardly ever reads.
-std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProperties& memory,
-                                              std::uint32_t allowed) {
-  constexpr VkMemoryPropertyFlags coherent =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  for (const VkMemoryPropertyFlags needed :
-       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
-    for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
-      if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
-        return i;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 AbortCounter::AbortCounter(const DeviceFunctions& functions,
                            const VkPhysicalDeviceMemoryProperties& memory, VkDevice device)
-    : functions_(functions), memory_properties_(memory), device_(device) {}
-
-AbortCounter::~AbortCounter() { free(); }
-
-void AbortCounter::free() noexcept {
-  if (buffer_ != VK_NULL_HANDLE) functions_.vkDestroyBuffer(device_, buffer_, nullptr);
-  if (memory_ != VK_NULL_HANDLE) functions_.vkFreeMemory(device_, memory_, nullptr);
-  buffer_ = VK_NULL_HANDLE;
-  memory_ = VK_NULL_HANDLE;
-}
+    : memory_properties_(memory), buffer_(functions, device) {}
 
 Result<VkDeviceAddress> AbortCounter::address() {
   const std::lock_guard lock(allocating_);
   if (word_.load() == nullptr) {
-    if (auto allocated = allocate(); !allocated) {
-      free();
-      return allocated.error();
-    }
+    const auto allocated = buffer_.allocate(memory_properties_, buffer_bytes);
+    if (!allocated) return allocated.error();
+    auto* const word = reinterpret_cast<volatile std::uint32_t*>(buffer_.mapped());
+    *word = 0;
+    word_ = word;
   }
-  return address_;
-}
-
-Result<void> AbortCounter::allocate() {
-  const VkBufferCreateInfo buffer_info{
-      .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-      .pNext = nullptr,
-      .flags = 0,
-      .size = buffer_bytes,
-      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-      .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-      .queueFamilyIndexCount = 0,
-      .pQueueFamilyIndices = nullptr,
-  };
-  VkResult result = functions_.vkCreateBuffer(device_, &buffer_info, nullptr, &buffer_);
-  if (result != VK_SUCCESS) return driver_error("vkCreateBuffer", result);
-
-  VkMemoryRequirements requirements{};
-  functions_.vkGetBufferMemoryRequirements(device_, buffer_, &requirements);
-  const auto type = find_memory_type(memory_properties_, requirements.memoryTypeBits);
-  if (!type) return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
-  const VkMemoryAllocateFlagsInfo flags{
-      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-      .pNext = nullptr,
-      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
-      .deviceMask = 0,
-  };
-  const VkMemoryAllocateInfo memory_info{
-      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-      .pNext = &flags,
-      .allocationSize = requirements.size,
-      .memoryTypeIndex = *type,
-  };
-  result = functions_.vkAllocateMemory(device_, &memory_info, nullptr, &memory_);
-  if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
-  result = functions_.vkBindBufferMemory(device_, buffer_, memory_, 0);
-  if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);
-  void* mapped = nullptr;
-  result = functions_.vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
-  if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
-
-  const VkBufferDeviceAddressInfo address_info{
-      .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
-      .pNext = nullptr,
-      .buffer = buffer_,
-  };
-  address_ = functions_.vkGetBufferDeviceAddress(device_, &address_info);
-  auto* const word = static_cast<volatile std::uint32_t*>(mapped);
-  *word = 0;
-  word_ = word;
-  return {};
+  return buffer_.address();
 }
 
 std::uint32_t AbortCounter::count() const noexcept {

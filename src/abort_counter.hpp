@@ -7,20 +7,19 @@
 #include <cstdint>
 #include <mutex>
 
-#include "vk.hpp"
+#include "host_buffer.hpp"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
 
 // How often a barrier inside a dispatch was given up (shaders/lib/device_barrier.glsl). The only
-// memory that the library allocates, and only for plans that have such a barrier. All members may
-// be called from several threads at once.
+// memory that a context holds, and only for plans that have such a barrier. All members may be
+// called from several threads at once.
 class AbortCounter {
  public:
   // `functions` must outlive the counter.
   AbortCounter(const DeviceFunctions& functions, const VkPhysicalDeviceMemoryProperties& memory,
                VkDevice device);
-  ~AbortCounter();
   AbortCounter(const AbortCounter&) = delete;
   AbortCounter& operator=(const AbortCounter&) = delete;
 
@@ -31,16 +30,9 @@ class AbortCounter {
   std::uint32_t count() const noexcept;
 
  private:
-  Result<void> allocate();
-  void free() noexcept;
-
-  const DeviceFunctions& functions_;
   const VkPhysicalDeviceMemoryProperties memory_properties_;
-  const VkDevice device_;
   std::mutex allocating_;
-  VkBuffer buffer_ = VK_NULL_HANDLE;
-  VkDeviceMemory memory_ = VK_NULL_HANDLE;
-  VkDeviceAddress address_ = 0;
+  HostBuffer buffer_;
   std::atomic<const volatile std::uint32_t*> word_ = nullptr;
 };
 

@@ -9,6 +9,7 @@
 
 #include "context_impl.hpp"
 #include "errors.hpp"
+#include "host_buffer.hpp"
 #include "self_test.hpp"
 #include "text.hpp"
 
@@ -42,13 +43,18 @@ Failure failure(const Error& error) {
 class Submission {
  public:
   Submission(const SelfTestDevice& device, VkDevice handle, const SelfTest& options)
-      : device_(device), vk_(device.functions), handle_(handle), options_(options) {}
+      : device_(device),
+        vk_(device.functions),
+        handle_(handle),
+        options_(options),
+        buffer_(device.functions, handle) {}
   ~Submission() {
-    if (in_flight_) return;  // the device may still use all of it
+    if (in_flight_) {  // the device may still use all of it
+      buffer_.abandon();
+      return;
+    }
     vk_.vkDestroyFence(handle_, fence_, nullptr);
     vk_.vkDestroyCommandPool(handle_, pool_, nullptr);
-    vk_.vkDestroyBuffer(handle_, buffer_, nullptr);
-    vk_.vkFreeMemory(handle_, memory_, nullptr);
   }
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
@@ -61,23 +67,13 @@ class Submission {
   bool in_flight() const noexcept { return in_flight_; }
 
  private:
-  std::optional<std::uint32_t> memory_type(std::uint32_t allowed) const {
-    constexpr VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    for (std::uint32_t i = 0; i < device_.memory.memoryTypeCount; ++i) {
-      if ((allowed >> i & 1) == 0) continue;
-      if ((device_.memory.memoryTypes[i].propertyFlags & needed) == needed) return i;
-    }
-    return std::nullopt;
-  }
   Result<VkCommandBuffer> begin();
 
   const SelfTestDevice& device_;
   const DeviceFunctions& vk_;
   VkDevice handle_;
   const SelfTest& options_;
-  VkBuffer buffer_ = VK_NULL_HANDLE;
-  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  HostBuffer buffer_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::byte* mapped_ = nullptr;
@@ -86,40 +82,10 @@ class Submission {
 };
 
 Result<void> Submission::allocate(VkDeviceSize bytes) {
-  VkBufferCreateInfo buffer_info{};
-  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  buffer_info.size = bytes + span_alignment;
-  buffer_info.usage =
-      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  VkResult result = vk_.vkCreateBuffer(handle_, &buffer_info, nullptr, &buffer_);
-  if (result != VK_SUCCESS) return driver_error("vkCreateBuffer", result);
-
-  VkMemoryRequirements requirements{};
-  vk_.vkGetBufferMemoryRequirements(handle_, buffer_, &requirements);
-  const auto type = memory_type(requirements.memoryTypeBits);
-  if (!type) return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo memory_info{};
-  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  memory_info.pNext = &flags;
-  memory_info.allocationSize = requirements.size;
-  memory_info.memoryTypeIndex = *type;
-  result = vk_.vkAllocateMemory(handle_, &memory_info, nullptr, &memory_);
-  if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
-  result = vk_.vkBindBufferMemory(handle_, buffer_, memory_, 0);
-  if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);
-  void* mapped = nullptr;
-  result = vk_.vkMapMemory(handle_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
-  if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
-
-  VkBufferDeviceAddressInfo address_info{};
-  address_info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  address_info.buffer = buffer_;
-  const VkDeviceAddress address = vk_.vkGetBufferDeviceAddress(handle_, &address_info);
-  address_ = aligned(address);
-  mapped_ = static_cast<std::byte*>(mapped) + (address_ - address);
+  auto allocated = buffer_.allocate(device_.memory, bytes + span_alignment);
+  if (!allocated) return allocated;
+  address_ = aligned(buffer_.address());
+  mapped_ = buffer_.mapped() + (address_ - buffer_.address());
   return {};
 }
 
