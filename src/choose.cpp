@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "choose_rows.hpp"
+#include "dispatch_limit.hpp"
 #include "kernel.hpp"
 #include "legality.hpp"
 #include "pack.hpp"
@@ -201,12 +202,13 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
   if (const std::uint32_t wanted = original.split_k.slices; wanted != 0) {
     best.config = with_slices(config, wanted, original);
     best.cost = cost(wanted);
-    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, original, caps)) {
+    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, original, caps) &&
+        !exceeds_dispatch_limit(best.config, best.cost, original)) {
       out.push_back(best);
     }
     return;
   }
-  out.push_back(best);
+  if (!exceeds_dispatch_limit(config, plain, original)) out.push_back(best);
   const bool whole = original.rows && config.rows != RowStrategy::two_pass;
   if (config.slices > 1 || is_cpu(caps) || original.grouping || whole) return;
   for (const std::uint32_t slices : slice_counts) {
@@ -220,7 +222,7 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
     const double time = cost(slices);
     // Not below: a figure that is none is not chosen, either.
     if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
-    if (!is_legal(split, original, caps)) continue;
+    if (!is_legal(split, original, caps) || exceeds_dispatch_limit(split, time, original)) continue;
     best.config = split;
     best.cost = time;
   }
@@ -316,6 +318,13 @@ std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem
     if (bytes > problem.max_workspace_bytes) {
       reason = concat("wants a workspace of ", bytes, " bytes, max_workspace_bytes is ",
                       problem.max_workspace_bytes);
+    }
+    if (!reason) {
+      const double time = estimate_cost(config, row.rate, table.timing, problem, caps);
+      if (exceeds_dispatch_limit(config, time, problem)) {
+        reason = concat("its one dispatch would take ", microseconds(time),
+                        " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0);
+      }
     }
     if (!reason) continue;
     if (!out.empty()) out += '\n';

@@ -36,6 +36,11 @@ class DeviceTables {
   // The first of rank().
   std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
+  // What a configuration would take, in microseconds, by the rate of a similar row of the first
+  // table that has one.
+  std::optional<double> estimate(const Config& config, const ResolvedProblem& problem,
+                                 const DeviceCaps& caps) const;
+
   // A row that proposes this configuration, in any number of slices and packing any
   // operand, for this problem; or null.
   const TuningRow* find(const Config& config, const ResolvedProblem& problem) const;

@@ -216,6 +216,23 @@ std::string describe_conversion(const Plan::Impl& plan) {
   return line + "\n";
 }
 
+// How long dispatches take, if the problem limits that.
+std::string describe_times(const Plan::Impl& plan) {
+  if (!plan.times) return {};
+  const DispatchTimes& times = *plan.times;
+  std::string text =
+      concat("  max_dispatch_ms ", plan.problem.max_dispatch_ms, ": ", plan.dispatch_count,
+             plan.dispatch_count == 1 ? " dispatch" : " dispatches", " in all");
+  if (!std::isfinite(times.longest)) return text + ", as short as can be: there is no estimate\n";
+  text += concat(", at most ", microseconds(times.longest), " each by the estimate");
+  if (!times.kept) {
+    text += can_be_cut(plan.config)
+                ? "; longer than wanted: no more workgroups than run at the same time"
+                : "; longer than wanted: workgroups of this configuration can't be separated";
+  }
+  return text + "\n";
+}
+
 std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
   const PathSupport& support = context.caps.path(path);
@@ -293,6 +310,7 @@ std::string Plan::Impl::explain() const {
   text += concat("\n  shared memory: ", kernel.shared_memory_bytes, " of ",
                  caps.limits.max_shared_memory_bytes, " bytes, workspace: ", kernel.workspace.bytes,
                  " bytes\n");
+  text += describe_times(*this);
   text += describe_conversion(*this);
   text += describe_operands(*this);
   for (const Path path : {Path::nv, Path::khr}) {

@@ -16,10 +16,17 @@ namespace vkgemm {
 namespace {
 
 // Commands of one recording: pushes the parameters once, and of later dispatches what differs.
+// Those of dispatches that are not in the range are left out.
 class Recorder {
  public:
-  Recorder(const Context::Impl& context, VkCommandBuffer commands)
-      : vk_(context.functions), layout_(context.pipelines.layout()), commands_(commands) {}
+  Recorder(const Context::Impl& context, VkCommandBuffer commands, DispatchRange range)
+      : vk_(context.functions),
+        layout_(context.pipelines.layout()),
+        commands_(commands),
+        range_(range) {}
+
+  // Dispatches so far, whether or not in the range.
+  std::uint32_t count() const noexcept { return count_; }
 
   // Of the dispatches that follow.
   void set(const gpu::GemmParams& params) noexcept {
@@ -28,8 +35,15 @@ class Recorder {
   }
 
   void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches) {
-    vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    bool bound = false;
     for (const Dispatch& dispatch : dispatches) {
+      const bool waits = std::exchange(waits_, false);
+      const bool host_reads = std::exchange(host_reads_, false);
+      const std::uint32_t number = count_++;
+      if (number < range_.first || number - range_.first >= range_.count) continue;
+      if (waits) record_barrier(host_reads);
+      if (!bound) vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+      bound = true;
       params_.first_tile = dispatch.first_tile;
       params_.first_batch = dispatch.first_batch;
       // The chunks of a large grid differ in two neighbouring words only.
@@ -45,9 +59,15 @@ class Recorder {
     }
   }
 
-  // Later dispatches begin when earlier ones have ended, and see what those wrote; so does the host
-  // if it reads.
-  void wait(bool host_reads = false) {
+  // The next dispatch, and all after it, begin when earlier ones have ended, and see what those
+  // wrote; so does the host if it reads.
+  void wait(bool host_reads = false) noexcept {
+    waits_ = true;
+    host_reads_ = host_reads_ || host_reads;
+  }
+
+ private:
+  void record_barrier(bool host_reads) {
     const VkMemoryBarrier barrier{
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .pNext = nullptr,
@@ -62,7 +82,6 @@ class Recorder {
                              &barrier, 0, nullptr, 0, nullptr);
   }
 
- private:
   void push(std::uint32_t offset, std::uint32_t bytes, const void* data) {
     vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, offset, bytes, data);
   }
@@ -70,8 +89,12 @@ class Recorder {
   const DeviceFunctions& vk_;
   VkPipelineLayout layout_;
   VkCommandBuffer commands_;
+  DispatchRange range_;
+  std::uint32_t count_ = 0;
   gpu::GemmParams params_{};
   bool pushed_ = false;
+  bool waits_ = false;
+  bool host_reads_ = false;
 };
 
 // Whether workgroups wait for one another, and may give up.
@@ -117,7 +140,7 @@ gpu::GemmParams advanced(gpu::GemmParams bound, const Kernel& kernel, std::uint6
 }
 
 // Operands are known to be right.
-void record_checked(const Plan::Impl& plan, VkCommandBuffer commands, const Operands& operands) {
+void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& operands) {
   const Kernel& kernel = plan.kernel;
   const WorkspaceLayout& layout = kernel.workspace;
   // Not one that is not wanted: with groups, 0 says that nobody is to be told of bad offsets.
@@ -129,7 +152,6 @@ void record_checked(const Plan::Impl& plan, VkCommandBuffer commands, const Oper
   bound.row_states = workspace + layout.states;
   bound.aborts = plan.aborts;
 
-  Recorder recorder(*plan.context, commands);
   // For those that still use what is to be overwritten. A word that tells of bad offsets is not.
   if (layout.bytes != 0 && !plan.resolved.grouping) recorder.wait();
   for (std::size_t i = 0; i < kernel.before.size(); ++i) {
@@ -170,6 +192,26 @@ void record_checked(const Plan::Impl& plan, VkCommandBuffer commands, const Oper
   }
 }
 
+std::uint32_t count_dispatches(const Plan::Impl& plan) {
+  Recorder recorder(*plan.context, VK_NULL_HANDLE, {.first = 0, .count = 0});
+  record_checked(plan, recorder, {});
+  return recorder.count();
+}
+
+Result<void> check_range(DispatchRange range, std::uint32_t count) {
+  const auto there_are = [count] {
+    return concat(": the plan has ", count, count == 1 ? " dispatch" : " dispatches");
+  };
+  if (range.first > count) {
+    return invalid_argument(concat("range.first is ", range.first, there_are()));
+  }
+  if (range.count != UINT32_MAX && range.count > count - range.first) {
+    return invalid_argument(
+        concat("range.count is ", range.count, " from ", range.first, " on", there_are()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
@@ -203,6 +245,11 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   }
 
   plan->kernel = lower(plan->config, *resolved, usable);
+  if (resolved->max_dispatch_us > 0.0) {
+    const std::optional<double> time =
+        plan->choice ? plan->choice->cost : tables.estimate(plan->config, *resolved, usable);
+    plan->times = limit_dispatches(plan->kernel, time, plan->config, *resolved, usable);
+  }
   plan->rules = OperandRules(*resolved, plan->kernel.workspace.bytes);
   const auto build = [&](const PipelineKey& key) {
     Result<VkPipeline> pipeline = pipelines.get(key, plan->config);
@@ -233,6 +280,7 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
     if (!counter) return counter.error();
     plan->aborts = *counter;
   }
+  plan->dispatch_count = count_dispatches(*plan);
   if (log.enabled()) log.write(LogLevel::info, plan->command_line());
   return Plan(std::move(plan));
 }
@@ -250,17 +298,22 @@ std::uint64_t Plan::workspace_bytes() const noexcept { return impl_->kernel.work
 std::string Plan::explain() const { return impl_->explain(); }
 std::string Plan::command_line() const { return impl_->command_line(); }
 
-Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operands) const {
+std::uint32_t Plan::dispatch_count() const noexcept { return impl_->dispatch_count; }
+
+Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operands,
+                          DispatchRange range) const {
   return without_exceptions([&]() -> Result<void> {
     const Impl& plan = *impl_;
     if (plan.context->lost.load(std::memory_order_relaxed)) return device_lost_error();
     if (command_buffer == VK_NULL_HANDLE) {
       return invalid_argument("command_buffer is VK_NULL_HANDLE");
     }
+    if (auto checked = check_range(range, plan.dispatch_count); !checked) return checked;
     if (plan.resolved.is_empty()) return {};
     if (auto checked = plan.rules.check(operands); !checked) return checked;
 
-    record_checked(plan, command_buffer, operands);
+    Recorder recorder(*plan.context, command_buffer, range);
+    record_checked(plan, recorder, operands);
     return {};
   });
 }

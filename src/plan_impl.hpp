@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "context_impl.hpp"
+#include "dispatch_limit.hpp"
 #include "kernel.hpp"
 #include "operand_check.hpp"
 #include "resolved_problem.hpp"
@@ -26,6 +27,8 @@ struct Plan::Impl {
   std::vector<VkPipeline> before;  // of the kernel's steps
   VkPipeline product = VK_NULL_HANDLE;
   std::vector<VkPipeline> after;
+  std::optional<DispatchTimes> times;  // if the problem limits them
+  std::uint32_t dispatch_count = 0;
   VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up
 
   std::string provenance() const;

@@ -189,6 +189,7 @@ std::string to_command_line(const Problem& problem) {
     if (split.tier) text += concat(':', to_string(*split.tier));
     arguments.add("--split-k", text);
   }
+  if (problem.max_dispatch_ms != 0.0) arguments.add("--max-dispatch-ms", problem.max_dispatch_ms);
   return arguments.take();
 }
 

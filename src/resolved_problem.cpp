@@ -379,6 +379,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (auto error = check_rows(problem)) return *error;
+  if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
+    return invalid(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
+                          ": must be a number of milliseconds, or 0 for no limit"));
+  }
   if (problem.split_k.slices > most_slices) {
     return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
                           " are supported"));
@@ -397,7 +401,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .grouping = problem.grouping,
                       .rows = problem.row_reduction,
                       .split_k = problem.split_k,
-                      .max_workspace_bytes = problem.max_workspace_bytes};
+                      .max_workspace_bytes = problem.max_workspace_bytes,
+                      .max_dispatch_us = 1000.0 * problem.max_dispatch_ms};
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
   if (out.rows) out.eps = out.rows->eps.value_or(default_eps(out.rows->op));
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,

@@ -48,7 +48,8 @@ struct ResolvedProblem {
   float eps = 0.0f;  // of rows
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
-  bool transposed = false;  // the caller's A is `b` here and the caller's B is `a`
+  double max_dispatch_us = 0.0;  // 0: any
+  bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
 
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }
   bool has_aux() const noexcept { return epilogue.aux; }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "context_impl.hpp"
+#include "dispatch_limit.hpp"
 #include "legality.hpp"
 #include "pack.hpp"
 #include "text.hpp"
@@ -75,10 +76,14 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
                    .unsplit_cost = shape.microseconds,
                    .tuned = &shape,
                    .distance = found->distance};
-  if (found->distance == 0.0 || !other) return scored;
+  const auto unless_too_long = [&]() -> std::optional<ScoredRow> {
+    if (exceeds_dispatch_limit(config, scored.cost, problem)) return std::nullopt;
+    return scored;
+  };
+  if (found->distance == 0.0 || !other) return unless_too_long();
   const TuningTable& table = *other->table;
   const auto rate = similar_rate(table, config, problem);
-  if (!rate) return scored;
+  if (!rate) return unless_too_long();
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
   const auto best_there = vkgemm::rank(table, tuned_at, caps);
   const Opinion opinion{
@@ -90,7 +95,7 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
   if (opinion.objects()) return std::nullopt;
   // As much better or worse than its estimate as it was found to be there.
   scored.cost = scored.unsplit_cost = opinion.here * shape.microseconds / opinion.there;
-  return scored;
+  return unless_too_long();
 }
 
 std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
@@ -99,6 +104,15 @@ std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
   if (auto scored = tuned(other, problem, caps)) return scored;
   if (!other) return std::nullopt;
   return other->row;
+}
+
+std::optional<double> DeviceTables::estimate(const Config& config, const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  for (const TuningTable* table : tables_) {
+    const auto rate = similar_rate(*table, config, problem);
+    if (rate) return estimate_cost(config, *rate, table->timing, problem, caps);
+  }
+  return std::nullopt;
 }
 
 const TuningTable* DeviceTables::loaded_table_of(const TuningRow& row) const noexcept {

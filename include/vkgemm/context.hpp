@@ -95,6 +95,12 @@ struct Candidate {
   std::string provenance;  // "measured: NVIDIA H200 …", "compiled: …", "derived: …"
 };
 
+// Some of the dispatches of a plan, in the order in which they are recorded.
+struct DispatchRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = UINT32_MAX;  // UINT32_MAX: all that follow
+};
+
 class Context;
 
 // A problem bound to a pipeline. Immutable; may be recorded from several threads at once. Cheap to
@@ -150,7 +156,16 @@ class VKGEMM_API Plan {
   // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias, offsets, gamma and beta;
   // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before, and waits for the same
   // stage and access before it uses D, aux or row_values.
-  Result<void> record(VkCommandBuffer command_buffer, const Operands& operands) const;
+  //
+  // A range records some of the dispatches, with the barriers before each. They may stand in
+  // several command buffers, if all are recorded with the same operands, once each, and submitted
+  // to one queue in their order; until the last of them nothing else touches the workspace, D, aux
+  // or row_values. What is beyond dispatch_count() is an error.
+  Result<void> record(VkCommandBuffer command_buffer, const Operands& operands,
+                      DispatchRange range = {}) const;
+
+  // How many dispatches record() records; see Problem::max_dispatch_ms.
+  std::uint32_t dispatch_count() const noexcept;
 
   struct Impl;
 

@@ -233,6 +233,15 @@ struct Problem {
   // and so are large or unaligned ones (packed operands). Row reductions may need some.
   std::uint64_t max_workspace_bytes = std::uint64_t{128} << 20;
 
+  // Milliseconds that a dispatch may take, by an estimate; 0: any. For devices whose driver kills
+  // what runs for too long, or that others wait for, e.g. to draw a frame. Long dispatches are cut
+  // along whole tiles: the same bits, little slower. No fewer workgroups than run at the same time
+  // are dispatched, since they would take as long. A configuration that can't be cut
+  // (SplitTier::device_barrier, Schedule::persistent) and would take longer is not chosen; one
+  // that the caller chose is recorded as it is, which explain() says. DispatchRange records
+  // dispatches into command buffers of their own, for drivers that time whole submissions.
+  double max_dispatch_ms = 0.0;
+
   bool operator==(const Problem&) const = default;
 };
 

@@ -117,7 +117,7 @@ void CaseOptions::add(CLI::App& app) {
   add_gated(app, gated);
   groups.add(app);
   rows.add(app);
-  add_split_k(app, split_k);
+  wishes.add(app);
 }
 
 std::vector<BenchCase> CaseOptions::cases() const {
@@ -137,7 +137,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       }
       problem.a.layout = layout_a.value_or(Layout::row_major);
       problem.b.layout = layout_b.value_or(Layout::row_major);
-      problem.split_k = split_k;
+      wishes.apply_to(problem);
       problem.gated = gated;
       problem.row_reduction = rows.reduction();
       problem.epilogue = parse_epilogue(epilogue).value();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tool/groups.hpp"
+#include "tool/planning.hpp"
 #include "tool/row_options.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -30,7 +31,7 @@ struct CaseOptions {
   std::optional<Gated> gated;
   GroupOptions groups;
   RowOptions rows;
-  SplitK split_k;
+  Wishes wishes;
 
   // All the options that say what is computed.
   void add(CLI::App& app);

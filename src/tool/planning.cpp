@@ -63,8 +63,8 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   return unwrap(support::Runner::create(options));
 }
 
-void add_split_k(CLI::App& command, SplitK& split) {
-  const auto parse = [&split](const std::string& text) {
+void Wishes::add(CLI::App& app) {
+  const auto parse = [&split = split_k](const std::string& text) {
     const std::size_t colon = text.find(':');
     const std::string slices = text.substr(0, colon);
     if (slices != "auto") {
@@ -78,12 +78,20 @@ void add_split_k(CLI::App& command, SplitK& split) {
                                                   "device_barrier");
     }
   };
-  command
-      .add_option_function<std::string>(
-          "--split-k", parse,
-          "Split-K: how many slices of K, up to 512, or auto, and who adds them: two_dispatches, "
-          "last_arriver or device_barrier (default: the library chooses)")
+  app.add_option_function<std::string>(
+         "--split-k", parse,
+         "Split-K: how many slices of K, up to 512, or auto, and who adds them: two_dispatches, "
+         "last_arriver or device_barrier (default: the library chooses)")
       ->type_name("SLICES[:TIER]");
+  app.add_option("--max-dispatch-ms", max_dispatch_ms,
+                 "Cut dispatches that are estimated to take longer (`run` submits each by itself)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("MS");
+}
+
+void Wishes::apply_to(Problem& problem) const {
+  problem.split_k = split_k;
+  problem.max_dispatch_ms = max_dispatch_ms;
 }
 
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,

@@ -32,8 +32,14 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
                                    std::optional<Path> path,
                                    const std::vector<std::string>& configs);
 
-// --split-k, for Problem::split_k.
-void add_split_k(CLI::App& command, SplitK& split);
+// What is asked of the plan, beside the problem itself.
+struct Wishes {
+  SplitK split_k;
+  double max_dispatch_ms = 0.0;
+
+  void add(CLI::App& app);
+  void apply_to(Problem& problem) const;
+};
 
 // "NVIDIA 580.159.04"
 std::string driver_of(const DeviceCaps& caps);

@@ -24,7 +24,7 @@ struct RunOptions {
   DeviceOptions device;
   std::optional<Path> path;
   std::string config;
-  SplitK split_k;
+  Wishes wishes;
   std::string verify = "auto";
   std::optional<std::uint64_t> repeat;
   bool explain = false;
@@ -93,9 +93,16 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
   const auto record = [&](VkCommandBuffer commands) {
     return plan.record(commands, device.operands());
   };
+  // A driver that times whole submissions is who dispatches are cut for.
+  const bool one_by_one = plan.problem().max_dispatch_ms > 0.0;
   const auto run_once = [&] {
     const auto start = std::chrono::steady_clock::now();
-    unwrap(runner.submit(record));
+    for (std::uint32_t i = 0; one_by_one && i < plan.dispatch_count(); ++i) {
+      unwrap(runner.submit([&](VkCommandBuffer commands) {
+        return plan.record(commands, device.operands(), {.first = i, .count = 1});
+      }));
+    }
+    if (!one_by_one) unwrap(runner.submit(record));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
         .count();
   };
@@ -106,6 +113,11 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
   const double sensible = std::clamp(1000.0 / std::max(once, 1e-3), 1.0, 20.0);
   const auto repeats = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(repeat.value_or(static_cast<std::uint64_t>(sensible)), 1U << 20));
+  if (one_by_one) {  // with what their submissions cost
+    std::vector<double> times;
+    while (times.size() < repeats) times.push_back(run_once());
+    return times;
+  }
   // A CPU, or anything else that took this long, is as warm as it gets.
   auto times = runner.time(record, repeats, once > 300.0 ? 0.0 : 300.0);
   if (!times && times.error().status == Status::unsupported) {
@@ -136,7 +148,7 @@ void print_times(const Problem& problem, const std::vector<double>& times) {
 int run(const RunOptions& options) {
   Job job = make_job(options.job);
   Problem& problem = job.problem;
-  problem.split_k = options.split_k;
+  options.wishes.apply_to(problem);
 
   const std::unique_ptr<Runner> runner = options.device.open();
   const DeviceCaps& caps = runner->caps();
@@ -216,7 +228,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_path(command, options->path);
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
-  add_split_k(command, options->split_k);
+  options->wishes.add(command);
   command
       .add_option("--verify", options->verify,
                   "Check D and aux against double precision: every element, up to 64 rows of each "

@@ -32,7 +32,7 @@ constexpr int most_false_starts = 3;
 
 struct TuneOptions {
   JobOptions job;
-  SplitK split_k;
+  Wishes wishes;
   DeviceOptions device;
   TuneLimits limits;
   std::string shapes;
@@ -86,7 +86,7 @@ std::vector<TuneProblem> list_problems(const TuneOptions& options) {
     if (options.shapes.empty() && !options.job.n) {
       throw Failure(usage_error, "nothing to tune: give --log, --shapes, or --m, --n and --k");
     }
-    add_problems(problems, problems_of(options.job, options.split_k, options.shapes));
+    add_problems(problems, problems_of(options.job, options.wishes, options.shapes));
   }
   if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.log);
   return problems;
@@ -354,7 +354,7 @@ void add_tune(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command.add_option("--shapes", options->shapes,
                      "MxNxK or N, separated by commas: each with the options of the problem");
-  add_split_k(command, options->split_k);
+  options->wishes.add(command);
   options->job.add_problem(command);
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);

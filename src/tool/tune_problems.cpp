@@ -14,9 +14,9 @@
 namespace vkgemm::tool {
 namespace {
 
-TuneProblem make_problem(const JobOptions& options, const SplitK& split) {
+TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
   Job job = make_job(options);
-  job.problem.split_k = split;
+  wishes.apply_to(job.problem);
   if (is_empty(job.problem) || job.problem.k == 0) {
     throw Failure(usage_error, "a product of nothing has no time: " + to_command_line(job.problem));
   }
@@ -28,15 +28,15 @@ TuneProblem make_problem(const JobOptions& options, const SplitK& split) {
 TuneProblem parse_command(const std::string& arguments) {
   CLI::App app;
   JobOptions options;
-  SplitK split;
+  Wishes wishes;
   options.add_problem(app);
-  add_split_k(app, split);
+  wishes.add(app);
   std::istringstream stream(arguments);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(std::move(word));
   std::ranges::reverse(words);  // as CLI11 wants them
   app.parse(words);
-  return make_problem(options, split);
+  return make_problem(options, wishes);
 }
 
 std::string number(std::size_t count, const char* one, const char* many) {
@@ -45,11 +45,11 @@ std::string number(std::size_t count, const char* one, const char* many) {
 
 }  // namespace
 
-std::vector<TuneProblem> problems_of(const JobOptions& options, const SplitK& split,
+std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
                                      const std::string& shapes) {
   std::vector<TuneProblem> problems;
   if (shapes.empty()) {
-    problems.push_back(make_problem(options, split));
+    problems.push_back(make_problem(options, wishes));
     return problems;
   }
   std::istringstream stream(shapes);
@@ -62,7 +62,7 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const SplitK& sp
     one.m = sizes.front();
     one.n = sizes[sizes.size() / 2];
     one.k = sizes.back();
-    add_problems(problems, {make_problem(one, split)});
+    add_problems(problems, {make_problem(one, wishes)});
   }
   return problems;
 }

@@ -7,6 +7,7 @@
 
 #include "tool/groups.hpp"
 #include "tool/job.hpp"
+#include "tool/planning.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -18,7 +19,7 @@ struct TuneProblem {
 };
 
 // One problem for each of the shapes ("512,64x8192x8192"; empty: the one that the options name).
-std::vector<TuneProblem> problems_of(const JobOptions& options, const SplitK& split,
+std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
                                      const std::string& shapes);
 
 // Those of a log (support/plan_log.hpp). Lines that are no command of this version are counted and

@@ -260,9 +260,15 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     // NaN in every type: nothing may be taken for zero that was not written.
     if (auto filled = device().fill(workspace, 0xffffffffu); !filled) return succeeds(filled);
   }
-  const auto submitted =
-      device().submit([&](VkCommandBuffer commands) { return plan->record(commands, operands); });
-  if (!submitted) return succeeds(submitted);
+  const std::uint32_t dispatches = plan->dispatch_count();
+  const std::uint32_t at_once = options_.in_pieces ? 1 : std::max(dispatches, 1U);
+  for (std::uint32_t first = 0; first == 0 || first < dispatches; first += at_once) {
+    const auto submitted = device().submit([&](VkCommandBuffer commands) {
+      return plan->record(commands, operands,
+                          {.first = first, .count = std::min(at_once, dispatches - first)});
+    });
+    if (!submitted) return succeeds(submitted);
+  }
   if (problem_.grouping && plan->workspace_bytes() != 0) {
     const auto read = device().download(workspace, 0, &bad_group_, sizeof bad_group_);
     if (!read) return succeeds(read);

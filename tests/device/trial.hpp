@@ -42,7 +42,8 @@ struct TrialOptions {
   // Elements by which every span starts behind a 256-byte boundary; more than 0 only if the problem
   // promises no alignment.
   std::uint64_t shift = 0;
-  bool in_place = false;  // D is C
+  bool in_place = false;   // D is C
+  bool in_pieces = false;  // each dispatch is submitted by itself
   std::uint64_t seed = 1;
   std::byte poison = nan_byte;  // of D and aux; another one where NaN is what is expected
   std::vector<std::int64_t> offsets = {};  // of a grouped problem
