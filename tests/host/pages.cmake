@@ -29,6 +29,7 @@ endfunction()
 foreach(page IN ITEMS README.md bench/TUNING.md)
   read(${page} text)
   string(REGEX REPLACE "\\\\\n" "" text "${text}")
+  string(REGEX REPLACE "\n *--" " --" text "${text}")  # commands within a sentence that is wrapped
   set(checked 0)
   foreach(command IN LISTS commands)
     string(REGEX MATCHALL "vkgemm ${command} [^`\n]*" lines "${text}")
