@@ -62,6 +62,8 @@ enum class RowStrategy : std::uint8_t {
 // longer than products that are worth splitting take, shorter than the watchdogs that reset a GPU
 // (Windows: 2 s, i915: from 0.6 s).
 inline constexpr std::uint32_t default_spin_limit = 1u << 17;
+
+// The most that may be asked for.
 inline constexpr std::uint32_t most_spin_limit = 1u << 24;
 
 // Slices of K: more than any device has use for.
@@ -128,6 +130,8 @@ struct Config {
   // stand in the workspace until they are added in the order of the slices and the epilogue runs.
   // For products with fewer tiles than the device has compute units. At most 512; 1: no.
   std::uint32_t slices = 1;
+
+  // Who adds them.
   SplitTier tier = SplitTier::two_dispatches;
 
   // How many workgroups are launched. Tier device_barrier, 0: one for each slice of each tile.
@@ -161,14 +165,18 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// The enumerator's name, as configurations hold it.
 VKGEMM_API std::string_view to_string(Path path) noexcept;
-VKGEMM_API std::optional<Path> parse_path(std::string_view text) noexcept;
 VKGEMM_API std::string_view to_string(Schedule schedule) noexcept;
 VKGEMM_API std::string_view to_string(SplitTier tier) noexcept;
 VKGEMM_API std::string_view to_string(RowStrategy strategy) noexcept;
-// The inverse; nothing if the text names none of them.
+
+// The inverse of to_string; nothing if the text names none of them.
+VKGEMM_API std::optional<Path> parse_path(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowStrategy> parse_row_strategy(std::string_view text) noexcept;
 VKGEMM_API std::optional<SplitTier> parse_split_tier(std::string_view text) noexcept;
+
+// One line without spaces, as struct Config shows it.
 VKGEMM_API std::string to_string(const Config& config);
 
 // Parses what to_string(Config) prints. The error names the part that is wrong.

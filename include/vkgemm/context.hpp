@@ -48,9 +48,13 @@ struct Operands {
   DeviceSpan workspace = {};
 };
 
+// How much a message matters.
 enum class LogLevel : std::uint8_t { info, warning, error };
+
+// Is handed a message that is valid during the call.
 using LogCallback = std::function<void(LogLevel, std::string_view message)>;
 
+// What a context is made from.
 struct ContextCreateInfo {
   // Owned by the application; they must outlive the context and every plan made from it.
   VkInstance instance = VK_NULL_HANDLE;
@@ -117,6 +121,7 @@ class VKGEMM_API Plan {
   Plan& operator=(Plan&&) noexcept;
   ~Plan();
 
+  // What was planned, and with which configuration.
   const Problem& problem() const noexcept;
   const Config& config() const noexcept;
 
@@ -226,6 +231,8 @@ class VKGEMM_API Context {
   // save_pipeline_cache() tell it themselves when the driver answers so. From then on they,
   // candidates() and record() return device_lost; everything may still be destroyed.
   void notify_device_lost() const noexcept;
+
+  // Whether it was told so.
   bool device_lost() const noexcept;
 
   // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on

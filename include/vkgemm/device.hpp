@@ -29,6 +29,7 @@ struct FragmentShape {
   bool operator==(const FragmentShape&) const = default;
 };
 
+// Which invocations share a cooperative matrix.
 enum class MatrixScope : std::uint8_t { subgroup, workgroup };
 
 // Any multiple of the granularity is a valid shape (VK_NV_cooperative_matrix2, flexible
@@ -51,6 +52,7 @@ struct PathSupport {
   std::string reason;
 };
 
+// What decides which configurations are legal, and how many workgroups are resident.
 struct Limits {
   std::uint32_t max_shared_memory_bytes = 0;  // per workgroup
   std::uint32_t max_invocations = 0;          // per workgroup
@@ -90,7 +92,8 @@ struct DeviceCaps {
   // The device's id is in no list; the architecture is the one that its properties are most like.
   bool architecture_by_properties = false;
 
-  Limits limits;
+  Limits limits;  // of workgroups, above all
+  // Shapes that the driver lists, of types that vkgemm knows.
   std::vector<FragmentShape> fragment_shapes;
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
@@ -103,6 +106,7 @@ struct DeviceCaps {
   PathSupport device_barrier;
   bool workgroups_make_progress = false;
 
+  // Which paths may be used, and why not.
   PathSupport nv;
   PathSupport khr;
   PathSupport fma;
@@ -112,6 +116,7 @@ struct DeviceCaps {
   std::vector<Denial> denials;
   std::vector<Verdict> verdicts;
 
+  // The one of these three.
   const PathSupport& path(Path p) const noexcept {
     return p == Path::nv ? nv : p == Path::khr ? khr : fma;
   }
@@ -128,6 +133,7 @@ class VKGEMM_API Requirements {
   Requirements(Requirements&&) noexcept;
   Requirements& operator=(Requirements&&) noexcept;
 
+  // What to enable; valid as long as this object.
   std::span<const char* const> extensions() const noexcept;
   const VkPhysicalDeviceFeatures2* features() const noexcept;
 

@@ -12,8 +12,10 @@
 
 namespace vkgemm {
 
+// IEEE 754 binary16, bfloat16 and binary32.
 enum class DataType : std::uint8_t { f16, bf16, f32 };
 
+// In which order the elements of a matrix stand in memory.
 enum class Layout : std::uint8_t {
   row_major,  // element (i, j) stands at i * ld + j
   col_major,  // element (i, j) stands at j * ld + i
@@ -40,8 +42,11 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
+// Applied to each element of the result, by its name in PyTorch; gelu by erf, or approximated by
+// tanh.
 enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
 
+// Which vector is added to the product, if any.
 enum class Bias : std::uint8_t {
   none,
   along_n,  // N values, bias[j] is added to every element of column j
@@ -103,8 +108,13 @@ struct Gated {
   bool operator==(const Gated&) const = default;
 };
 
+// What the offsets of groups are.
 enum class OffsetType : std::uint8_t { int32, int64 };
+
+// Which direction is divided into groups.
 enum class GroupAlong : std::uint8_t { m, k };
+
+// Whether there is one matrix B for all groups, or one for each.
 enum class GroupedB : std::uint8_t { shared, per_group };
 
 // Many products in one, of sizes that only the device knows: group g is
@@ -138,6 +148,7 @@ struct Grouping {
   bool operator==(const Grouping&) const = default;
 };
 
+// What a row reduction computes of each row.
 enum class RowOp : std::uint8_t {
   // Change a row of D as a whole; n is N.
   rms_norm,      // v / sqrt(sum(v²) / n + eps) · gamma + beta
@@ -151,6 +162,8 @@ enum class RowOp : std::uint8_t {
   mean,
   variance,  // sum((v - mean)²) / n: not n - 1
 };
+
+// Whether it gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
 // What is done with whole rows of v, the value of the epilogue before its cast to D's type. All of
@@ -245,6 +258,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
+// The enumerator's name.
 VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
@@ -270,6 +284,7 @@ VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);
 
+// Of one element.
 constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
   return type == DataType::f32 ? 4 : 2;
 }

@@ -33,6 +33,7 @@ enum class Status : std::uint8_t {
   driver_error,  // any other VkResult below zero
 };
 
+// The enumerator's name.
 VKGEMM_API std::string_view to_string(Status status) noexcept;
 
 // The message names the field and its value: "a.ld is 12: at least 16 is needed (row of K = 16)".
@@ -46,18 +47,22 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  // Implicit, so that a function may return either.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
+  // Whether there is a value.
   explicit operator bool() const noexcept { return state_.index() == 0; }
   bool has_value() const noexcept { return state_.index() == 0; }
 
+  // The value. Asserts that there is one.
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(value()); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
+  // The same by its name.
   T& value() {
     assert(has_value());
     return *std::get_if<0>(&state_);
@@ -66,6 +71,8 @@ class [[nodiscard]] Result {
     assert(has_value());
     return *std::get_if<0>(&state_);
   }
+
+  // Why there is none. Asserts that there is none.
   const Error& error() const {
     assert(!has_value());
     return *std::get_if<1>(&state_);
@@ -75,14 +82,19 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// Success or an Error.
 template <>
 class [[nodiscard]] Result<void> {
  public:
+  // Implicit, as above.
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
+  // Whether it succeeded.
   explicit operator bool() const noexcept { return !error_; }
   bool has_value() const noexcept { return !error_; }
+
+  // Why it failed. Asserts that it did.
   const Error& error() const {
     assert(error_);
     return *error_;

@@ -49,6 +49,7 @@ struct KernelKind {
 // "path khr, fragment 16x16x16 f16, subgroups of 32"
 VKGEMM_API std::string to_string(const KernelKind& kind);
 
+// How the test of a kind of kernel ended.
 enum class Outcome : std::uint8_t {
   passed,
   wrong_result,  // it computed something else
@@ -59,15 +60,21 @@ enum class Outcome : std::uint8_t {
   untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
              // of this kind is legal here. Not kept in files.
 };
+
+// The enumerator's name.
 VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
+
+// The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
 
+// What is known of a kind of kernel.
 struct Verdict {
   KernelKind kind;
   Outcome outcome = Outcome::untested;
   std::string detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed
   std::string config;  // what was run
 
+  // Whether it is taken out of every choice.
   bool failed() const noexcept {
     return outcome != Outcome::passed && outcome != Outcome::untested;
   }
@@ -117,6 +124,7 @@ struct SelfTest {
   // If not empty, only these are tried, denied ones too: for a process that nobody will miss.
   std::span<const KernelKind> only = {};
 
+  // Whether drivers that are known to be bad are refused (struct Denial).
   bool use_deny_list = true;
 };
 
