@@ -179,7 +179,9 @@ std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       if (row.config.path != path || !row.matches(problem)) continue;
-      if (auto reason = why_illegal(row.config, problem, caps)) {
+      Config config = row.config;
+      if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
+      if (auto reason = why_illegal(config, problem, caps)) {
         return to_string(row.config) + ": " + *reason;
       }
     }
