@@ -66,7 +66,7 @@ struct TimingModel {
   // What the workgroups of one compute unit share, besides time.
   double shared_memory_bytes = 51200;
   double registers = 65536;
-  std::string provenance = "derived: as nvidia_sm90";
+  std::string provenance = "derived: the generic table's";
 };
 
 // The fastest configuration that was measured for one shape. nearest.hpp says for which others it

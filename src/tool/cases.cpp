@@ -1,6 +1,7 @@
 #include "tool/cases.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "support/heavy_epilogue.hpp"
 #include "tool/gated.hpp"
@@ -92,6 +93,21 @@ std::string name_epilogue(const CaseOptions& options) {
     if (options.rows.gamma) add("gamma");
     if (options.rows.beta) add("beta");
     if (is_scalar(*options.rows.op) && !options.rows.without_d) add("d");
+    const auto add_type = [&](const char* what, const std::optional<DataType>& type) {
+      if (type && *type != DataType::f32) add(what + (':' + std::string(to_string(*type))));
+    };
+    add_type("values", options.rows.value_type);
+    add_type("vectors", options.rows.vector_type);
+  }
+  if (const SplitK& split = options.wishes.split_k; split != SplitK{}) {
+    std::string slices = split.slices == 0 ? "auto" : std::to_string(split.slices);
+    if (split.tier) slices += ':' + std::string(to_string(*split.tier));
+    add("split_k:" + slices);
+  }
+  if (options.wishes.max_dispatch_ms > 0.0) {
+    char text[64];
+    std::snprintf(text, sizeof text, "max_dispatch_ms:%g", options.wishes.max_dispatch_ms);
+    add(text);
   }
   return name;
 }

@@ -225,7 +225,8 @@ TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
   std::size_t with_workspace = 0;
   for (const DeviceCaps& caps : test::all_devices()) {
     for (const std::string_view architecture :
-         {"generic", "nvidia_sm90", "amd_rdna3", "amd_rdna4", "intel_xe2", "intel_xe_hpg"}) {
+         {"generic", "nvidia_sm90", "nvidia_sm100", "nvidia_sm120", "nvidia_sm89", "amd_rdna3",
+          "amd_rdna4", "intel_xe2", "intel_xe_hpg"}) {
       for (const auto& [m, n, k] :
            {std::array{8192u, 8200u, 4080u}, std::array{4097u, 4095u, 4093u},
             std::array{16u, 16u, 40000u}, std::array{1u, 9999u, 777u}}) {
