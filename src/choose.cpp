@@ -264,6 +264,8 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
                             const DeviceCaps& caps) {
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
+    // Variants have as many accumulators: they are as bad.
+    if (why_refused(table, row.config, problem, caps.architecture)) return;
     for (const RowVariant& variant : row_variants(config, problem, caps)) {
       if (!is_legal(variant.config, problem, caps) ||
           why_refused(table, variant.config, problem, caps.architecture)) {

@@ -70,6 +70,10 @@ class Node {
     return *std::move(node);
   }
 
+  [[noreturn]] void refuse(std::string_view message) const {
+    fail(path_, concat(path_, ": ", message));
+  }
+
   std::vector<Node> elements() const {
     if (!value_.is_array())
       fail(path_, concat(path_, " is ", value_.type_name(), ", not an array"));
@@ -251,11 +255,17 @@ TimingModel parse_timing(const Node& node) {
 }
 
 RefusedConfig parse_refused(const Node& node) {
-  node.check_keys({"architecture", "family", "config", "reason"});
-  return {.architecture = parse_architecture(node.at("architecture")),
-          .family = parse_family(node),
-          .config = node.at("config").config(),
-          .reason = node.at("reason").nonempty_text()};
+  node.check_keys({"architecture", "family", "config", "rows", "reason"});
+  RefusedConfig refused{.architecture = parse_architecture(node.at("architecture")),
+                        .family = parse_family(node),
+                        .reason = node.at("reason").nonempty_text()};
+  if (const auto rows = node.find("rows")) {
+    refused.rows = rows->named(parse_row_strategy, "strategy for rows");
+    if (node.find("config")) node.refuse("config and rows stand there: one of them is needed");
+  } else {
+    refused.config = node.at("config").config();
+  }
+  return refused;
 }
 
 TunedShape parse_tuned(const Node& node) {
@@ -392,33 +402,7 @@ const Tables& built_in_tables() {
   return tables;
 }
 
-// What the main loop and the accumulators are made of; the rest changes no fragment.
-bool has_main_loop_of(const Config& bad, const Config& config) noexcept {
-  Config same = config;
-  same.swizzle = bad.swizzle;
-  same.unroll_k = bad.unroll_k;
-  same.slices = bad.slices;
-  same.tier = bad.tier;
-  same.spin_limit = bad.spin_limit;
-  same.pack_a = bad.pack_a;
-  same.pack_b = bad.pack_b;
-  same.peel = bad.peel;
-  same.static_shape = bad.static_shape;
-  // The simple schedule needs fewer registers: it may be good where the persistent one is bad.
-  if (bad.schedule == Schedule::simple) same.schedule = Schedule::simple;
-  same.workgroups = bad.workgroups;
-  same.rows = bad.rows;
-  return same == bad;
-}
-
 }  // namespace
-
-bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept {
-  return std::ranges::any_of(table.denied, [&](const DeniedConfig& denied) {
-    if (denied.input_type && *denied.input_type != input_type) return false;
-    return denied.wrong ? has_main_loop_of(denied.config, config) : denied.config == config;
-  });
-}
 
 bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
@@ -459,19 +443,6 @@ std::string provenance_of(const TuningRow& row, const Config& config) {
                         config.tile_k != own.tile_k || config.stages != own.stages;
   if (!reshaped) return row.provenance;
   return concat("derived: whole rows in a tile, made from ", to_string(own), ", ", row.provenance);
-}
-
-std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
-                                       const ResolvedProblem& problem,
-                                       std::string_view architecture) {
-  for (const RefusedConfig& refused : table.refused) {
-    if (refused.architecture != architecture) continue;
-    if (refused.family == "grouped" && !problem.grouping) continue;
-    if (has_main_loop_of(refused.config, config)) {
-      return concat("refused on ", architecture, ": ", refused.reason);
-    }
-  }
-  return std::nullopt;
 }
 
 std::optional<std::string> why_refused(const Config& config, const ResolvedProblem& problem,

@@ -44,7 +44,8 @@ struct TuningRow {
 struct RefusedConfig {
   std::string architecture;
   std::string family = "gemm";  // all problems; "grouped": grouped ones only
-  Config config;
+  std::optional<Config> config = std::nullopt;
+  std::optional<RowStrategy> rows = std::nullopt;  // instead of config: all of that strategy
   std::string reason;
 };
 
@@ -116,7 +117,7 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //              "config": "khr:tile=…", "rate": 100.0, "provenance": "derived: …"}],
 //    "timing": {"compute_units": 132, "launch": 1.6, …, "provenance": "measured: …"},
 //    "refused": [{"architecture": "amd_rdna3", "family": "grouped", "config": "khr:tile=…",
-//                 "reason": "…"}],
+//                 "reason": "…"}, {"architecture": "amd_rdna3", "rows": "panel", "reason": "…"}],
 //    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04",
 //    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
 //               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux",
@@ -136,7 +137,8 @@ bool is_denied(const TuningTable& table, const Config& config, DataType input_ty
 
 // Why the table refuses a configuration on an architecture, if it does. What changes
 // neither the main loop nor the accumulators (swizzle, slices, packing, …) makes no difference; a
-// refusal with schedule=persistent is of that schedule only.
+// refusal with schedule=persistent is of that schedule only, and one with rows=panel, recompute or
+// resident of the kernels that these strategies have.
 std::optional<std::string> why_refused(const TuningTable& table, const Config& config,
                                        const ResolvedProblem& problem,
                                        std::string_view architecture);

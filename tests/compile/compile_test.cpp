@@ -305,9 +305,12 @@ TEST(CompileGated, TheBestWithoutSpills) {
 }
 
 // The best one of each path and strategy that changes the kernel: a second kernel reduces what the
-// product leaves as it does otherwise. For the report: some spill, with NVK all that hold 128
-// values (bench/NOTES.md), but no refusal can name a strategy, and there are others to choose.
-TEST(CompileRows, TheBestAreReported) {
+// product leaves as it does otherwise. ANV spills a little with whole rows in a tile, which costs
+// less than a second pass over them would. With NVK all that hold 128 values spill, but NVIDIA's
+// own driver, for which the tables are, does not where it was timed: there for the report.
+TEST(CompileRows, TheBestSpillLittle) {
+  constexpr std::uint64_t few_spills = 100;
+  const bool nvk = runner().caps().driver_id == VK_DRIVER_ID_MESA_NVK;
   for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp}) {
     const bool norm = op == RowOp::layer_norm;
     Problem problem = problem_of({DataType::f16, row, row, false}, 1000, 200);
@@ -320,10 +323,12 @@ TEST(CompileRows, TheBestAreReported) {
       if (config.rows == RowStrategy::two_pass) continue;
       if (!norm && config.rows != RowStrategy::panel) continue;
       if (!done.emplace(config.path, config.rows).second) continue;
-      add_to_report(problem, config, "nn",
-                    std::string(to_string(op)) + " " + std::string(to_string(config.rows)));
+      const std::string kind =
+          std::string(to_string(op)) + " " + std::string(to_string(config.rows));
+      std::optional<std::uint64_t> spills;
+      add_to_report(problem, config, "nn", kind, &spills);
+      EXPECT_TRUE(nvk || spills.value_or(0) <= few_spills) << to_string(config) << " spills";
     }
-    EXPECT_FALSE(done.empty());
   }
 }
 

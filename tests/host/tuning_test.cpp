@@ -92,9 +92,31 @@ TEST(Tuning, ParsesEveryField) {
   persistent.schedule = Schedule::persistent;
   EXPECT_TRUE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
   EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
-  grouped_only.refused[0].config.schedule = Schedule::persistent;
+  grouped_only.refused[0].config->schedule = Schedule::persistent;
   EXPECT_FALSE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
   EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
+
+  // Of one kernel for rows, whatever its main loop; and of one main loop in that kernel.
+  TuningTable rows_only = *table;
+  rows_only.refused[0].config.reset();
+  rows_only.refused[0].rows = RowStrategy::panel;
+  const auto refuses = [&](RowStrategy rows, const Config& tile) {
+    Config config = tile;
+    config.rows = rows;
+    return why_refused(rows_only, config, any, "amd_rdna4").has_value();
+  };
+  for (const Config& tile : {refused, row.config}) {
+    EXPECT_TRUE(refuses(RowStrategy::panel, tile));
+    EXPECT_TRUE(refuses(RowStrategy::recompute, tile));
+    EXPECT_FALSE(refuses(RowStrategy::resident, tile));
+    EXPECT_FALSE(refuses(RowStrategy::two_pass, tile));
+    EXPECT_FALSE(refuses(RowStrategy::none, tile));
+  }
+  rows_only.refused[0].config = refused;
+  rows_only.refused[0].config->rows = RowStrategy::resident;
+  EXPECT_TRUE(refuses(RowStrategy::resident, refused));
+  EXPECT_FALSE(refuses(RowStrategy::resident, row.config));
+  EXPECT_FALSE(refuses(RowStrategy::none, refused));
 }
 
 TEST(Tuning, ErrorsNameRowAndField) {
@@ -152,6 +174,10 @@ TEST(Tuning, ErrorsNameRowAndField) {
        "refused[0].reason is missing"},
       {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","config":"","reason":"r"}]})",
        "refused[0].config"},
+      {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","rows":"all","reason":"r"}]})",
+       "refused[0].rows is 'all'"},
+      {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","rows":"panel","config":"fma:tile=1x1x1","reason":"r"}]})",
+       "refused[0]: config and rows stand there"},
       {R"({"architecture":"x","rows":[],"timing":3})", "timing is number, not an object"},
       {R"({"architecture":"x","rows":[],"timing":{"launch":1}})",
        "timing.compute_units is missing"},
