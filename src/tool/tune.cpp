@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "cache_file.hpp"
@@ -98,6 +99,7 @@ class Tuner {
     for (const TuneProblem& problem : task_.problems) {
       TuneCase tuned;
       tuned.arguments = problem.arguments;
+      tuned.list = problem.list;
       tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
       tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
       session_.cases.push_back(std::move(tuned));
@@ -312,6 +314,11 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
                   "the generic one, as on a device that has none")
       ->check(CLI::IsMember({"built-in", "generic"}))
       ->capture_default_str();
+  command
+      .add_option("--threads", options.limits.threads,
+                  "Threads that build kernels before they are timed; 0: each when its time comes")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   add_path(command, options.limits.path);
   command.add_flag("--static-shapes", options.limits.static_shapes,
                    "Also try kernels with N and K compiled in: a pipeline for each shape");
@@ -339,6 +346,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
 
 void add_tune(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TuneOptions>();
+  options->limits.threads = std::max(std::thread::hardware_concurrency(), 2U) - 1;
   CLI::App& command = *app.add_subcommand(
       "tune", "Find the fastest configurations of a list of problems, and write them as a table");
   command.footer(
