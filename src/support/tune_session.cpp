@@ -418,10 +418,27 @@ std::optional<std::string> why_not_resumed(const TuningTable& table, std::string
                 in_quotes(driver));
 }
 
-std::string to_json(const TuneSession& session, const TuneCase& tuned) {
+std::string label(const TunedProblem& p) {
+  std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+  if (p.count != 1) text = std::to_string(p.count) + "*" + text;
+  text += " " + std::string(to_string(p.input_type));
+  if (p.a_layout != Layout::row_major) text += " A^T";
+  if (p.b_layout != Layout::row_major) text += " B^T";
+  if (p.family != "gemm") text += " " + p.family;
+  if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
+  if (!p.aligned) text += " unaligned";
+  return text;
+}
+
+std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
+                    const std::string& date) {
   const TunedProblem& p = tuned.problem;
   ordered_json out = {{"device", session.device},
                       {"driver", session.driver},
+                      {"commit", commit},
+                      {"date", date},
+                      {"list", tuned.list},
+                      {"label", label(p)},
                       {"problem", tuned.arguments},
                       {"family", p.family},
                       {"type", to_string(p.input_type)},
@@ -451,6 +468,7 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned) {
     return std::ranges::count(tuned.measured, verdict, &Measured::verdict);
   };
   out["candidates"] = tuned.candidates;
+  out["legal"] = tuned.legal;
   out["measured"] = tuned.measured.size();
   for (const Verdict verdict : {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit}) {
     out[verdict_names[static_cast<int>(verdict)]] = count(verdict);

@@ -143,7 +143,12 @@ bool is_complete(const TuningTable& table, std::string_view arguments);
 std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
                                            std::string_view driver);
 
+// "4096x4096x4096 f16", with what else is not as most have it
+std::string label(const TunedProblem& problem);
+
 // One problem's results as JSON: what tables choose, what was fastest, and what they lose.
-std::string to_json(const TuneSession& session, const TuneCase& tuned);
+// `commit` and `date` are those of the measurement.
+std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
+                    const std::string& date);
 
 }  // namespace vkgemm::support
