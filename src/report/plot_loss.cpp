@@ -77,8 +77,8 @@ void draw_panel(Svg& svg, const Panel& panel, const LossSummary& summary,
                    print_time(row.best_us / 1000.0));
   }
   if (rows.empty()) return;
-  svg.text({panel.left + panel.width - step - 2.0, panel.y(summary.worst) + 4.0},
-           summary.worst_label, {.size = 10.0, .anchor = "end", .outlined = true});
+  svg.text({panel.left + panel.width, panel.y(summary.worst) - 6.0}, summary.worst_label,
+           {.size = 10.0, .anchor = "end", .outlined = true});
 }
 
 std::string origin_of(const std::vector<LossRow>& rows) {

@@ -46,13 +46,15 @@ void PlanBuilder::want(std::size_t index, const Problem& problem,
   changed_.notify_all();
 }
 
-std::size_t PlanBuilder::next(std::size_t index, const std::vector<Config>& configs) {
+std::optional<std::size_t> PlanBuilder::next(std::size_t index, const std::vector<Config>& configs,
+                                             bool wait) {
   std::unique_lock lock(mutex_);
   while (true) {
     for (std::size_t i = 0; i < configs.size(); ++i) {
       const auto job = find(index, configs[i]);
       if (job == nullptr || job->state == State::ready) return i;
     }
+    if (!wait) return std::nullopt;
     changed_.wait(lock);
   }
 }

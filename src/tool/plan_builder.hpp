@@ -32,9 +32,9 @@ class PlanBuilder {
   // Those that it knows already are passed over. `problem` must outlive it.
   void want(std::size_t index, const Problem& problem, const std::vector<Config>& configs);
 
-  // The place of one that take() gives at once: the first that is ready or was never wanted. Waits
-  // if there is none. There must be some.
-  std::size_t next(std::size_t index, const std::vector<Config>& configs);
+  // The place of one that take() gives at once: the first that is ready or was never wanted. If
+  // there is none, waits or gives nothing. There must be some.
+  std::optional<std::size_t> next(std::size_t index, const std::vector<Config>& configs, bool wait);
 
   // Built here and now if no thread has begun with it.
   Result<Plan> take(std::size_t index, const Problem& problem, const Config& config);

@@ -46,6 +46,8 @@ constexpr double first_warm_up_ms = 150.0;
 constexpr double warm_up_ms = 300.0;
 constexpr double most_turn_ms = 40.0;  // of one configuration in a round
 
+constexpr auto longest_busy = std::chrono::seconds(2);
+
 // Multiply-adds of the reference for each configuration. Each looks at other rows.
 constexpr double verification_work = 0x1p28;
 
@@ -216,9 +218,14 @@ class CaseTuner {
     bench_.builder.want(index_, problem_.problem, worth_building(bench_, index_, configs));
     while (!configs.empty()) {
       if (spent() > share && best_us_ > 0.0) break;
-      const std::size_t next = bench_.builder.next(index_, configs);
-      const Config config = configs[next];
-      configs.erase(configs.begin() + static_cast<std::ptrdiff_t>(next));
+      const auto next = bench_.builder.next(index_, configs, !may_keep_busy());
+      if (!next) {
+        keep_busy();
+        conclude(most_pending);
+        continue;
+      }
+      const Config config = configs[*next];
+      configs.erase(configs.begin() + static_cast<std::ptrdiff_t>(*next));
       first_look(config, is_eligible(config));
     }
   }
@@ -243,6 +250,8 @@ class CaseTuner {
         const std::uint32_t repeats = std::max(repeats_of(measured.microseconds.front()) / 2, 1u);
         measured.microseconds = time(*plan, repeats, first_warm_up_ms);
       }
+      kept_busy_by_ = plan;
+      idle_since_ = Clock::now();
       const double us = measured.median();
       best_us_ = best_us_ == 0.0 ? us : std::min(best_us_, us);
       pending_.push_back({std::move(measured),
@@ -255,11 +264,35 @@ class CaseTuner {
     conclude(most_pending);
   }
 
+  // While the host builds or verifies, a GPU had better go on than lower its clock. Not for ever: a
+  // build that hangs is noticed by that there is nothing to say.
+  bool may_keep_busy() const {
+    return kept_busy_by_ != nullptr && !shares_the_host_ &&
+           Clock::now() - idle_since_ < longest_busy;
+  }
+  void keep_busy() {
+    const Config config = kept_busy_by_->config();
+    say(support::says::tries(index_, config));
+    try {
+      data_->time(*kept_busy_by_, 1, pause_ms / 2.0, bench_.flush);
+      last_timing_ = Clock::now();
+    } catch (const Failure& failure) {
+      kept_busy_by_ = nullptr;
+      give_up(config, true, failure);
+    }
+    say(support::says::begins(index_));
+  }
+
   // Tells what was verified, and waits until at most so many are not.
   void conclude(std::size_t most) {
     using namespace std::chrono_literals;
-    while (!pending_.empty() && (pending_.size() > most || pending_.front().report.wait_for(0s) ==
-                                                               std::future_status::ready)) {
+    while (!pending_.empty()) {
+      const bool ready = pending_.front().report.wait_for(0s) == std::future_status::ready;
+      if (!ready && pending_.size() <= most) return;
+      if (!ready && may_keep_busy()) {
+        keep_busy();
+        continue;
+      }
       Measured measured = std::move(pending_.front().measured);
       const support::VerifyReport report = pending_.front().report.get();
       pending_.pop_front();
@@ -349,6 +382,8 @@ class CaseTuner {
   double seconds_ = 0.0;
   double turn_ms_ = most_turn_ms;
   double best_us_ = 0.0;  // of the first looks
+  const Plan* kept_busy_by_ = nullptr;
+  Clock::time_point idle_since_;
   std::unique_ptr<TimedCase> data_;
   std::deque<Pending> pending_;  // gone before the data that they read
   std::map<std::string, Plan> plans_;
