@@ -49,7 +49,7 @@ std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOper
   std::erase_if(products, [](const GroupProduct& group) { return group.problem.m == 0; });
   std::vector<GroupProduct> chosen;
   for (const std::uint64_t i : choose_rows(products.size(), options.sampled_groups, options.seed)) {
-    chosen.push_back(std::move(products[i]));
+    chosen.push_back(products[i]);
   }
   return chosen;
 }
