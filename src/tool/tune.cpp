@@ -320,8 +320,7 @@ int tune(const TuneOptions& options) {
 }
 
 // What --compare finds, drawn now or later.
-void add_report_options(CLI::App& command, TuneOptions& options,
-                        const std::vector<CLI::Option*>& measured) {
+void add_report_options(CLI::App& command, TuneOptions& options) {
   CLI::Option* stored =
       command
           .add_option("--report", options.reports,
@@ -330,7 +329,9 @@ void add_report_options(CLI::App& command, TuneOptions& options,
                       "problems")
           ->type_name("FILE")
           ->allow_extra_args(false);
-  for (CLI::Option* option : measured) stored->excludes(option);
+  for (const char* name : {"--log", "--shapes", "--m", "--out", "--compare", "--json"}) {
+    stored->excludes(command.get_option(name));
+  }
   command
       .add_option("--plot", options.plot,
                   "Draw what the built-in choices lose: a panel for each log, a point for each "
@@ -408,7 +409,6 @@ void add_tune(CLI::App& app, int& exit_code) {
       "it runs in, is denied in the table. Ctrl-C keeps what was measured (exit code 130). Use the "
       "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file.");
   command.option_defaults()->group("Problems");
-  const std::size_t before = command.get_options().size();
   command
       .add_option(
           "--log", options->logs,
@@ -423,9 +423,7 @@ void add_tune(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);
   options->device.add(command);
-  const std::vector<CLI::Option*> all = command.get_options();
-  add_report_options(command, *options,
-                     {all.begin() + static_cast<std::ptrdiff_t>(before), all.end()});
+  add_report_options(command, *options);
   command.callback([options, &exit_code] { exit_code = tune(*options); });
 }
 
