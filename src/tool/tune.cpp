@@ -117,11 +117,10 @@ class Tuner {
     save();
     const bool any = std::ranges::any_of(
         session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
+    print_results(false);
     std::vector<report::LossRow> rows;
     for (const TuneCase& tuned : session_.cases) {
-      const std::string line = support::to_json(session_, tuned, VKGEMM_COMMIT, today());
-      if (options_.json) std::printf("%s\n", line.c_str());
-      unwrap(report::add_loss_rows(rows, line, "--compare"));
+      unwrap(report::add_loss_rows(rows, result_of(tuned), "--compare"));
     }
     if (any && !options_.json) print_comparison(session_);
     if (any && options_.compare) report_loss(rows, options_.json ? stderr : stdout);
@@ -180,6 +179,7 @@ class Tuner {
     }
     progress.update();
     if (finished() == before) return;
+    print_results(true);
     const bool failed_before = save_error_.has_value();
     save();
     if (save_error_ && !failed_before) {
@@ -218,6 +218,23 @@ class Tuner {
     std::fflush(stdout);
   }
 
+  std::string result_of(const TuneCase& tuned) const {
+    return support::to_json(session_, tuned, VKGEMM_COMMIT, today());
+  }
+
+  // Each as soon as it is done, so that whoever is killed has said what he knew.
+  void print_results(bool only_done) {
+    if (!options_.json) return;
+    printed_.resize(session_.cases.size());
+    for (std::size_t i = 0; i < session_.cases.size(); ++i) {
+      const TuneCase& tuned = session_.cases[i];
+      if (printed_[i] || (only_done && !tuned.done)) continue;
+      std::printf("%s\n", result_of(tuned).c_str());
+      printed_[i] = true;
+    }
+    std::fflush(stdout);
+  }
+
   int exit_code() const {
     bool wrong = false, good = false;
     std::string error;
@@ -241,6 +258,7 @@ class Tuner {
   TuneTask task_;
   TuneSession session_;
   std::size_t lines_ = 0;
+  std::vector<bool> printed_;
   bool saved_ = false;
   std::optional<Error> save_error_;  // of the last time
 };
