@@ -44,34 +44,8 @@ std::uint16_t narrow(double value) noexcept {
 
 }  // namespace
 
-double f16_to_double(std::uint16_t bits) noexcept {
-  const std::uint64_t sign = static_cast<std::uint64_t>(bits & 0x8000) << 48;
-  const std::uint64_t magnitude = static_cast<std::uint64_t>(bits & 0x7fff) << 42;
-  if ((bits & 0x7c00) == 0x7c00) {
-    return std::bit_cast<double>(sign | 0x7ff0000000000000ULL | magnitude);
-  }
-  // The exponent field lands 1008 too low; the product is exact, for subnormals too.
-  return std::bit_cast<double>(sign | magnitude) * 0x1p1008;
-}
-
-double bf16_to_double(std::uint16_t bits) noexcept {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
-}
-
 std::uint16_t double_to_f16(double value) noexcept { return narrow<5, 10>(value); }
 std::uint16_t double_to_bf16(double value) noexcept { return narrow<8, 7>(value); }
-
-double load_element(const void* data, DataType type, std::uint64_t index) noexcept {
-  const auto* at = static_cast<const unsigned char*>(data) + index * size_in_bytes(type);
-  if (type == DataType::f32) {
-    float value = 0.0f;
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<double>(value);
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return type == DataType::f16 ? f16_to_double(bits) : bf16_to_double(bits);
-}
 
 void store_element(void* data, DataType type, std::uint64_t index, double value) noexcept {
   auto* at = static_cast<unsigned char*>(data) + index * size_in_bytes(type);

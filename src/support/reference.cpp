@@ -36,6 +36,42 @@ std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std
   return rows;
 }
 
+std::vector<std::uint64_t> rows_of(const Problem& problem, const VerifyOptions& options) {
+  const bool full = options.mode == Verify::full;
+  return choose_rows(problem.m, full ? problem.m : options.sampled_rows, options.seed);
+}
+
+// The products of a grouped problem that are looked at.
+std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOperands& operands,
+                                          const VerifyOptions& options) {
+  std::vector<GroupProduct> products = products_of(problem, operands);
+  if (options.mode == Verify::full || products.size() <= options.sampled_groups) return products;
+  std::erase_if(products, [](const GroupProduct& group) { return group.problem.m == 0; });
+  std::vector<GroupProduct> chosen;
+  for (const std::uint64_t i : choose_rows(products.size(), options.sampled_groups, options.seed)) {
+    chosen.push_back(products[i]);
+  }
+  return chosen;
+}
+
+// The chosen rows of one product, or all of it if their elements lie apart.
+void add_parts(const Problem& problem, const View& view, std::uint64_t columns,
+               const std::vector<std::uint64_t>& rows, std::uint64_t first_byte,
+               std::vector<ByteRange>& parts) {
+  const std::uint64_t size = size_in_bytes(view.type);
+  const auto add = [&](std::uint64_t from, std::uint64_t to) {
+    parts.push_back({first_byte + from * size, (to + 1 - from) * size});
+  };
+  if (!view.row_major) {
+    return add(0, view.index(problem.batch - 1, problem.m - 1, columns - 1));
+  }
+  for (std::uint64_t batch = 0; batch < problem.batch; ++batch) {
+    for (const std::uint64_t row : rows) {
+      add(view.index(batch, row, 0), view.index(batch, row, columns - 1));
+    }
+  }
+}
+
 void run_on(std::uint32_t threads, const std::function<void(std::uint32_t)>& loop) {
   std::vector<std::thread> others;
   for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
@@ -81,7 +117,8 @@ void for_each_row(const Problem& problem, const Views& views, const HostOperands
                   const std::vector<std::uint64_t>& rows, std::uint32_t threads, const Work& work) {
   const EpilogueOracle oracle(problem, views, operands);
   // Few rows at a time: as many threads as there are then have work, and all their columns fit.
-  constexpr std::uint64_t at_once = 8;
+  const std::uint64_t at_once =
+      std::clamp<std::uint64_t>(problem.batch * rows.size() / threads, 1, 8);
   const std::uint64_t row_blocks = (rows.size() + at_once - 1) / at_once;
   std::atomic<std::uint64_t> next{0};
   run_on(threads, [&](std::uint32_t thread) {
@@ -138,8 +175,7 @@ void verify_product(const Problem& problem, const HostOperands& operands, const 
   const bool check_aux = problem.epilogue.aux && aux != nullptr;
   const Rounding d_cast = rounding(problem.d.type);
   const Rounding aux_cast = rounding(problem.aux.type);
-  const std::uint64_t sampled = options.mode == Verify::full ? problem.m : options.sampled_rows;
-  const std::vector<std::uint64_t> rows = choose_rows(problem.m, sampled, options.seed);
+  const std::vector<std::uint64_t> rows = rows_of(problem, options);
   const std::uint32_t threads = thread_count(options.threads, problem);
 
   std::vector<Findings> findings(threads);
@@ -214,8 +250,7 @@ void verify_rows(const Problem& problem, const HostOperands& operands, const voi
   const Rounding d_cast = rounding(problem.d.type);
   const Rounding aux_cast = rounding(problem.aux.type);
   const Rounding value_cast = rounding(reduction.value_type);
-  const std::uint64_t sampled = options.mode == Verify::full ? problem.m : options.sampled_rows;
-  const std::vector<std::uint64_t> rows = choose_rows(problem.m, sampled, options.seed);
+  const std::vector<std::uint64_t> rows = rows_of(problem, options);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
   std::vector<ReducedRow> reduced(threads);
@@ -283,12 +318,37 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
   } else if (!problem.grouping) {
     verify_product(problem, operands, d, aux, options, 0, findings);
   } else {
-    for (const GroupProduct& group : products_of(problem, operands)) {
+    for (const GroupProduct& group : chosen_products(problem, operands, options)) {
       verify_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
                      options, group.number, findings);
     }
   }
   return findings.finish();
+}
+
+VerifiedParts verified_parts(const Problem& problem, const HostOperands& operands,
+                             const VerifyOptions& options) {
+  VerifiedParts parts;
+  const auto add = [&](const Problem& product, std::uint64_t d, std::uint64_t aux) {
+    if (is_empty(product)) return;
+    const Views views(product);
+    const std::vector<std::uint64_t> rows = rows_of(product, options);
+    const auto& reduction = product.row_reduction;
+    if (!reduction || !is_scalar(reduction->op) || reduction->store_d) {
+      add_parts(product, views.d, product.n, rows, d, parts.d);
+    }
+    if (!product.epilogue.aux) return;
+    add_parts(product, views.aux, product_columns(product), rows, aux, parts.aux);
+  };
+  if (options.mode == Verify::off) return parts;
+  if (!problem.grouping) {
+    add(problem, 0, 0);
+    return parts;
+  }
+  for (const GroupProduct& group : chosen_products(problem, operands, options)) {
+    add(group.problem, group.d, group.aux);
+  }
+  return parts;
 }
 
 void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,

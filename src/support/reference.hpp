@@ -28,7 +28,8 @@ struct VerifyOptions {
   Verify mode = Verify::full;
   std::uint64_t seed = 1;
   std::uint64_t sampled_rows = 64;  // per batch or group, over all of M, first and last included
-  std::uint32_t threads = 0;        // 0: all cores
+  std::uint64_t sampled_groups = UINT64_MAX;  // of those that aren't empty; as rows are
+  std::uint32_t threads = 0;                  // 0: all cores
 };
 
 struct VerifyReport {
@@ -51,6 +52,16 @@ struct VerifyReport {
 VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
                     const void* aux, const VerifyOptions& options = {},
                     const void* row_values = nullptr);
+
+// What verify() looks at of D and aux, in ascending order: all else need not be downloaded.
+struct ByteRange {
+  std::uint64_t begin = 0, bytes = 0;
+};
+struct VerifiedParts {
+  std::vector<ByteRange> d, aux;
+};
+VerifiedParts verified_parts(const Problem& problem, const HostOperands& operands,
+                             const VerifyOptions& options);
 
 // The reference itself, rounded to D's and aux's types, for exact comparisons (small integers).
 // Writes only the elements that the problem writes, so padding keeps what it held.

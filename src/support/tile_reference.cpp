@@ -1,6 +1,7 @@
 #include "support/tile_reference.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -14,9 +15,9 @@ constexpr std::uint64_t kCols = 4;  // … of two doubles, for A·B and |A|·|B|
 
 // Packs depth × lines elements into panels of `width` lines, zeros where the last panel ends
 // early. `index(line, k)` finds an element; the loops go along memory where `along_lines` says so.
-template <std::uint64_t Width, class Index>
-void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
-          bool along_lines, const Index& index) {
+template <std::uint64_t Width, DataType Type, class Index>
+void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t depth,
+                bool along_lines, const Index& index) {
   const std::uint64_t padded = (lines + Width - 1) / Width * Width;
   const auto slot = [&](std::uint64_t line, std::uint64_t k) -> double& {
     return to[(line / Width * kDepth + k) * Width + line % Width];
@@ -27,11 +28,24 @@ void pack(double* to, const void* data, DataType type, std::uint64_t lines, std:
     for (std::uint64_t y = 0; y < inner; ++y) {
       const std::uint64_t line = along_lines ? y : x;
       const std::uint64_t k = along_lines ? x : y;
-      slot(line, k) = load_element(data, type, index(line, k));
+      slot(line, k) = load_element(data, Type, index(line, k));
     }
   }
   for (std::uint64_t line = lines; line < padded; ++line) {
     for (std::uint64_t k = 0; k < depth; ++k) slot(line, k) = 0.0;
+  }
+}
+
+template <std::uint64_t Width, class Index>
+void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
+          bool along_lines, const Index& index) {
+  switch (type) {
+    case DataType::f16:
+      return pack_typed<Width, DataType::f16>(to, data, lines, depth, along_lines, index);
+    case DataType::bf16:
+      return pack_typed<Width, DataType::bf16>(to, data, lines, depth, along_lines, index);
+    case DataType::f32:
+      return pack_typed<Width, DataType::f32>(to, data, lines, depth, along_lines, index);
   }
 }
 
@@ -66,6 +80,11 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
   const void* const b = separate && half == 1 ? operands.b_right : operands.b;
   std::fill(std::begin(sums.dot), std::end(sums.dot), 0.0);
   std::fill(std::begin(sums.magnitude), std::end(sums.magnitude), 0.0);
+  std::array<std::uint64_t, kTile> columns{};  // of B
+  for (std::uint64_t line = 0; line < tile.col_count; ++line) {
+    const std::uint64_t j = tile.first_col + line;
+    columns[line] = separate ? j : product_column(problem, half, j);
+  }
   for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
     const std::uint64_t depth = std::min(kDepth, problem.k - k0);
     pack<kRows>(packed.a, operands.a, views.a.type, tile.row_count, depth, !views.a.row_major,
@@ -74,9 +93,7 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
                 });
     pack<kCols>(packed.b, b, views.b.type, tile.col_count, depth, views.b.row_major,
                 [&](std::uint64_t line, std::uint64_t k) {
-                  const std::uint64_t j = tile.first_col + line;
-                  return views.b.index(tile.batch, k0 + k,
-                                       separate ? j : product_column(problem, half, j));
+                  return views.b.index(tile.batch, k0 + k, columns[line]);
                 });
     for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
       for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {

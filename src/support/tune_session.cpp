@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "text.hpp"
 
@@ -47,6 +48,26 @@ Config config_of(const json& message) {
   return *config;
 }
 
+void remove(std::vector<Place>& places, const Place& one) {
+  std::erase_if(places, [&](const Place& place) { return place.same(one); });
+}
+
+bool has(const std::vector<Place>& places, const Place& one) {
+  return std::ranges::any_of(places, [&](const Place& place) { return place.same(one); });
+}
+
+void at_nothing(TuneSession& session) {
+  session.at.reset();
+  session.trying.reset();
+}
+
+// Whoever failed explains the death that it was suspected of.
+void convict(TuneSession& session, const Place& place) {
+  if (!has(session.suspects, place)) return;
+  remove(session.suspects, place);
+  if (session.unexplained_deaths > 0) --session.unexplained_deaths;
+}
+
 // An exception says that the line is not one of says::.
 void apply_message(TuneSession& session, const json& message) {
   const std::string says = message.at("says");
@@ -54,24 +75,38 @@ void apply_message(TuneSession& session, const json& message) {
     session.device = message.at("name");
     session.driver = message.at("driver");
     session.architecture = message.at("architecture");
-    return;
+    session.building.clear();
+    return at_nothing(session);
   }
   if (says == "fatal") {
     session.fatal = message.at("reason");
     return;
   }
   if (says == "lost") {
-    session.at.reset();
-    session.trying.reset();
-    return;
+    session.building.clear();
+    return at_nothing(session);
   }
   const std::size_t index = message.at("case");
   TuneCase& tuned = session.cases.at(index);
+  if (says == "builds" || says == "built" || says == "cleared") {
+    const Place place{index, config_of(message)};
+    if (says == "builds") {
+      session.building.push_back(place);
+    } else if (says == "built") {
+      remove(session.building, place);
+    } else {
+      remove(session.suspects, place);
+      at_nothing(session);
+    }
+    return;
+  }
   session.at = index;
-  session.trying.reset();
+  // Results may come after the next configuration is begun with: they are verified beside it.
+  if (says != "found" || session.trying == config_of(message)) session.trying.reset();
   if (says == "begins") return;
   if (says == "searches") {
     tuned.candidates = message.at("candidates");
+    tuned.legal = message.at("legal");
     tuned.choices.clear();
     for (const json& choice : message.at("choices")) {
       tuned.choices.push_back({choice.at("name"), config_of(choice)});
@@ -84,6 +119,7 @@ void apply_message(TuneSession& session, const json& message) {
     if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
     known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 3));
     known->reason = message.at("reason");
+    if (known->verdict == Verdict::failed) convict(session, {index, config});
     known->eligible = message.at("eligible");
     const std::uint32_t round = message.at("round");
     if (round > 0 && known->round == 0) known->microseconds.clear();
@@ -205,6 +241,18 @@ std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t 
 
 bool TuneSession::done() const { return std::ranges::all_of(cases, &TuneCase::done); }
 
+bool is_denied(const TuneSession& session, const Config& config, DataType input_type) {
+  return std::ranges::any_of(session.cases, [&](const TuneCase& tuned) {
+    const Measured* known = tuned.problem.input_type == input_type ? tuned.find(config) : nullptr;
+    return known != nullptr &&
+           (known->verdict == Verdict::wrong || known->verdict == Verdict::failed);
+  });
+}
+
+std::uint32_t TuneSession::builders(std::uint32_t threads) const {
+  return unexplained_deaths < 32 ? threads >> unexplained_deaths : 0;
+}
+
 std::string says::device(const std::string& name, const std::string& driver,
                          const std::string& architecture) {
   return line(
@@ -218,15 +266,28 @@ std::string says::fatal(const std::string& reason) {
 std::string says::begins(std::size_t index) { return line({{"says", "begins"}, {"case", index}}); }
 
 std::string says::searches(std::size_t index, const std::vector<NamedConfig>& choices,
-                           std::size_t candidates) {
+                           std::size_t candidates, std::size_t legal) {
   return line({{"says", "searches"},
                {"case", index},
                {"candidates", candidates},
+               {"legal", legal},
                {"choices", choices_json(choices)}});
 }
 
 std::string says::tries(std::size_t index, const Config& config) {
   return line({{"says", "tries"}, {"case", index}, {"config", to_string(config)}});
+}
+
+std::string says::builds(std::size_t index, const Config& config) {
+  return line({{"says", "builds"}, {"case", index}, {"config", to_string(config)}});
+}
+
+std::string says::built(std::size_t index, const Config& config) {
+  return line({{"says", "built"}, {"case", index}, {"config", to_string(config)}});
+}
+
+std::string says::cleared(std::size_t index, const Config& config) {
+  return line({{"says", "cleared"}, {"case", index}, {"config", to_string(config)}});
 }
 
 std::string says::found(std::size_t index, const Measured& m) {
@@ -256,21 +317,32 @@ bool take_in(TuneSession& session, std::string_view text) {
 }
 
 void blame(TuneSession& session, const std::string& reason) {
-  if (!session.at) return;
-  TuneCase& tuned = session.cases[*session.at];
-  if (session.trying) {
-    Measured* known = tuned.find(*session.trying);
-    if (known == nullptr) {
-      known = &tuned.measured.emplace_back(Measured{.config = *session.trying});
+  const std::optional<std::size_t> at = session.at;
+  const std::optional<Config> trying = session.trying;
+  std::vector<Place> suspects = std::exchange(session.building, {});
+  at_nothing(session);
+  if (!suspects.empty()) {
+    ++session.unexplained_deaths;
+    // Whoever waits for a thread to build it was not executed.
+    if (trying && !has(suspects, {*at, *trying})) suspects.push_back({*at, *trying, true});
+    for (const Place& suspect : suspects) {
+      if (!has(session.suspects, suspect)) session.suspects.push_back(suspect);
     }
-    known->verdict = Verdict::failed;
-    known->reason = reason;
-  } else if (++tuned.deaths > most_deaths) {
+    return;
+  }
+  if (!at) return;
+  TuneCase& tuned = session.cases[*at];
+  if (!trying) {
+    if (++tuned.deaths <= most_deaths) return;
     tuned.done = true;
     tuned.error = reason;
+    return;
   }
-  session.at.reset();
-  session.trying.reset();
+  Measured* known = tuned.find(*trying);
+  if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = *trying});
+  known->verdict = Verdict::failed;
+  known->reason = reason;
+  convict(session, {*at, *trying});
 }
 
 std::string to_table(const TuneSession& session, const TuningTable* before,
@@ -346,10 +418,27 @@ std::optional<std::string> why_not_resumed(const TuningTable& table, std::string
                 in_quotes(driver));
 }
 
-std::string to_json(const TuneSession& session, const TuneCase& tuned) {
+std::string label(const TunedProblem& p) {
+  std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
+  if (p.count != 1) text = std::to_string(p.count) + "*" + text;
+  text += " " + std::string(to_string(p.input_type));
+  if (p.a_layout != Layout::row_major) text += " A^T";
+  if (p.b_layout != Layout::row_major) text += " B^T";
+  if (p.family != "gemm") text += " " + p.family;
+  if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
+  if (!p.aligned) text += " unaligned";
+  return text;
+}
+
+std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
+                    const std::string& date) {
   const TunedProblem& p = tuned.problem;
   ordered_json out = {{"device", session.device},
                       {"driver", session.driver},
+                      {"commit", commit},
+                      {"date", date},
+                      {"list", tuned.list},
+                      {"label", label(p)},
                       {"problem", tuned.arguments},
                       {"family", p.family},
                       {"type", to_string(p.input_type)},
@@ -379,6 +468,7 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned) {
     return std::ranges::count(tuned.measured, verdict, &Measured::verdict);
   };
   out["candidates"] = tuned.candidates;
+  out["legal"] = tuned.legal;
   out["measured"] = tuned.measured.size();
   for (const Verdict verdict : {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit}) {
     out[verdict_names[static_cast<int>(verdict)]] = count(verdict);

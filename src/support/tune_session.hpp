@@ -43,11 +43,13 @@ struct NamedConfig {
 // One problem.
 struct TuneCase {
   std::string arguments;  // of `vkgemm run`
+  std::string list;       // the log that it is from
   TunedProblem problem;
   double multiply_adds = 0.0;
 
   std::vector<NamedConfig> choices;  // what tables choose
   std::size_t candidates = 0;        // that the search began with
+  std::size_t legal = 0;             // of the whole grid and the table, whatever is estimated
   std::vector<Measured> measured;
   bool done = false;
   std::string error;         // why nothing was measured, or no more
@@ -65,6 +67,15 @@ const Measured* fastest(const TuneCase& tuned, bool any = false);
 // first, at most so many. What tables choose is always among them.
 std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most);
 
+// A configuration of one problem.
+struct Place {
+  std::size_t index = 0;
+  Config config;
+  bool ran = false;  // it was executed, not only built
+
+  bool same(const Place& other) const { return index == other.index && config == other.config; }
+};
+
 struct TuneSession {
   std::string device, driver, architecture;
   std::vector<TuneCase> cases;
@@ -74,18 +85,36 @@ struct TuneSession {
   std::optional<std::size_t> at;
   std::optional<Config> trying;
 
+  // What threads of it build meanwhile. One of several things may have killed a process: the next
+  // one tries these suspects one at a time, and nothing beside them.
+  std::vector<Place> building;
+  std::vector<Place> suspects;
+  std::uint32_t unexplained_deaths = 0;  // of which no suspect was found guilty
+
   bool done() const;
+
+  // How many threads may build: fewer after each death that is not explained (memory runs out if
+  // too many compile), and in the end none, so that there is always one to blame.
+  std::uint32_t builders(std::uint32_t threads) const;
 };
+
+// Whether it gave wrong results or failed with inputs of this type, for whichever problem: the
+// table will deny it for all.
+bool is_denied(const TuneSession& session, const Config& config, DataType input_type);
 
 // What the process that measures says. Each is one line.
 namespace says {
 std::string device(const std::string& name, const std::string& driver,
                    const std::string& architecture);
 std::string fatal(const std::string& reason);
-std::string begins(std::size_t index);  // operands are prepared
+std::string begins(std::size_t index);  // or goes on with it, and is at no configuration
 std::string searches(std::size_t index, const std::vector<NamedConfig>& choices,
-                     std::size_t candidates);
+                     std::size_t candidates, std::size_t legal);
 std::string tries(std::size_t index, const Config& config);
+// By a thread beside what is tried: it begins to build, and has built or failed to.
+std::string builds(std::size_t index, const Config& config);
+std::string built(std::size_t index, const Config& config);
+std::string cleared(std::size_t index, const Config& config);  // a suspect that did no harm
 std::string found(std::size_t index, const Measured& measured);
 std::string done(std::size_t index, const std::string& error = {});
 std::string lost();  // the device; what was tried is already blamed
@@ -95,7 +124,8 @@ std::string lost();  // the device; what was tried is already blamed
 bool take_in(TuneSession& session, std::string_view line);
 
 // The process that measured died, or was ended: the configuration that it was at is to blame; if it
-// was at none, the problem, which gets another chance.
+// was at none, the problem, which gets another chance. If threads were building, too, all are
+// suspects.
 void blame(TuneSession& session, const std::string& reason);
 
 // A table for parse_tuning_table(): the fastest of each problem, and what must not be used again.
@@ -113,7 +143,12 @@ bool is_complete(const TuningTable& table, std::string_view arguments);
 std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
                                            std::string_view driver);
 
+// "4096x4096x4096 f16", with what else is not as most have it
+std::string label(const TunedProblem& problem);
+
 // One problem's results as JSON: what tables choose, what was fastest, and what they lose.
-std::string to_json(const TuneSession& session, const TuneCase& tuned);
+// `commit` and `date` are those of the measurement.
+std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
+                    const std::string& date);
 
 }  // namespace vkgemm::support

@@ -57,7 +57,7 @@ struct BenchOptions {
 class Bench {
  public:
   Bench(Runner& runner, const BenchOptions& options, BenchReport& report)
-      : runner_(runner), options_(options), report_(report) {}
+      : runner_(runner), options_(options), report_(report), pool_(runner) {}
 
   // False if a driver failed in one of the cases.
   bool run() {
@@ -154,7 +154,7 @@ class Bench {
     const std::vector<Config> configs =
         choose_configs(runner_.context(), one.problem, options_.path, options_.configs);
     std::fprintf(stderr, "%s: preparing operands …\n", progress_.c_str());
-    TimedCase data(runner_, one.problem, one.groups);
+    TimedCase data(runner_, pool_, one.problem, one.groups);
     for (std::size_t c = 0; c < configs.size(); ++c) {
       std::fprintf(stderr, "%s, configuration %zu of %zu: %s\n", progress_.c_str(), c + 1,
                    configs.size(), to_string(configs[c]).c_str());
@@ -204,6 +204,7 @@ class Bench {
   Runner& runner_;
   const BenchOptions& options_;
   BenchReport& report_;
+  OperandPool pool_;
   Buffer flush_;
   double ceiling_ = 0.0;
   double bandwidth_ = 0.0;

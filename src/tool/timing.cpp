@@ -1,6 +1,7 @@
 #include "tool/timing.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
@@ -15,43 +16,68 @@ std::uint64_t flush_bytes(const DeviceCaps& caps) {
   return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 << 20 : 256 << 20;
 }
 
-TimedCase::TimedCase(Runner& runner, const Problem& problem, const Groups& groups)
-    : runner_(runner), problem_(problem), groups_(groups), offsets_(groups.encoded()) {
-  const support::OperandBytes bytes = support::operand_bytes(problem);
-  a_ = fill(problem.a.type, bytes.a, 1, device_a_);
-  b_ = fill(problem.b.type, bytes.b, 2, device_b_);
-  b_right_ = fill(problem.b.type, bytes.b_right, 5, device_b_right_);
-  c_ = fill(problem.c.type, bytes.c, 3, device_c_);
+OperandPool::Operand OperandPool::get(DataType type, std::uint64_t bytes, std::uint64_t seed) {
+  Kept& kept = kept_[{type, seed}];
+  if (kept.buffer.bytes() == 0 || kept.values.size() < bytes) {
+    kept = Kept();  // its memory first
+    kept.values = generate(type, bytes, Fill::random, seed);
+    kept.buffer = unwrap(runner_.allocate(bytes));
+    unwrap(runner_.upload(kept.buffer, 0, kept.values.data(), bytes));
+  }
+  return {kept.values.data(), kept.buffer.span(0, std::max<std::uint64_t>(bytes, 16))};
+}
+
+void OperandPool::make_room() {
+  constexpr std::uint64_t much = std::uint64_t{4} << 30;
+  std::uint64_t bytes = 0;
+  for (const auto& [key, kept] : kept_) bytes += kept.buffer.bytes();
+  if (bytes > much) kept_.clear();
+}
+
+TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
+                     const Groups& groups)
+    : runner_(runner),
+      problem_(problem),
+      groups_(groups),
+      bytes_(support::operand_bytes(problem)),
+      offsets_(groups.encoded()) {
+  pool.make_room();
+  a_ = pool.get(problem.a.type, bytes_.a, 1);
+  b_ = pool.get(problem.b.type, bytes_.b, 2);
+  b_right_ = pool.get(problem.b.type, bytes_.b_right, 5);
+  c_ = pool.get(problem.c.type, bytes_.c, 3);
   const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
-  gamma_ = fill(rows.vector_type, bytes.row_vector, 5, device_gamma_);
-  beta_ = fill(rows.vector_type, bytes.row_vector, 6, device_beta_);
-  row_values_.resize(bytes.row_values);
-  device_row_values_ = unwrap(runner.allocate(bytes.row_values));
-  bias_ = fill(problem.epilogue.bias_type, bytes.bias, 4, device_bias_);
-  device_offsets_ = unwrap(runner.allocate(bytes.offsets));
+  gamma_ = pool.get(rows.vector_type, bytes_.row_vector, 7);
+  beta_ = pool.get(rows.vector_type, bytes_.row_vector, 6);
+  bias_ = pool.get(problem.epilogue.bias_type, bytes_.bias, 4);
+  host_ = {a_.values,       b_.values,     c_.values,    bias_.values,
+           offsets_.data(), gamma_.values, beta_.values, b_right_.values};
+  device_row_values_ = unwrap(runner.allocate(bytes_.row_values));
+  device_offsets_ = unwrap(runner.allocate(bytes_.offsets));
   unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
-  d_.resize(bytes.d);
-  aux_.resize(bytes.aux);
-  device_d_ = unwrap(runner.allocate(bytes.d));
-  device_aux_ = unwrap(runner.allocate(bytes.aux));
+  device_d_ = unwrap(runner.allocate(bytes_.d));
+  device_aux_ = unwrap(runner.allocate(bytes_.aux));
 }
 
 std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                                     const Buffer* flush) {
-  workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
+  if (workspace_.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
+    workspace_ = Buffer();  // its memory first
+    workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
+  }
   unwrap(runner_.fill(device_d_, 0xffffffffU));
   unwrap(runner_.fill(device_aux_, 0xffffffffU));
   unwrap(runner_.fill(device_row_values_, 0xffffffffU));
-  const Operands operands{.a = device_a_.span(),
-                          .b = device_b_.span(),
-                          .b_right = device_b_right_.span(),
-                          .c = device_c_.span(),
+  const Operands operands{.a = a_.device,
+                          .b = b_.device,
+                          .b_right = b_right_.device,
+                          .c = c_.device,
                           .d = device_d_.span(),
-                          .bias = device_bias_.span(),
+                          .bias = bias_.device,
                           .aux = device_aux_.span(),
                           .offsets = device_offsets_.span(),
-                          .gamma = device_gamma_.span(),
-                          .beta = device_beta_.span(),
+                          .gamma = gamma_.device,
+                          .beta = beta_.device,
                           .row_values = device_row_values_.span(),
                           .workspace = workspace_.span()};
   Runner::Commands before;
@@ -66,39 +92,71 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
   return unwrap(runner_.time(record, repeats, warm_up_ms, before));
 }
 
-support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
-  unwrap(runner_.download(device_d_, 0, d_.data(), d_.size()));
-  unwrap(runner_.download(device_aux_, 0, aux_.data(), aux_.size()));
-  unwrap(runner_.download(device_row_values_, 0, row_values_.data(), row_values_.size()));
+support::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const {
   Problem row = problem_;
   row.m = row.batch = 1;
-  const double per_row = multiply_adds(row);
-  const double rows = std::clamp(work / per_row / groups_.sharing_rows(), 2.0, 64.0);
-  return support::verify(problem_,
-                         {a_.data(), b_.data(), c_.data(), bias_.data(), offsets_.data(),
-                          gamma_.data(), beta_.data(), b_right_.data()},
-                         d_.data(), aux_.data(),
-                         {.mode = support::Verify::sampled,
-                          .seed = seed,
-                          .sampled_rows = static_cast<std::uint64_t>(rows)},
-                         row_values_.data());
+  // Two rows at least: of many groups only some are looked at then.
+  const double most = work / multiply_adds(row);
+  return {.mode = support::Verify::sampled,
+          .seed = seed,
+          .sampled_rows =
+              static_cast<std::uint64_t>(std::clamp(most / groups_.sharing_rows(), 2.0, 64.0)),
+          .sampled_groups = static_cast<std::uint64_t>(std::clamp(most / 2.0, 2.0, 1e6))};
+}
+
+std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64_t bytes,
+                                                 const std::vector<support::ByteRange>& parts) {
+  auto to = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  constexpr std::uint64_t most = 16 << 20;
+  std::uint64_t all = 0;
+  std::vector<VkBufferCopy> copies;
+  for (const support::ByteRange& part : parts) {
+    copies.push_back({part.begin, all, part.bytes});
+    all += part.bytes;
+  }
+  if (all == 0) return to;
+  if (all > most) {
+    unwrap(runner_.download(from, 0, to.get(), bytes));
+    return to;
+  }
+  if (staging_.bytes() == 0) staging_ = unwrap(runner_.allocate(most, support::Memory::readback));
+  unwrap(runner_.submit([&](VkCommandBuffer commands) -> Result<void> {
+    vkCmdCopyBuffer(commands, from.handle(), staging_.handle(),
+                    static_cast<std::uint32_t>(copies.size()), copies.data());
+    return {};
+  }));
+  const auto* const staged = static_cast<const std::byte*>(staging_.mapped());
+  for (const VkBufferCopy& copy : copies) {
+    std::memcpy(to.get() + copy.srcOffset, staged + copy.dstOffset, copy.size);
+  }
+  return to;
+}
+
+TimedCase::Results TimedCase::download(const support::VerifyOptions& options) {
+  const support::VerifiedParts parts = support::verified_parts(problem_, host_, options);
+  return {download(device_d_, bytes_.d, parts.d), download(device_aux_, bytes_.aux, parts.aux),
+          download(device_row_values_, bytes_.row_values, {{0, bytes_.row_values}})};
+}
+
+support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
+  const support::VerifyOptions how = options(seed, work);
+  const Results results = download(how);
+  return support::verify(problem_, host_, results.d.get(), results.aux.get(), how,
+                         results.row_values.get());
+}
+
+std::future<support::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
+  const support::VerifyOptions how = options(seed, work);
+  return std::async(std::launch::async, [this, how, results = download(how)] {
+    return support::verify(problem_, host_, results.d.get(), results.aux.get(), how,
+                           results.row_values.get());
+  });
 }
 
 double TimedCase::bytes() const {
-  std::size_t bytes = offsets_.size();
-  for (const auto* operand :
-       {&a_, &b_, &b_right_, &c_, &bias_, &d_, &aux_, &gamma_, &beta_, &row_values_}) {
-    bytes += operand->size();
-  }
-  return static_cast<double>(bytes);
-}
-
-std::vector<std::byte> TimedCase::fill(DataType type, std::uint64_t bytes, std::uint64_t seed,
-                                       Buffer& device) {
-  std::vector<std::byte> data = generate(type, bytes, Fill::random, seed);
-  device = unwrap(runner_.allocate(bytes));
-  unwrap(runner_.upload(device, 0, data.data(), bytes));
-  return data;
+  return static_cast<double>(offsets_.size() + bytes_.a + bytes_.b + bytes_.b_right + bytes_.c +
+                             bytes_.bias + bytes_.d + bytes_.aux + 2 * bytes_.row_vector +
+                             bytes_.row_values);
 }
 
 }  // namespace vkgemm::tool

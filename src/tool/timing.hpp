@@ -4,6 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "support/reference.hpp"
@@ -15,11 +19,38 @@ namespace vkgemm::tool {
 // Of a buffer that is written to flush caches: more than any L2 cache has.
 std::uint64_t flush_bytes(const DeviceCaps& caps);
 
+// Random operands on the host and on the device, kept for the problems that come after: an
+// element's value depends on its place and the seed alone, so that smaller problems use the front
+// of what there is.
+class OperandPool {
+ public:
+  explicit OperandPool(support::Runner& runner) : runner_(runner) {}
+
+  struct Operand {
+    const std::byte* values = nullptr;
+    DeviceSpan device;
+  };
+  // Until the next one of the same type and seed that is larger, or make_room().
+  Operand get(DataType type, std::uint64_t bytes, std::uint64_t seed);
+
+  // Gives all back if it is much.
+  void make_room();
+
+ private:
+  struct Kept {
+    std::vector<std::byte> values;
+    support::Buffer buffer;
+  };
+  support::Runner& runner_;
+  std::map<std::pair<DataType, std::uint64_t>, Kept> kept_;
+};
+
 // The operands of one problem, on the host and on the device.
 class TimedCase {
  public:
-  // All of them must outlive it.
-  TimedCase(support::Runner& runner, const Problem& problem, const Groups& groups);
+  // All of them must outlive it. One at a time for a pool.
+  TimedCase(support::Runner& runner, OperandPool& pool, const Problem& problem,
+            const Groups& groups);
 
   // Milliseconds of so many executions after a warm-up; `flush` is written before each, if there is
   // one. D holds what the plan computed, and NaN where it wrote nothing.
@@ -30,20 +61,31 @@ class TimedCase {
   // seeds choose others.
   support::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
 
+  // The same, of what D holds now: compared by other threads while the device goes on. Its end must
+  // be waited for before this case goes.
+  std::future<support::VerifyReport> start_verification(std::uint64_t seed, double work);
+
   // Of all operands and results, each once.
   double bytes() const;
 
  private:
-  std::vector<std::byte> fill(DataType type, std::uint64_t bytes, std::uint64_t seed,
-                              support::Buffer& device);
+  // Results on the host. Pages that nothing is downloaded to are never touched.
+  struct Results {
+    std::unique_ptr<std::byte[]> d, aux, row_values;
+  };
+  support::VerifyOptions options(std::uint64_t seed, double work) const;
+  Results download(const support::VerifyOptions& options);
+  std::unique_ptr<std::byte[]> download(const support::Buffer& from, std::uint64_t bytes,
+                                        const std::vector<support::ByteRange>& parts);
 
   support::Runner& runner_;
   const Problem& problem_;
   const Groups& groups_;
+  const support::OperandBytes bytes_;
   std::vector<std::byte> offsets_;
-  std::vector<std::byte> a_, b_, b_right_, c_, bias_, d_, aux_, gamma_, beta_, row_values_;
-  support::Buffer device_gamma_, device_beta_, device_row_values_, device_offsets_, device_a_,
-      device_b_, device_b_right_, device_c_, device_bias_, device_d_, device_aux_, workspace_;
+  OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_;
+  support::HostOperands host_;
+  support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;
 };
 
 }  // namespace vkgemm::tool

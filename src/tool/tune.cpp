@@ -6,12 +6,16 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <span>
+#include <sstream>
+#include <thread>
 #include <utility>
 
 #include "cache_file.hpp"
 #include "commit.hpp"
+#include "report/loss.hpp"
 #include "support/supervisor.hpp"
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
@@ -36,7 +40,9 @@ struct TuneOptions {
   DeviceOptions device;
   TuneLimits limits;
   std::string shapes;
-  std::string log;
+  std::vector<std::string> logs;
+  std::vector<std::string> reports;
+  std::string plot;
   std::string out;
   std::string table;
   std::string from = "built-in";
@@ -81,14 +87,14 @@ std::optional<TuningTable> table_before(const TuneOptions& options) {
 
 std::vector<TuneProblem> list_problems(const TuneOptions& options) {
   std::vector<TuneProblem> problems;
-  if (!options.log.empty()) problems = problems_of_log(options.log);
-  if (!options.shapes.empty() || options.job.n || options.log.empty()) {
+  for (const std::string& log : options.logs) add_problems(problems, problems_of_log(log));
+  if (!options.shapes.empty() || options.job.n || options.logs.empty()) {
     if (options.shapes.empty() && !options.job.n) {
       throw Failure(usage_error, "nothing to tune: give --log, --shapes, or --m, --n and --k");
     }
     add_problems(problems, problems_of(options.job, options.wishes, options.shapes));
   }
-  if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.log);
+  if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.logs.back());
   return problems;
 }
 
@@ -98,6 +104,7 @@ class Tuner {
     for (const TuneProblem& problem : task_.problems) {
       TuneCase tuned;
       tuned.arguments = problem.arguments;
+      tuned.list = problem.list;
       tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
       tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
       session_.cases.push_back(std::move(tuned));
@@ -110,8 +117,14 @@ class Tuner {
     save();
     const bool any = std::ranges::any_of(
         session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
-    for (const TuneCase& tuned : session_.cases) print_result(tuned);
+    print_results(false);
+    std::vector<report::LossRow> rows;
+    for (const TuneCase& tuned : session_.cases) {
+      unwrap(report::add_loss_rows(rows, result_of(tuned), "--compare"));
+    }
     if (any && !options_.json) print_comparison(session_);
+    if (any && options_.compare) report_loss(rows, options_.json ? stderr : stdout);
+    if (any && !options_.plot.empty()) draw_loss(rows, options_.plot);
     if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
     if (save_error_) throw Failure(*save_error_);
     if (!options_.out.empty() && saved_) {
@@ -166,6 +179,7 @@ class Tuner {
     }
     progress.update();
     if (finished() == before) return;
+    print_results(true);
     const bool failed_before = save_error_.has_value();
     save();
     if (save_error_ && !failed_before) {
@@ -204,8 +218,21 @@ class Tuner {
     std::fflush(stdout);
   }
 
-  void print_result(const TuneCase& tuned) const {
-    if (options_.json) std::printf("%s\n", support::to_json(session_, tuned).c_str());
+  std::string result_of(const TuneCase& tuned) const {
+    return support::to_json(session_, tuned, VKGEMM_COMMIT, today());
+  }
+
+  // Each as soon as it is done, so that whoever is killed has said what he knew.
+  void print_results(bool only_done) {
+    if (!options_.json) return;
+    printed_.resize(session_.cases.size());
+    for (std::size_t i = 0; i < session_.cases.size(); ++i) {
+      const TuneCase& tuned = session_.cases[i];
+      if (printed_[i] || (only_done && !tuned.done)) continue;
+      std::printf("%s\n", result_of(tuned).c_str());
+      printed_[i] = true;
+    }
+    std::fflush(stdout);
   }
 
   int exit_code() const {
@@ -231,6 +258,7 @@ class Tuner {
   TuneTask task_;
   TuneSession session_;
   std::size_t lines_ = 0;
+  std::vector<bool> printed_;
   bool saved_ = false;
   std::optional<Error> save_error_;  // of the last time
 };
@@ -250,10 +278,32 @@ void find_table(const TuneOptions& options, TuneTask& task) {
   task.table_is_optional = true;
 }
 
+// Without Vulkan: what was measured before.
+ExitCode report_stored(const TuneOptions& options) {
+  std::vector<report::LossRow> rows;
+  for (const std::string& file : options.reports) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    if (stream) text << stream.rdbuf();
+    if (!stream || text.view().empty()) {
+      throw Failure(usage_error, "--report: " + file + " cannot be read, or is empty");
+    }
+    unwrap(report::add_loss_rows(rows, text.view(), file));
+  }
+  print_losses(rows);
+  report_loss(rows, stdout);
+  if (!options.plot.empty()) draw_loss(rows, options.plot);
+  return success;
+}
+
 int tune(const TuneOptions& options) {
+  if (!options.reports.empty()) return report_stored(options);
   if (!support::can_supervise()) throw Failure(usage_error, "tune is not built for this system");
   if (options.out.empty() && !options.compare) {
     throw Failure(usage_error, "give --out FILE for the table, or --compare to measure only");
+  }
+  if (!options.plot.empty() && !options.compare) {
+    throw Failure(usage_error, "--plot needs --compare or --report, whose losses it draws");
   }
   if (options.resume && options.out.empty()) {
     throw Failure(usage_error, "--resume needs --out, the table to go on with");
@@ -274,7 +324,9 @@ int tune(const TuneOptions& options) {
                  all - task.problems.size(), all);
     if (task.problems.empty()) return success;
   }
-  if (!options.out.empty()) unwrap(try_replace_cache_file(options.out));
+  for (const std::string& file : {options.out, options.plot}) {
+    if (!file.empty()) unwrap(try_replace_cache_file(file));
+  }
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
   task.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -283,6 +335,26 @@ int tune(const TuneOptions& options) {
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   return Tuner(options, std::move(task)).run();
+}
+
+// What --compare finds, drawn now or later.
+void add_report_options(CLI::App& command, TuneOptions& options) {
+  CLI::Option* stored =
+      command
+          .add_option("--report", options.reports,
+                      "Say what the built-in choices lose by what --compare --json printed before, "
+                      "without a device; may be repeated, a later file replaces an earlier one's "
+                      "problems")
+          ->type_name("FILE")
+          ->allow_extra_args(false);
+  for (const char* name : {"--log", "--shapes", "--m", "--out", "--compare", "--json"}) {
+    stored->excludes(command.get_option(name));
+  }
+  command
+      .add_option("--plot", options.plot,
+                  "Draw what the built-in choices lose: a panel for each log, a point for each "
+                  "problem; with --compare or --report")
+      ->type_name("FILE.svg");
 }
 
 void add_search_options(CLI::App& command, TuneOptions& options) {
@@ -312,17 +384,23 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
                   "the generic one, as on a device that has none")
       ->check(CLI::IsMember({"built-in", "generic"}))
       ->capture_default_str();
+  command
+      .add_option("--threads", options.limits.threads,
+                  "Threads that build kernels before they are timed; 0: each when its time comes")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   add_path(command, options.limits.path);
   command.add_flag("--static-shapes", options.limits.static_shapes,
                    "Also try kernels with N and K compiled in: a pipeline for each shape");
-  command.add_flag("--compare", options.compare,
-                   "Say for each problem what tables choose, what was fastest, and what that loses "
-                   "(also without --out)");
+  command.add_flag(
+      "--compare", options.compare,
+      "Say for each problem what tables choose, what was fastest of those that were tried, and "
+      "what that loses; and of each log the mean and the worst (also without --out)");
   command
       .add_option("--table", options.table,
                   "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
       ->type_name("FILE");
-  command.add_flag("--json", options.json, "Print a JSON object for each problem");
+  command.add_flag("--json", options.json, "Print a JSON object for each problem, a line each");
   command.add_flag("--warm-l2", options.limits.warm_l2,
                    "Don't flush the L2 cache between executions");
   add_size(command, "--repeat", options.limits.repeat,
@@ -339,6 +417,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
 
 void add_tune(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TuneOptions>();
+  options->limits.threads = std::max(std::thread::hardware_concurrency(), 2U) - 1;
   CLI::App& command = *app.add_subcommand(
       "tune", "Find the fastest configurations of a list of problems, and write them as a table");
   command.footer(
@@ -349,9 +428,12 @@ void add_tune(CLI::App& app, int& exit_code) {
       "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file.");
   command.option_defaults()->group("Problems");
   command
-      .add_option("--log", options->log,
-                  "Problems from a log with lines `vkgemm run …`, as VKGEMM_LOG writes them")
-      ->type_name("FILE");
+      .add_option(
+          "--log", options->logs,
+          "Problems from a log with lines `vkgemm run …`, as VKGEMM_LOG writes them; may be "
+          "repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   command.add_option("--shapes", options->shapes,
                      "MxNxK or N, separated by commas: each with the options of the problem");
   options->wishes.add(command);
@@ -359,6 +441,7 @@ void add_tune(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);
   options->device.add(command);
+  add_report_options(command, *options);
   command.callback([options, &exit_code] { exit_code = tune(*options); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -14,6 +15,27 @@
 namespace vkgemm::tool {
 namespace {
 
+// Sizes of groups are data, so to_command_line() says only how many there are; but they decide what
+// is fast.
+std::string arguments_of(const Job& job) {
+  std::string text = to_command_line(job.problem);
+  const std::vector<std::int64_t>& offsets = job.groups.offsets;
+  if (!job.groups.grouping || offsets.front() != 0) return text;
+  const bool of_rows = job.groups.grouping->along == GroupAlong::m;
+  const std::uint64_t whole = of_rows ? job.problem.m : job.problem.k;
+  const std::uint64_t count = offsets.size() - 1;
+  bool even = true;
+  std::string sizes;
+  for (std::uint64_t g = 1; g <= count; ++g) {
+    even = even && offsets[g] == static_cast<std::int64_t>(whole * g / count);
+    sizes += (g == 1 ? "" : ",") + std::to_string(offsets[g] - offsets[g - 1]);
+  }
+  const std::string counted = "--group-count " + std::to_string(count);
+  const std::size_t at = text.find(counted);
+  if (!even && at != std::string::npos) text.replace(at, counted.size(), "--groups " + sizes);
+  return text;
+}
+
 TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
   Job job = make_job(options);
   wishes.apply_to(job.problem);
@@ -21,7 +43,7 @@ TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
     throw Failure(usage_error, "a product of nothing has no time: " + to_command_line(job.problem));
   }
   unwrap(resolve(job.problem));
-  return {to_command_line(job.problem), job.problem, std::move(job.groups)};
+  return {arguments_of(job), job.problem, std::move(job.groups)};
 }
 
 // Throws what CLI11 and make_job() throw.
@@ -71,12 +93,15 @@ std::vector<TuneProblem> problems_of_log(const std::string& file) {
   std::ifstream stream(file);
   if (!stream) throw Failure(usage_error, "--log: " + file + " cannot be read");
   const support::PlanLog log = support::read_plan_log(stream);
+  const std::string list = std::filesystem::path(file).stem().string();
   std::vector<TuneProblem> problems;
   std::size_t bad = 0;
   for (std::size_t i = 0; i < log.problems.size(); ++i) {
     std::string reason;
     try {
-      add_problems(problems, {parse_command(log.problems[i])});
+      TuneProblem problem = parse_command(log.problems[i]);
+      problem.list = list;
+      add_problems(problems, {std::move(problem)});
     } catch (const CLI::Error& error) {
       reason = error.what();
     } catch (const Failure& failure) {

@@ -13,9 +13,10 @@
 namespace vkgemm::tool {
 
 struct TuneProblem {
-  std::string arguments;  // of `vkgemm run`
+  std::string arguments;  // of `vkgemm run`; with the sizes of groups, if they are uneven
   Problem problem;
   Groups groups;
+  std::string list = "problems";  // the log that it is from, without folder and extension
 };
 
 // One problem for each of the shapes ("512,64x8192x8192"; empty: the one that the options name).

@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <span>
 
 #if __has_include(<unistd.h>)
 #include <unistd.h>
 #endif
 
+#include "cache_file.hpp"
+#include "tool/tool.hpp"
+
 namespace vkgemm::tool {
 namespace {
 
+using support::label;
 using support::Measured;
 using support::TuneCase;
 using support::Verdict;
@@ -54,18 +60,6 @@ std::string loss(const TuneCase& tuned, const Measured* measured) {
 }
 
 }  // namespace
-
-std::string label(const TunedProblem& p) {
-  std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
-  if (p.count != 1) text = std::to_string(p.count) + "*" + text;
-  text += " " + std::string(to_string(p.input_type));
-  if (p.a_layout != Layout::row_major) text += " A^T";
-  if (p.b_layout != Layout::row_major) text += " B^T";
-  if (p.family != "gemm") text += " " + p.family;
-  if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
-  if (!p.aligned) text += " unaligned";
-  return text;
-}
 
 TuneProgress::TuneProgress(const support::TuneSession& session, Clock::time_point deadline)
     : session_(session),
@@ -148,11 +142,11 @@ void print_comparison(const support::TuneSession& session) {
   std::size_t width = 7;
   for (const TuneCase& tuned : session.cases) width = std::max(width, label(tuned.problem).size());
   const int w = static_cast<int>(width);
-  std::printf("%s, %s\nmedians in us, and how much slower than the best measured\n",
+  std::printf("%s, %s\nmedians in us, and how much slower than the best of those that were tried\n",
               session.device.c_str(), session.driver.c_str());
   std::printf("%-*s %10s %9s ", w, "problem", "built-in", "");
   if (table) std::printf("%10s %9s ", "table", "");
-  std::printf("%10s %9s %10s %6s\n", "tuned", "", "best", "tried");
+  std::printf("%10s %9s %10s %6s %8s\n", "tuned", "", "best", "tried", "of legal");
   double built_in = 0.0, tuned_log = 0.0;
   int both = 0;
   for (const TuneCase& tuned : session.cases) {
@@ -166,7 +160,7 @@ void print_comparison(const support::TuneSession& session) {
     column(own);
     if (table) column(chosen_by(tuned, "table"));
     column(chosen);
-    std::printf("%10s %6zu\n", microseconds(best).c_str(), tuned.measured.size());
+    std::printf("%10s %6zu %8zu\n", microseconds(best).c_str(), tuned.measured.size(), tuned.legal);
     if (best == nullptr || chosen == nullptr || own == nullptr || own->verdict != Verdict::good) {
       continue;
     }
@@ -177,6 +171,45 @@ void print_comparison(const support::TuneSession& session) {
   if (both == 0) return;
   std::printf("tuned takes %.1f %% of the built-in table's time (geometric mean of %d)\n",
               100.0 * std::exp((tuned_log - built_in) / both), both);
+}
+
+void print_losses(const std::vector<report::LossRow>& rows) {
+  std::vector<const report::LossRow*> sorted;
+  for (const report::LossRow& row : rows) {
+    if (row.counts() && row.choice != row.best) sorted.push_back(&row);
+  }
+  std::ranges::stable_sort(sorted, std::greater{},
+                           [](const report::LossRow* row) { return row->loss(); });
+  std::size_t width = 7;
+  for (const report::LossRow* row : sorted) {
+    width = std::max(width, row->list.size() + 2 + row->label.size());
+  }
+  const int w = static_cast<int>(width);
+  std::printf("%-*s %6s %10s %10s  configurations\n", w, "problem", "loss", "built-in", "best");
+  for (const report::LossRow* row : sorted) {
+    std::printf("%-*s %6.3f %10.2f %10.2f  %s, best %s\n", w,
+                (row->list + ": " + row->label).c_str(), row->loss(), row->choice_us, row->best_us,
+                row->choice.c_str(), row->best.c_str());
+  }
+  for (const report::LossRow& row : rows) {
+    if (row.counts()) continue;
+    std::printf("%-*s %6s %s\n", w, (row.list + ": " + row.label).c_str(), "-", row.error.c_str());
+  }
+}
+
+void report_loss(const std::vector<report::LossRow>& rows, std::FILE* out) {
+  for (const report::LossSummary& summary : report::summarize(rows)) {
+    std::fprintf(out, "%s\n", report::to_string(summary).c_str());
+  }
+}
+
+void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file) {
+  const auto svg = report::plot_loss(rows);
+  if (!svg) {
+    std::fprintf(stderr, "vkgemm: %s\n", svg.error().message.c_str());
+    return;
+  }
+  unwrap(replace_cache_file(file, std::as_bytes(std::span(*svg))));
 }
 
 }  // namespace vkgemm::tool

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "report/loss.hpp"
 #include "support/tune_session.hpp"
 
 namespace vkgemm::tool {
-
-// "4096x4096x4096 f16", with what else is not as most have it
-std::string label(const TunedProblem& problem);
 
 // On stderr: one line that changes if it is a terminal, else a line now and then. What is wrong, or
 // killed its process, is told at once.
@@ -41,5 +41,14 @@ class TuneProgress {
 // A table on stdout: what tables choose, what was chosen of what was measured, and what was fastest
 // of all.
 void print_comparison(const support::TuneSession& session);
+
+// Each problem whose choice loses something, the most first.
+void print_losses(const std::vector<report::LossRow>& rows);
+
+// A line for each list.
+void report_loss(const std::vector<report::LossRow>& rows, std::FILE* out);
+
+// Nothing to draw is told on stderr. A Failure if the file cannot be written.
+void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file);
 
 }  // namespace vkgemm::tool

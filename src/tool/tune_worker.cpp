@@ -1,14 +1,19 @@
 #include "tool/tune_worker.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <future>
+#include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
-#include "context_impl.hpp"
 #include "support/config_space.hpp"
+#include "tool/plan_builder.hpp"
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
+#include "tool/tune_proposal.hpp"
 #include "tuning_file.hpp"
 
 namespace vkgemm::tool {
@@ -39,7 +44,9 @@ constexpr std::uint32_t last_rounds = 8;
 constexpr double pause_ms = 20.0;
 constexpr double first_warm_up_ms = 150.0;
 constexpr double warm_up_ms = 300.0;
-constexpr double turn_ms = 40.0;  // of one configuration in a round
+constexpr double most_turn_ms = 40.0;  // of one configuration in a round
+
+constexpr auto longest_busy = std::chrono::seconds(2);
 
 // Multiply-adds of the reference for each configuration. Each looks at other rows.
 constexpr double verification_work = 0x1p28;
@@ -50,99 +57,130 @@ constexpr double neighbours_within = 2.0;
 // Of a device that died the driver may answer nothing any more: the next process has to go on.
 struct DeviceLost {};
 
+// Problems whose plans are built while another is measured.
+constexpr std::size_t problems_ahead = 4;
+
+// Results whose verification is still under way.
+constexpr std::size_t most_pending = 6;
+
+// What all problems of a process share.
+struct Bench {
+  const TuneTask& task;
+  TuneSession& session;
+  Runner& runner;
+  PlanBuilder& builder;
+  OperandPool& pool;
+  const support::Buffer* flush;
+  std::function<void(const std::string&)> say;
+};
+
+bool is_denied(const Bench& bench, std::size_t index, const Config& config) {
+  const DataType type = bench.task.problems[index].problem.a.type;
+  return is_denied(bench.task, config, type) || support::is_denied(bench.session, config, type);
+}
+
+// Those that are not known for this problem, nor denied.
+std::vector<Config> worth_building(const Bench& bench, std::size_t index,
+                                   std::vector<Config> configs) {
+  std::erase_if(configs, [&](const Config& config) {
+    return bench.session.cases[index].find(config) != nullptr || is_denied(bench, index, config);
+  });
+  return configs;
+}
+
 class CaseTuner {
  public:
-  CaseTuner(const TuneTask& task, TuneSession& session, std::size_t index, Runner& runner,
-            const support::Buffer* flush, std::function<void(const std::string&)> say)
-      : task_(task),
+  CaseTuner(const Bench& bench, std::size_t index)
+      : task_(bench.task),
         index_(index),
-        tuned_(session.cases[index]),
-        problem_(task.problems[index]),
+        tuned_(bench.session.cases[index]),
+        problem_(bench.task.problems[index]),
         resolved_(unwrap(resolve(problem_.problem))),
-        runner_(runner),
-        flush_(flush),
-        say_(std::move(say)) {
+        bench_(bench),
+        runner_(bench.runner),
+        shares_the_host_(runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
+                         runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
     const auto now = Clock::now();
     const auto left =
-        static_cast<double>(std::ranges::count(session.cases, false, &TuneCase::done));
-    const std::chrono::duration<double> all = std::max(task.deadline - now, Clock::duration(0));
+        static_cast<double>(std::ranges::count(bench.session.cases, false, &TuneCase::done));
+    const std::chrono::duration<double> all = std::max(task_.deadline - now, Clock::duration(0));
     begin_ = now;
     seconds_ = all.count() / std::max(left, 1.0);
+    // A third of the time for the first rounds, if all of those that may take turns do.
+    turn_ms_ = std::clamp(1000.0 * seconds_ / (3.0 * first_rounds * first_most), 5.0, most_turn_ms);
   }
 
-  void tune() {
-    say_(support::says::begins(index_));
-    const std::vector<support::ProposedConfig> space = propose();
-    if (space.empty()) {
-      say_(support::says::done(index_, "no configuration is legal here, or may be tried"));
+  void tune(const Proposal& proposal) {
+    say(support::says::begins(index_));
+    if (proposal.space.empty()) {
+      say(support::says::done(index_, "no configuration is legal here, or may be tried"));
       return;
     }
-    say_(support::says::searches(index_, choices_, space.size()));
-    data_ = std::make_unique<TimedCase>(runner_, problem_.problem, problem_.groups);
-    for (const NamedConfig& choice : choices_) {
-      first_look(choice.config,
-                 is_wanted(choice.config) && (!task_.from_generic || is_in(space, choice.config)));
+    guide_ = proposal.guide;
+    say(support::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
+    prepare();
+    // What tables choose is looked at whatever the time, all else while there is some.
+    std::vector<Config> chosen, others;
+    for (const Config& config : configs_of(proposal)) {
+      const bool is_choice = std::ranges::any_of(
+          proposal.choices, [&](const NamedConfig& choice) { return choice.config == config; });
+      (is_choice ? chosen : others).push_back(config);
     }
-    for (const support::ProposedConfig& proposed : space) {
-      if (spent() > share_of_first_looks && support::fastest(tuned_) != nullptr) break;
-      first_look(proposed.config, true);
-    }
+    const auto is_eligible = [&](const Config& config) {
+      return is_wanted(task_, config) &&
+             (!task_.from_generic ||
+              std::ranges::find(proposal.space, config, &support::ProposedConfig::config) !=
+                  proposal.space.end());
+    };
+    look_at(std::move(chosen), is_eligible, std::numeric_limits<double>::infinity());
+    look_at(std::move(others), is_eligible, share_of_first_looks);
+    conclude(0);
     rounds(1, first_rounds, first_within, first_most);
     climb();
     rounds(first_rounds + 1, last_rounds, last_within, last_most);
-    say_(support::says::done(index_));
+    say(support::says::done(index_));
+  }
+
+  // One that may have killed a process, while nothing else is done.
+  void try_alone(const support::Place& suspect) {
+    say(support::says::tries(index_, suspect.config));
+    const auto plan = bench_.builder.take(index_, problem_.problem, suspect.config);
+    if (plan && suspect.ran) {
+      try {
+        prepare();
+        data_->time(*plan, 1, 0.0, bench_.flush);
+      } catch (const Failure& failure) {
+        if (runner_.context().device_lost()) give_up(suspect.config, false, failure);
+      }
+    }
+    say(support::says::cleared(index_, suspect.config));
   }
 
  private:
+  // Timed, and not yet verified.
+  struct Pending {
+    Measured measured;
+    std::future<support::VerifyReport> report;
+  };
+
+  void say(const std::string& line) { bench_.say(line); }
+
+  void prepare() {
+    data_ = std::make_unique<TimedCase>(runner_, bench_.pool, problem_.problem, problem_.groups);
+  }
+
   double spent() const {
     const std::chrono::duration<double> passed = Clock::now() - begin_;
     return seconds_ > 0.0 ? passed.count() / seconds_ : 1.0;
   }
 
-  static bool is_in(const std::vector<support::ProposedConfig>& space, const Config& config) {
-    return std::ranges::any_of(
-        space, [&](const support::ProposedConfig& proposed) { return proposed.config == config; });
-  }
-
-  bool is_wanted(const Config& config) const {
-    return !task_.limits.path || config.path == *task_.limits.path;
-  }
-  bool is_denied(const Config& config) const {
-    return task_.before && vkgemm::is_denied(*task_.before, config, resolved_.a.type);
-  }
-
-  std::vector<support::ProposedConfig> propose() {
-    const DeviceCaps& caps = runner_.caps();
-    const auto choose = [&](const std::string& name, const DeviceTables& tables) {
-      if (const auto best = tables.best(resolved_, caps)) choices_.push_back({name, best->config});
-    };
-    choose("built_in", DeviceTables(caps.architecture));
-    if (task_.table && check_device(*task_.table, caps))
-      choose("table", DeviceTables(caps.architecture, {*task_.table}));
-
-    const support::SpaceLimits limits{.within = task_.limits.within,
-                                      .most = task_.limits.per_problem,
-                                      .allowed = [this](const Config& config) {
-                                        return is_wanted(config) && !is_denied(config);
-                                      }};
-    guide_ = &built_in_table(task_.from_generic ? "generic" : caps.architecture);
-    std::vector<support::ProposedConfig> space =
-        support::search_space(*guide_, resolved_, caps, limits);
-    // An architecture's table may have nothing for a problem.
-    if (space.empty()) {
-      guide_ = &built_in_table("generic");
-      space = support::search_space(*guide_, resolved_, caps, limits);
-    }
-    return space;
-  }
-
-  void found(const Measured& measured) { say_(support::says::found(index_, measured)); }
+  void found(const Measured& measured) { say(support::says::found(index_, measured)); }
 
   // The plan, if the configuration can be built. Else that is told.
   const Plan* plan_of(const Config& config, bool eligible) {
     const std::string key = to_string(config);
     if (const auto known = plans_.find(key); known != plans_.end()) return &known->second;
-    auto plan = runner_.context().plan(problem_.problem, config);
+    auto plan = bench_.builder.take(index_, problem_.problem, config);
     if (plan) return &plans_.emplace(key, *std::move(plan)).first->second;
     fail(config, eligible, plan.error());
     return nullptr;
@@ -162,7 +200,7 @@ class CaseTuner {
     const std::chrono::duration<double, std::milli> pause = Clock::now() - last_timing_;
     const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     const double warm_up = cpu || pause.count() < pause_ms ? 0.0 : after_pause_ms;
-    std::vector<double> times = data_->time(plan, repeats, warm_up, flush_);
+    std::vector<double> times = data_->time(plan, repeats, warm_up, bench_.flush);
     last_timing_ = Clock::now();
     for (double& time : times) time *= 1000.0;
     return times;
@@ -171,7 +209,25 @@ class CaseTuner {
   std::uint32_t repeats_of(double microseconds) const {
     if (task_.limits.repeat != 0) return static_cast<std::uint32_t>(task_.limits.repeat);
     return static_cast<std::uint32_t>(
-        std::clamp(1000.0 * turn_ms / std::max(microseconds, 1.0), 1.0, 20.0));
+        std::clamp(1000.0 * turn_ms_ / std::max(microseconds, 1.0), 1.0, 20.0));
+  }
+
+  // First looks, at those first whose plans are there, until this share of the time is spent.
+  template <class IsEligible>
+  void look_at(std::vector<Config> configs, const IsEligible& is_eligible, double share) {
+    bench_.builder.want(index_, problem_.problem, worth_building(bench_, index_, configs));
+    while (!configs.empty()) {
+      if (spent() > share && best_us_ > 0.0) break;
+      const auto next = bench_.builder.next(index_, configs, !may_keep_busy());
+      if (!next) {
+        keep_busy();
+        conclude(most_pending);
+        continue;
+      }
+      const Config config = configs[*next];
+      configs.erase(configs.begin() + static_cast<std::ptrdiff_t>(*next));
+      first_look(config, is_eligible(config));
+    }
   }
 
   // Builds, computes, verifies, and takes the first times.
@@ -183,27 +239,68 @@ class CaseTuner {
       }
       return;
     }
-    if (is_denied(config)) return;
-    say_(support::says::tries(index_, config));
+    if (is_denied(bench_, index_, config)) return;
+    say(support::says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
     try {
       Measured measured{.config = config, .eligible = eligible};
       measured.microseconds = time(*plan, 1, first_warm_up_ms);
-      const double slow = 20.0 * best_time();
-      if (slow == 0.0 || measured.microseconds.front() < slow) {
+      if (best_us_ == 0.0 || measured.microseconds.front() < 20.0 * best_us_) {
         const std::uint32_t repeats = std::max(repeats_of(measured.microseconds.front()) / 2, 1u);
         measured.microseconds = time(*plan, repeats, first_warm_up_ms);
       }
-      const support::VerifyReport report =
-          data_->verify(tuned_.measured.size() + 1, verification_work);
+      kept_busy_by_ = plan;
+      idle_since_ = Clock::now();
+      const double us = measured.median();
+      best_us_ = best_us_ == 0.0 ? us : std::min(best_us_, us);
+      pending_.push_back({std::move(measured),
+                          data_->start_verification(tuned_.measured.size() + pending_.size() + 1,
+                                                    verification_work)});
+    } catch (const Failure& failure) {
+      give_up(config, eligible, failure);
+    }
+    say(support::says::begins(index_));
+    conclude(most_pending);
+  }
+
+  // While the host builds or verifies, a GPU had better go on than lower its clock. Not for ever: a
+  // build that hangs is noticed by that there is nothing to say.
+  bool may_keep_busy() const {
+    return kept_busy_by_ != nullptr && !shares_the_host_ &&
+           Clock::now() - idle_since_ < longest_busy;
+  }
+  void keep_busy() {
+    const Config config = kept_busy_by_->config();
+    say(support::says::tries(index_, config));
+    try {
+      data_->time(*kept_busy_by_, 1, pause_ms / 2.0, bench_.flush);
+      last_timing_ = Clock::now();
+    } catch (const Failure& failure) {
+      kept_busy_by_ = nullptr;
+      give_up(config, true, failure);
+    }
+    say(support::says::begins(index_));
+  }
+
+  // Tells what was verified, and waits until at most so many are not.
+  void conclude(std::size_t most) {
+    using namespace std::chrono_literals;
+    while (!pending_.empty()) {
+      const bool ready = pending_.front().report.wait_for(0s) == std::future_status::ready;
+      if (!ready && pending_.size() <= most) return;
+      if (!ready && may_keep_busy()) {
+        keep_busy();
+        continue;
+      }
+      Measured measured = std::move(pending_.front().measured);
+      const support::VerifyReport report = pending_.front().report.get();
+      pending_.pop_front();
       if (!report.passed()) {
         measured.verdict = Verdict::wrong;
         measured.reason = report.first_failure;
       }
       found(measured);
-    } catch (const Failure& failure) {
-      give_up(config, eligible, failure);
     }
   }
 
@@ -213,14 +310,18 @@ class CaseTuner {
          {lost ? Status::device_lost : Status::unsupported, failure.what(), VK_SUCCESS});
   }
 
-  double best_time() const {
-    const Measured* best = support::fastest(tuned_, true);
-    return best == nullptr ? 0.0 : best->median();
+  // Builders take from a device its cores, or its power and memory; one of its own they don't
+  // disturb: its timestamps know nothing of the host, and it always has a submission in hand.
+  std::shared_ptr<void> rest() {
+    if (!shares_the_host_) return nullptr;
+    bench_.builder.rest();
+    return {&bench_.builder, [](PlanBuilder* builder) { builder->go_on(); }};
   }
 
   // Takes the times of the best by turns.
   void rounds(std::uint32_t first, std::uint32_t count, double within, std::size_t most) {
     const std::vector<Config> taking_turns = support::survivors(tuned_, within, most);
+    const auto resting = rest();
     for (std::uint32_t round = first; round < first + count; ++round) {
       // One round there must be: the first looks are not to be compared.
       if (round > first && spent() > 1.0) return;
@@ -231,7 +332,7 @@ class CaseTuner {
   void take_turn(const Config& config, std::uint32_t round) {
     const Measured known = *tuned_.find(config);
     if (known.verdict != Verdict::good) return;
-    say_(support::says::tries(index_, config));
+    say(support::says::tries(index_, config));
     const Plan* plan = plan_of(config, known.eligible);
     if (plan == nullptr) return;
     try {
@@ -251,14 +352,16 @@ class CaseTuner {
       const Config from = best->config;
       const std::uint32_t round = best->round;
       const std::size_t before = tuned_.measured.size();
-      for (const Config& config : support::neighbours(
-               *guide_, from, resolved_, runner_.caps(),
-               {.within = neighbours_within, .static_shapes = task_.limits.static_shapes})) {
-        if (spent() > share_before_last_rounds) break;
-        if (is_wanted(config)) first_look(config, true);
-      }
+      std::vector<Config> around = support::neighbours(
+          *guide_, from, resolved_, runner_.caps(),
+          {.within = neighbours_within, .static_shapes = task_.limits.static_shapes});
+      std::erase_if(around, [&](const Config& config) { return !is_wanted(task_, config); });
+      look_at(
+          std::move(around), [](const Config&) { return true; }, share_before_last_rounds);
+      conclude(0);
       if (tuned_.measured.size() == before) return;
       // Those that look better join the rounds, beside the one that they are to replace.
+      const auto resting = rest();
       for (const Config& config : support::survivors(tuned_, first_within, first_most)) {
         take_turn(config, std::max(round, 1u));
       }
@@ -272,13 +375,17 @@ class CaseTuner {
   TuneCase& tuned_;
   const TuneProblem& problem_;
   ResolvedProblem resolved_;
+  const Bench& bench_;
   Runner& runner_;
-  const support::Buffer* flush_;
-  std::function<void(const std::string&)> say_;
+  bool shares_the_host_;  // what computes and what compiles
   Clock::time_point begin_;
   double seconds_ = 0.0;
-  std::vector<NamedConfig> choices_;
+  double turn_ms_ = most_turn_ms;
+  double best_us_ = 0.0;  // of the first looks
+  const Plan* kept_busy_by_ = nullptr;
+  Clock::time_point idle_since_;
   std::unique_ptr<TimedCase> data_;
+  std::deque<Pending> pending_;  // gone before the data that they read
   std::map<std::string, Plan> plans_;
   Clock::time_point last_timing_;  // long ago
   const TuningTable* guide_ = nullptr;
@@ -298,12 +405,59 @@ Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
   return {};
 }
 
+// Without threads, so that whoever does harm is known.
+void clear_suspects(const TuneTask& task, TuneSession& session, Runner& runner, OperandPool& pool,
+                    const support::Buffer* flush,
+                    const std::function<void(const std::string&)>& tell) {
+  const std::vector<support::Place> suspects = session.suspects;
+  if (suspects.empty()) return;
+  PlanBuilder nobody(runner.context(), 0, {}, {});
+  const Bench bench{task, session, runner, nobody, pool, flush, tell};
+  for (const support::Place& suspect : suspects) {
+    CaseTuner(bench, suspect.index).try_alone(suspect);
+  }
+}
+
+void tune_all(const Bench& bench) {
+  const TuneSession& session = bench.session;
+  const TuneTask& task = bench.task;
+  std::map<std::size_t, Proposal> proposals;
+  const auto propose_for = [&](std::size_t index) {
+    if (proposals.contains(index)) return;
+    Proposal& proposal = proposals[index];
+    proposal = propose(task, unwrap(resolve(task.problems[index].problem)), bench.runner.caps());
+    bench.builder.want(index, task.problems[index].problem,
+                       worth_building(bench, index, configs_of(proposal)));
+  };
+  for (std::size_t i = 0; i < session.cases.size(); ++i) {
+    if (session.cases[i].done) continue;
+    if (Clock::now() > task.deadline) break;
+    std::size_t ahead = 0;
+    for (std::size_t next = i; next < session.cases.size() && ahead <= problems_ahead; ++next) {
+      if (session.cases[next].done) continue;
+      propose_for(next);
+      ++ahead;
+    }
+    try {
+      CaseTuner(bench, i).tune(proposals[i]);
+    } catch (const Failure& failure) {
+      if (bench.runner.context().device_lost()) throw DeviceLost{};
+      bench.say(support::says::done(i, failure.what()));
+    }
+    bench.builder.forget(i);
+    proposals.erase(i);
+  }
+}
+
 }  // namespace
 
 bool tune_work(const TuneTask& task, TuneSession session,
                const std::function<void(std::string)>& say) {
-  // This process has its own copy of the session, which learns the same as the other one.
+  // This process has its own copy of the session, which learns the same as the other one. Threads
+  // that build say so, too.
+  std::mutex telling;
   const auto tell = [&](const std::string& line) {
+    const std::scoped_lock lock(telling);
     say(line);
     support::take_in(session, line);
   };
@@ -314,16 +468,19 @@ bool tune_work(const TuneTask& task, TuneSession session,
     unwrap(check_tables(task, caps));
     support::Buffer flush;
     if (!task.limits.warm_l2) flush = unwrap(runner->allocate(flush_bytes(caps)));
-    for (std::size_t i = 0; i < session.cases.size(); ++i) {
-      if (session.cases[i].done) continue;
-      if (Clock::now() > task.deadline) break;
-      try {
-        CaseTuner(task, session, i, *runner, task.limits.warm_l2 ? nullptr : &flush, tell).tune();
-      } catch (const Failure& failure) {
-        if (runner->context().device_lost()) return false;
-        tell(support::says::done(i, failure.what()));
-      }
-    }
+    const support::Buffer* const flushed = task.limits.warm_l2 ? nullptr : &flush;
+    OperandPool pool(*runner);
+    clear_suspects(task, session, *runner, pool, flushed, tell);
+    PlanBuilder builder(
+        runner->context(), session.builders(task.limits.threads),
+        [&](std::size_t index, const Config& config) {
+          tell(support::says::builds(index, config));
+        },
+        [&](std::size_t index, const Config& config) {
+          tell(support::says::built(index, config));
+        });
+    const Bench bench{task, session, *runner, builder, pool, flushed, tell};
+    tune_all(bench);
     if (runner->validation_messages() != 0) {
       tell(support::says::fatal(std::to_string(runner->validation_messages()) +
                                 " validation messages"));

@@ -20,6 +20,7 @@ struct TuneLimits {
   bool warm_l2 = false;
   bool static_shapes = false;
   std::optional<Path> path;
+  std::uint32_t threads = 0;  // that build ahead
 };
 
 struct TuneTask {

@@ -86,3 +86,21 @@ expect("${output}" "table.json has 1 of 21 problems.*\n24x16x16 f32: .*interrupt
 file(READ ${FOLDER}/table.json table)
 expect("${table}" "\"m\":16,\"n\":24,\"k\":16")
 expect("${table}" "\"m\":24,\"n\":16,\"k\":16")
+
+# What crashes while several are built is found by building them one at a time, and is denied alone.
+set(crowd "--m 16 --n 24 --k 16 --dtype f32 --path fma --per-problem 6 --within 50 --repeat 1 --threads 3")
+set(guilty "fma:tile=32x32x16,fragment=4x4")
+shell("VKGEMM_TUNE_FAULT='crash ${guilty}' $tool tune ${crowd} --out crash.json --time-limit 2 --json 2>&1" 0 output)
+expect("${output}" "\"worker\".*\"worker\".*FAILED: 16x24x16 f32, ${guilty}: signal.*\"worker\"")
+expect("${output}" "\"failed\":1,")
+file(READ ${FOLDER}/crash.json table)
+expect("${table}" "\"tuned\": .*\"denied\": .\n    {\"config\":\"${guilty}\",[^\n]*\n  ]")
+
+# What is printed is all that a report needs, later and without a device.
+shell("$tool tune --log plans.log ${search} --compare --time-limit 1 --json --plot first.svg >compare.jsonl 2>err.log && \
+$tool tune --report compare.jsonl --plot second.svg && cmp first.svg second.svg" 0 output)
+expect("${output}" "loss: plans 1 problem, geometric mean 1[0-9.]+, worst 1[0-9.]+ \\(16x24x16 f32\\); the best of [0-9]+ tried of [0-9]+ legal")
+shell("$tool tune --log plans.log --out x.json --plot x.svg 2>&1" 2 output)
+expect("${output}" "--plot needs --compare or --report")
+shell("$tool tune --report compare.jsonl --log plans.log 2>&1" 2 output)
+expect("${output}" "--report excludes --log|--log excludes --report")

@@ -1,11 +1,37 @@
-// Lines of benchmarks, as `vkgemm bench --from` and --baseline read them: refused with file and
-// line, or compared and drawn.
+// Lines of benchmarks, as `vkgemm bench --from`, --baseline and `vkgemm tune --report` read them:
+// refused with file and line, or compared and drawn.
 #include "fuzz.hpp"
 #include "report/compare.hpp"
+#include "report/loss.hpp"
 #include "report/plot.hpp"
 
+namespace {
+
+using namespace vkgemm;
+
+void check_drawing(const Result<std::string>& svg) {
+  if (!svg) return;
+  fuzz::require(svg->starts_with("<svg") && svg->ends_with("</svg>\n"), "a drawing is whole");
+  // Of texts no quote is left as it was: these are attributes.
+  fuzz::require(svg->find("nan'") == std::string::npos && svg->find("inf'") == std::string::npos,
+                "every place is a number");
+}
+
+void read_losses(std::string_view text) {
+  std::vector<report::LossRow> losses;
+  if (const auto read = report::add_loss_rows(losses, text, "rows.jsonl"); !read) {
+    fuzz::require_message(read.error().message, "rows.jsonl:");
+  }
+  for (const report::LossSummary& summary : report::summarize(losses)) {
+    fuzz::require(!report::to_string(summary).empty(), "every list is summed up");
+  }
+  check_drawing(report::plot_loss(losses));
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace vkgemm;
+  read_losses(fuzz::as_text(data, size));
   const auto rows = report::parse_rows(fuzz::as_text(data, size), "rows.jsonl");
   if (!rows) {
     fuzz::require_message(rows.error().message, "rows.jsonl:");
@@ -14,12 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const report::Comparison same = report::compare(*rows, *rows, 1.0);
   fuzz::require(same.regressions == 0, "rows are as fast as they are");
   for (const auto kind : {report::PlotKind::all, report::PlotKind::ceiling}) {
-    const auto svg = report::plot_svg(*rows, {.kind = kind, .bandwidth_gbs = 100.0});
-    if (!svg) continue;
-    fuzz::require(svg->starts_with("<svg") && svg->ends_with("</svg>\n"), "a drawing is whole");
-    // Of texts no quote is left as it was: these are attributes.
-    fuzz::require(svg->find("nan'") == std::string::npos && svg->find("inf'") == std::string::npos,
-                  "every place is a number");
+    check_drawing(report::plot_svg(*rows, {.kind = kind, .bandwidth_gbs = 100.0}));
   }
   return 0;
 }

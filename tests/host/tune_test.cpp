@@ -6,15 +6,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 
-#include "choose.hpp"
-#include "legality.hpp"
-#include "nearest.hpp"
-#include "support/config_space.hpp"
-#include "support/plan_log.hpp"
 #include "support/supervisor.hpp"
 #include "support/tune_session.hpp"
 #include "test_devices.hpp"
@@ -25,126 +18,6 @@ namespace {
 using test::contains;
 using test::gemm;
 using test::resolved;
-
-std::vector<Problem> some_problems() {
-  std::vector<Problem> problems = {gemm(1, 4096, 4096), gemm(512, 512, 512, DataType::bf16),
-                                   gemm(4097, 4095, 4093), gemm(64, 64, 16384, DataType::f32)};
-  Problem p = gemm(1024, 512, 256);
-  p.row_reduction = RowReduction{.op = RowOp::softmax};
-  problems.push_back(p);
-  p = gemm(1024, 512, 256);
-  p.gated = Gated{};
-  problems.push_back(p);
-  p = gemm(1024, 512, 256);
-  p.grouping = Grouping{.groups = 8};
-  p.a.layout = Layout::col_major;
-  problems.push_back(p);
-  p = gemm(128, 128, 65536);
-  p.split_k.slices = 4;
-  problems.push_back(p);
-  p = gemm(128, 128, 65536);
-  p.max_workspace_bytes = 0;
-  problems.push_back(p);
-  return problems;
-}
-
-TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
-  for (const DeviceCaps& caps : test::all_devices()) {
-    for (const Problem& problem : some_problems()) {
-      const ResolvedProblem p = resolved(problem);
-      const auto space =
-          search_space(built_in_table("generic"), p, caps, {.within = 3.0, .most = 100});
-      ASSERT_FALSE(space.empty()) << caps.name << ": " << to_command_line(problem);
-      std::set<std::string> seen;
-      for (const ProposedConfig& proposed : space) {
-        ASSERT_TRUE(is_legal(proposed.config, p, caps)) << to_string(proposed.config);
-        ASSERT_TRUE(is_usable(proposed.config, p, caps)) << to_string(proposed.config);
-        ASSERT_LE(proposed.estimate, 3.0 * space.front().estimate);
-        ASSERT_GE(proposed.estimate, space.front().estimate);
-        ASSERT_TRUE(seen.insert(to_string(proposed.config)).second);
-      }
-      EXPECT_LE(space.size(), 100u);
-    }
-  }
-}
-
-// More than the table has; among them what its measured rows would be on this device.
-TEST(ConfigSpace, GoesBeyondTheTable) {
-  const DeviceCaps h200 = test::h200();
-  const auto has = [&](const Problem& problem, std::string_view config) {
-    const auto space = search_space(built_in_table("generic"), resolved(problem), h200,
-                                    {.within = 4.0, .most = 100000});
-    return std::ranges::any_of(
-        space, [&](const ProposedConfig& p) { return p.config == test::config(config); });
-  };
-  Problem columns = gemm(4096, 4096, 4096);
-  columns.a.layout = Layout::col_major;
-  EXPECT_TRUE(has(columns,
-                  "khr:tile=256x128x32,fragment=16x16x16,subgroups=4x2,subgroup_size=32,subtiles=4,"
-                  "stages=3"));
-  EXPECT_TRUE(has(gemm(1, 12288, 4096, DataType::f32), "fma:tile=1x64x512,fragment=1x8x8"));
-}
-
-TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
-  for (const DeviceCaps& caps : test::all_devices()) {
-    for (const Problem& problem : some_problems()) {
-      const ResolvedProblem p = resolved(problem);
-      const auto space =
-          search_space(built_in_table("generic"), p, caps, {.within = 2.0, .most = 5});
-      for (const ProposedConfig& from : space) {
-        const auto around =
-            neighbours(built_in_table("generic"), from.config, p, caps, {.within = 1e9});
-        EXPECT_FALSE(around.empty()) << caps.name << ": " << to_string(from.config);
-        std::set<std::string> seen = {to_string(from.config)};
-        for (const Config& config : around) {
-          ASSERT_TRUE(is_usable(config, p, caps)) << to_string(config);
-          ASSERT_TRUE(seen.insert(to_string(config)).second) << to_string(config);
-          ASSERT_EQ(test::config(to_string(config)), config);
-        }
-      }
-    }
-  }
-}
-
-TEST(ConfigSpace, NeighboursComeByEstimate) {
-  const DeviceCaps h200 = test::h200();
-  const TuningTable& table = built_in_table("nvidia_sm90");
-  const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
-  const auto estimate = [&](const Config& config) {
-    return estimate_cost(config, similar_rate(table, config, p).value(), table.timing, p, h200);
-  };
-  const Config from = search_space(table, p, h200, {.most = 1}).at(0).config;
-  const auto all = neighbours(table, from, p, h200, {.within = 1e9});
-  const auto near = neighbours(table, from, p, h200, {.within = 1.2});
-  EXPECT_TRUE(std::ranges::is_sorted(all, {}, estimate));
-  EXPECT_GT(estimate(all.back()), estimate(all.front()));
-  // Those within the limit, in the same order.
-  ASSERT_FALSE(near.empty());
-  ASSERT_LT(near.size(), all.size());
-  EXPECT_TRUE(std::equal(near.begin(), near.end(), all.begin()));
-  EXPECT_LE(estimate(near.back()), 1.2 * estimate(from));
-  EXPECT_GT(estimate(all[near.size()]), 1.2 * estimate(from));
-  // A table that knows no rates keeps all.
-  EXPECT_EQ(neighbours(TuningTable{}, from, p, h200).size(), all.size());
-}
-
-TEST(PlanLog, FindsCommandsAmongOtherLines) {
-  std::istringstream log(
-      "starting up\n"
-      "vkgemm info: vkgemm run --m 1 --n 2 --k 3 --dtype f16 --config fma:tile=1x1x1\n"
-      "\n"
-      "12:00 vkgemm run  --m 1 --n 2 --k 3   --dtype f16 --config khr:tile=2x2x2\r\n"
-      "vkgemm warning: pipeline cache not saved\n"
-      "vkgemm run --m 4 --n 5 --k 6\n"
-      "I said: vkgemm run vkgemm run --m 7 --config=fma:tile=1x1x1");
-  const PlanLog read = read_plan_log(log);
-  EXPECT_EQ(read.problems, (std::vector<std::string>{"--m 1 --n 2 --k 3 --dtype f16",
-                                                     "--m 4 --n 5 --k 6", "--m 7"}));
-  EXPECT_EQ(read.lines_of, (std::vector<std::size_t>{2, 6, 7}));
-  EXPECT_EQ(read.lines, 7u);
-  EXPECT_EQ(read.repeats, 1u);
-  EXPECT_EQ(read.others, 3u);
-}
 
 const Config config_a = test::config("fma:tile=32x32x16,fragment=4x4");
 const Config config_b = test::config("fma:tile=64x64x16,fragment=4x4");
@@ -166,7 +39,7 @@ TuneSession session_of(const std::vector<Problem>& problems) {
 TuneSession measured_session() {
   TuneSession session = session_of({gemm(64, 64, 64), gemm(128, 64, 64)});
   EXPECT_TRUE(take_in(session, says::begins(0)));
-  EXPECT_TRUE(take_in(session, says::searches(0, {{"built_in", config_b}}, 7)));
+  EXPECT_TRUE(take_in(session, says::searches(0, {{"built_in", config_b}}, 7, 9)));
   const auto found = [&](const Config& config, std::vector<double> us, std::uint32_t round) {
     EXPECT_TRUE(take_in(session, says::tries(0, config)));
     EXPECT_TRUE(
@@ -203,7 +76,7 @@ TEST(TuneSession, LearnsWhatIsSaid) {
 
 TEST(TuneSession, TheChoiceOfATableStaysIfItIsAsGood) {
   TuneSession session = session_of({gemm(64, 64, 64)});
-  take_in(session, says::searches(0, {{"built_in", config_b}}, 2));
+  take_in(session, says::searches(0, {{"built_in", config_b}}, 2, 2));
   const auto found = [&](const Config& config, double us, bool eligible) {
     take_in(session,
             says::found(0, {.config = config, .microseconds = {us}, .eligible = eligible}));
@@ -239,6 +112,88 @@ TEST(TuneSession, TheConfigurationIsToBlameForADeath) {
   }
   EXPECT_TRUE(session.cases[1].done);
   EXPECT_EQ(session.cases[1].error, "signal 9");
+}
+
+// A death while several are at work cannot be blamed on one: they are tried one at a time, and only
+// the guilty one is denied.
+TEST(TuneSession, WhatIsBuiltAtOnceIsSuspectedAtOnce) {
+  TuneSession session = session_of({gemm(64, 64, 64), gemm(128, 64, 64)});
+  const Config config_d = test::config("fma:tile=32x64x16,fragment=4x4");
+  take_in(session, says::begins(0));
+  take_in(session, says::builds(0, config_a));
+  take_in(session, says::builds(0, config_b));
+  take_in(session, says::built(0, config_b));
+  take_in(session, says::builds(1, config_c));
+  take_in(session, says::tries(0, config_b));
+  EXPECT_EQ(session.building.size(), 2u);
+  EXPECT_EQ(session.trying, config_b);
+  // What was verified meanwhile is told while another one is tried.
+  take_in(session, says::found(0, {.config = config_d, .microseconds = {1.0}}));
+  EXPECT_EQ(session.trying, config_b);
+  EXPECT_EQ(session.builders(15), 15u);
+
+  blame(session, "signal 11");
+  EXPECT_EQ(session.cases[0].measured.size(), 1u);  // nobody is denied
+  EXPECT_TRUE(session.cases[1].measured.empty());
+  EXPECT_TRUE(session.building.empty());
+  ASSERT_EQ(session.suspects.size(), 3u);
+  EXPECT_TRUE(session.suspects[0].same({0, config_a}) && !session.suspects[0].ran);
+  EXPECT_TRUE(session.suspects[1].same({1, config_c}));
+  EXPECT_TRUE(session.suspects[2].same({0, config_b}) && session.suspects[2].ran);
+  EXPECT_EQ(session.builders(15), 7u);
+
+  take_in(session, says::device("a \"GPU\"", "driver 1", "nvidia_sm90"));
+  take_in(session, says::tries(0, config_a));
+  take_in(session, says::cleared(0, config_a));
+  EXPECT_EQ(session.suspects.size(), 2u);
+  take_in(session, says::tries(1, config_c));
+  blame(session, "signal 11");
+  ASSERT_NE(session.cases[1].find(config_c), nullptr);
+  EXPECT_EQ(session.cases[1].find(config_c)->verdict, Verdict::failed);
+  EXPECT_EQ(session.cases[0].measured.size(), 1u);
+  ASSERT_EQ(session.suspects.size(), 1u);
+  EXPECT_EQ(session.builders(15), 15u);  // that death is explained
+
+  // A device that is lost names the one that lost it.
+  take_in(session, says::tries(0, config_b));
+  take_in(session, says::found(0, {.config = config_b, .verdict = Verdict::failed}));
+  EXPECT_TRUE(session.suspects.empty());
+}
+
+TEST(TuneSession, WhatIsDeniedIsSoForAllProblemsOfItsType) {
+  TuneSession session = measured_session();  // config_c is wrong
+  take_in(session, says::tries(0, config_a));
+  blame(session, "signal 11");
+  EXPECT_TRUE(is_denied(session, config_a, DataType::f16));
+  EXPECT_TRUE(is_denied(session, config_c, DataType::f16));
+  EXPECT_FALSE(is_denied(session, config_b, DataType::f16));
+  EXPECT_FALSE(is_denied(session, config_a, DataType::bf16));
+}
+
+// Deaths that nobody explains end with a process that has one to blame.
+TEST(TuneSession, FewerThreadsBuildAfterDeathsThatNobodyExplains) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  std::uint32_t before = 15;
+  for (int death = 0; death < 4; ++death) {
+    take_in(session, says::builds(0, config_a));
+    blame(session, "signal 9");
+    take_in(session, says::cleared(0, config_a));
+    EXPECT_LT(session.builders(15), before);
+    before = session.builders(15);
+  }
+  EXPECT_EQ(before, 0u);
+  EXPECT_FALSE(session.cases[0].done);
+  EXPECT_TRUE(session.suspects.empty());
+  // Whoever only waits for a thread was not executed; a lost device leaves nobody to suspect.
+  take_in(session, says::builds(0, config_a));
+  take_in(session, says::tries(0, config_a));
+  blame(session, "no answer for 5 seconds");
+  ASSERT_EQ(session.suspects.size(), 1u);
+  EXPECT_FALSE(session.suspects[0].ran);
+  take_in(session, says::builds(0, config_b));
+  take_in(session, says::lost());
+  blame(session, "exit code 1");
+  EXPECT_EQ(session.suspects.size(), 1u);
 }
 
 TEST(TuneSession, WritesATableThatIsReadAgain) {
@@ -449,6 +404,46 @@ TEST(Supervisor, WorkGoesOnInAnotherProcess) {
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
   EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::failed);
   EXPECT_EQ(session.cases[0].find(config_c)->verdict, Verdict::failed);
+}
+
+// The same with several at a time: the processes that die of a crowd deny nobody.
+TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  const std::vector<Config> all = {config_a, config_b, config_c};
+  int processes = 0;
+  for (bool more = true; more && processes < 10; ++processes) {
+    const WorkerEnd end = supervise(
+        [&](const auto& say) {
+          const auto build = [](const Config& config) {
+            if (config == config_b) raise(SIGSEGV);
+          };
+          for (const Place& suspect : session.suspects) {
+            say(says::tries(0, suspect.config));
+            build(suspect.config);
+            say(says::cleared(0, suspect.config));
+          }
+          std::vector<Config> left;
+          for (const Config& config : all) {
+            if (session.cases[0].find(config) == nullptr) left.push_back(config);
+          }
+          for (const Config& config : left) say(says::builds(0, config));
+          std::ranges::for_each(left, build);
+          for (const Config& config : left) {
+            say(says::built(0, config));
+            say(says::found(0, {.config = config, .microseconds = {1.0}}));
+          }
+          say(says::done(0));
+          return true;
+        },
+        {.on_line = [&](std::string_view line) { EXPECT_TRUE(take_in(session, line)) << line; }});
+    more = end.ending != Ending::finished;
+    if (more) blame(session, end.reason);
+  }
+  EXPECT_EQ(processes, 3);
+  EXPECT_TRUE(session.done());
+  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::good);
+  EXPECT_EQ(session.cases[0].find(config_b)->verdict, Verdict::failed);
+  EXPECT_EQ(session.cases[0].find(config_c)->verdict, Verdict::good);
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+// loss.hpp: what the choice of a tuning table loses, a row for each problem: as `vkgemm tune
+// --compare
+// --json` prints it, summed up and drawn.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vkgemm/result.hpp"
+
+namespace vkgemm::report {
+
+struct LossRow {
+  std::string device, driver, commit, date;
+  std::string list;          // the problems that are summed up together
+  std::string label;         // for people
+  std::string problem;       // arguments of `vkgemm run`
+  std::string error;         // why there is nothing to compare
+  std::string choice, best;  // configurations: the built-in table's, and the fastest that was timed
+  double choice_us = 0.0, best_us = 0.0;  // medians
+  std::uint64_t tried = 0, legal = 0;     // configurations
+
+  bool counts() const noexcept {
+    return choice_us > 0.0 && best_us > 0.0 && std::isfinite(loss()) && loss() > 0.0;
+  }
+  double loss() const noexcept { return choice_us / best_us; }
+};
+
+// Lines of other things that --json prints are passed over; a later row replaces one of the same
+// list and problem. Errors begin with source:line and name the field.
+Result<void> add_loss_rows(std::vector<LossRow>& rows, std::string_view text,
+                           std::string_view source);
+
+// Of one list.
+struct LossSummary {
+  std::string list;
+  std::size_t compared = 0, not_compared = 0;
+  double mean = 0.0;  // geometric
+  double worst = 0.0;
+  std::string worst_label;
+  std::uint64_t tried = 0, legal = 0;  // medians of problems
+};
+std::vector<LossSummary> summarize(const std::vector<LossRow>& rows);
+
+// "loss: dense 60 problems, geometric mean 1.030, worst 1.180 (8192x8192x8192 f16); the best of 31
+// tried of 1240 legal configurations (medians)"
+std::string to_string(const LossSummary& summary);
+
+// What a choice may lose.
+inline constexpr double loss_in_the_mean = 1.05;
+inline constexpr double loss_at_worst = 1.25;
+
+// A panel for each list, a point for each problem, by loss. invalid_argument: nothing to draw.
+Result<std::string> plot_loss(const std::vector<LossRow>& rows);
+
+}  // namespace vkgemm::report

@@ -1,0 +1,135 @@
+#include "tool/plan_builder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace vkgemm::tool {
+namespace {
+
+Result<Plan> build(const Context& context, const Problem& problem, const Config& config) {
+#ifdef VKGEMM_SELF_TEST_FAULTS  // "crash <config>" or "hang <config>", as a driver might
+  const char* const text = std::getenv("VKGEMM_TUNE_FAULT");
+  const std::string fault = text != nullptr ? text : "";
+  if (fault == "crash " + to_string(config)) std::abort();
+  while (fault == "hang " + to_string(config)) std::this_thread::sleep_for(std::chrono::hours(1));
+#endif
+  return context.plan(problem, config);
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(const Context& context, std::uint32_t threads, Event begins, Event ends)
+    : context_(context), begins_(std::move(begins)), ends_(std::move(ends)) {
+  for (std::uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+PlanBuilder::~PlanBuilder() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void PlanBuilder::want(std::size_t index, const Problem& problem,
+                       const std::vector<Config>& configs) {
+  if (threads_.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  for (const Config& config : configs) {
+    if (find(index, config) != nullptr) continue;
+    jobs_[index].push_back(std::make_shared<Job>(Job{.config = config, .problem = &problem}));
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::size_t> PlanBuilder::next(std::size_t index, const std::vector<Config>& configs,
+                                             bool wait) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      const auto job = find(index, configs[i]);
+      if (job == nullptr || job->state == State::ready) return i;
+    }
+    if (!wait) return std::nullopt;
+    changed_.wait(lock);
+  }
+}
+
+Result<Plan> PlanBuilder::take(std::size_t index, const Problem& problem, const Config& config) {
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<Job> job = find(index, config);
+  if (job == nullptr || job->state == State::wanted) {
+    if (job != nullptr) std::erase(jobs_[index], job);
+    lock.unlock();
+    return build(context_, problem, config);
+  }
+  changed_.wait(lock, [&] { return job->state == State::ready; });
+  std::erase(jobs_[index], job);
+  return *std::move(job->plan);
+}
+
+void PlanBuilder::forget(std::size_t index) {
+  const std::scoped_lock lock(mutex_);
+  jobs_.erase(index);
+}
+
+void PlanBuilder::rest() {
+  std::unique_lock lock(mutex_);
+  resting_ = true;
+  changed_.wait(lock, [&] { return building_ == 0; });
+}
+
+void PlanBuilder::go_on() {
+  const std::scoped_lock lock(mutex_);
+  resting_ = false;
+  changed_.notify_all();
+}
+
+void PlanBuilder::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::size_t index = 0;
+    std::shared_ptr<Job> job;
+    changed_.wait(lock, [&] {
+      job = resting_ ? nullptr : first_wanted(index);
+      return stop_ || job != nullptr;
+    });
+    if (stop_) return;
+    job->state = State::building;
+    ++building_;
+    lock.unlock();
+    begins_(index, job->config);
+    Result<Plan> plan = build(context_, *job->problem, job->config);
+    ends_(index, job->config);
+    lock.lock();
+    job->plan = std::move(plan);
+    job->state = State::ready;
+    --building_;
+    changed_.notify_all();
+  }
+}
+
+std::shared_ptr<PlanBuilder::Job> PlanBuilder::find(std::size_t index, const Config& config) const {
+  const auto jobs = jobs_.find(index);
+  if (jobs == jobs_.end()) return nullptr;
+  const auto job = std::ranges::find_if(
+      jobs->second, [&](const auto& candidate) { return candidate->config == config; });
+  return job == jobs->second.end() ? nullptr : *job;
+}
+
+std::shared_ptr<PlanBuilder::Job> PlanBuilder::first_wanted(std::size_t& index) const {
+  for (const auto& [number, jobs] : jobs_) {
+    for (const auto& job : jobs) {
+      if (job->state != State::wanted) continue;
+      index = number;
+      return job;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace vkgemm::tool

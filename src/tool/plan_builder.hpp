@@ -1,0 +1,74 @@
+// plan_builder.hpp: threads that build plans before they are wanted: a driver takes up to seconds
+// for one, of one core each.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::tool {
+
+class PlanBuilder {
+ public:
+  // Called by the threads, before and after each.
+  using Event = std::function<void(std::size_t index, const Config& config)>;
+
+  // The context must outlive it. Without threads, take() builds.
+  PlanBuilder(const Context& context, std::uint32_t threads, Event begins, Event ends);
+  ~PlanBuilder();  // waits for those that are being built
+  PlanBuilder(const PlanBuilder&) = delete;
+  PlanBuilder& operator=(const PlanBuilder&) = delete;
+
+  // Plans of problem number `index`: in this order, after those of problems with a smaller number.
+  // Those that it knows already are passed over. `problem` must outlive it.
+  void want(std::size_t index, const Problem& problem, const std::vector<Config>& configs);
+
+  // The place of one that take() gives at once: the first that is ready or was never wanted. If
+  // there is none, waits or gives nothing. There must be some.
+  std::optional<std::size_t> next(std::size_t index, const std::vector<Config>& configs, bool wait);
+
+  // Built here and now if no thread has begun with it.
+  Result<Plan> take(std::size_t index, const Problem& problem, const Config& config);
+
+  // Of what was wanted for the problem nothing is needed any more.
+  void forget(std::size_t index);
+
+  // No thread builds until go_on().
+  void rest();
+  void go_on();
+
+ private:
+  enum class State : std::uint8_t { wanted, building, ready };
+  struct Job {
+    Config config;
+    const Problem* problem = nullptr;
+    State state = State::wanted;
+    std::optional<Result<Plan>> plan;
+  };
+  using Jobs = std::vector<std::shared_ptr<Job>>;  // shared with the thread that is at it
+
+  void work();
+  std::shared_ptr<Job> find(std::size_t index, const Config& config) const;
+  std::shared_ptr<Job> first_wanted(std::size_t& index) const;
+
+  const Context& context_;
+  const Event begins_, ends_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::map<std::size_t, Jobs> jobs_;
+  std::uint32_t building_ = 0;
+  bool resting_ = false;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,60 @@
+#include "tool/tune_proposal.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "context_impl.hpp"
+#include "tuning_file.hpp"
+
+namespace vkgemm::tool {
+
+using support::ProposedConfig;
+using support::SpaceLimits;
+
+Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  Proposal out;
+  const auto choose = [&](const std::string& name, const DeviceTables& tables) {
+    if (const auto best = tables.best(problem, caps)) out.choices.push_back({name, best->config});
+  };
+  choose("built_in", DeviceTables(caps.architecture));
+  if (task.table && check_device(*task.table, caps)) {
+    choose("table", DeviceTables(caps.architecture, {*task.table}));
+  }
+  SpaceLimits limits{.within = task.limits.within,
+                     .most = task.limits.per_problem,
+                     .allowed = [&](const Config& config) {
+                       return is_wanted(task, config) && !is_denied(task, config, problem.a.type);
+                     }};
+  const auto search = [&](const char* architecture) {
+    out.guide = &built_in_table(architecture);
+    out.space = support::search_space(*out.guide, problem, caps, limits);
+  };
+  search(task.from_generic ? "generic" : caps.architecture.c_str());
+  // An architecture's table may have nothing for a problem.
+  if (out.space.empty()) search("generic");
+  limits.within = std::numeric_limits<double>::infinity();
+  limits.most = std::numeric_limits<std::size_t>::max();
+  out.legal = support::search_space(*out.guide, problem, caps, limits).size();
+  return out;
+}
+
+std::vector<Config> configs_of(const Proposal& proposal) {
+  std::vector<Config> configs;
+  const auto add = [&](const Config& config) {
+    if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
+  };
+  for (const support::NamedConfig& choice : proposal.choices) add(choice.config);
+  for (const ProposedConfig& proposed : proposal.space) add(proposed.config);
+  return configs;
+}
+
+bool is_wanted(const TuneTask& task, const Config& config) {
+  return !task.limits.path || config.path == *task.limits.path;
+}
+
+bool is_denied(const TuneTask& task, const Config& config, DataType input_type) {
+  return task.before && vkgemm::is_denied(*task.before, config, input_type);
+}
+
+}  // namespace vkgemm::tool

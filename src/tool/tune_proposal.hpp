@@ -1,0 +1,31 @@
+// tune_proposal.hpp: what the search of one problem begins with.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "resolved_problem.hpp"
+#include "support/config_space.hpp"
+#include "support/tune_session.hpp"
+#include "tool/tune_worker.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm::tool {
+
+struct Proposal {
+  std::vector<support::NamedConfig> choices;  // what tables choose
+  std::vector<support::ProposedConfig> space;
+  const TuningTable* guide = nullptr;  // whose estimates the search follows
+  std::size_t legal = 0;               // of all that there are, whatever the estimate says
+};
+
+Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps);
+
+// Of both, each once, in the order in which they are looked at.
+std::vector<Config> configs_of(const Proposal& proposal);
+
+// Whether a configuration may be tried at all.
+bool is_wanted(const TuneTask& task, const Config& config);
+bool is_denied(const TuneTask& task, const Config& config, DataType input_type);
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,155 @@
+// What `vkgemm tune --report` makes of what --compare --json printed.
+#include "report/loss.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/tune_session.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm::report {
+namespace {
+
+using support::TuneSession;
+using test::contains;
+namespace says = support::says;
+
+const Config config_a = test::config("fma:tile=32x32x16,fragment=4x4");
+const Config config_b = test::config("fma:tile=64x64x16,fragment=4x4");
+
+// As a tuner prints one problem.
+std::string line(const Problem& problem, const std::string& list, double built_in, double best) {
+  TuneSession session;
+  session.device = "a \"GPU\"";
+  session.driver = "driver 1";
+  support::TuneCase tuned;
+  tuned.arguments = to_command_line(problem);
+  tuned.list = list;
+  tuned.problem = tuned_problem(test::resolved(problem));
+  tuned.multiply_adds = 1e6;
+  session.cases.push_back(tuned);
+  const auto found = [&](const Config& config, double us) {
+    take_in(session, says::found(0, {.config = config, .microseconds = {us}, .round = 1}));
+  };
+  take_in(session, says::searches(0, {{"built_in", config_a}}, 5, 90));
+  if (built_in > 0.0) found(config_a, built_in);
+  found(config_b, best);
+  return to_json(session, session.cases[0], "abc1234", "2026-11-22") + "\n";
+}
+
+std::vector<LossRow> read(const std::string& text) {
+  std::vector<LossRow> rows;
+  const auto added = add_loss_rows(rows, text, "t.jsonl");
+  EXPECT_TRUE(added) << added.error().message;
+  return rows;
+}
+
+const std::string some_lines = "{\"event\":\"start\"}\n" +
+                               line(test::gemm(64, 64, 64), "dense", 11.0, 10.0) +
+                               line(test::gemm(128, 64, 64), "dense", 10.0, 10.0) +
+                               line(test::gemm(256, 64, 64), "dense", 0.0, 10.0) +
+                               line(test::gemm(64, 64, 64), "splitk", 20.0, 10.0);
+
+TEST(Loss, HoldsAllThatAReportNeeds) {
+  const std::vector<LossRow> rows = read(some_lines);
+  ASSERT_EQ(rows.size(), 4u);
+  const LossRow& row = rows[0];
+  EXPECT_EQ(row.device, "a \"GPU\"");
+  EXPECT_EQ(row.driver, "driver 1");
+  EXPECT_EQ(row.commit, "abc1234");
+  EXPECT_EQ(row.date, "2026-11-22");
+  EXPECT_EQ(row.list, "dense");
+  EXPECT_EQ(row.label, "64x64x64 f16");
+  EXPECT_EQ(row.problem, to_command_line(test::gemm(64, 64, 64)));
+  EXPECT_EQ(row.choice, to_string(config_a));
+  EXPECT_EQ(row.best, to_string(config_b));
+  EXPECT_EQ(row.choice_us, 11.0);
+  EXPECT_EQ(row.best_us, 10.0);
+  EXPECT_EQ(row.tried, 2u);
+  EXPECT_EQ(row.legal, 90u);
+  EXPECT_EQ(rows[2].error, "not measured");
+  EXPECT_FALSE(rows[2].counts());
+}
+
+TEST(Loss, IsSummedUpByList) {
+  const std::vector<LossSummary> summaries = summarize(read(some_lines));
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_EQ(summaries[0].compared, 2u);
+  EXPECT_EQ(summaries[0].not_compared, 1u);
+  EXPECT_NEAR(summaries[0].mean, std::sqrt(1.1), 1e-12);
+  EXPECT_NEAR(summaries[0].worst, 1.1, 1e-12);
+  EXPECT_EQ(to_string(summaries[0]),
+            "loss: dense 2 problems, geometric mean 1.049, worst 1.100 (64x64x64 f16); the best of "
+            "2 tried of 90 legal configurations (medians), 1 not compared");
+  EXPECT_EQ(to_string(summaries[1]),
+            "loss: splitk 1 problem, geometric mean 2.000, worst 2.000 (64x64x64 f16); the best of "
+            "2 tried of 90 legal configurations (medians)");
+}
+
+TEST(Loss, ALaterRowReplacesAnEarlierOne) {
+  const std::vector<LossRow> rows =
+      read(some_lines + line(test::gemm(64, 64, 64), "dense", 15.0, 10.0));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].choice_us, 15.0);
+}
+
+TEST(Loss, ErrorsNameLineAndField) {
+  const auto why = [](const std::string& text) {
+    std::vector<LossRow> rows;
+    const auto added = add_loss_rows(rows, text, "t.jsonl");
+    return added ? "none" : added.error().message;
+  };
+  EXPECT_EQ(why("{}"), "t.jsonl:1: problem is missing");
+  EXPECT_EQ(why("\n{\"problem\":\"--m 1\",\"best\":3}"), "t.jsonl:2: best is 3, not an object");
+  EXPECT_TRUE(contains(why("{\"problem\":\"--m 1\",\"best\":{\"config\":\"x\",\"us\":-1}}"),
+                       "us is -1, not a finite number"));
+}
+
+// Every element is closed, in the right order.
+bool is_well_formed(const std::string& svg) {
+  std::vector<std::string> open;
+  for (std::size_t at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+    const std::size_t end = svg.find('>', at);
+    if (end == std::string::npos) return false;
+    const std::string name = svg.substr(at + 1, svg.find_first_of(" />", at + 2) - at - 1);
+    if (svg[end - 1] == '/') continue;
+    if (!name.starts_with('/')) {
+      open.push_back(name);
+    } else {
+      if (open.empty() || name != "/" + open.back()) return false;
+      open.pop_back();
+    }
+  }
+  return open.empty();
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(Loss, IsDrawnWithAPointForEachProblem) {
+  std::string text = some_lines;
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    text += line(test::gemm(i, 8, 8), "gated", 10.0 + static_cast<double>(i), 10.0);
+  }
+  text += line(test::gemm(512, 64, 64), "splitk", 900.0, 10.0);  // beyond the axis
+  const auto svg = plot_loss(read(text));
+  ASSERT_TRUE(svg) << svg.error().message;
+  EXPECT_TRUE(is_well_formed(*svg));
+  EXPECT_EQ(count(*svg, "<circle"), 23u);
+  EXPECT_EQ(count(*svg, "<title>"), 24u);
+  EXPECT_EQ(count(*svg, "stroke-dasharray"), 6u);  // two limits in each of three panels
+  for (const char* part : {"a \"GPU\", driver 1; vkgemm abc1234", ">dense<", ">gated<", ">splitk<",
+                           "2 problems, geometric mean 1.049, worst 1.100, 1 not compared"}) {
+    EXPECT_TRUE(contains(*svg, part)) << part;
+  }
+  EXPECT_FALSE(plot_loss(read(line(test::gemm(8, 8, 8), "dense", 0.0, 10.0))));
+}
+
+}  // namespace
+}  // namespace vkgemm::report

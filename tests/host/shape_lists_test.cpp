@@ -1,0 +1,85 @@
+// The lists of bench/shapes: every problem is one, fits, and can be computed.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "context_impl.hpp"
+#include "support/reference.hpp"
+#include "test_devices.hpp"
+#include "tool/planning.hpp"
+#include "tool/tune_problems.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+class ShapeLists : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* const folder = std::getenv("VKGEMM_SHAPE_LISTS");
+    if (folder == nullptr) GTEST_SKIP() << "VKGEMM_SHAPE_LISTS is not set: ctest does that";
+    file_ = std::string(folder) + "/" + GetParam() + ".txt";
+    problems_ = problems_of_log(file_);
+  }
+  std::string file_;
+  std::vector<TuneProblem> problems_;
+};
+
+TEST_P(ShapeLists, HasSixtyProblemsOfAFairSize) {
+  ASSERT_EQ(problems_.size(), 60u);  // none was left out, and no two are the same
+  std::set<std::string> seen;
+  for (const TuneProblem& one : problems_) {
+    const Problem& p = one.problem;
+    EXPECT_EQ(one.list, GetParam());
+    EXPECT_TRUE(seen.insert(one.arguments).second) << one.arguments;
+    const support::OperandBytes bytes = support::operand_bytes(p);
+    for (const std::uint64_t operand : {bytes.a, bytes.b, bytes.b_right, bytes.c, bytes.d}) {
+      EXPECT_LT(operand, 1ULL << 31) << one.arguments;
+    }
+    EXPECT_LE(2.0 * multiply_adds(one.groups.worked(p)), 2e12) << one.arguments;
+    if (one.list != "gated") {  // experts have gates
+      EXPECT_EQ(p.grouping.has_value(), one.list == "grouped") << one.arguments;
+    }
+    EXPECT_EQ(p.gated.has_value(), one.list == "gated") << one.arguments;
+    EXPECT_EQ(p.row_reduction.has_value(), one.list == "rowred") << one.arguments;
+  }
+}
+
+// Where a device cannot, the reason is one that a person can read.
+TEST_P(ShapeLists, HaveAConfigurationOrAReason) {
+  for (const DeviceCaps& caps : {test::h200(), test::navi31(), test::lavapipe()}) {
+    const DeviceTables tables(caps.architecture);
+    for (const TuneProblem& one : problems_) {
+      const ResolvedProblem problem = test::resolved(one.problem);
+      if (tables.best(problem, caps)) continue;
+      EXPECT_NE(caps.architecture, "nvidia_sm90") << one.arguments;
+      EXPECT_FALSE(tables.why_nothing_is_legal(problem, caps).empty()) << one.arguments;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, ShapeLists,
+                         testing::Values("dense", "epilogue", "splitk", "grouped", "rowred",
+                                         "gated"),
+                         [](const auto& list) { return list.param; });
+
+// What is tuned must be told apart, and be the same again when it is read.
+TEST(TuneProblems, SayTheSizesOfUnevenGroups) {
+  const auto problem = [](const std::string& sizes, const std::string& count) {
+    JobOptions options;
+    CLI::App app;
+    options.add_problem(app);
+    std::string arguments = "--m 12 --n 8 --k 8 --b-per-group ";
+    app.parse(arguments + (sizes.empty() ? "--group-count " + count : "--groups " + sizes));
+    return problems_of(options, {}, "").at(0).arguments;
+  };
+  EXPECT_TRUE(test::contains(problem("1,2,9", ""), " --groups 1,2,9 ")) << problem("1,2,9", "");
+  EXPECT_TRUE(test::contains(problem("4,4,4", ""), " --group-count 3 "));
+  EXPECT_EQ(problem("4,4,4", ""), problem("", "3"));
+  EXPECT_TRUE(test::contains(problem("4,4,2", ""), " --groups 4,4,2 "));
+}
+
+}  // namespace
+}  // namespace vkgemm::tool

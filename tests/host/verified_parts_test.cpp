@@ -1,0 +1,142 @@
+// What verify() says that it looks at is all that it looks at: the rest may never be downloaded.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "support/convert.hpp"
+#include "support/groups.hpp"
+#include "support/reference.hpp"
+#include "test_devices.hpp"
+
+namespace vkgemm::support {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+// A problem with operands of small integers, and its results.
+struct Results {
+  explicit Results(const Problem& p, const std::vector<std::int64_t>& group_offsets = {})
+      : problem(p), bytes(operand_bytes(p)) {
+    a = integers(p.a.type, bytes.a, 5);
+    b = integers(p.b.type, bytes.b, 7);
+    if (p.grouping) offsets = encode_offsets(group_offsets, p.grouping->offsets);
+    d.assign(bytes.d, 0);
+    aux.assign(bytes.aux, 0);
+    row_values.assign(bytes.row_values, 0);
+    compute_reference(p, operands(), d.data(), aux.data(), 0, row_values.data());
+  }
+
+  static Bytes integers(DataType type, std::uint64_t size, std::uint64_t modulus) {
+    Bytes data(size);
+    for (std::uint64_t i = 0; i < size / size_in_bytes(type); ++i) {
+      store_element(data.data(), type, i, static_cast<double>(i % modulus) - 2.0);
+    }
+    return data;
+  }
+  HostOperands operands() const {
+    return {.a = a.data(), .b = b.data(), .offsets = offsets.data()};
+  }
+  VerifyReport check(const Bytes& some_d, const Bytes& some_aux, const VerifyOptions& how) const {
+    return verify(problem, operands(), some_d.data(), some_aux.data(), how, row_values.data());
+  }
+
+  Problem problem;
+  OperandBytes bytes;
+  Bytes a, b, d, aux, row_values;
+  std::vector<std::byte> offsets;
+};
+
+// Nothing but these parts.
+Bytes only(const Bytes& from, const std::vector<ByteRange>& parts) {
+  Bytes to(from.size(), 0xff);
+  for (const ByteRange& part : parts) {
+    std::memcpy(to.data() + part.begin, from.data() + part.begin, part.bytes);
+  }
+  return to;
+}
+
+std::uint64_t size_of(const std::vector<ByteRange>& parts) {
+  std::uint64_t sum = 0, end = 0;
+  for (const ByteRange& part : parts) {
+    EXPECT_GE(part.begin, end);  // ascending
+    end = part.begin + part.bytes;
+    sum += part.bytes;
+  }
+  return sum;
+}
+
+VerifiedParts expect_enough(const Results& x, VerifyOptions how = {}) {
+  how.mode = Verify::sampled;
+  const VerifiedParts parts = verified_parts(x.problem, x.operands(), how);
+  Bytes d = only(x.d, parts.d), aux = only(x.aux, parts.aux);
+  const VerifyReport report = x.check(d, aux, how);
+  EXPECT_TRUE(report.passed()) << report.first_failure;
+  EXPECT_GT(report.checked, 0u);
+  size_of(parts.aux);
+  // And of each part something is looked at.
+  for (const ByteRange& part : parts.d) {
+    std::memset(d.data() + part.begin, 0xff, part.bytes);
+    EXPECT_FALSE(x.check(d, aux, how).passed()) << part.begin;
+    std::memcpy(d.data() + part.begin, x.d.data() + part.begin, part.bytes);
+  }
+  return parts;
+}
+
+TEST(VerifiedParts, RowsOfABatch) {
+  Problem p = test::gemm(40, 70, 20);
+  p.batch = 3;
+  p.d.ld = 77;
+  p.epilogue.aux = true;
+  const VerifiedParts parts = expect_enough(Results(p), {.seed = 4, .sampled_rows = 5});
+  EXPECT_EQ(parts.d.size(), 15u);
+  EXPECT_EQ(size_of(parts.d), 15u * 70 * 2);
+  EXPECT_EQ(parts.aux.size(), 15u);
+}
+
+TEST(VerifiedParts, AllOfAColumnMajorD) {
+  Problem p = test::gemm(40, 30, 20, DataType::f32);
+  p.d.layout = p.aux.layout = p.c.layout = Layout::col_major;
+  EXPECT_EQ(size_of(expect_enough(Results(p), {.sampled_rows = 2}).d), 40u * 30 * 4);
+}
+
+TEST(VerifiedParts, BothValuesBeforeAGate) {
+  Problem p = test::gemm(40, 30, 20);
+  p.gated = Gated{};
+  p.epilogue.aux = true;
+  const VerifiedParts parts = expect_enough(Results(p), {.sampled_rows = 2});
+  EXPECT_EQ(size_of(parts.aux), 2 * size_of(parts.d));
+}
+
+TEST(VerifiedParts, SomeGroupsThatAreNotEmpty) {
+  Problem p = test::gemm(60, 16, 8);
+  p.grouping = Grouping{.groups = 9, .b = GroupedB::per_group};
+  const Results x(p, {0, 0, 10, 10, 20, 30, 30, 45, 50, 60});  // three are empty
+  EXPECT_EQ(expect_enough(x, {.sampled_rows = 2, .sampled_groups = 3}).d.size(), 6u);
+  EXPECT_EQ(expect_enough(x, {.sampled_rows = 2}).d.size(), 12u);
+  // Other seeds look at others, and a wrong row is found by one of them.
+  Bytes wrong = x.d;
+  std::memset(wrong.data() + std::size_t{30} * 16 * 2, 0xff, std::size_t{15} * 16 * 2);
+  bool found = false, missed = false;
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    const bool passed =
+        x.check(wrong, x.aux,
+                {.mode = Verify::sampled, .seed = seed, .sampled_rows = 2, .sampled_groups = 3})
+            .passed();
+    (passed ? missed : found) = true;
+  }
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(missed);
+}
+
+TEST(VerifiedParts, RowsThatAreReduced) {
+  Problem p = test::gemm(50, 30, 20);
+  p.row_reduction = RowReduction{.op = RowOp::softmax};
+  EXPECT_EQ(expect_enough(Results(p), {.sampled_rows = 3}).d.size(), 3u);
+  p.row_reduction = RowReduction{.op = RowOp::logsumexp, .store_d = false};
+  EXPECT_TRUE(expect_enough(Results(p), {.sampled_rows = 3}).d.empty());
+}
+
+}  // namespace
+}  // namespace vkgemm::support
