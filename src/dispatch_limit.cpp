@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "legality.hpp"
+#include "legality_case.hpp"
 #include "lowering.hpp"
 #include "residency.hpp"
 #include "row_reduction.hpp"
@@ -78,9 +78,17 @@ std::optional<DispatchTimes> limit_dispatches(Kernel& kernel, std::optional<doub
     const std::uint64_t together =
         resident_workgroups(config, built_in_table(caps.architecture).timing, problem, caps);
     const std::uint64_t quantum = inseparable_tiles(config, problem);
+    // Of each step of each part, so that a recording has no more than legality allows. The last
+    // tiles of each matrix are a piece, and pieces are rounded down to whole quanta: twice as many
+    // for each.
+    const double steps =
+        static_cast<double>(kernel.before.size() + 1 + kernel.after.size()) * parts;
+    const auto most_pieces =
+        std::max(static_cast<std::uint64_t>(most_dispatches / (4.0 * steps)), std::uint64_t{1});
     const auto cut = [&](std::vector<Dispatch>& dispatches) {
-      const auto share =
-          static_cast<std::uint64_t>(static_cast<double>(workgroups(dispatches)) * (limit / time));
+      const std::uint64_t all = workgroups(dispatches);
+      const auto share = std::max(
+          static_cast<std::uint64_t>(static_cast<double>(all) * (limit / time)), all / most_pieces);
       dispatches = cut_dispatches(dispatches,
                                   std::max(share / together, std::uint64_t{1}) * together, quantum);
     };

@@ -227,7 +227,8 @@ std::string describe_times(const Plan::Impl& plan) {
   text += concat(", at most ", microseconds(times.longest), " each by the estimate");
   if (!times.kept) {
     text += can_be_cut(plan.config)
-                ? "; longer than wanted: no more workgroups than run at the same time"
+                ? "; longer than wanted: workgroups that run at the same time, or wait for each "
+                  "other, stay together"
                 : "; longer than wanted: workgroups of this configuration can't be separated";
   }
   return text + "\n";

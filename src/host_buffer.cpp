@@ -6,17 +6,14 @@
 namespace vkgemm {
 namespace {
 
-// Device-local if there is such memory.
+constexpr VkMemoryPropertyFlags coherent =
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
 std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProperties& memory,
-                                              std::uint32_t allowed) {
-  constexpr VkMemoryPropertyFlags coherent =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  for (const VkMemoryPropertyFlags needed :
-       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
-    for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
-      if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
-        return i;
-      }
+                                              std::uint32_t allowed, VkMemoryPropertyFlags needed) {
+  for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
+      return i;
     }
   }
   return std::nullopt;
@@ -59,21 +56,30 @@ Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties&
 
   VkMemoryRequirements requirements{};
   functions_.vkGetBufferMemoryRequirements(device_, buffer_, &requirements);
-  const auto type = find_memory_type(memory, requirements.memoryTypeBits);
-  if (!type) return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
   const VkMemoryAllocateFlagsInfo flags{
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
       .pNext = nullptr,
       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
       .deviceMask = 0,
   };
-  const VkMemoryAllocateInfo memory_info{
-      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-      .pNext = &flags,
-      .allocationSize = requirements.size,
-      .memoryTypeIndex = *type,
-  };
-  result = functions_.vkAllocateMemory(device_, &memory_info, nullptr, &memory_);
+  // Of the device if there is such memory, and some of it left.
+  result = VK_ERROR_FEATURE_NOT_PRESENT;
+  for (const VkMemoryPropertyFlags needed :
+       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
+    const auto type = find_memory_type(memory, requirements.memoryTypeBits, needed);
+    if (!type) continue;
+    const VkMemoryAllocateInfo memory_info{
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &flags,
+        .allocationSize = requirements.size,
+        .memoryTypeIndex = *type,
+    };
+    result = functions_.vkAllocateMemory(device_, &memory_info, nullptr, &memory_);
+    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
+  }
+  if (result == VK_ERROR_FEATURE_NOT_PRESENT) {
+    return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
+  }
   if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
   result = functions_.vkBindBufferMemory(device_, buffer_, memory_, 0);
   if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);

@@ -319,13 +319,13 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
 }
 
 Result<void> Context::record(const Plan& plan, VkCommandBuffer command_buffer,
-                             const Operands& operands) const {
+                             const Operands& operands, DispatchRange range) const {
   if (plan.impl_ == nullptr || plan.impl_->context != impl_) {
     return without_exceptions([]() -> Result<void> {
       return Error{Status::wrong_context, "the plan was made by another context"};
     });
   }
-  return plan.record(command_buffer, operands);
+  return plan.record(command_buffer, operands, range);
 }
 
 VkPipeline pipeline_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).product; }

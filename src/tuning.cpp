@@ -261,6 +261,7 @@ RefusedConfig parse_refused(const Node& node) {
                         .reason = node.at("reason").nonempty_text()};
   if (const auto rows = node.find("rows")) {
     refused.rows = rows->named(parse_row_strategy, "strategy for rows");
+    if (refused.rows == RowStrategy::none) rows->refuse("none is no strategy");
     if (node.find("config")) node.refuse("config and rows stand there: one of them is needed");
   } else {
     refused.config = node.at("config").config();

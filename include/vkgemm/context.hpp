@@ -164,8 +164,9 @@ class VKGEMM_API Plan {
   //
   // A range records some of the dispatches, with the barriers before each. They may stand in
   // several command buffers, if all are recorded with the same operands, once each, and submitted
-  // to one queue in their order; until the last of them nothing else touches the workspace, D, aux
-  // or row_values. What is beyond dispatch_count() is an error.
+  // to one queue in their order; until the last of them has ended nothing writes the inputs, and
+  // nothing else touches the workspace, D, aux or row_values. What is beyond dispatch_count() is an
+  // error.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
 
@@ -216,15 +217,15 @@ class VKGEMM_API Context {
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
   // one of this context.
-  Result<void> record(const Plan& plan, VkCommandBuffer command_buffer,
-                      const Operands& operands) const;
+  Result<void> record(const Plan& plan, VkCommandBuffer command_buffer, const Operands& operands,
+                      DispatchRange range = {}) const;
 
   // How often workgroups gave up waiting for one another (SplitTier::device_barrier,
   // RowStrategy::panel). The results
   // were right, but late: what is recorded after the first time doesn't try it any more, which
   // takes a panel of rows about twice its time, and plan() makes no other such plan. Counts what
-  // has finished, in 64 bytes of host-visible memory: the only memory that vkgemm ever allocates,
-  // with the first such plan.
+  // has finished, in 64 bytes of host-visible memory: with the first such plan, the only memory
+  // that a context holds (a self-test allocates some while it runs).
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and

@@ -248,7 +248,7 @@ struct Problem {
 
   // Milliseconds that a dispatch may take, by an estimate; 0: any. For devices whose driver kills
   // what runs for too long, or that others wait for, e.g. to draw a frame. Long dispatches are cut
-  // along whole tiles: the same bits, little slower. No fewer workgroups than run at the same time
+  // along whole tiles: the same bits. No fewer workgroups than run at the same time
   // are dispatched, since they would take as long. A configuration that can't be cut
   // (SplitTier::device_barrier, Schedule::persistent) and would take longer is not chosen; one
   // that the caller chose is recorded as it is, which explain() says. DispatchRange records

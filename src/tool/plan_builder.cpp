@@ -47,16 +47,17 @@ void PlanBuilder::want(std::size_t index, const Problem& problem,
 }
 
 std::optional<std::size_t> PlanBuilder::next(std::size_t index, const std::vector<Config>& configs,
-                                             bool wait) {
+                                             std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  while (true) {
-    for (std::size_t i = 0; i < configs.size(); ++i) {
+  std::optional<std::size_t> place;
+  changed_.wait_for(lock, patience, [&] {
+    for (std::size_t i = 0; i < configs.size() && !place; ++i) {
       const auto job = find(index, configs[i]);
-      if (job == nullptr || job->state == State::ready) return i;
+      if (job == nullptr || job->state == State::ready) place = i;
     }
-    if (!wait) return std::nullopt;
-    changed_.wait(lock);
-  }
+    return place.has_value();
+  });
+  return place;
 }
 
 Result<Plan> PlanBuilder::take(std::size_t index, const Problem& problem, const Config& config) {
@@ -70,6 +71,11 @@ Result<Plan> PlanBuilder::take(std::size_t index, const Problem& problem, const 
   changed_.wait(lock, [&] { return job->state == State::ready; });
   std::erase(jobs_[index], job);
   return *std::move(job->plan);
+}
+
+void PlanBuilder::drop_wanted(std::size_t index) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(jobs_[index], [](const auto& job) { return job->state == State::wanted; });
 }
 
 void PlanBuilder::forget(std::size_t index) {

@@ -2,6 +2,7 @@
 // for one, of one core each.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -33,11 +34,15 @@ class PlanBuilder {
   void want(std::size_t index, const Problem& problem, const std::vector<Config>& configs);
 
   // The place of one that take() gives at once: the first that is ready or was never wanted. If
-  // there is none, waits or gives nothing. There must be some.
-  std::optional<std::size_t> next(std::size_t index, const std::vector<Config>& configs, bool wait);
+  // there is none, waits so long and gives nothing. There must be some.
+  std::optional<std::size_t> next(std::size_t index, const std::vector<Config>& configs,
+                                  std::chrono::milliseconds patience);
 
   // Built here and now if no thread has begun with it.
   Result<Plan> take(std::size_t index, const Problem& problem, const Config& config);
+
+  // What no thread has begun with is not wanted any more.
+  void drop_wanted(std::size_t index);
 
   // Of what was wanted for the problem nothing is needed any more.
   void forget(std::size_t index);

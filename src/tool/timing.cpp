@@ -20,9 +20,9 @@ OperandPool::Operand OperandPool::get(DataType type, std::uint64_t bytes, std::u
   Kept& kept = kept_[{type, seed}];
   if (kept.buffer.bytes() == 0 || kept.values.size() < bytes) {
     kept = Kept();  // its memory first
-    kept.values = generate(type, bytes, Fill::random, seed);
-    kept.buffer = unwrap(runner_.allocate(bytes));
-    unwrap(runner_.upload(kept.buffer, 0, kept.values.data(), bytes));
+    Kept made{generate(type, bytes, Fill::random, seed), unwrap(runner_.allocate(bytes))};
+    unwrap(runner_.upload(made.buffer, 0, made.values.data(), bytes));
+    kept = std::move(made);
   }
   return {kept.values.data(), kept.buffer.span(0, std::max<std::uint64_t>(bytes, 16))};
 }

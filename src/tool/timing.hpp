@@ -68,6 +68,9 @@ class TimedCase {
   // Of all operands and results, each once.
   double bytes() const;
 
+  // Of D and what is written beside it: what a verification may hold on the host.
+  std::uint64_t result_bytes() const { return bytes_.d + bytes_.aux + bytes_.row_values; }
+
  private:
   // Results on the host. Pages that nothing is downloaded to are never touched.
   struct Results {

@@ -143,7 +143,8 @@ class Tuner {
         .patience_s = options_.patience,
         .stop = &stop_requested};
     int false_starts = 0;
-    while (!session_.done() && session_.fatal.empty()) {
+    // Whoever may have ended a process is found out whatever the time.
+    while (!(session_.done() && session_.suspects.empty()) && session_.fatal.empty()) {
       const std::size_t heard = lines_;
       const support::WorkerEnd end = support::supervise(
           [&](const std::function<void(std::string)>& say) {
@@ -165,7 +166,7 @@ class Tuner {
       if (lost && lines_ == heard && ++false_starts >= most_false_starts) {
         session_.fatal = "the process that measures does not start: " + end.reason;
       }
-      if (Clock::now() > task_.deadline) break;
+      if (Clock::now() > task_.deadline && session_.suspects.empty()) break;
     }
     progress.update();
   }

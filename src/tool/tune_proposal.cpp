@@ -5,6 +5,7 @@
 #include <string>
 
 #include "context_impl.hpp"
+#include "tool/planning.hpp"
 #include "tuning_file.hpp"
 
 namespace vkgemm::tool {
@@ -55,6 +56,18 @@ bool is_wanted(const TuneTask& task, const Config& config) {
 
 bool is_denied(const TuneTask& task, const Config& config, DataType input_type) {
   return task.before && vkgemm::is_denied(*task.before, config, input_type);
+}
+
+Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
+  if (task.table && !task.table_is_optional) {
+    if (auto checked = check_device(*task.table, caps); !checked) return checked;
+  }
+  if (!task.before) return {};
+  if (auto checked = check_device(*task.before, caps); !checked) return checked;
+  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_of(caps))) {
+    return Error{Status::invalid_argument, "--resume: " + *reason};
+  }
+  return {};
 }
 
 }  // namespace vkgemm::tool

@@ -28,4 +28,8 @@ std::vector<Config> configs_of(const Proposal& proposal);
 bool is_wanted(const TuneTask& task, const Config& config);
 bool is_denied(const TuneTask& task, const Config& config, DataType input_type);
 
+// Why this device is not the one that the task's tables are for. Times of another device or driver
+// are not to stand beside this one's.
+Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps);
+
 }  // namespace vkgemm::tool

@@ -1,6 +1,7 @@
 #include "tool/tune_worker.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <future>
 #include <limits>
@@ -14,7 +15,6 @@
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
 #include "tool/tune_proposal.hpp"
-#include "tuning_file.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -26,6 +26,7 @@ using support::TuneCase;
 using support::TuneSession;
 using support::Verdict;
 using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 // Of a problem's time, the part for first looks; the rest is for what they lead to.
 constexpr double share_of_first_looks = 0.5;
@@ -62,6 +63,7 @@ constexpr std::size_t problems_ahead = 4;
 
 // Results whose verification is still under way.
 constexpr std::size_t most_pending = 6;
+constexpr std::uint64_t large_results = std::uint64_t{1} << 30;
 
 // What all problems of a process share.
 struct Bench {
@@ -218,9 +220,9 @@ class CaseTuner {
     bench_.builder.want(index_, problem_.problem, worth_building(bench_, index_, configs));
     while (!configs.empty()) {
       if (spent() > share && best_us_ > 0.0) break;
-      const auto next = bench_.builder.next(index_, configs, !may_keep_busy());
+      const auto next = bench_.builder.next(index_, configs, may_keep_busy() ? 0ms : 100ms);
       if (!next) {
-        keep_busy();
+        if (may_keep_busy()) keep_busy();
         conclude(most_pending);
         continue;
       }
@@ -228,6 +230,7 @@ class CaseTuner {
       configs.erase(configs.begin() + static_cast<std::ptrdiff_t>(*next));
       first_look(config, is_eligible(config));
     }
+    bench_.builder.drop_wanted(index_);
   }
 
   // Builds, computes, verifies, and takes the first times.
@@ -243,6 +246,9 @@ class CaseTuner {
     say(support::says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
+    // Verification takes a host's cores, and large results its memory.
+    if (shares_the_host_ || data_->result_bytes() > large_results) conclude(0);
+    const auto resting = rest();
     try {
       Measured measured{.config = config, .eligible = eligible};
       measured.microseconds = time(*plan, 1, first_warm_up_ms);
@@ -285,7 +291,6 @@ class CaseTuner {
 
   // Tells what was verified, and waits until at most so many are not.
   void conclude(std::size_t most) {
-    using namespace std::chrono_literals;
     while (!pending_.empty()) {
       const bool ready = pending_.front().report.wait_for(0s) == std::future_status::ready;
       if (!ready && pending_.size() <= most) return;
@@ -391,20 +396,6 @@ class CaseTuner {
   const TuningTable* guide_ = nullptr;
 };
 
-// Why this device is not the one that the tables are for. Times of another device or driver are not
-// to stand beside this one's.
-Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
-  if (task.table && !task.table_is_optional) {
-    if (auto checked = check_device(*task.table, caps); !checked) return checked;
-  }
-  if (!task.before) return {};
-  if (auto checked = check_device(*task.before, caps); !checked) return checked;
-  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_of(caps))) {
-    return Error{Status::invalid_argument, "--resume: " + *reason};
-  }
-  return {};
-}
-
 // Without threads, so that whoever does harm is known.
 void clear_suspects(const TuneTask& task, TuneSession& session, Runner& runner, OperandPool& pool,
                     const support::Buffer* flush,
@@ -431,7 +422,8 @@ void tune_all(const Bench& bench) {
   };
   for (std::size_t i = 0; i < session.cases.size(); ++i) {
     if (session.cases[i].done) continue;
-    if (Clock::now() > task.deadline) break;
+    const bool any_done = std::ranges::any_of(session.cases, &TuneCase::done);
+    if (any_done && Clock::now() > task.deadline) break;
     std::size_t ahead = 0;
     for (std::size_t next = i; next < session.cases.size() && ahead <= problems_ahead; ++next) {
       if (session.cases[next].done) continue;
@@ -440,7 +432,7 @@ void tune_all(const Bench& bench) {
     }
     try {
       CaseTuner(bench, i).tune(proposals[i]);
-    } catch (const Failure& failure) {
+    } catch (const std::exception& failure) {  // the host's memory or threads are no one's fault
       if (bench.runner.context().device_lost()) throw DeviceLost{};
       bench.say(support::says::done(i, failure.what()));
     }

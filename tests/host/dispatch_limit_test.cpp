@@ -7,6 +7,7 @@
 
 #include "choose.hpp"
 #include "context_impl.hpp"
+#include "legality_case.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -109,6 +110,27 @@ TEST(DispatchLimit, PiecesFillTheDevice) {
   for (const Dispatch& d : out.cut.product.dispatches) {
     const bool last = &d == &out.cut.product.dispatches.back();
     EXPECT_TRUE(last || workgroups(d) >= 132) << workgroups(d);
+  }
+}
+
+// As many as a recording may have, whatever the limit.
+TEST(DispatchLimit, NotTooMany) {
+  DeviceCaps caps = test::navi31();
+  caps.limits.compute_units = 1;
+  Problem problem = gemm(100000, 100000, 64, DataType::f32);
+  problem.max_dispatch_ms = 1e-9;
+  const ResolvedProblem r = resolved(problem);
+  for (const char* const text :
+       {"fma:tile=32x32x16,fragment=4x4", "fma:tile=64x64x16,fragment=8x8"}) {
+    for (const std::uint64_t batch : {1u, 3u}) {
+      ResolvedProblem many = r;
+      many.batch = batch;
+      const Config config = test::config(text);
+      Kernel kernel = lower(config, many, caps);
+      limit_dispatches(kernel, 1e9, config, many, caps);
+      EXPECT_GT(kernel.product.dispatches.size(), 5000u);
+      EXPECT_LE(kernel.product.dispatches.size(), most_dispatches);
+    }
   }
 }
 

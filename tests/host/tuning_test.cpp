@@ -176,6 +176,8 @@ TEST(Tuning, ErrorsNameRowAndField) {
        "refused[0].config"},
       {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","rows":"all","reason":"r"}]})",
        "refused[0].rows is 'all'"},
+      {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","rows":"none","reason":"r"}]})",
+       "refused[0].rows: none is no strategy"},
       {R"({"architecture":"x","rows":[],"refused":[{"architecture":"x","rows":"panel","config":"fma:tile=1x1x1","reason":"r"}]})",
        "refused[0]: config and rows stand there"},
       {R"({"architecture":"x","rows":[],"timing":3})", "timing is number, not an object"},
