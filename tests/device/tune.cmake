@@ -96,6 +96,11 @@ expect("${output}" "\"failed\":1,")
 file(READ ${FOLDER}/crash.json table)
 expect("${table}" "\"tuned\": .*\"denied\": .\n    {\"config\":\"${guilty}\",[^\n]*\n  ]")
 
+# What hangs is found out whatever the time.
+shell("VKGEMM_TUNE_FAULT='hang ${guilty}' $tool tune ${crowd} --patience 2 --time-limit 3 --out hang.json 2>&1 || true"
+      0 output)
+expect("${output}" "FAILED: 16x24x16 f32, ${guilty}: no answer for 2 seconds; denied")
+
 # What is printed is all that a report needs, later and without a device.
 shell("$tool tune --log plans.log ${search} --compare --time-limit 1 --json --plot first.svg >compare.jsonl 2>err.log && \
 $tool tune --report compare.jsonl --plot second.svg && cmp first.svg second.svg" 0 output)
