@@ -305,8 +305,8 @@ TEST(CompileGated, TheBestWithoutSpills) {
 }
 
 // The best one of each path and strategy that changes the kernel: a second kernel reduces what the
-// product leaves as it does otherwise. ANV spills a little with whole rows in a tile, which costs
-// less than a second pass over them would. With NVK all that hold 128 values spill, but NVIDIA's
+// product leaves as it does otherwise. ANV spills a little with whole rows in a tile, which is
+// left as it is: a second pass moves more. With NVK all that hold 128 values spill, but NVIDIA's
 // own driver, for which the tables are, does not where it was timed: there for the report.
 TEST(CompileRows, TheBestSpillLittle) {
   constexpr std::uint64_t few_spills = 100;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <stdexcept>
 
 #include "support/supervisor.hpp"
@@ -378,27 +379,35 @@ TEST(Supervisor, LeavesNobodyWhenTheListenerThrows) {
   EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);
 }
 
-// As `vkgemm tune` does: a process that dies again and again costs one configuration each time.
-TEST(Supervisor, WorkGoesOnInAnotherProcess) {
-  TuneSession session = session_of({gemm(64, 64, 64)});
-  const std::vector<Config> all = {config_a, config_b, config_c};
+// As `vkgemm tune` does: how many processes it takes.
+int processes_until_finished(
+    TuneSession& session,
+    const std::function<bool(const std::function<void(std::string)>&)>& work) {
   int processes = 0;
   for (bool more = true; more && processes < 10; ++processes) {
-    const WorkerEnd end = supervise(
-        [&](const auto& say) {
-          for (const Config& config : all) {
-            if (session.cases[0].find(config) != nullptr) continue;
-            say(says::tries(0, config));
-            if (config != config_b) raise(SIGSEGV);
-            say(says::found(0, {.config = config, .microseconds = {1.0}}));
-          }
-          say(says::done(0));
-          return true;
-        },
-        {.on_line = [&](std::string_view line) { EXPECT_TRUE(take_in(session, line)) << line; }});
+    const WorkerEnd end = supervise(work, {.on_line = [&](std::string_view line) {
+                                      EXPECT_TRUE(take_in(session, line)) << line;
+                                    }});
     more = end.ending != Ending::finished;
     if (more) blame(session, end.reason);
   }
+  return processes;
+}
+
+// A process that dies again and again costs one configuration each time.
+TEST(Supervisor, WorkGoesOnInAnotherProcess) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  const std::vector<Config> all = {config_a, config_b, config_c};
+  const int processes = processes_until_finished(session, [&](const auto& say) {
+    for (const Config& config : all) {
+      if (session.cases[0].find(config) != nullptr) continue;
+      say(says::tries(0, config));
+      if (config != config_b) raise(SIGSEGV);
+      say(says::found(0, {.config = config, .microseconds = {1.0}}));
+    }
+    say(says::done(0));
+    return true;
+  });
   EXPECT_EQ(processes, 3);
   EXPECT_TRUE(session.done());
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
@@ -410,35 +419,28 @@ TEST(Supervisor, WorkGoesOnInAnotherProcess) {
 TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
   TuneSession session = session_of({gemm(64, 64, 64)});
   const std::vector<Config> all = {config_a, config_b, config_c};
-  int processes = 0;
-  for (bool more = true; more && processes < 10; ++processes) {
-    const WorkerEnd end = supervise(
-        [&](const auto& say) {
-          const auto build = [](const Config& config) {
-            if (config == config_b) raise(SIGSEGV);
-          };
-          for (const Place& suspect : session.suspects) {
-            say(says::tries(0, suspect.config));
-            build(suspect.config);
-            say(says::cleared(0, suspect.config));
-          }
-          std::vector<Config> left;
-          for (const Config& config : all) {
-            if (session.cases[0].find(config) == nullptr) left.push_back(config);
-          }
-          for (const Config& config : left) say(says::builds(0, config));
-          std::ranges::for_each(left, build);
-          for (const Config& config : left) {
-            say(says::built(0, config));
-            say(says::found(0, {.config = config, .microseconds = {1.0}}));
-          }
-          say(says::done(0));
-          return true;
-        },
-        {.on_line = [&](std::string_view line) { EXPECT_TRUE(take_in(session, line)) << line; }});
-    more = end.ending != Ending::finished;
-    if (more) blame(session, end.reason);
-  }
+  const int processes = processes_until_finished(session, [&](const auto& say) {
+    const auto build = [](const Config& config) {
+      if (config == config_b) raise(SIGSEGV);
+    };
+    for (const Place& suspect : session.suspects) {
+      say(says::tries(0, suspect.config));
+      build(suspect.config);
+      say(says::cleared(0, suspect.config));
+    }
+    std::vector<Config> left;
+    for (const Config& config : all) {
+      if (session.cases[0].find(config) == nullptr) left.push_back(config);
+    }
+    for (const Config& config : left) say(says::builds(0, config));
+    std::ranges::for_each(left, build);
+    for (const Config& config : left) {
+      say(says::built(0, config));
+      say(says::found(0, {.config = config, .microseconds = {1.0}}));
+    }
+    say(says::done(0));
+    return true;
+  });
   EXPECT_EQ(processes, 3);
   EXPECT_TRUE(session.done());
   EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::good);
