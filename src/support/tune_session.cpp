@@ -473,6 +473,12 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   for (const Verdict verdict : {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit}) {
     out[verdict_names[static_cast<int>(verdict)]] = count(verdict);
   }
+  ordered_json& timed = out["timed"] = ordered_json::object();
+  for (const Measured& m : tuned.measured) {
+    if (m.verdict == Verdict::good && !m.microseconds.empty()) {
+      timed[to_string(m.config)] = rounded(m.median());
+    }
+  }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

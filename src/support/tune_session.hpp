@@ -146,7 +146,8 @@ std::optional<std::string> why_not_resumed(const TuningTable& table, std::string
 // "4096x4096x4096 f16", with what else is not as most have it
 std::string label(const TunedProblem& problem);
 
-// One problem's results as JSON: what tables choose, what was fastest, and what they lose.
+// One problem's results as JSON: what tables choose, what was fastest, what they lose, and the
+// medians of all that was timed.
 // `commit` and `date` are those of the measurement.
 std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
                     const std::string& date);
