@@ -29,7 +29,7 @@ namespace {
 constexpr double nv_misaligned_penalty = 3.0;
 // khr stages element by element then: 136 TFLOP/s at 4097x4095x4093 against 303 at 4096x4096x4096
 // (H200, driver 580.159.04, 2026-11-21). Less than nv: loads from shared memory stay wide.
-constexpr double khr_misaligned_penalty = 2.2;
+constexpr double khr_misaligned_penalty = 2.75;  // fitted with nvidia_sm90's timing
 
 // The kernel for few rows then loads single elements, of which eight times as many are on their
 // way. Derived, not timed.
@@ -48,7 +48,8 @@ constexpr double cache_line_bytes = 128.0;
 
 // What keeps a compute unit busy: half as many take nearly twice as long for the same tile (H200,
 // driver 580.159.04: khr 128x128x32 176 TFLOP/s with one workgroup resident instead of two).
-constexpr double busy_invocations = 256.0;
+// Fitted with nvidia_sm90's timing.
+constexpr double busy_invocations = 200.0;
 
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
@@ -66,13 +67,15 @@ double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) 
 }
 
 // Of one slab, in kilobytes that its loads keep busy: rows shorter than a cache line cost a whole
-// one.
+// one, those beyond the matrix nothing.
 double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
   const double row_bytes = static_cast<double>(c.tile_k) * size_in_bytes(problem.a.type);
   const double padded = std::max(1.0, cache_line_bytes / row_bytes);
-  const double a = c.tile_m * row_bytes * (problem.a.layout == Layout::row_major ? padded : 1.0);
-  const double b = c.tile_n * row_bytes * (problem.b.layout == Layout::col_major ? padded : 1.0);
-  return (a + b) / kilobyte;
+  const double rows = std::min<double>(c.tile_m, static_cast<double>(problem.typical_m()));
+  const double columns = std::min<double>(c.tile_n, static_cast<double>(problem.product_n()));
+  const double a = rows * (problem.a.layout == Layout::row_major ? padded : 1.0);
+  const double b = columns * (problem.b.layout == Layout::col_major ? padded : 1.0);
+  return (a + b) * row_bytes / kilobyte;
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -82,6 +85,33 @@ double pack_cost(const ResolvedProblem& seen, const Config& config, const Timing
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 
+// Of D and of what the epilogue reads and writes beside it. Less than what is read first: much of
+// it stays in the cache (fitted with nvidia_sm90's timing).
+double result_kilobytes(const ResolvedProblem& problem) {
+  const auto rows = static_cast<double>(problem.m) * static_cast<double>(problem.batch);
+  double bytes = 0.0;
+  if (problem.has_d()) {
+    bytes += static_cast<double>(problem.n) * static_cast<double>(size_in_bytes(problem.d.type));
+  }
+  if (problem.has_c()) {
+    bytes += static_cast<double>(problem.n) * static_cast<double>(size_in_bytes(problem.c.type));
+  }
+  if (problem.has_aux()) {
+    bytes += static_cast<double>(problem.product_n()) *
+             static_cast<double>(size_in_bytes(problem.aux.type));
+  }
+  return 0.7 * rows * bytes / kilobyte;
+}
+
+// Two things at a time take as long as the longer one, and a little longer if both are long: the
+// fourth root of the sum of their fourth powers.
+double together(double a, double b) {
+  const double longer = std::max(a, b);
+  if (!(longer > 0.0) || !std::isfinite(longer)) return longer;
+  const double ratio = std::min(a, b) / longer;
+  return longer * std::sqrt(std::sqrt(1.0 + ratio * ratio * ratio * ratio));
+}
+
 // What a configuration and its problem come to, but for the slices: worked out once a row.
 struct Shape {
   bool thin;
@@ -89,10 +119,10 @@ struct Shape {
   double slab_work;  // microseconds of products, alone on a compute unit
   double slab_load;  // and of loads
   double latency, first_latency;
-  double lone;      // how much longer a tile takes by itself than its share says
-  double store;     // of one tile's results
-  double operands;  // microseconds for reading A and B once
-  double results;   // of a slice's partial results
+  double lone;     // how much longer a tile takes by itself than its share says
+  double store;    // of one tile's results
+  double memory;   // microseconds for reading operands and writing results once
+  double results;  // of a slice's partial results
 };
 
 Shape make_shape(const Config& c, double rate, const TimingModel& timing,
@@ -126,7 +156,8 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
   s.store = stored * sizeof(float) / kilobyte / timing.store;
-  s.operands = (m * k * batch + k * n * matrices_b) * elements / timing.memory;
+  s.memory =
+      ((m * k * batch + k * n * matrices_b) * elements + result_kilobytes(problem)) / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
   return s;
 }
@@ -140,7 +171,8 @@ double estimate_thin(const Shape& s, std::uint32_t slices, const TimingModel& ti
   const double share = std::max(s.tiles * slices / s.units, 0.5);
   const double slabs = std::ceil(s.slabs / slices);
   const double wait = s.latency + s.first_latency + s.slab_load;
-  return timing.launch + timing.tile + slabs * std::max(share * s.slab_work, wait);
+  return timing.launch +
+         together(timing.tile + slabs * std::max(share * s.slab_work, wait), s.memory);
 }
 
 double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing, bool cpu) {
@@ -168,7 +200,7 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
   const double rounds = std::floor(share / s.resident);
   const double rest = share - rounds * s.resident;
   const double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
-  return std::max(time, s.operands) + timing.launch + sum;
+  return together(time, s.memory) + timing.launch + sum;
 }
 
 // In so many slices, added by whom the caller says or, if he doesn't, by a second dispatch.

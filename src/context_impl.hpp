@@ -21,7 +21,8 @@ namespace vkgemm {
 
 // The tuning tables of one device. Estimates of two tables cannot be compared (their rates have
 // different scales), so the first one that has a legal row decides: those that were loaded, the
-// architecture's own, the generic one. Before them all comes what was tuned (nearest.hpp). What a
+// architecture's own, the generic one. Before its rows comes what was tuned (nearest.hpp), in that
+// table or one before it: the nearest shape, of equally near ones that of the first table. What a
 // loaded table denies is never chosen.
 class DeviceTables {
  public:
@@ -63,6 +64,8 @@ class DeviceTables {
     ScoredRow row;
   };
   std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  std::optional<Nearest> nearest(const std::optional<Estimated>& other,
+                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
   std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps) const;
   bool denied(const Config& config, DataType input_type) const noexcept;

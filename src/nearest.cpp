@@ -19,9 +19,12 @@ double doublings(std::uint64_t a, std::uint64_t b) noexcept {
   return std::log2(size(a) / size(b));
 }
 
-// How unlike two tiles are: what they load for each product, and how large they are.
+// How unlike two tiles are: what they load for each product, and how large they are. Of those that
+// are alike in that, which way they lie.
 double unlikeness(const Config& a, const Config& b) {
+  constexpr double lying_otherwise = 0.01;
   return std::abs(std::log2(perimeter(a) / perimeter(b))) +
+         lying_otherwise * std::abs(std::log2(static_cast<double>(a.tile_m) / b.tile_m)) +
          std::abs(std::log2(static_cast<double>(a.tile_k) / b.tile_k)) +
          std::abs(std::log2(static_cast<double>(a.invocations) / b.invocations)) +
          (a.stages != b.stages ? 1.0 : 0.0);
@@ -84,7 +87,7 @@ std::optional<Nearest> nearest_shape(const TuningTable& table, const ResolvedPro
 bool Opinion::objects() const noexcept {
   const double error = best_there > 0.0 ? std::max(there / best_there, 1.0) : 1.0;
   // A figure that is none objects to nothing.
-  return here > error * best_here;
+  return here > nearest_tolerance * error * best_here;
 }
 
 bool is_usable(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {

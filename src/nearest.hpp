@@ -5,9 +5,9 @@
 // distance is that of (log2 M, log2 N, log2 K, log2 count); of equally near ones the first whose
 // epilogue moves the same matrices, with D of the same type and layout, else the first. At distance
 // 0 its configuration is chosen. Elsewhere the estimate may object, corrected by what it got wrong
-// there: the configuration is chosen unless estimate(configuration) > error · estimate(the table's
-// best), where `error` is estimate(configuration) / estimate(the table's best) at the tuned shape,
-// and at least 1.
+// there: the configuration is chosen unless estimate(configuration) > 1.02 · error · estimate(the
+// table's best), where `error` is estimate(configuration) / estimate(the table's best) at the tuned
+// shape, and at least 1.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,9 @@ namespace vkgemm {
 
 // Less than one doubling in all: between shapes that double, all are within reach.
 inline constexpr double nearest_reach = 1.0;
+
+// What estimates of one table differ by without saying anything.
+inline constexpr double nearest_tolerance = 1.02;
 
 // 0 for shapes that are equal; infinity where one says nothing of the other.
 double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept;

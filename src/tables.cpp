@@ -54,19 +54,28 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
 
 std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
-  for (const TuningTable& table : loaded_) {
-    const auto found = nearest_shape(table, problem, [&](const Config& config) {
+  return nearest(estimated(problem, caps), problem, caps);
+}
+
+std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& other,
+                                             const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  std::optional<Nearest> nearest;
+  for (const TuningTable* table : tables_) {
+    const auto found = nearest_shape(*table, problem, [&](const Config& config) {
       return is_usable(config, problem, caps) && !denied(config, problem.a.type);
     });
-    if (found) return found;
+    if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
+    // Rows that were loaded go before shapes that are built in.
+    if (other && other->table == table) break;
   }
-  return std::nullopt;
+  return nearest;
 }
 
 std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
                                              const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
-  const auto found = nearest(problem, caps);
+  const auto found = nearest(other, problem, caps);
   if (!found) return std::nullopt;
   const TunedShape& shape = *found->shape;
   const Config& config = shape.row.config;
@@ -127,9 +136,9 @@ const TuningTable* DeviceTables::loaded_table_of(const TuningRow& row) const noe
 }
 
 const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem& problem) const {
-  for (const TuningTable& table : loaded_) {
-    const TunedProblem wanted = tuned_problem(problem);
-    for (const TunedShape& shape : table.tuned) {
+  const TunedProblem wanted = tuned_problem(problem);
+  for (const TuningTable* table : tables_) {
+    for (const TunedShape& shape : table->tuned) {
       if (shape.row.config == config && shape_distance(shape.problem, wanted) == 0.0) {
         return &shape.row;
       }

@@ -40,7 +40,9 @@ TuningTable table_of(std::vector<TunedShape> shapes) {
   TuningTable table;
   table.architecture = "nvidia_sm90";
   table.source = "test.json";
+  // Its own rows, so that what is tuned and built in does not count.
   table.timing = built_in_table("nvidia_sm90").timing;
+  table.rows = built_in_table("nvidia_sm90").rows;
   table.tuned = std::move(shapes);
   return table;
 }
@@ -139,7 +141,7 @@ TEST(Nearest, WithoutARowWithinReachTheModelChooses) {
 TEST(Nearest, TheEfficiencyIsCarriedOver) {
   // What the model underrates there, it underrates here.
   const auto table = table_of({shape_of(gemm(4096, 4096, 4096), small_tile, 1000.0)});
-  const auto best = best_with(table, gemm(4096, 4096, 6144));
+  const auto best = best_with(table, gemm(4096, 6144, 4096));
   ASSERT_TRUE(best);
   EXPECT_EQ(to_string(best->config), small_tile);
   EXPECT_NEAR(best->distance, 0.585, 0.001);
@@ -152,7 +154,7 @@ TEST(Nearest, TheEstimateObjectsWhereItWasRight) {
   const Problem tuned = gemm(2048, 2048, 2048);
   const std::string config = to_string(best_with(table_of({}), tuned)->config);
   int objections = 0;
-  for (const std::uint64_t m : {1100u, 1400u, 1700u, 2000u, 2300u, 2700u, 3300u, 4000u}) {
+  for (const std::uint64_t m : {1100u, 1400u, 1700u, 2040u, 2300u, 2700u, 3300u, 4000u}) {
     const Problem p = gemm(m, 2048, 2048);
     const auto model = best_with(table_of({}), p);
     const auto best = best_with(table_of({shape_of(tuned, config)}), p);
@@ -213,10 +215,39 @@ TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
       if (ranked.empty()) ranked = rank(built_in_table("generic"), resolved(p), caps);
       const auto best = DeviceTables(caps.architecture).best(resolved(p), caps);
       ASSERT_TRUE(best);
+      const auto known = std::ranges::find_if(own.tuned, [&](const TunedShape& shape) {
+        return shape.problem == tuned_problem(resolved(p));
+      });
+      if (known != own.tuned.end()) {
+        EXPECT_EQ(best->tuned, &*known);
+        EXPECT_EQ(best->cost, known->microseconds);
+        continue;
+      }
       EXPECT_EQ(best->config, ranked.front().config);
       EXPECT_EQ(best->cost, ranked.front().cost);
     }
   }
+}
+
+// Of what is loaded and what is built in the nearer one speaks, what is loaded where both are as
+// near, and alone where the loaded table has rows.
+TEST(Nearest, LoadedAndBuiltInShapes) {
+  const auto& built_in = built_in_table("nvidia_sm90").tuned;
+  const auto known = std::ranges::find_if(built_in, [](const TunedShape& shape) {
+    return shape.problem == tuned_problem(resolved(gemm(4096, 4096, 4096)));
+  });
+  ASSERT_NE(known, built_in.end());
+  const Problem p = gemm(4096, 4096, 4096);
+  const auto best = [&](const Problem& tuned, bool with_rows) {
+    TuningTable table = table_of({shape_of(tuned, small_tile)});
+    if (!with_rows) table.rows.clear();
+    const auto chosen = best_with(table, p);
+    return chosen ? to_string(chosen->config) : "nothing";
+  };
+  EXPECT_EQ(best(gemm(4096, 4096, 3000), false), to_string(known->row.config));
+  EXPECT_EQ(best(p, false), small_tile);
+  EXPECT_EQ(best(p, true), small_tile);
+  EXPECT_NE(best_with(table_of({}), p)->tuned, &*known);
 }
 
 TEST(JsonLines, FindValues) {
