@@ -183,17 +183,17 @@ void store_tile(const Acc acc, const Tile t) {
         for (uint first = gl_LocalInvocationIndex; first < SLICE_QUADS;
              first += LOCAL_SIZE * QUADS_AT_ONCE) {
             vec4 c[KHR_EPILOGUE_LOADS];
-            [[unroll]] for (uint i = 0; i < KHR_EPILOGUE_LOADS; ++i) {
+            [[unroll]] for (uint i = 0; i < QUADS_AT_ONCE; ++i) {
                 // The first one once more instead of none: no branch around a load.
                 const uint next = first + i * LOCAL_SIZE, quad = next < SLICE_QUADS ? next : first;
                 const uvec2 d = quad_position(t, slice, quad);
-                if (i < QUADS_AT_ONCE) c[i] = tile_c4(t, d.x, d.y);
+                c[i] = tile_c4(t, d.x, d.y);
             }
-            [[unroll]] for (uint i = 0; i < KHR_EPILOGUE_LOADS; ++i) {
+            [[unroll]] for (uint i = 0; i < QUADS_AT_ONCE; ++i) {
                 const uint quad = first + i * LOCAL_SIZE;
                 const bool exists =
                     SLICE_QUADS % (LOCAL_SIZE * QUADS_AT_ONCE) == 0 || quad < SLICE_QUADS;
-                if (i < QUADS_AT_ONCE && exists) {
+                if (exists) {
                     const uvec2 d = quad_position(t, slice, quad);
                     const uint from = quad / QUADS_PER_ROW * SLICE_STRIDE + quad % QUADS_PER_ROW;
                     if (BIAS != BIAS_OF_COLUMNS) bias = tile_bias4(t, d.x, d.y);
