@@ -107,7 +107,7 @@ bench(2 "--from new.jsonl --shapes 8" "excludes")
 bench(2 "--suite dense --dtype f16" "excludes")
 
 # the results that are there, of the first version too
-foreach(results IN ITEMS h200-2026-11-21 h200-2026-11-22 h200-2026-11-22b h200-2026-11-22c)
+foreach(results IN ITEMS h200-2026-11-21 h200-2026-11-22 h200-2026-11-22b h200-2026-11-22c h200-2026-11-22d)
   bench(0 "--from ${RESULTS}/${results}.jsonl --peers ${RESULTS}/${results}-peers.jsonl --markdown")
 endforeach()
 

@@ -131,7 +131,7 @@ TEST(Tables, TunedShapesAreMeasured) {
     EXPECT_GT(table.tuned.size(), 360u);
     for (const TunedShape& shape : table.tuned) {
       const std::string_view how = shape.row.provenance;
-      EXPECT_TRUE(how.starts_with("measured: NVIDIA H200, driver ") && contains(how, "commit ") &&
+      EXPECT_TRUE(how.starts_with("measured: NVIDIA H200, driver ") && contains(how, "commit") &&
                   contains(how, ": the fastest of "))
           << how;
       EXPECT_GT(shape.microseconds, 0.0);
