@@ -27,9 +27,10 @@ namespace {
 // nv without promised alignment: on the H200 (driver 580.159.04, 2026-11-20) 73 TFLOP/s instead of
 // 185 to 235, because the compiler then loads element by element.
 constexpr double nv_misaligned_penalty = 3.0;
-// khr stages element by element then: 136 TFLOP/s at 4097x4095x4093 against 303 at 4096x4096x4096
-// (H200, driver 580.159.04, 2026-11-21). Less than nv: loads from shared memory stay wide.
-constexpr double khr_misaligned_penalty = 2.75;  // fitted with nvidia_sm90's timing
+// khr stages element by element then. Less than nv: loads from shared memory stay wide. Fitted with
+// nvidia_sm90's timing; 136 TFLOP/s at 4097x4095x4093 against 303 at 4096x4096x4096 (H200, driver
+// 580.159.04, 2026-11-21).
+constexpr double khr_misaligned_penalty = 2.75;
 
 // The kernel for few rows then loads single elements, of which eight times as many are on their
 // way. Derived, not timed.
@@ -46,9 +47,9 @@ constexpr double fewest_products_to_pack = 0x1p30;
 constexpr double kilobyte = 1024.0;
 constexpr double cache_line_bytes = 128.0;
 
-// What keeps a compute unit busy: half as many take nearly twice as long for the same tile (H200,
-// driver 580.159.04: khr 128x128x32 176 TFLOP/s with one workgroup resident instead of two).
-// Fitted with nvidia_sm90's timing.
+// What keeps a compute unit busy: with less the same tile takes longer (H200, driver 580.159.04:
+// khr 128x128x32 176 TFLOP/s with one workgroup of 128 resident instead of two). Fitted with
+// nvidia_sm90's timing.
 constexpr double busy_invocations = 200.0;
 
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
@@ -66,16 +67,21 @@ double misaligned_penalty(Path path, bool thin, const ResolvedProblem& problem) 
   return 1.0;
 }
 
-// Of one slab, in kilobytes that its loads keep busy: rows shorter than a cache line cost a whole
+// Of one slab, in kilobytes that its loads keep busy: lines shorter than a cache line cost a whole
 // one, those beyond the matrix nothing.
 double slab_kilobytes(const Config& c, const ResolvedProblem& problem) {
-  const double row_bytes = static_cast<double>(c.tile_k) * size_in_bytes(problem.a.type);
-  const double padded = std::max(1.0, cache_line_bytes / row_bytes);
+  const double size = size_in_bytes(problem.a.type);
+  // K is the inner direction of lines, or the other one.
+  const auto bytes = [&](double outer, bool k_inner) {
+    const double lines = k_inner ? outer : c.tile_k;
+    const double length = k_inner ? c.tile_k : outer;
+    return lines * std::max(length * size, cache_line_bytes);
+  };
   const double rows = std::min<double>(c.tile_m, static_cast<double>(problem.typical_m()));
   const double columns = std::min<double>(c.tile_n, static_cast<double>(problem.product_n()));
-  const double a = rows * (problem.a.layout == Layout::row_major ? padded : 1.0);
-  const double b = columns * (problem.b.layout == Layout::col_major ? padded : 1.0);
-  return (a + b) * row_bytes / kilobyte;
+  return (bytes(rows, problem.a.layout == Layout::row_major) +
+          bytes(columns, problem.b.layout == Layout::col_major)) /
+         kilobyte;
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -85,22 +91,25 @@ double pack_cost(const ResolvedProblem& seen, const Config& config, const Timing
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 
+// Of a batch, which may be one matrix for all.
+double matrices(const ResolvedMatrix& matrix, const ResolvedProblem& problem) {
+  const bool shared = matrix.batch_stride == 0 && !problem.grouping;
+  return shared ? 1.0 : static_cast<double>(problem.batch);
+}
+
 // Of D and of what the epilogue reads and writes beside it. Less than what is read first: much of
 // it stays in the cache (fitted with nvidia_sm90's timing).
 double result_kilobytes(const ResolvedProblem& problem) {
-  const auto rows = static_cast<double>(problem.m) * static_cast<double>(problem.batch);
-  double bytes = 0.0;
-  if (problem.has_d()) {
-    bytes += static_cast<double>(problem.n) * static_cast<double>(size_in_bytes(problem.d.type));
-  }
-  if (problem.has_c()) {
-    bytes += static_cast<double>(problem.n) * static_cast<double>(size_in_bytes(problem.c.type));
-  }
-  if (problem.has_aux()) {
-    bytes += static_cast<double>(problem.product_n()) *
-             static_cast<double>(size_in_bytes(problem.aux.type));
-  }
-  return 0.7 * rows * bytes / kilobyte;
+  constexpr double not_cached = 0.7;
+  const auto bytes = [&](const ResolvedMatrix& matrix, std::uint64_t columns) {
+    return static_cast<double>(problem.m) * static_cast<double>(columns) *
+           matrices(matrix, problem) * size_in_bytes(matrix.type);
+  };
+  double sum = 0.0;
+  if (problem.has_d()) sum += bytes(problem.d, problem.n);
+  if (problem.has_c()) sum += bytes(problem.c, problem.n);
+  if (problem.has_aux()) sum += bytes(problem.aux, problem.product_n());
+  return not_cached * sum / kilobyte;
 }
 
 // Two things at a time take as long as the longer one, and a little longer if both are long: the
@@ -137,7 +146,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.thin = is_thin(c);
   s.units = compute_units(caps);
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
-  double matrices_b = batch;
+  double matrices_b = matrices(problem.b, problem);
   if (problem.is_grouped(GroupAlong::m)) {
     // As if all groups that hold anything were of one size.
     const double groups = std::min<double>(problem.grouping->groups, m);
@@ -156,8 +165,8 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
   s.store = stored * sizeof(float) / kilobyte / timing.store;
-  s.memory =
-      ((m * k * batch + k * n * matrices_b) * elements + result_kilobytes(problem)) / timing.memory;
+  const double operands = k * (m * matrices(problem.a, problem) + n * matrices_b) * elements;
+  s.memory = (operands + result_kilobytes(problem)) / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
   return s;
 }

@@ -19,11 +19,12 @@ struct ScoredRow {
   double unsplit_cost = 0.0;          // the same without more slices
   const TunedShape* tuned = nullptr;  // whose row it is, if it was not estimated (nearest.hpp)
   double distance = 0.0;              // from that shape
+  bool timed = false;  // the cost is that shape's own time, on this device: distance 0
 };
 
 // What a configuration would take, in microseconds. Good for comparing configurations of one table;
-// on the H200 within 10 % of what was measured for the better half of them. With what a row
-// reduction takes.
+// on the H200 within 15 % of what was measured for half of those that are worth timing. With what a
+// row reduction takes.
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps);
 

@@ -147,7 +147,7 @@ bool is_measured(const TunedShape& shape, const Plan::Impl& plan) {
   return shape.problem == tuned_problem(plan.resolved);
 }
 
-// What a loaded table has to do with the choice.
+// What a loaded table, or a shape that was tuned, has to do with the choice.
 std::string describe_tuning(const Plan::Impl& plan) {
   const DeviceTables& tables = plan.context->tables;
   std::string text;
@@ -159,7 +159,9 @@ std::string describe_tuning(const Plan::Impl& plan) {
   if (!nearest) return text;
   const TunedShape& shape = *nearest->shape;
   const bool chosen = plan.choice->tuned == nearest->shape;
-  const std::string measured = concat("measured ", microseconds(shape.microseconds));
+  std::string measured = concat("measured ", microseconds(shape.microseconds));
+  const std::string& device = nearest->table->device;
+  if (!device.empty() && device != plan.context->caps.name) measured += concat(" on ", device);
   if (is_measured(shape, plan)) return text + concat("  tuned: this shape, ", measured, "\n");
   if (nearest->distance == 0.0) {
     return text + concat("  tuned: this shape with another epilogue, ", measured, " there\n");
@@ -241,6 +243,9 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
     if (scored.row->config.path != path) continue;
     if (!plan.choice) return "the caller chose the configuration";
+    if (plan.choice->tuned != nullptr) {
+      return "legal, but not what was timed to be the fastest: " + to_string(scored.config);
+    }
     return "legal, but estimated to be slower: " + to_string(scored.config);
   }
   const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
@@ -302,8 +307,11 @@ std::string Plan::Impl::explain() const {
   if (p.grouping) text += describe_grouping(*this);
   if (p.rows) text += describe_rows(*this);
   if (choice) {
-    const bool exact = choice->tuned != nullptr && is_measured(*choice->tuned, *this);
-    text += concat("\n  ", exact ? "measured: " : "estimate: ", microseconds(choice->cost));
+    const char* const how = !choice->timed ? "estimate: "
+                            : is_measured(*choice->tuned, *this)
+                                ? "measured: "
+                                : "measured with another epilogue: ";
+    text += concat("\n  ", how, microseconds(choice->cost));
     if (choice->cost != choice->unsplit_cost) {
       text += concat(", in one slice ", microseconds(choice->unsplit_cost));
     }

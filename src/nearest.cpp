@@ -79,7 +79,7 @@ std::optional<Nearest> nearest_shape(const TuningTable& table, const ResolvedPro
     const bool nearer =
         !best || distance < best->distance ||
         (distance == best->distance && same_epilogue(shape) && !same_epilogue(*best->shape));
-    if (nearer && usable(shape.row.config)) best = Nearest{&shape, distance};
+    if (nearer && usable(shape.row.config)) best = Nearest{&shape, distance, &table};
   }
   return best;
 }

@@ -33,6 +33,7 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
 struct Nearest {
   const TunedShape* shape = nullptr;
   double distance = 0.0;
+  const TuningTable* table = nullptr;  // whose it is
 };
 
 // The one that speaks for the problem. `usable` says which configurations may be chosen for it.

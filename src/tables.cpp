@@ -89,10 +89,16 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
     if (exceeds_dispatch_limit(config, scored.cost, problem)) return std::nullopt;
     return scored;
   };
-  if (found->distance == 0.0 || !other) return unless_too_long();
+  const bool same_device = found->table->device.empty() || found->table->device == caps.name;
+  scored.timed = found->distance == 0.0 && same_device;
+  if (scored.timed || !other) return unless_too_long();
   const TuningTable& table = *other->table;
   const auto rate = similar_rate(table, config, problem);
   if (!rate) return unless_too_long();
+  if (found->distance == 0.0) {
+    scored.cost = scored.unsplit_cost = estimate_cost(config, *rate, table.timing, problem, caps);
+    return unless_too_long();
+  }
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
   const auto best_there = vkgemm::rank(table, tuned_at, caps);
   const Opinion opinion{

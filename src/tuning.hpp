@@ -53,17 +53,17 @@ struct RefusedConfig {
 // ranks by. Microseconds, kilobytes (1024) per microsecond. The defaults are the generic table's.
 struct TimingModel {
   double compute_units = 132;   // of the device that the table's rates were measured on
-  double launch = 0.8;          // of a dispatch
-  double tile = 3.4;            // of a tile: its first loads, which nothing hides
-  double store = 130;           // results, of one compute unit
-  double latency = 0.48;        // from the load of a slab to its product, at least
+  double launch = 0.7;          // of a dispatch
+  double tile = 1.8;            // of a tile: its first loads, which nothing hides
+  double store = 150;           // results, of one compute unit
+  double latency = 0.51;        // from the load of a slab to its product, at least
   double first_latency = 0.21;  // more, while operands come from memory rather than from a cache
-  double ring_latency = 1.24;   // of both with a ring of stages: a factor
-  double load = 98;             // slabs, into one compute unit
-  double memory = 4100;         // operands and results, from and to memory
-  double sum = 4.9;             // split-K's second dispatch, and the barrier before it
-  double workspace = 5600;      // its partial results, written and read
-  double copy = 3900;           // operands that are packed first, read and written
+  double ring_latency = 0.68;   // of both with a ring of stages: a factor
+  double load = 77;             // slabs, into one compute unit
+  double memory = 2300;         // operands and results, from and to memory
+  double sum = 5.2;             // split-K's second dispatch, and the barrier before it
+  double workspace = 6250;      // its partial results, written and read
+  double copy = 3700;           // operands that are packed first, read and written
   // What the workgroups of one compute unit share, besides time.
   double shared_memory_bytes = 51200;
   double registers = 65536;
@@ -92,7 +92,7 @@ struct DeniedConfig {
 
 struct TuningTable {
   std::string architecture;
-  std::string device;  // that a loaded table was measured on, as the driver names it; may be empty
+  std::string device;  // that `tuned` was measured on, as the driver names it; may be empty
   std::string driver;
   TimingModel timing;
   bool has_timing = false;

@@ -210,9 +210,9 @@ class VKGEMM_API Context {
   // The same with a configuration of the caller's choice; unsupported if it is not legal here.
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
-  // Every legal configuration of the tuning tables for this problem, preferred ones first, and some
-  // of them once more with slices of K or packed operands, where that is estimated to pay. The one
-  // that was tuned for this shape, or a near one, comes first.
+  // The one that was tuned for this shape, or a near one, if there is such; then every legal
+  // configuration of the tuning tables' rows for this problem, preferred ones first, and some of
+  // them once more with slices of K or packed operands, where that is estimated to pay.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "embedded.hpp"
 #include "tool/planning.hpp"
@@ -18,84 +22,32 @@ constexpr std::uint32_t kRepeats = 20;
 constexpr std::uint32_t kRounds = 8;
 constexpr double kTargetMs = 5.0;
 constexpr std::uint64_t kCopiedBytes = 1ULL << 30;
+constexpr std::uint64_t kBlockBytes = 8 * 256 * 16;  // of a workgroup: shaders/bandwidth.comp
 
 Error driver_error(const char* call, VkResult result) {
   return {Status::driver_error, std::string(call) + " returned " + std::to_string(result), result};
 }
 
-// One pipeline of the "ceiling" module. Destroys what it made, also half-way.
-class CeilingKernel {
+// A pipeline of one of the modules that only measure. Destroys what it made, also half-way.
+class Yardstick {
  public:
-  CeilingKernel(Runner& runner, const FragmentShape& shape) : runner_(runner), shape_(shape) {}
-  CeilingKernel(const CeilingKernel&) = delete;
-  CeilingKernel& operator=(const CeilingKernel&) = delete;
-  ~CeilingKernel() {
+  Yardstick(Runner& runner, std::string_view module, std::uint32_t push_constant_bytes)
+      : runner_(runner), name_(module), push_constant_bytes_(push_constant_bytes) {}
+  Yardstick(const Yardstick&) = delete;
+  Yardstick& operator=(const Yardstick&) = delete;
+  ~Yardstick() {
     destroy_pipeline();
     vkDestroyPipelineLayout(runner_.device(), layout_, nullptr);
     vkDestroyShaderModule(runner_.device(), module_, nullptr);
   }
 
-  Result<double> measure() {
-    if (auto made = make_module(); !made) return made.error();
-    auto output = runner_.allocate(1 << 20);
-    if (!output) return output.error();
-    const VkDeviceAddress address = output->address();
-
-    const auto record = [&](VkCommandBuffer commands) -> Result<void> {
-      vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
-      vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof address,
-                         &address);
-      vkCmdDispatch(commands, workgroups(), 1, 1);
-      return {};
-    };
-    const auto fastest = [&](std::uint32_t repeats, double warm_up_ms) -> Result<double> {
-      auto times = runner_.time(record, repeats, warm_up_ms);
-      if (!times) return times.error();
-      return std::max(*std::min_element(times->begin(), times->end()), 1e-6);
-    };
-
-    // Long enough for the clock and the timestamps, short enough for a CPU.
-    std::uint32_t iterations = 16;
-    if (auto made = make_pipeline(iterations); !made) return made.error();
-    const auto probe = fastest(3, 0.0);
-    if (!probe) return probe.error();
-    iterations =
-        static_cast<std::uint32_t>(std::clamp(iterations * kTargetMs / *probe, 16.0, 1048576.0));
-
-    // The fastest of several rounds, not a median, and of several lengths of the loop, which is a
-    // constant to the compiler: on the H200 some lengths reach 573 TFLOP/s, others 625. A ceiling
-    // that is measured low flatters every kernel.
-    const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    double tflops = 0.0;
-    for (std::uint32_t round = 0; round < (cpu ? 1 : kRounds); ++round) {
-      if (auto made = make_pipeline(iterations + round); !made) return made.error();
-      const auto ms = fastest(kRepeats, round == 0 ? 300.0 : 50.0);
-      if (!ms) return ms.error();
-      tflops = std::max(tflops, flops(iterations + round) / *ms * 1e-9);
-    }
-    return tflops;
-  }
-
- private:
-  // A few waves of workgroups on the devices that we know.
-  std::uint32_t workgroups() const {
-    const std::uint32_t units = runner_.caps().limits.compute_units;
-    if (runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU) return 16;
-    return units != 0 ? units * 16 : 2048;
-  }
-  std::uint32_t subgroup_size() const { return runner_.caps().limits.max_subgroup_size; }
-
-  double flops(std::uint32_t iterations) const {
-    return 2.0 * shape_.m * shape_.n * shape_.k * kFragments * kFragments * kSubgroups *
-           static_cast<double>(iterations) * workgroups();
-  }
-
   Result<void> make_module() {
     const auto modules = embedded::modules();
     const auto found = std::find_if(modules.begin(), modules.end(),
-                                    [](const auto& module) { return module.name == "ceiling"; });
-    if (found == modules.end())
-      return Error{Status::unsupported, "no module 'ceiling' is embedded"};
+                                    [&](const auto& module) { return module.name == name_; });
+    if (found == modules.end()) {
+      return Error{Status::unsupported, "no module '" + std::string(name_) + "' is embedded"};
+    }
     VkShaderModuleCreateInfo module{};
     module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     module.codeSize = found->words.size_bytes();
@@ -103,7 +55,7 @@ class CeilingKernel {
     VkResult result = vkCreateShaderModule(runner_.device(), &module, nullptr, &module_);
     if (result != VK_SUCCESS) return driver_error("vkCreateShaderModule", result);
 
-    VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(VkDeviceAddress)};
+    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_constant_bytes_};
     VkPipelineLayoutCreateInfo layout{};
     layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     layout.pushConstantRangeCount = 1;
@@ -113,27 +65,22 @@ class CeilingKernel {
     return {};
   }
 
-  Result<void> make_pipeline(std::uint32_t iterations) {
+  // In place of the pipeline before. Constants by id; subgroup_size: required, 0 for any.
+  Result<void> make_pipeline(std::span<const std::uint32_t> constants,
+                             std::uint32_t subgroup_size) {
     destroy_pipeline();
-    // By specialization constant id: see shaders/ceiling.comp.
-    const std::array<std::uint32_t, 7> constants = {kSubgroups * subgroup_size(),
-                                                    shape_.m,
-                                                    shape_.n,
-                                                    shape_.k,
-                                                    iterations,
-                                                    kFragments,
-                                                    kFragments};
-    std::array<VkSpecializationMapEntry, constants.size()> entries{};
-    for (std::uint32_t i = 0; i < entries.size(); ++i) entries[i] = {i, i * 4, 4};
+    std::vector<VkSpecializationMapEntry> entries;
+    for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
     const VkSpecializationInfo specialization{static_cast<std::uint32_t>(entries.size()),
-                                              entries.data(), sizeof constants, constants.data()};
+                                              entries.data(), constants.size_bytes(),
+                                              constants.data()};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{};
     size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
-    size.requiredSubgroupSize = subgroup_size();
+    size.requiredSubgroupSize = subgroup_size;
     VkComputePipelineCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-    if (runner_.caps().limits.subgroup_size_control) {
+    if (subgroup_size != 0 && runner_.caps().limits.subgroup_size_control) {
       info.stage.pNext = &size;
       info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     }
@@ -148,17 +95,84 @@ class CeilingKernel {
     return {};
   }
 
+  // Milliseconds, the least of so many executions. push_constants: as many bytes as were announced.
+  Result<double> fastest(const void* push_constants, std::uint32_t workgroups,
+                         std::uint32_t repeats, double warm_up_ms) {
+    const auto times = runner_.time(
+        [&](VkCommandBuffer commands) -> Result<void> {
+          vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+          vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             push_constant_bytes_, push_constants);
+          vkCmdDispatch(commands, workgroups, 1, 1);
+          return {};
+        },
+        repeats, warm_up_ms);
+    if (!times) return times.error();
+    return std::max(*std::min_element(times->begin(), times->end()), 1e-6);
+  }
+
+ private:
   void destroy_pipeline() {
     vkDestroyPipeline(runner_.device(), pipeline_, nullptr);
     pipeline_ = VK_NULL_HANDLE;
   }
 
   Runner& runner_;
-  FragmentShape shape_;
+  std::string_view name_;
+  std::uint32_t push_constant_bytes_;
   VkShaderModule module_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
 };
+
+bool is_cpu(Runner& runner) { return runner.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+
+// A few waves of workgroups on the devices that we know.
+std::uint32_t ceiling_workgroups(Runner& runner) {
+  const std::uint32_t units = runner.caps().limits.compute_units;
+  if (is_cpu(runner)) return 16;
+  return units != 0 ? units * 16 : 2048;
+}
+
+Result<double> measure_ceiling(Runner& runner, const FragmentShape& shape) {
+  Yardstick yardstick(runner, "ceiling", sizeof(VkDeviceAddress));
+  if (auto made = yardstick.make_module(); !made) return made.error();
+  auto output = runner.allocate(1 << 20);
+  if (!output) return output.error();
+  const VkDeviceAddress address = output->address();
+  const std::uint32_t subgroup_size = runner.caps().limits.max_subgroup_size;
+  const std::uint32_t workgroups = ceiling_workgroups(runner);
+  const auto make_pipeline = [&](std::uint32_t iterations) {
+    // By specialization constant id: see shaders/ceiling.comp.
+    const std::array<std::uint32_t, 7> constants = {
+        kSubgroups * subgroup_size, shape.m, shape.n, shape.k, iterations, kFragments, kFragments};
+    return yardstick.make_pipeline(constants, subgroup_size);
+  };
+  const auto flops = [&](std::uint32_t iterations) {
+    return 2.0 * shape.m * shape.n * shape.k * kFragments * kFragments * kSubgroups *
+           static_cast<double>(iterations) * workgroups;
+  };
+
+  // Long enough for the clock and the timestamps, short enough for a CPU.
+  std::uint32_t iterations = 16;
+  if (auto made = make_pipeline(iterations); !made) return made.error();
+  const auto probe = yardstick.fastest(&address, workgroups, 3, 0.0);
+  if (!probe) return probe.error();
+  iterations =
+      static_cast<std::uint32_t>(std::clamp(iterations * kTargetMs / *probe, 16.0, 1048576.0));
+
+  // The fastest of several rounds, not a median, and of several lengths of the loop, which is a
+  // constant to the compiler: on the H200 some lengths reach 573 TFLOP/s, others 625. A ceiling
+  // that is measured low flatters every kernel.
+  double tflops = 0.0;
+  for (std::uint32_t round = 0; round < (is_cpu(runner) ? 1 : kRounds); ++round) {
+    if (auto made = make_pipeline(iterations + round); !made) return made.error();
+    const auto ms = yardstick.fastest(&address, workgroups, kRepeats, round == 0 ? 300.0 : 50.0);
+    if (!ms) return ms.error();
+    tflops = std::max(tflops, flops(iterations + round) / *ms * 1e-9);
+  }
+  return tflops;
+}
 
 }  // namespace
 
@@ -169,7 +183,7 @@ Result<double> measure_ceiling(Runner& runner) {
   double best = 0.0;
   for (const FragmentShape& shape : runner.caps().fragment_shapes) {
     if (shape.input != DataType::f16 || shape.accumulator != DataType::f32) continue;
-    auto measured = CeilingKernel(runner, shape).measure();
+    auto measured = measure_ceiling(runner, shape);
     if (!measured) return measured.error();
     best = std::max(best, *measured);
   }
@@ -178,23 +192,21 @@ Result<double> measure_ceiling(Runner& runner) {
 }
 
 Result<double> measure_bandwidth(Runner& runner) {
-  const bool cpu = runner.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const bool cpu = is_cpu(runner);
   const std::uint64_t bytes = cpu ? kCopiedBytes / 16 : kCopiedBytes;
   auto from = runner.allocate(bytes);
   if (!from) return from.error();
   auto to = runner.allocate(bytes);
   if (!to) return to.error();
   if (auto filled = runner.fill(*from, 0x3c003c00U); !filled) return filled.error();
-  const auto times = runner.time(
-      [&](VkCommandBuffer commands) -> Result<void> {
-        const VkBufferCopy region{0, 0, bytes};
-        vkCmdCopyBuffer(commands, from->handle(), to->handle(), 1, &region);
-        return {};
-      },
-      cpu ? 3 : kRepeats, cpu ? 0.0 : 100.0);
-  if (!times) return times.error();
-  const double ms = std::max(*std::min_element(times->begin(), times->end()), 1e-6);
-  return 2.0 * static_cast<double>(bytes) / ms * 1e-6;
+  Yardstick yardstick(runner, "bandwidth", 2 * sizeof(VkDeviceAddress));
+  if (auto made = yardstick.make_module(); !made) return made.error();
+  if (auto made = yardstick.make_pipeline({}, 0); !made) return made.error();
+  const VkDeviceAddress addresses[] = {from->address(), to->address()};
+  const auto ms = yardstick.fastest(addresses, static_cast<std::uint32_t>(bytes / kBlockBytes),
+                                    cpu ? 3 : kRepeats, cpu ? 0.0 : 100.0);
+  if (!ms) return ms.error();
+  return 2.0 * static_cast<double>(bytes) / *ms * 1e-6;
 }
 
 }  // namespace vkgemm::tool

@@ -420,6 +420,11 @@ TEST(ChooseGrouped, ByAnAverageGroup) {
   EXPECT_LE(best(small).tile_m, 64u) << to_string(best(small));
   const Problem gradient = of_depth(4096, 4096, 64 * 512, 64);
   EXPECT_EQ(best(gradient).schedule, Schedule::simple);
+  // Dense products see none of the rows for groups.
+  for (const ScoredRow& scored : rank(built_in_table("nvidia_sm90"),
+                                      resolved(gemm(2, 768, 2048, DataType::bf16)), test::h200())) {
+    EXPECT_EQ(scored.row->family, "gemm") << to_string(scored);
+  }
 }
 
 TEST(ChooseGrouped, SomethingIsLegalOnEveryDevice) {

@@ -250,6 +250,24 @@ TEST(Nearest, LoadedAndBuiltInShapes) {
   EXPECT_NE(best_with(table_of({}), p)->tuned, &*known);
 }
 
+// What was timed on an H200 is chosen on others of its architecture, too, but not called theirs.
+TEST(Nearest, AnotherDeviceHasOtherTimes) {
+  DeviceCaps h100 = test::h200();
+  h100.name = "NVIDIA H100 PCIe";
+  h100.limits.compute_units = 114;
+  const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
+  const DeviceTables tables("nvidia_sm90");
+  const auto here = tables.best(p, test::h200());
+  const auto there = tables.best(p, h100);
+  ASSERT_TRUE(here && there);
+  EXPECT_TRUE(here->timed);
+  EXPECT_EQ(here->cost, here->tuned->microseconds);
+  EXPECT_EQ(there->config, here->config);
+  EXPECT_EQ(there->tuned, here->tuned);
+  EXPECT_FALSE(there->timed);
+  EXPECT_NE(there->cost, here->cost);
+}
+
 TEST(JsonLines, FindValues) {
   const std::string_view text =
       "{\n \"rows\": [\n  {\"a\": 1},\n  {\"a\":\n 2, \"b\": [3,\n 4]}\n ],\n \"x\": 5\n}";
