@@ -244,7 +244,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     if (scored.row->config.path != path) continue;
     if (!plan.choice) return "the caller chose the configuration";
     if (plan.choice->tuned != nullptr) {
-      return "legal, but not what was timed to be the fastest: " + to_string(scored.config);
+      return "legal, but a tuned shape speaks for another: " + to_string(scored.config);
     }
     return "legal, but estimated to be slower: " + to_string(scored.config);
   }

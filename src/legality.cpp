@@ -40,8 +40,9 @@ constexpr std::uint32_t most_thin_rows = 8;
 // that are more than resident end at once.
 constexpr std::uint32_t most_waiting_workgroups = 65535;
 
-// The words of grouped.glsl and device_barrier.glsl in shared memory. Not all compilers leave out
-// those that are not used: an H200 (driver 580.159.04) was lost with 49152 bytes beside them.
+// The words of grouped.glsl and device_barrier.glsl in shared memory. ANV does not leave out those
+// that are not used; an H200 (driver 580.159.04) was lost with 49152 bytes beside them, perhaps by
+// that.
 constexpr std::uint64_t shared_words_bytes = 16;
 
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.
@@ -447,7 +448,7 @@ std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& proble
   const std::uint64_t words = shared_words_bytes + (keeps ? row_part_bytes(c) : 0);
   switch (c.path) {
     case Path::nv:
-      return caps.limits.nv_reserved_shared_memory_bytes;
+      return caps.limits.nv_reserved_shared_memory_bytes + shared_words_bytes;
     case Path::khr: {
       const bool ring = c.stages == ring_stages;
       const std::uint32_t depth = ring ? c.tile_k / 2 : c.tile_k;

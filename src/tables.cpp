@@ -109,7 +109,8 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
   };
   if (opinion.objects()) return std::nullopt;
   // As much better or worse than its estimate as it was found to be there.
-  scored.cost = scored.unsplit_cost = opinion.here * shape.microseconds / opinion.there;
+  const double error = same_device ? shape.microseconds / opinion.there : 1.0;
+  scored.cost = scored.unsplit_cost = opinion.here * error;
   return unless_too_long();
 }
 

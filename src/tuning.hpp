@@ -60,7 +60,7 @@ struct TimingModel {
   double first_latency = 0.21;  // more, while operands come from memory rather than from a cache
   double ring_latency = 0.68;   // of both with a ring of stages: a factor
   double load = 77;             // slabs, into one compute unit
-  double memory = 2300;         // operands and results, from and to memory
+  double memory = 4100;         // operands and results, from and to memory
   double sum = 5.2;             // split-K's second dispatch, and the barrier before it
   double workspace = 6250;      // its partial results, written and read
   double copy = 3700;           // operands that are packed first, read and written

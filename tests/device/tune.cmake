@@ -51,7 +51,7 @@ expect("${output}" "verdict        PASSED")
 
 # What was measured is not claimed for another epilogue.
 shell("VKGEMM_TUNING=table.json $tool run --m 16 --n 24 --k 16 --dtype f32 --beta 1 --explain --repeat 0" 0 output)
-expect("${output}" "tuned: this shape with another epilogue, measured [0-9.]+ us there\n.*\n  estimate: ")
+expect("${output}" "tuned: this shape with another epilogue, measured [0-9.]+ us there\n.*\n  measured with another epilogue: ")
 
 # One that is not right is told of and left out.
 file(WRITE ${FOLDER}/bad.json "{\"architecture\": \"generic\",\n \"rows\": 3}")
