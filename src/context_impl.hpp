@@ -37,6 +37,10 @@ class DeviceTables {
   // The first of rank().
   std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
+  // The first of them by estimates alone, whatever was tuned.
+  std::optional<ScoredRow> best_estimate(const ResolvedProblem& problem,
+                                         const DeviceCaps& caps) const;
+
   // What a configuration would take, in microseconds, by the rate of a similar row of the first
   // table that has one.
   std::optional<double> estimate(const Config& config, const ResolvedProblem& problem,

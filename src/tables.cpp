@@ -122,6 +122,13 @@ std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
   return other->row;
 }
 
+std::optional<ScoredRow> DeviceTables::best_estimate(const ResolvedProblem& problem,
+                                                     const DeviceCaps& caps) const {
+  const auto best = estimated(problem, caps);
+  if (!best) return std::nullopt;
+  return best->row;
+}
+
 std::optional<double> DeviceTables::estimate(const Config& config, const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
   for (const TuningTable* table : tables_) {

@@ -33,6 +33,8 @@ LossRow parse_row(const Fields& fields) {
   fields.text("error", row.error);
   read_timed(fields, "built_in", row.choice, row.choice_us, row.error);
   read_timed(fields, "best", row.best, row.best_us, row.error);
+  std::string ignored;
+  read_timed(fields, "estimate", ignored, row.estimate_us, ignored);
   if (!row.counts() && row.error.empty()) row.error = "not measured";
   if (fields.has("measured")) fields.size("measured", row.tried);
   if (fields.has("legal")) fields.size("legal", row.legal);
@@ -72,7 +74,7 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
     }
   }
   for (LossSummary& summary : summaries) {
-    double logarithms = 0.0;
+    double logarithms = 0.0, of_estimates = 0.0;
     std::vector<std::uint64_t> tried, legal;
     for (const LossRow& row : rows) {
       if (row.list != summary.list) continue;
@@ -82,6 +84,9 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
       }
       ++summary.compared;
       logarithms += std::log(row.loss());
+      if (row.estimate_us > 0.0) ++summary.tuned;
+      of_estimates += std::log(row.loss_of_estimate());
+      summary.estimates_worst = std::max(summary.estimates_worst, row.loss_of_estimate());
       tried.push_back(row.tried);
       legal.push_back(row.legal);
       if (row.loss() <= summary.worst) continue;
@@ -92,6 +97,7 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
     summary.legal = median(legal);
     if (summary.compared == 0) continue;
     summary.mean = std::exp(logarithms / static_cast<double>(summary.compared));
+    summary.estimates_mean = std::exp(of_estimates / static_cast<double>(summary.compared));
   }
   return summaries;
 }
@@ -106,6 +112,12 @@ std::string to_string(const LossSummary& summary) {
                   summary.worst);
     text += figures + summary.worst_label + "); the best of " + std::to_string(summary.tried) +
             " tried of " + std::to_string(summary.legal) + " legal configurations (medians)";
+    if (summary.tuned != 0) {
+      std::snprintf(figures, sizeof figures,
+                    "; %zu by tuned shapes, by estimates alone %.3f, worst %.3f", summary.tuned,
+                    summary.estimates_mean, summary.estimates_worst);
+      text += figures;
+    }
   }
   if (summary.not_compared != 0) {
     text += ", " + std::to_string(summary.not_compared) + " not compared";

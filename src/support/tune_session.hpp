@@ -36,7 +36,7 @@ struct Measured {
 };
 
 struct NamedConfig {
-  std::string name;  // "built_in", "table"
+  std::string name;  // "built_in", "table", "estimate"
   Config config;
 };
 

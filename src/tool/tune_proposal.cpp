@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "context_impl.hpp"
@@ -15,13 +16,17 @@ using support::SpaceLimits;
 
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps) {
   Proposal out;
-  const auto choose = [&](const std::string& name, const DeviceTables& tables) {
-    if (const auto best = tables.best(problem, caps)) out.choices.push_back({name, best->config});
+  const auto choose = [&](const std::string& name, const std::optional<ScoredRow>& best) {
+    if (best) out.choices.push_back({name, best->config});
   };
-  choose("built_in", DeviceTables(caps.architecture));
+  const DeviceTables built_in(caps.architecture);
+  const auto best = built_in.best(problem, caps);
+  choose("built_in", best);
   if (task.table && check_device(*task.table, caps)) {
-    choose("table", DeviceTables(caps.architecture, {*task.table}));
+    choose("table", DeviceTables(caps.architecture, {*task.table}).best(problem, caps));
   }
+  // What shapes that nobody tuned get, so that a tuned one does not hide it.
+  if (best && best->tuned != nullptr) choose("estimate", built_in.best_estimate(problem, caps));
   SpaceLimits limits{.within = task.limits.within,
                      .most = task.limits.per_problem,
                      .allowed = [&](const Config& config) {

@@ -17,9 +17,11 @@ namespace says = support::says;
 
 const Config config_a = test::config("fma:tile=32x32x16,fragment=4x4");
 const Config config_b = test::config("fma:tile=64x64x16,fragment=4x4");
+const Config config_c = test::config("fma:tile=32x64x16,fragment=4x4");
 
 // As a tuner prints one problem.
-std::string line(const Problem& problem, const std::string& list, double built_in, double best) {
+std::string line(const Problem& problem, const std::string& list, double built_in, double best,
+                 double estimate = 0.0) {
   TuneSession session;
   session.device = "a \"GPU\"";
   session.driver = "driver 1";
@@ -32,9 +34,12 @@ std::string line(const Problem& problem, const std::string& list, double built_i
   const auto found = [&](const Config& config, double us) {
     take_in(session, says::found(0, {.config = config, .microseconds = {us}, .round = 1}));
   };
-  take_in(session, says::searches(0, {{"built_in", config_a}}, 5, 90));
+  std::vector<support::NamedConfig> choices = {{"built_in", config_a}};
+  if (estimate > 0.0) choices.push_back({"estimate", config_c});
+  take_in(session, says::searches(0, choices, 5, 90));
   if (built_in > 0.0) found(config_a, built_in);
   found(config_b, best);
+  if (estimate > 0.0) found(config_c, estimate);
   return to_json(session, session.cases[0], "abc1234", "2026-11-22") + "\n";
 }
 
@@ -85,6 +90,24 @@ TEST(Loss, IsSummedUpByList) {
   EXPECT_EQ(to_string(summaries[1]),
             "loss: splitk 1 problem, geometric mean 2.000, worst 2.000 (64x64x64 f16); the best of "
             "2 tried of 90 legal configurations (medians)");
+}
+
+// A tuned shape does not hide what those beside it get.
+TEST(Loss, OfEstimatesAloneIsToldWhereShapesAreTuned) {
+  const std::vector<LossRow> rows = read(line(test::gemm(64, 64, 64), "dense", 10.0, 10.0, 14.4) +
+                                         line(test::gemm(128, 64, 64), "dense", 11.0, 11.0));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].estimate_us, 14.4);
+  EXPECT_EQ(rows[0].loss(), 1.0);
+  EXPECT_EQ(rows[1].loss_of_estimate(), rows[1].loss());
+  const std::vector<LossSummary> summaries = summarize(rows);
+  ASSERT_EQ(summaries.size(), 1u);
+  EXPECT_EQ(summaries[0].tuned, 1u);
+  EXPECT_NEAR(summaries[0].estimates_mean, 1.2, 1e-12);
+  EXPECT_EQ(to_string(summaries[0]),
+            "loss: dense 2 problems, geometric mean 1.000, worst 1.000 (64x64x64 f16); the best of "
+            "3 tried of 90 legal configurations (medians); 1 by tuned shapes, by estimates alone "
+            "1.200, worst 1.440");
 }
 
 TEST(Loss, ALaterRowReplacesAnEarlierOne) {
