@@ -28,9 +28,12 @@ namespace {
 // 185 to 235, because the compiler then loads element by element.
 constexpr double nv_misaligned_penalty = 3.0;
 // khr stages element by element then. Less than nv: loads from shared memory stay wide. Fitted with
-// nvidia_sm90's timing; 136 TFLOP/s at 4097x4095x4093 against 303 at 4096x4096x4096 (H200, driver
-// 580.159.04, 2026-11-21).
-constexpr double khr_misaligned_penalty = 2.75;
+// nvidia_sm90's timing. Of large shapes, which are packed instead, it says too little: 136 TFLOP/s
+// at 4097x4095x4093 against 303 at 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21).
+constexpr double khr_misaligned_penalty = 1.65;
+
+// What a tile of nv takes besides its products, of what one of khr does. Fitted likewise.
+constexpr double nv_tile = 1.3;
 
 // The kernel for few rows then loads single elements, of which eight times as many are on their
 // way. Derived, not timed.
@@ -50,7 +53,7 @@ constexpr double cache_line_bytes = 128.0;
 // What keeps a compute unit busy: with less the same tile takes longer (H200, driver 580.159.04:
 // khr 128x128x32 176 TFLOP/s with one workgroup of 128 resident instead of two). Fitted with
 // nvidia_sm90's timing.
-constexpr double busy_invocations = 200.0;
+constexpr double busy_invocations = 215.0;
 
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
@@ -128,6 +131,7 @@ struct Shape {
   double slab_work;  // microseconds of products, alone on a compute unit
   double slab_load;  // and of loads
   double latency, first_latency;
+  double tile;     // of one tile, whatever it computes
   double lone;     // how much longer a tile takes by itself than its share says
   double store;    // of one tile's results
   double memory;   // microseconds for reading operands and writing results once
@@ -161,6 +165,7 @@ Shape make_shape(const Config& c, double rate, const TimingModel& timing,
   const double waits = c.stages > 1 ? timing.ring_latency : 1.0;
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
+  s.tile = timing.tile * (c.path == Path::nv ? nv_tile : 1.0);
   s.lone = std::clamp(busy_invocations / c.invocations, 1.0, 2.0);
   s.slab_load = slab_kilobytes(c, problem) / timing.load;
   const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
@@ -181,7 +186,7 @@ double estimate_thin(const Shape& s, std::uint32_t slices, const TimingModel& ti
   const double slabs = std::ceil(s.slabs / slices);
   const double wait = s.latency + s.first_latency + s.slab_load;
   return timing.launch +
-         together(timing.tile + slabs * std::max(share * s.slab_work, wait), s.memory);
+         together(s.tile + slabs * std::max(share * s.slab_work, wait), s.memory);
 }
 
 double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing, bool cpu) {
@@ -204,7 +209,7 @@ double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing,
     } else {
       work = std::max(work, s.lone * s.slab_work);
     }
-    return timing.tile + workgroups * s.store + slabs * std::max(work, wait);
+    return s.tile + workgroups * s.store + slabs * std::max(work, wait);
   };
   const double rounds = std::floor(share / s.resident);
   const double rest = share - rounds * s.resident;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "context_impl.hpp"
+#include "nearest.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tool/planning.hpp"
@@ -39,7 +40,8 @@ TEST_P(ShapeLists, HasSixtyProblemsOfAFairSize) {
       EXPECT_LT(operand, 1ULL << 31) << one.arguments;
     }
     EXPECT_LE(2.0 * multiply_adds(one.groups.worked(p)), 2e12) << one.arguments;
-    if (one.list != "gated") {  // experts have gates
+    if (one.list == "unseen") continue;  // of all families
+    if (one.list != "gated") {           // experts have gates
       EXPECT_EQ(p.grouping.has_value(), one.list == "grouped") << one.arguments;
     }
     EXPECT_EQ(p.gated.has_value(), one.list == "gated") << one.arguments;
@@ -62,7 +64,24 @@ TEST_P(ShapeLists, HaveAConfigurationOrAReason) {
 
 INSTANTIATE_TEST_SUITE_P(, ShapeLists,
                          testing::Values("dense", "epilogue", "splitk", "grouped", "rowred",
-                                         "gated"),
+                                         "gated", "unseen"),
+                         [](const auto& list) { return list.param; });
+
+class UnseenShapes : public ShapeLists {};
+
+// What is tuned to these shapes says nothing of others any more.
+TEST_P(UnseenShapes, AreInNoTable) {
+  for (const char* architecture : {"generic", "nvidia_sm90", "nvidia_sm100"}) {
+    for (const TunedShape& shape : built_in_table(architecture).tuned) {
+      for (const TuneProblem& one : problems_) {
+        EXPECT_GT(shape_distance(shape.problem, tuned_problem(test::resolved(one.problem))), 0.0)
+            << architecture << ": " << one.arguments;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, UnseenShapes, testing::Values("unseen"),
                          [](const auto& list) { return list.param; });
 
 // What is tuned must be told apart, and be the same again when it is read.
