@@ -30,10 +30,10 @@ constexpr double nv_misaligned_penalty = 3.0;
 // khr stages element by element then. Less than nv: loads from shared memory stay wide. Fitted with
 // nvidia_sm90's timing. Of large shapes, which are packed instead, it says too little: 136 TFLOP/s
 // at 4097x4095x4093 against 303 at 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21).
-constexpr double khr_misaligned_penalty = 1.65;
+constexpr double khr_misaligned_penalty = 2.05;
 
 // What a tile of nv takes besides its products, of what one of khr does. Fitted likewise.
-constexpr double nv_tile = 1.3;
+constexpr double nv_tile = 1.25;
 
 // The kernel for few rows then loads single elements, of which eight times as many are on their
 // way. Derived, not timed.
@@ -53,7 +53,7 @@ constexpr double cache_line_bytes = 128.0;
 // What keeps a compute unit busy: with less the same tile takes longer (H200, driver 580.159.04:
 // khr 128x128x32 176 TFLOP/s with one workgroup of 128 resident instead of two). Fitted with
 // nvidia_sm90's timing.
-constexpr double busy_invocations = 215.0;
+constexpr double busy_invocations = 200.0;
 
 bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
@@ -185,8 +185,7 @@ double estimate_thin(const Shape& s, std::uint32_t slices, const TimingModel& ti
   const double share = std::max(s.tiles * slices / s.units, 0.5);
   const double slabs = std::ceil(s.slabs / slices);
   const double wait = s.latency + s.first_latency + s.slab_load;
-  return timing.launch +
-         together(s.tile + slabs * std::max(share * s.slab_work, wait), s.memory);
+  return timing.launch + together(s.tile + slabs * std::max(share * s.slab_work, wait), s.memory);
 }
 
 double estimate(const Shape& s, std::uint32_t slices, const TimingModel& timing, bool cpu) {

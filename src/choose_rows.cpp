@@ -17,17 +17,17 @@ namespace {
 // 580.159.04, 2026-11-22, in rounds of 128x128 (two resident) and 128x256 (one): rms_norm in a tile
 // 0.9 us; in panels 4.7 to 5.5 and 5.5 to 8.6 us; softmax 5.6 and 8.5 us more.
 constexpr double reduce_tiles = 0.5;
-constexpr double exponential_tiles = 4.4;
-constexpr double wait_tiles = 2.7;
-constexpr double covered = 0.59;
+constexpr double exponential_tiles = 4.9;
+constexpr double wait_tiles = 2.5;
+constexpr double covered = 0.63;
 
 // Values between two passes come and go at this part of the rate of split-K's partial results, and
 // their parts follow each other behind barriers (same runs: 3.74 ms at 131072x4096x512 in 32 parts,
 // 7.64 at 131072x2048x4096 in 16; the products alone 2.26 and 6.91).
 // With exponentials the second kernel is bound by them (4.45 and 4.50 ms at 131072x2048x2048,
 // panels of 128x128 4.17).
-constexpr double value_rate = 0.58;
-constexpr double exponential_values = 1.4;
+constexpr double value_rate = 0.62;
+constexpr double exponential_values = 1.2;
 constexpr double kilobyte = 1024.0;
 
 bool arrange_subgroups(Config& c) {
