@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <string>
 #include <utility>
+
+#include "tool/tune_fault.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
 Result<Plan> build(const Context& context, const Problem& problem, const Config& config) {
-#ifdef VKGEMM_SELF_TEST_FAULTS  // "crash <config>" or "hang <config>", as a driver might
-  const char* const text = std::getenv("VKGEMM_TUNE_FAULT");
-  const std::string fault = text != nullptr ? text : "";
-  if (fault == "crash " + to_string(config)) std::abort();
-  while (fault == "hang " + to_string(config)) std::this_thread::sleep_for(std::chrono::hours(1));
-#endif
+  if (has_fault("crash", config)) std::abort();  // as a driver might
+  while (has_fault("hang", config)) std::this_thread::sleep_for(std::chrono::hours(1));
   return context.plan(problem, config);
 }
 

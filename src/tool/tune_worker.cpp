@@ -14,6 +14,7 @@
 #include "tool/plan_builder.hpp"
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
+#include "tool/tune_fault.hpp"
 #include "tool/tune_proposal.hpp"
 
 namespace vkgemm::tool {
@@ -56,7 +57,7 @@ constexpr double verification_work = 0x1p28;
 constexpr double neighbours_within = 2.0;
 
 // Of a device that died the driver may answer nothing any more: the next process has to go on.
-struct DeviceLost {};
+struct StartAgain {};  // in another process, with another context
 
 // Problems whose plans are built while another is measured.
 constexpr std::size_t problems_ahead = 4;
@@ -176,6 +177,16 @@ class CaseTuner {
     return seconds_ > 0.0 ? passed.count() / seconds_ : 1.0;
   }
 
+  // Where workgroups gave up waiting once, none wait any more, and all that did is late from then
+  // on (Context::barrier_aborts()).
+  void check_waits(const Config& config, bool eligible) {
+    if (runner_.context().barrier_aborts() == 0 && !has_fault("give_up", config)) return;
+    kept_busy_by_ = nullptr;
+    conclude(0);
+    fail(config, eligible, {Status::unsupported, "its workgroups gave up waiting for one another"});
+    throw StartAgain{};
+  }
+
   void found(const Measured& measured) { say(support::says::found(index_, measured)); }
 
   // The plan, if the configuration can be built. Else that is told.
@@ -195,7 +206,7 @@ class CaseTuner {
       measured.verdict = Verdict::failed;
     }
     found(measured);
-    if (error.status == Status::device_lost) throw DeviceLost{};
+    if (error.status == Status::device_lost) throw StartAgain{};
   }
 
   std::vector<double> time(const Plan& plan, std::uint32_t repeats, double after_pause_ms) {
@@ -256,6 +267,7 @@ class CaseTuner {
         const std::uint32_t repeats = std::max(repeats_of(measured.microseconds.front()) / 2, 1u);
         measured.microseconds = time(*plan, repeats, first_warm_up_ms);
       }
+      check_waits(config, eligible);
       kept_busy_by_ = plan;
       idle_since_ = Clock::now();
       const double us = measured.median();
@@ -282,6 +294,7 @@ class CaseTuner {
     try {
       data_->time(*kept_busy_by_, 1, pause_ms / 2.0, bench_.flush);
       last_timing_ = Clock::now();
+      check_waits(config, true);
     } catch (const Failure& failure) {
       kept_busy_by_ = nullptr;
       give_up(config, true, failure);
@@ -311,8 +324,7 @@ class CaseTuner {
 
   void give_up(const Config& config, bool eligible, const Failure& failure) {
     const bool lost = runner_.context().device_lost();
-    fail(config, eligible,
-         {lost ? Status::device_lost : Status::unsupported, failure.what(), VK_SUCCESS});
+    fail(config, eligible, {lost ? Status::device_lost : Status::unsupported, failure.what()});
   }
 
   // Builders take from a device its cores, or its power and memory; one of its own they don't
@@ -343,6 +355,7 @@ class CaseTuner {
     try {
       Measured measured{.config = config, .round = round, .eligible = known.eligible};
       measured.microseconds = time(*plan, repeats_of(known.median()), warm_up_ms);
+      check_waits(config, known.eligible);
       found(measured);
     } catch (const Failure& failure) {
       give_up(config, known.eligible, failure);
@@ -433,7 +446,7 @@ void tune_all(const Bench& bench) {
     try {
       CaseTuner(bench, i).tune(proposals[i]);
     } catch (const std::exception& failure) {  // the host's memory or threads are no one's fault
-      if (bench.runner.context().device_lost()) throw DeviceLost{};
+      if (bench.runner.context().device_lost()) throw StartAgain{};
       bench.say(support::says::done(i, failure.what()));
     }
     bench.builder.forget(i);
@@ -465,12 +478,8 @@ bool tune_work(const TuneTask& task, TuneSession session,
     clear_suspects(task, session, *runner, pool, flushed, tell);
     PlanBuilder builder(
         runner->context(), session.builders(task.limits.threads),
-        [&](std::size_t index, const Config& config) {
-          tell(support::says::builds(index, config));
-        },
-        [&](std::size_t index, const Config& config) {
-          tell(support::says::built(index, config));
-        });
+        [&](std::size_t i, const Config& c) { tell(support::says::builds(i, c)); },
+        [&](std::size_t i, const Config& c) { tell(support::says::built(i, c)); });
     const Bench bench{task, session, *runner, builder, pool, flushed, tell};
     tune_all(bench);
     if (runner->validation_messages() != 0) {
@@ -478,7 +487,7 @@ bool tune_work(const TuneTask& task, TuneSession session,
                                 " validation messages"));
     }
     return true;
-  } catch (const DeviceLost&) {
+  } catch (const StartAgain&) {
     tell(support::says::lost());
     return false;
   } catch (const Failure& failure) {

@@ -76,10 +76,17 @@ TEST_P(Candidates, NightlySlowOnesPassTheGates) {
   run_candidates(GetParam(), Part::slow, Layout::row_major, Layout::row_major);
 }
 
-TEST_P(Candidates, NightlyOtherLayoutsPassTheGates) {
+// The other layouts. Of minutes each, so that shards can share them.
+TEST_P(Candidates, NightlyColumnMajorBPassTheGates) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   run_candidates(GetParam(), Part::all, Layout::row_major, Layout::col_major);
+}
+TEST_P(Candidates, NightlyColumnMajorAPassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
   run_candidates(GetParam(), Part::all, Layout::col_major, Layout::row_major);
+}
+TEST_P(Candidates, NightlyColumnMajorAAndBPassTheGates) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
   run_candidates(GetParam(), Part::all, Layout::col_major, Layout::col_major);
 }
 

@@ -101,6 +101,15 @@ shell("VKGEMM_TUNE_FAULT='hang ${guilty}' $tool tune ${crowd} --patience 2 --tim
       0 output)
 expect("${output}" "FAILED: 16x24x16 f32, ${guilty}: no answer for 2 seconds; denied")
 
+# Where workgroups gave up waiting, another process goes on: this one's would not wait any more.
+shell("VKGEMM_TUNE_FAULT='give_up ${guilty}' $tool tune ${crowd} --out late.json --time-limit 6 --json 2>&1" 0 output)
+expect("${output}" "\"worker\".*\"worker\".*\"failed\":0,\"unfit\":[1-9]")
+file(READ ${FOLDER}/late.json table)
+expect("${table}" "\"tuned\": .*\"microseconds\"")
+if(table MATCHES "\"config\":\"${guilty}\"")
+  message(FATAL_ERROR "who is late is not dangerous, and not chosen:\n${table}")
+endif()
+
 # What is printed is all that a report needs, later and without a device.
 shell("$tool tune --log plans.log ${search} --compare --time-limit 1 --json --plot first.svg >compare.jsonl 2>err.log && \
 $tool tune --report compare.jsonl --plot second.svg && cmp first.svg second.svg" 0 output)
