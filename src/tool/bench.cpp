@@ -184,6 +184,7 @@ class Bench {
     const std::vector<double> times =
         data.time(*plan, static_cast<std::uint32_t>(options_.repeat), options_.warm_up_ms,
                   options_.warm_l2 ? nullptr : &flush_);
+    warn_if_late(row.config);
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
@@ -201,6 +202,17 @@ class Bench {
     return row;
   }
 
+  // Once: from then on nothing waits any more (Context::barrier_aborts()).
+  void warn_if_late(const std::string& config) {
+    if (late_ || runner_.context().barrier_aborts() == 0) return;
+    late_ = true;
+    std::fprintf(
+        stderr,
+        "vkgemm: workgroups of %s gave up waiting for one another; from here on none wait, "
+        "so panels of rows and split-K by a barrier take longer than they would\n",
+        config.c_str());
+  }
+
   Runner& runner_;
   const BenchOptions& options_;
   BenchReport& report_;
@@ -209,6 +221,7 @@ class Bench {
   double ceiling_ = 0.0;
   double bandwidth_ = 0.0;
   bool good_ = true;
+  bool late_ = false;
   std::string progress_;
 };
 
