@@ -28,11 +28,11 @@ namespace {
 // 185 to 235, because the compiler then loads element by element.
 constexpr double nv_misaligned_penalty = 3.0;
 // khr stages element by element then. Less than nv: loads from shared memory stay wide. Fitted with
-// nvidia_sm90's timing. Of large shapes, which are packed instead, it says too little: 136 TFLOP/s
-// at 4097x4095x4093 against 303 at 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21).
+// nvidia_sm90's timing. Large shapes lose more, 136 TFLOP/s at 4097x4095x4093 against 303 at
+// 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21), but those are packed instead.
 constexpr double khr_misaligned_penalty = 2.05;
 
-// What a tile of nv takes besides its products, of what one of khr does. Fitted likewise.
+// A tile of nv takes so many times as long as one of khr, besides its products. Fitted likewise.
 constexpr double nv_tile = 1.25;
 
 // The kernel for few rows then loads single elements, of which eight times as many are on their

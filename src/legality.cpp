@@ -41,8 +41,9 @@ constexpr std::uint32_t most_thin_rows = 8;
 constexpr std::uint32_t most_waiting_workgroups = 65535;
 
 // The words of grouped.glsl and device_barrier.glsl in shared memory. ANV does not leave out those
-// that are not used; an H200 (driver 580.159.04) is lost, in each of three runs, where a tile of
-// 49152 bytes leaves them no room, and never where there is some.
+// that are not used. A shader that declares more than maxComputeSharedMemorySize is invalid: an
+// H200 (driver 580.159.04) was lost in each of three runs where a tile of 49152 bytes left them no
+// room.
 constexpr std::uint64_t shared_words_bytes = 16;
 
 // The stages of khr's other main loop, each as deep as a fragment and half as deep as the tile.

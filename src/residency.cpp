@@ -32,7 +32,7 @@ double workgroups_that_fit(const Config& c, const TimingModel& timing,
   const double registers =
       std::min(registers_per_accumulator * accumulator_count(c) + other_registers, most_registers);
   const double shared = static_cast<double>(shared_memory_bytes(c, problem, caps)) +
-                        timing.reserved_shared_memory_bytes;
+                        timing.shared_memory_overhead_bytes;
   const double fit = std::min(timing.shared_memory_bytes / std::max(shared, 1.0),
                               timing.registers / (c.invocations * registers));
   return std::clamp(std::floor(fit), 1.0, 8.0);

@@ -243,15 +243,15 @@ constexpr TimingField timing_fields[] = {
 };
 
 TimingModel parse_timing(const Node& node) {
-  std::vector<std::string_view> keys = {"provenance", "reserved_shared_memory_bytes"};
+  std::vector<std::string_view> keys = {"provenance", "shared_memory_overhead_bytes"};
   for (const TimingField& field : timing_fields) keys.push_back(field.name);
   node.check_keys(keys);
   TimingModel timing;
   for (const TimingField& field : timing_fields) {
     timing.*field.value = node.at(field.name).positive();
   }
-  const auto reserved = node.find("reserved_shared_memory_bytes");
-  timing.reserved_shared_memory_bytes = reserved ? reserved->positive() : 0.0;
+  const auto reserved = node.find("shared_memory_overhead_bytes");
+  timing.shared_memory_overhead_bytes = reserved ? reserved->positive() : 0.0;
   timing.provenance = parse_provenance(node.at("provenance"));
   return timing;
 }

@@ -66,7 +66,7 @@ struct TimingModel {
   double copy = 3700;           // operands that are packed first, read and written
   // What the workgroups of one compute unit share, besides time.
   double shared_memory_bytes = 51200;
-  double reserved_shared_memory_bytes = 1024;  // of each workgroup, beside its own
+  double shared_memory_overhead_bytes = 1024;  // of each workgroup, beside its own
   double registers = 65536;
   std::string provenance = "derived: the generic table's";
 };

@@ -33,6 +33,7 @@ LossRow parse_row(const Fields& fields) {
   fields.text("error", row.error);
   read_timed(fields, "built_in", row.choice, row.choice_us, row.error);
   read_timed(fields, "best", row.best, row.best_us, row.error);
+  row.tuned = fields.has("estimate");
   std::string ignored;
   read_timed(fields, "estimate", ignored, row.estimate_us, ignored);
   if (!row.counts() && row.error.empty()) row.error = "not measured";
@@ -84,9 +85,12 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
       }
       ++summary.compared;
       logarithms += std::log(row.loss());
-      if (row.estimate_us > 0.0) ++summary.tuned;
-      of_estimates += std::log(row.loss_of_estimate());
-      summary.estimates_worst = std::max(summary.estimates_worst, row.loss_of_estimate());
+      if (row.tuned) ++summary.tuned;
+      if (const double loss = row.loss_of_estimate(); loss > 0.0 && std::isfinite(loss)) {
+        ++summary.estimates;
+        of_estimates += std::log(loss);
+        summary.estimates_worst = std::max(summary.estimates_worst, loss);
+      }
       tried.push_back(row.tried);
       legal.push_back(row.legal);
       if (row.loss() <= summary.worst) continue;
@@ -97,7 +101,8 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
     summary.legal = median(legal);
     if (summary.compared == 0) continue;
     summary.mean = std::exp(logarithms / static_cast<double>(summary.compared));
-    summary.estimates_mean = std::exp(of_estimates / static_cast<double>(summary.compared));
+    if (summary.estimates == 0) continue;
+    summary.estimates_mean = std::exp(of_estimates / static_cast<double>(summary.estimates));
   }
   return summaries;
 }
@@ -114,8 +119,9 @@ std::string to_string(const LossSummary& summary) {
             " tried of " + std::to_string(summary.legal) + " legal configurations (medians)";
     if (summary.tuned != 0) {
       std::snprintf(figures, sizeof figures,
-                    "; %zu by tuned shapes, by estimates alone %.3f, worst %.3f", summary.tuned,
-                    summary.estimates_mean, summary.estimates_worst);
+                    "; %zu by tuned shapes; estimates alone would lose %.3f (%zu), worst %.3f",
+                    summary.tuned, summary.estimates_mean, summary.estimates,
+                    summary.estimates_worst);
       text += figures;
     }
   }

@@ -21,17 +21,16 @@ struct LossRow {
   std::string error;         // why there is nothing to compare
   std::string choice, best;  // configurations: the built-in table's, and the fastest that was timed
   double choice_us = 0.0, best_us = 0.0;  // medians
-  // Of what the table would choose by estimates alone; 0: that is the choice, nothing was tuned.
-  double estimate_us = 0.0;
-  std::uint64_t tried = 0, legal = 0;  // configurations
+  bool tuned = false;                     // the choice is a tuned shape's
+  double estimate_us = 0.0;               // of what estimates alone would choose then; 0: not timed
+  std::uint64_t tried = 0, legal = 0;     // configurations
 
   bool counts() const noexcept {
     return choice_us > 0.0 && best_us > 0.0 && std::isfinite(loss()) && loss() > 0.0;
   }
   double loss() const noexcept { return choice_us / best_us; }
-  double loss_of_estimate() const noexcept {
-    return estimate_us > 0.0 ? estimate_us / best_us : loss();
-  }
+  // 0: not known.
+  double loss_of_estimate() const noexcept { return tuned ? estimate_us / best_us : loss(); }
 };
 
 // Lines of other things that --json prints are passed over; a later row replaces one of the same
@@ -46,16 +45,17 @@ struct LossSummary {
   double mean = 0.0;  // geometric
   double worst = 0.0;
   std::string worst_label;
-  std::size_t tuned = 0;        // compared, and not chosen by estimates
-  double estimates_mean = 0.0;  // what estimates alone would lose
+  std::size_t tuned = 0;        // of those compared: chosen by tuned shapes
+  std::size_t estimates = 0;    // of those compared: what estimates alone would lose is known
+  double estimates_mean = 0.0;  // of these
   double estimates_worst = 0.0;
   std::uint64_t tried = 0, legal = 0;  // medians of problems
 };
 std::vector<LossSummary> summarize(const std::vector<LossRow>& rows);
 
 // "loss: dense 60 problems, geometric mean 1.030, worst 1.180 (8192x8192x8192 f16); the best of 31
-// tried of 1240 legal configurations (medians); 58 by tuned shapes, by estimates alone 1.040, worst
-// 1.310"
+// tried of 1240 legal configurations (medians); 58 by tuned shapes; estimates alone would lose
+// 1.040 (60), worst 1.310"
 std::string to_string(const LossSummary& summary);
 
 // What a choice may lose.

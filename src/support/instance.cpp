@@ -119,6 +119,7 @@ Result<std::unique_ptr<Instance>> Instance::create(
   }
 
   std::unique_ptr<Instance> self(new Instance());
+  self->validated_ = validation;
   self->on_validation_message_ = std::move(on_validation_message);
 
   auto application = make_struct<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);

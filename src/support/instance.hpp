@@ -36,6 +36,7 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   VkInstance handle() const noexcept { return instance_; }
+  bool is_validated() const noexcept { return validated_; }
   std::uint64_t validation_messages() const noexcept { return messages_; }
 
   Result<std::vector<VkPhysicalDevice>> physical_devices() const;
@@ -50,6 +51,7 @@ class Instance {
 
   VkInstance instance_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  bool validated_ = false;
   std::atomic<std::uint64_t> messages_ = 0;
   std::function<void(std::string_view)> on_validation_message_;
 };

@@ -264,6 +264,7 @@ VkPhysicalDevice Runner::physical_device() const noexcept { return impl_->physic
 VkDevice Runner::device() const noexcept { return impl_->device; }
 VkQueue Runner::queue() const noexcept { return impl_->queue; }
 std::uint32_t Runner::queue_family() const noexcept { return impl_->queue_family; }
+bool Runner::is_validated() const noexcept { return impl_->instance->is_validated(); }
 std::uint64_t Runner::validation_messages() const noexcept {
   return impl_->instance->validation_messages();
 }

@@ -111,7 +111,8 @@ class Runner {
   Result<std::vector<double>> time(const Commands& commands, std::uint32_t repeats,
                                    double warm_up_ms = 300.0, const Commands& before = {});
 
-  // Messages of the validation layers since creation.
+  // Whether the validation layers look on, and what they said since creation.
+  bool is_validated() const noexcept;
   std::uint64_t validation_messages() const noexcept;
 
   // Registers, spills, shared memory … as the driver reports them for a compute pipeline made with

@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 
 constexpr double noise = 1.01;
 constexpr std::uint32_t most_deaths = 2;
-constexpr const char* verdict_names[] = {"good", "wrong", "failed", "unfit"};
+constexpr const char* verdict_names[] = {"good", "wrong", "failed", "unfit", "late"};
 
 std::string line(const json& message) {
   // What a driver says may be no UTF-8.
@@ -117,7 +117,7 @@ void apply_message(TuneSession& session, const json& message) {
     const Config config = config_of(message);
     Measured* known = tuned.find(config);
     if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
-    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 3));
+    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 4));
     known->reason = message.at("reason");
     if (known->verdict == Verdict::failed) convict(session, {index, config});
     known->eligible = message.at("eligible");
@@ -213,6 +213,7 @@ const Measured* fastest(const TuneCase& tuned, bool any) {
   }
   if (best == nullptr || any) return best;
   for (const NamedConfig& choice : tuned.choices) {
+    if (choice.name == "estimate") continue;  // nobody gets it
     const Measured* chosen = tuned.find(choice.config);
     if (chosen != nullptr && may(*chosen) && chosen->round >= round &&
         chosen->median() <= noise * best->median()) {
@@ -470,7 +471,8 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   out["candidates"] = tuned.candidates;
   out["legal"] = tuned.legal;
   out["measured"] = tuned.measured.size();
-  for (const Verdict verdict : {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit}) {
+  for (const Verdict verdict :
+       {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit, Verdict::late}) {
     out[verdict_names[static_cast<int>(verdict)]] = count(verdict);
   }
   ordered_json& timed = out["timed"] = ordered_json::object();

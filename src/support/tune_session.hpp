@@ -19,6 +19,7 @@ enum class Verdict : std::uint8_t {
   wrong,   // results outside their bounds
   failed,  // the device lost, the process dead or without an answer
   unfit,   // it cannot be built or run here; not dangerous
+  late,    // its workgroups gave up waiting for one another (Context::barrier_aborts())
 };
 
 struct Measured {
@@ -117,7 +118,8 @@ std::string built(std::size_t index, const Config& config);
 std::string cleared(std::size_t index, const Config& config);  // a suspect that did no harm
 std::string found(std::size_t index, const Measured& measured);
 std::string done(std::size_t index, const std::string& error = {});
-std::string lost();  // the device; what was tried is already blamed
+// The device, or that workgroups wait at all: another process is to go on. Who did it is told.
+std::string lost();
 }  // namespace says
 
 // Takes in a line; false if it makes no sense.

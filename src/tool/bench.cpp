@@ -184,7 +184,14 @@ class Bench {
     const std::vector<double> times =
         data.time(*plan, static_cast<std::uint32_t>(options_.repeat), options_.warm_up_ms,
                   options_.warm_l2 ? nullptr : &flush_);
-    warn_if_late(row.config);
+    // From the first time on nothing waits any more, and all that would is late.
+    const bool panel = config.rows == RowStrategy::panel && !is_scalar(problem.row_reduction->op);
+    if (panel || config.tier == SplitTier::device_barrier) {
+      if (runner_.context().barrier_aborts() != 0) {
+        row.error = "workgroups gave up waiting for one another: not its time";
+        return row;
+      }
+    }
     row.repeats = times.size();
     row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
@@ -202,17 +209,6 @@ class Bench {
     return row;
   }
 
-  // Once: from then on nothing waits any more (Context::barrier_aborts()).
-  void warn_if_late(const std::string& config) {
-    if (late_ || runner_.context().barrier_aborts() == 0) return;
-    late_ = true;
-    std::fprintf(
-        stderr,
-        "vkgemm: workgroups of %s gave up waiting for one another; from here on none wait, "
-        "so panels of rows and split-K by a barrier take longer than they would\n",
-        config.c_str());
-  }
-
   Runner& runner_;
   const BenchOptions& options_;
   BenchReport& report_;
@@ -221,7 +217,6 @@ class Bench {
   double ceiling_ = 0.0;
   double bandwidth_ = 0.0;
   bool good_ = true;
-  bool late_ = false;
   std::string progress_;
 };
 

@@ -315,6 +315,7 @@ int tune(const TuneOptions& options) {
   task.device = options.device;
   task.limits = options.limits;
   task.from_generic = options.from == "generic";
+  task.compare = options.compare;
   find_table(options, task);
   if (task.before) {
     const std::size_t all = task.problems.size();

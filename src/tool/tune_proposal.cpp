@@ -26,7 +26,9 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
     choose("table", DeviceTables(caps.architecture, {*task.table}).best(problem, caps));
   }
   // What shapes that nobody tuned get, so that a tuned one does not hide it.
-  if (best && best->tuned != nullptr) choose("estimate", built_in.best_estimate(problem, caps));
+  if (task.compare && best && best->tuned != nullptr) {
+    choose("estimate", built_in.best_estimate(problem, caps));
+  }
   SpaceLimits limits{.within = task.limits.within,
                      .most = task.limits.per_problem,
                      .allowed = [&](const Config& config) {

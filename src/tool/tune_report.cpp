@@ -110,11 +110,14 @@ std::string TuneProgress::state() const {
 void TuneProgress::update() {
   for (const TuneCase& tuned : session_.cases) {
     for (const Measured& m : tuned.measured) {
-      if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
+      if (m.verdict == Verdict::good || m.verdict == Verdict::unfit) continue;
       const std::string config = to_string(m.config);
       if (!told_.insert(tuned.arguments + config).second) continue;
-      say((m.verdict == Verdict::wrong ? "WRONG RESULT: " : "FAILED: ") + label(tuned.problem) +
-          ", " + config + ": " + m.reason + "; denied from now on");
+      say((m.verdict == Verdict::wrong    ? "WRONG RESULT: "
+           : m.verdict == Verdict::failed ? "FAILED: "
+                                          : "LATE: ") +
+          label(tuned.problem) + ", " + config + ": " + m.reason +
+          (m.verdict == Verdict::late ? "; another process goes on" : "; denied from now on"));
     }
     if (!tuned.done || !told_.insert(tuned.arguments).second) continue;
     const Measured* best = support::fastest(tuned);

@@ -21,7 +21,6 @@ namespace vkgemm::tool {
 namespace {
 
 using support::Measured;
-using support::NamedConfig;
 using support::Runner;
 using support::TuneCase;
 using support::TuneSession;
@@ -57,7 +56,7 @@ constexpr double verification_work = 0x1p28;
 constexpr double neighbours_within = 2.0;
 
 // Of a device that died the driver may answer nothing any more: the next process has to go on.
-struct StartAgain {};  // in another process, with another context
+struct StartAgain {};  // another process is to go on
 
 // Problems whose plans are built while another is measured.
 constexpr std::size_t problems_ahead = 4;
@@ -126,7 +125,8 @@ class CaseTuner {
     std::vector<Config> chosen, others;
     for (const Config& config : configs_of(proposal)) {
       const bool is_choice = std::ranges::any_of(
-          proposal.choices, [&](const NamedConfig& choice) { return choice.config == config; });
+          proposal.choices,
+          [&](const support::NamedConfig& choice) { return choice.config == config; });
       (is_choice ? chosen : others).push_back(config);
     }
     const auto is_eligible = [&](const Config& config) {
@@ -157,6 +157,7 @@ class CaseTuner {
       }
     }
     say(support::says::cleared(index_, suspect.config));
+    check_waits(suspect.config, false);
   }
 
  private:
@@ -177,13 +178,14 @@ class CaseTuner {
     return seconds_ > 0.0 ? passed.count() / seconds_ : 1.0;
   }
 
-  // Where workgroups gave up waiting once, none wait any more, and all that did is late from then
-  // on (Context::barrier_aborts()).
+  // Where workgroups gave up once, none wait any more, and what would is late from then on.
   void check_waits(const Config& config, bool eligible) {
     if (runner_.context().barrier_aborts() == 0 && !has_fault("give_up", config)) return;
     kept_busy_by_ = nullptr;
     conclude(0);
-    fail(config, eligible, {Status::unsupported, "its workgroups gave up waiting for one another"});
+    Measured late{.config = config, .verdict = Verdict::late, .eligible = eligible};
+    late.reason = "its workgroups gave up waiting for one another";
+    found(late);
     throw StartAgain{};
   }
 
@@ -435,8 +437,7 @@ void tune_all(const Bench& bench) {
   };
   for (std::size_t i = 0; i < session.cases.size(); ++i) {
     if (session.cases[i].done) continue;
-    const bool any_done = std::ranges::any_of(session.cases, &TuneCase::done);
-    if (any_done && Clock::now() > task.deadline) break;
+    if (Clock::now() > task.deadline && std::ranges::any_of(session.cases, &TuneCase::done)) break;
     std::size_t ahead = 0;
     for (std::size_t next = i; next < session.cases.size() && ahead <= problems_ahead; ++next) {
       if (session.cases[next].done) continue;

@@ -28,6 +28,7 @@ struct TuneTask {
   DeviceOptions device;
   TuneLimits limits;
   bool from_generic = false;
+  bool compare = false;               // what tables choose, and what they would by estimates alone
   std::optional<TuningTable> table;   // to compare with
   bool table_is_optional = false;     // left out if it is for another device
   std::optional<TuningTable> before;  // to go on with

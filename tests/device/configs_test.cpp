@@ -76,7 +76,7 @@ TEST_P(Candidates, NightlySlowOnesPassTheGates) {
   run_candidates(GetParam(), Part::slow, Layout::row_major, Layout::row_major);
 }
 
-// The other layouts. Of minutes each, so that shards can share them.
+// The other layouts. Each takes minutes: three tests, so that shards can share them.
 TEST_P(Candidates, NightlyColumnMajorBPassTheGates) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   run_candidates(GetParam(), Part::all, Layout::row_major, Layout::col_major);

@@ -1,6 +1,8 @@
 // Memory above 4 GiB: addresses, offsets and sizes beyond 32 bits. On GPUs with the memory only.
+#include <volk.h>
+
 #include <algorithm>
-#include <cstdlib>
+#include <string>
 
 #include "harness.hpp"
 #include "support/convert.hpp"
@@ -8,9 +10,6 @@
 
 namespace vkgemm::test {
 namespace {
-
-// maxMemoryAllocationSize is at least that.
-constexpr std::uint64_t promised_by_all_drivers = std::uint64_t{1} << 30;
 
 class Large : public EachPath {
  protected:
@@ -26,8 +25,15 @@ class Large : public EachPath {
   // Zeroed memory, or a skip that says how much was wanted.
   support::Buffer zeroed(std::uint64_t bytes) {
     // The layers count it as an error, whatever the driver can do.
-    if (std::getenv("VKGEMM_VALIDATION") != nullptr && bytes > promised_by_all_drivers) {
-      reason_ = "more than maxMemoryAllocationSize at once: not under the validation layers";
+    VkPhysicalDeviceMaintenance3Properties most{
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                           .pNext = &most};
+    vkGetPhysicalDeviceProperties2(runner().physical_device(), &properties);
+    if (runner().is_validated() && bytes > most.maxMemoryAllocationSize) {
+      reason_ = "the validation layers allow no allocation of " + std::to_string(bytes) +
+                " bytes: maxMemoryAllocationSize is " +
+                std::to_string(most.maxMemoryAllocationSize);
       return {};
     }
     auto buffer = runner().allocate(bytes);

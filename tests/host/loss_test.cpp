@@ -106,8 +106,20 @@ TEST(Loss, OfEstimatesAloneIsToldWhereShapesAreTuned) {
   EXPECT_NEAR(summaries[0].estimates_mean, 1.2, 1e-12);
   EXPECT_EQ(to_string(summaries[0]),
             "loss: dense 2 problems, geometric mean 1.000, worst 1.000 (64x64x64 f16); the best of "
-            "3 tried of 90 legal configurations (medians); 1 by tuned shapes, by estimates alone "
-            "1.200, worst 1.440");
+            "3 tried of 90 legal configurations (medians); 1 by tuned shapes; estimates alone "
+            "would lose 1.200 (2), worst 1.440");
+
+  // One that was not timed is not taken for as good as the choice.
+  std::string text = line(test::gemm(64, 64, 64), "dense", 10.0, 10.0, 14.4);
+  const std::size_t us = text.find("\"us\":14.4");
+  ASSERT_NE(us, std::string::npos);
+  text.replace(us, 9, "\"error\":\"late\"");
+  const std::vector<LossSummary> untimed =
+      summarize(read(text + line(test::gemm(128, 64, 64), "dense", 11.0, 10.0)));
+  ASSERT_EQ(untimed.size(), 1u);
+  EXPECT_EQ(untimed[0].tuned, 1u);
+  EXPECT_EQ(untimed[0].estimates, 1u);
+  EXPECT_NEAR(untimed[0].estimates_mean, 1.1, 1e-12);
 }
 
 TEST(Loss, ALaterRowReplacesAnEarlierOne) {
