@@ -224,6 +224,7 @@ TuningRow parse_row(const Node& node) {
 struct TimingField {
   std::string_view name;
   double TimingModel::*value;
+  bool may_be_left_out = false;  // for 0
 };
 constexpr TimingField timing_fields[] = {
     {"compute_units", &TimingModel::compute_units},
@@ -239,19 +240,19 @@ constexpr TimingField timing_fields[] = {
     {"workspace", &TimingModel::workspace},
     {"copy", &TimingModel::copy},
     {"shared_memory_bytes", &TimingModel::shared_memory_bytes},
+    {"shared_memory_overhead_bytes", &TimingModel::shared_memory_overhead_bytes, true},
     {"registers", &TimingModel::registers},
 };
 
 TimingModel parse_timing(const Node& node) {
-  std::vector<std::string_view> keys = {"provenance", "shared_memory_overhead_bytes"};
+  std::vector<std::string_view> keys = {"provenance"};
   for (const TimingField& field : timing_fields) keys.push_back(field.name);
   node.check_keys(keys);
   TimingModel timing;
   for (const TimingField& field : timing_fields) {
-    timing.*field.value = node.at(field.name).positive();
+    const bool left_out = field.may_be_left_out && !node.find(field.name);
+    timing.*field.value = left_out ? 0.0 : node.at(field.name).positive();
   }
-  const auto reserved = node.find("shared_memory_overhead_bytes");
-  timing.shared_memory_overhead_bytes = reserved ? reserved->positive() : 0.0;
   timing.provenance = parse_provenance(node.at("provenance"));
   return timing;
 }
