@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -117,7 +118,8 @@ void apply_message(TuneSession& session, const json& message) {
     const Config config = config_of(message);
     Measured* known = tuned.find(config);
     if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
-    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, 4));
+    constexpr int last = static_cast<int>(std::size(verdict_names)) - 1;
+    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, last));
     known->reason = message.at("reason");
     if (known->verdict == Verdict::failed) convict(session, {index, config});
     known->eligible = message.at("eligible");
