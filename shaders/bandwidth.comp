@@ -1,6 +1,6 @@
-// The other yardstick: what memory gives and takes. Copies blocks of PIECES_AT_ONCE * LOCAL_SIZE pieces of 16
-// bytes, one a workgroup. vkCmdCopyBuffer is no measure of it: drivers may give it to a copy engine
-// (H200, driver 580.159.04: 850 GB/s).
+// The other yardstick: the bandwidth of memory. Copies blocks of PIECES_AT_ONCE * LOCAL_SIZE pieces
+// of 16 bytes, one a workgroup. vkCmdCopyBuffer is no measure of it: drivers may give it to a copy
+// engine (H200, driver 580.159.04: 850 GB/s).
 #version 460
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,5 +1,5 @@
-// The yardstick: what subgroup-scope cooperative matrices (f16 in, f32 out) reach from registers
-// alone, no memory in the loop. Benchmarks report every kernel as a fraction of it.
+// The yardstick: the rate that subgroup-scope cooperative matrices (f16 in, f32 out) reach from
+// registers alone, no memory in the loop. Benchmarks report every kernel as a fraction of it.
 //
 // FLOPs of a workgroup: 2 * M * N * K * FRAGMENTS_M * FRAGMENTS_N * ITERATIONS per subgroup.
 #version 460

@@ -1,61 +1,13 @@
-// D = epilogue(alpha * A·B), dense, batched: one workgroup a tile, or a slice of K of one.
+// D = epilogue(alpha * A·B), dense, batched: one workgroup a tile. With split-K
+// (SPLIT_TWO_DISPATCHES) it is a slice of K of one, whose partial results sum_slices.comp adds.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/matrix.glsl"
-#include "lib/device_barrier.glsl"
+#include "lib/contract.glsl"
 
-// To be called again in the same workgroup only after a barrier().
-void compute(const Tile tile) {
+void main() {
+    const Tile tile = dense_tile();
     Acc acc;
     acc_clear(acc);
     mma_tile(acc, tile);
     store_tile(acc, tile);
-}
-
-// Adds the slices of a tile.
-void sum_tile(const Tile tile) {
-    const uint quads_per_row = TILE_COLUMNS / 4;
-    for (uint i = gl_LocalInvocationIndex; i < TILE_M * quads_per_row; i += LOCAL_SIZE) {
-        const uint row = tile.row + i / quads_per_row, col = tile.col + i % quads_per_row * 4;
-        if (!is_inside(tile, row, col)) continue;
-        sum_store4(tile, tile.first_partial, row, col);
-    }
-}
-
-// The sums of all tiles, shared by `participants` workgroups of which this is one.
-void sum_all(const uint number, const uint participants) {
-    const uint64_t quads = partial_quads(), step = uint64_t(participants) * LOCAL_SIZE;
-    uint64_t i = uint64_t(number) * LOCAL_SIZE + gl_LocalInvocationIndex;
-    for (; i < quads * p.batch; i += step) sum_quad(i / quads, i % quads);
-}
-
-// Slices of tiles, which workgroups that stand in for one another take as they come.
-uint item_count() { return tile_count() * p.batch * p.slices; }
-Tile item_tile(const uint item) {
-    const uint tiles = tile_count();
-    return tile_at(item % tiles, item / tiles % p.batch, item / tiles / p.batch);
-}
-
-void main() {
-    if (GUARDED != 0 && !is_poisoned()) return;
-    const bool by_ticket = SPLIT == SPLIT_DEVICE_BARRIER;
-    uint items = 0;
-    Tile tile;
-    if (!by_ticket) tile = dense_tile();
-    [[dont_unroll]] while (true) {
-        if (by_ticket) {
-            const uint item = take_ticket();
-            if (item >= item_count()) break;
-            tile = item_tile(item);
-        }
-        compute(tile);
-        ++items;
-        if (!by_ticket) break;
-    }
-    if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile.counter)) sum_tile(tile);
-    if (SPLIT == SPLIT_DEVICE_BARRIER && items != 0) {
-        uint number;
-        const uint participants = wait_for_all(items, item_count(), number);
-        if (participants != 0) sum_all(number, participants);
-    }
 }

@@ -1,8 +1,8 @@
-// D = epilogue(alpha * A·B) for groups of rows, each with its own B or all with one, or for groups of
-// K, each with its own D. Where groups begin is read on the device.
+// D = epilogue(alpha * A·B) for groups of rows, each with its own B or all with one, or for groups
+// of K, each with its own D. Where groups begin is read on the device.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/matrix.glsl"
+#include "lib/contract.glsl"
 #include "lib/grouped.glsl"
 
 void main() {

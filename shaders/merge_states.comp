@@ -1,21 +1,26 @@
-// The numbers of rows from what the tiles of reduce_tiles.comp have told of them: an invocation a row.
+// The numbers of rows from the states that the tiles of reduce_tiles.comp have told: an invocation
+// a row.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS MergeParams
 #include "lib/common.glsl"
-#include "lib/tile.glsl"
-#include "lib/epilogue.glsl"
-#include "lib/row_statistics.glsl"
-#include "lib/device_barrier.glsl"
-#include "lib/row_panel.glsl"
+#include "lib/elements.glsl"
+#include "lib/shared_word.glsl"
+#include "lib/row_state.glsl"
+#include "lib/row_panel_state.glsl"
+#include "lib/row_scalar.glsl"
+
+// Nobody waits: an earlier dispatch has told them.
+void give_up() {}
+bool has_given_up() { return true; }
 
 void main() {
-    const uint batch = p.first_batch + gl_WorkGroupID.y;
+    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
     const uint row = (p.first_tile + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
     if (row >= p.m) return;
-    Tile t = batch_tile(batch);
-    t.row = row / TILE_M * TILE_M;
-    RowState s;
+    const uint64_t states = panel_states(batch * panel_count() + row / TILE_M);
     uint never = 0;
-    panel_state(panel_of(t, batch), row - t.row, false, never, s);
+    RowState s;
+    panel_state(states, row % TILE_M, false, never, s);
     store_row_scalar(batch, row, s);
 }

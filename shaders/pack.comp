@@ -1,15 +1,15 @@
-// Copies a 16-bit operand so that K is its outer direction, rows begin at multiples of 16 bytes, and
-// zeros fill what was not there: src/pack.hpp. A workgroup copies PACK_TILE × PACK_TILE elements;
-// workgroup y is a matrix of the batch. Of the parameters:
-//   a, a_batch, lda   the source: m wide, k deep; A_COL_MAJOR: K is the outer direction there, too
-//   d, d_batch, ldd   the copy: ldd wide, n deep
+// Copies a 16-bit operand so that K is its outer direction, rows begin at multiples of 16 bytes,
+// and zeros fill what was not there: src/kernels/parts/pack.hpp. A workgroup copies PACK_TILE ×
+// PACK_TILE elements; workgroup y is a matrix of the batch. A_COL_MAJOR: K is the outer direction
+// of the source, too.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS PackParams
 #include "lib/common.glsl"
 
-const uint GROUP = 8;                          // elements of 16 bytes
-const uint GROUPS = PACK_TILE / GROUP;         // of a row of a tile
-shared uint pairs[PACK_TILE][PACK_TILE / 2 + 1];  // [k][m / 2]
+const uint GROUP = 8;                           // elements of 16 bytes
+const uint GROUPS = PACK_TILE / GROUP;          // of a row of a tile
+shared uint pairs[PACK_TILE][PACK_LINE_WORDS];  // [k][m / 2]
 
 // The first `valid` elements of a group, then zeros.
 uvec4 load_group(uint64_t at, uint valid) {
@@ -23,11 +23,11 @@ uvec4 load_group(uint64_t at, uint valid) {
 uint left(const uint size, const uint begin) { return begin < size ? size - begin : 0; }
 
 void main() {
-    const uint tiles = (p.ldd + PACK_TILE - 1) / PACK_TILE;
+    const uint tiles = (p.copy_ld + PACK_TILE - 1) / PACK_TILE;
     const uint id = p.first_tile + gl_WorkGroupID.x;
     const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
     const uint first_m = id % tiles * PACK_TILE, first_k = id / tiles * PACK_TILE;
-    const uint64_t source = p.a + batch * p.a_batch, copy = p.d + batch * p.d_batch;
+    const uint64_t source = p.source + batch * p.source_batch, copy = p.copy + batch * p.copy_batch;
 
     if (A_COL_MAJOR == 0) {
         // Groups along K of two neighbours along M, taken apart and put together the other way.
@@ -36,11 +36,12 @@ void main() {
             uvec4 line[2];
             [[unroll]] for (uint l = 0; l < 2; ++l) {
                 const uint m = first_m + 2 * pair + l;
-                line[l] = load_group(source + (uint64_t(m) * p.lda + first_k + k) * 2,
-                                     m < p.m ? left(p.k, first_k + k) : 0);
+                line[l] = load_group(source + (uint64_t(m) * p.source_ld + first_k + k) * 2,
+                                     m < p.width ? left(p.depth, first_k + k) : 0);
             }
             [[unroll]] for (uint e = 0; e < GROUP; ++e) {
-                const uint low = line[0][e / 2] >> (e % 2 * 16), high = line[1][e / 2] >> (e % 2 * 16);
+                const uint low = line[0][e / 2] >> (e % 2 * 16);
+                const uint high = line[1][e / 2] >> (e % 2 * 16);
                 pairs[k + e][pair] = (low & 0xffffu) | high << 16;
             }
         }
@@ -49,13 +50,14 @@ void main() {
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uint line = i / GROUPS, column = i % GROUPS * GROUP;
         const uint k = first_k + line, m = first_m + column;
-        if (k >= p.n || m >= p.ldd) continue;
+        if (k >= p.copy_depth || m >= p.copy_ld) continue;
         uvec4 data;
         if (A_COL_MAJOR == 0) {
             [[unroll]] for (uint w = 0; w < 4; ++w) data[w] = pairs[line][column / 2 + w];
         } else {
-            data = load_group(source + (uint64_t(k) * p.lda + m) * 2, k < p.k ? left(p.m, m) : 0);
+            data = load_group(source + (uint64_t(k) * p.source_ld + m) * 2,
+                              k < p.depth ? left(p.width, m) : 0);
         }
-        U32x4(copy + (uint64_t(k) * p.ldd + m) * 2).x = data;
+        U32x4(copy + (uint64_t(k) * p.copy_ld + m) * 2).x = data;
     }
 }

@@ -1,33 +1,36 @@
 // D = row operation(values): the second pass over values that a product has left in memory, in f32.
-// TILE_M rows are reduced by a workgroup at once, each by TILE_N / 4 / ROW_LANE_QUADS invocations,
-// which take TILE_N columns at a time.
+// A workgroup reduces TILE_M rows at once, each by TILE_N / 4 / ROW_LANE_X4 invocations, which take
+// TILE_N columns at a time.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS ReduceRowsParams
 #include "lib/common.glsl"
-#include "lib/tile.glsl"
-#include "lib/epilogue.glsl"
-#include "lib/row_statistics.glsl"
+#include "lib/elements.glsl"
+#include "lib/store_d.glsl"
+#include "lib/row_state.glsl"
+#include "lib/row_result.glsl"
+#include "lib/row_scalar.glsl"
 
 const uint LANES = LOCAL_SIZE / TILE_M;  // of a row
-const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_QUADS;
+const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_X4;
 const uint TREE_LANES = LANES < BLOCK_LANES ? LANES : BLOCK_LANES;
-shared vec2 lane_states[LOCAL_SIZE];
+shared vec2 lane_states[REDUCE_ROWS_BYTES / ROW_STATE_BYTES];
 
 struct Piece {
-    vec4 quad[ROW_LANE_QUADS];
+    vec4 x4[ROW_LANE_X4];
 };
 
 // Values stand where the product has put them: rows are padded to multiples of 4. `own`: the first
 // columns of this invocation.
 Piece load_piece(uint64_t values, uint row, uint first, uint own) {
     Piece piece;
-    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
-        // Some once more instead of none: no branch around a load. Where D replaces the values, those
-        // that this invocation has replaced itself.
-        const uint again = own + 4 * q < size_n() ? own + 4 * q : 0;
-        const uint at = EDGES == 0 || first + own + 4 * q < size_n() ? first + own + 4 * q : again;
-        piece.quad[q] = load4(element(values, TYPE_F32, row, p.lda, at), TYPE_F32, A_VECTOR != 0,
-                              size_n() - at);
+    [[unroll]] for (uint x = 0; x < ROW_LANE_X4; ++x) {
+        // Some once more instead of none: no branch around a load. Where D replaces the values,
+        // those that this invocation has replaced itself.
+        const uint again = own + 4 * x < size_n() ? own + 4 * x : 0;
+        const uint at = EDGES == 0 || first + own + 4 * x < size_n() ? first + own + 4 * x : again;
+        piece.x4[x] = load4(element(values, TYPE_F32, row, p.values_ld, at), TYPE_F32,
+                            A_VECTOR != 0, size_n() - at);
     }
     return piece;
 }
@@ -38,23 +41,23 @@ uint columns_at(uint col, const uint width) {
 }
 
 RowState piece_state(const Piece piece, uint col) {
-    RowState s[ROW_LANE_QUADS];
-    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
-        s[q] = no_row_state();
-        if (columns_at(col + 4 * q, 4) != 0)
-            s[q] = row_state(piece.quad[q], size_n() - col - 4 * q);
+    RowState s[ROW_LANE_X4];
+    [[unroll]] for (uint x = 0; x < ROW_LANE_X4; ++x) {
+        s[x] = no_row_state();
+        if (columns_at(col + 4 * x, 4) != 0)
+            s[x] = row_state(piece.x4[x], size_n() - col - 4 * x);
     }
-    [[unroll]] for (uint width = 1; width < ROW_LANE_QUADS; width *= 2)
-        [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; q += 2 * width)
-            s[q] = merge_halves(s[q], s[q + width]);
+    [[unroll]] for (uint width = 1; width < ROW_LANE_X4; width *= 2)
+        [[unroll]] for (uint x = 0; x < ROW_LANE_X4; x += 2 * width)
+            s[x] = merge_halves(s[x], s[x + width]);
     return s[0];
 }
 
-// Of so many lanes' columns, from `first` on.
+// The state of the columns of so many lanes, from `first` on.
 RowState lanes_state(const uint lane, uint first, const uint lanes) {
     const vec2 xy = lane_states[gl_LocalInvocationIndex / LANES * LANES + lane];
-    const uint col = first + lane * 4 * ROW_LANE_QUADS;
-    return RowState(float(columns_at(col, lanes * 4 * ROW_LANE_QUADS)), xy.x, xy.y);
+    const uint col = first + lane * 4 * ROW_LANE_X4;
+    return RowState(float(columns_at(col, lanes * 4 * ROW_LANE_X4)), xy.x, xy.y);
 }
 
 // All invocations of a row get the state of TILE_N columns from `first` on, merged with that of
@@ -76,33 +79,33 @@ RowState merge_lanes(const RowState before, const RowState own, uint first) {
     [[dont_unroll]] for (uint block = 0; block < LANES; block += TREE_LANES) {
         const RowState s = lanes_state(block, first, TREE_LANES);
         if (first == 0 && block == 0) total = s;
-        else if (columns_at(first + block * 4 * ROW_LANE_QUADS, 1) != 0)
+        else if (columns_at(first + block * 4 * ROW_LANE_X4, 1) != 0)
             total = merge_rows(total, s, false);
     }
     return total;
 }
 
-void store_piece(const Tile t, uint row, uint col, const Piece piece, const vec2 coefficients) {
-    [[unroll]] for (uint q = 0; q < ROW_LANE_QUADS; ++q) {
-        const uint at = col + 4 * q;
+void store_piece(uint64_t d, uint row, uint col, const Piece piece, const vec2 coefficients) {
+    [[unroll]] for (uint x = 0; x < ROW_LANE_X4; ++x) {
+        const uint at = col + 4 * x;
         if (columns_at(at, 4) == 0) continue;
-        store_d4(t, row, at,
-                 row_result4(piece.quad[q], coefficients, row_gamma4(at), row_shift4(at)));
+        store_d4(d, row, at,
+                 row_result4(piece.x4[x], coefficients, row_gamma4(at), row_shift4(at)));
     }
 }
 
 void main() {
-    const uint batch = p.first_batch + gl_WorkGroupID.y;
-    const Tile t = batch_tile(batch);
+    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    const uint64_t values = p.values + batch * p.values_batch, d = p.d + batch * p.d_batch;
     const uint row =
         (p.first_tile + gl_WorkGroupID.x) * TILE_M + gl_LocalInvocationIndex / LANES;
     const uint seen_row = min(row, p.m - 1);  // all take part in barriers
-    const uint own = gl_LocalInvocationIndex % LANES * 4 * ROW_LANE_QUADS;
+    const uint own = gl_LocalInvocationIndex % LANES * 4 * ROW_LANE_X4;
 
     RowState state = no_row_state();
     Piece piece;
     [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N) {
-        piece = load_piece(t.a, seen_row, first, own);
+        piece = load_piece(values, seen_row, first, own);
         state = merge_lanes(state, piece_state(piece, first + own), first);
     }
     if (row >= p.m) return;
@@ -110,9 +113,9 @@ void main() {
     if (D_TYPE == TYPE_NONE) return;
     const vec2 coefficients = row_coefficients(state);
     if (size_n() <= TILE_N) {
-        store_piece(t, row, own, piece, coefficients);
+        store_piece(d, row, own, piece, coefficients);
         return;
     }
     [[dont_unroll]] for (uint first = 0; first < size_n(); first += TILE_N)
-        store_piece(t, row, first + own, load_piece(t.a, row, first, own), coefficients);
+        store_piece(d, row, first + own, load_piece(values, row, first, own), coefficients);
 }

@@ -1,5 +1,5 @@
-# `docs`: the public headers, the README and the page on tuning as HTML. What is undocumented, or refers to what is
-# not there, is an error.
+# `docs`: the public headers, the README and the pages on the API and on tuning as HTML. What is undocumented, or
+# refers to what is not there, is an error.
 find_package(Doxygen 1.9 QUIET)
 find_program(VKGEMM_AWK awk)
 mark_as_advanced(VKGEMM_AWK)
@@ -24,4 +24,4 @@ set(DOXYGEN_CLASS_GRAPH NO)
 set(DOXYGEN_QUIET YES)
 set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
 doxygen_add_docs(docs ${PROJECT_SOURCE_DIR}/include/vkgemm ${PROJECT_SOURCE_DIR}/README.md
-                 ${PROJECT_SOURCE_DIR}/bench/TUNING.md)
+                 ${PROJECT_SOURCE_DIR}/include/API.md ${PROJECT_SOURCE_DIR}/bench/TUNING.md)

@@ -9,11 +9,11 @@ function escaped(text) {
   return text
 }
 
-# Of links in pages those are kept that lead to a page; the rest is no part of the documentation.
+# Links to the pages that docs.cmake names are kept; the rest is no part of the documentation.
 FILENAME ~ /\.md$/ {
   for (rest = $0; match(rest, /!?\[[^][]+\]\([^):]*\)/); rest = substr(rest, RSTART + RLENGTH)) {
     link = substr(rest, RSTART, RLENGTH)
-    if (link !~ /(README|TUNING)\.md\)$/) link = link ~ /^!/ ? "" : substr(link, 2, index(link, "](") - 2)
+    if (link !~ /\((\.\.\/)?(README|include\/API|bench\/TUNING)\.md\)$/) link = link ~ /^!/ ? "" : substr(link, 2, index(link, "](") - 2)
     printf "%s%s", substr(rest, 1, RSTART - 1), link
   }
   print rest

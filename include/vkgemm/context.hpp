@@ -21,18 +21,19 @@
 
 namespace vkgemm {
 
-// Bytes on the device, [address, address + bytes). From a buffer that was created with
-// VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT; may be larger than 4 GiB.
+// Bytes on the device, [address, address + bytes). The buffer must be created with
+// VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, and its memory allocated with
+// VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. A span may be larger than 4 GiB.
 struct DeviceSpan {
   VkDeviceAddress address = 0;
   VkDeviceSize bytes = 0;
 };
 
-// What one recording computes on. A span starts at element (0, 0) of batch 0 and must reach to the
-// last element that the problem touches. Operands that the problem does not use are ignored.
-// D may be the very same bytes as C (in place, same type, layout and strides); otherwise D, aux
-// and row_values share no byte with each other or any other operand. Columns of one larger matrix,
-// side by side, share none. A, B, C and bias may overlap.
+// The memory that one recording computes on. A span starts at element (0, 0) of batch 0 and must
+// reach to the last element that the problem touches. Operands that the problem does not use are
+// ignored. D may be the very same bytes as C (in place, same type, layout and strides); otherwise
+// D, aux and row_values share no byte with each other or any other operand. Columns of one larger
+// matrix, side by side, share none. A, B, C and bias may overlap.
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
@@ -54,7 +55,7 @@ enum class LogLevel : std::uint8_t { info, warning, error };
 // Is handed a message that is valid during the call.
 using LogCallback = std::function<void(LogLevel, std::string_view message)>;
 
-// What a context is made from.
+// The device that a context is made for, and the options it is made with.
 struct ContextCreateInfo {
   // Owned by the application; they must outlive the context and every plan made from it.
   VkInstance instance = VK_NULL_HANDLE;
@@ -62,8 +63,9 @@ struct ContextCreateInfo {
   VkDevice device = VK_NULL_HANDLE;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
 
-  // What the device was created with: usually Requirements::extensions() and features(), else the
-  // application's own lists. A path whose extension or feature bit is not among them stays off.
+  // The extensions and features that the device was created with: usually
+  // Requirements::extensions() and features(), else the application's own lists. A path whose
+  // extension or feature bit is not among them stays off. Both are read during create() only.
   std::span<const char* const> enabled_extensions = {};
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
 
@@ -74,11 +76,11 @@ struct ContextCreateInfo {
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
 
-  // Whether the device is to prove what it advertises, and where verdicts are kept.
+  // The test by which the device proves what it advertises, and the place where verdicts are kept.
   SelfTest self_test = {};
 
-  // A tuning table, as `vkgemm tune` writes them, for this device's architecture. What it says
-  // comes before the built-in tables, and what the environment variable VKGEMM_TUNING names before
+  // A tuning table, as `vkgemm tune` writes them, for this device's architecture. It comes before
+  // the built-in tables, and the table that the environment variable VKGEMM_TUNING names before
   // both: the user of a program knows his machine better than its author. A table only proposes:
   // what is not legal is never chosen. A file that is not right (unreadable, malformed, of another
   // architecture) fails create(), which names line and field, since it was asked for; without it
@@ -121,7 +123,7 @@ class VKGEMM_API Plan {
   Plan& operator=(Plan&&) noexcept;
   ~Plan();
 
-  // What was planned, and with which configuration.
+  // The problem that was planned, and the configuration chosen for it.
   const Problem& problem() const noexcept;
   const Config& config() const noexcept;
 
@@ -165,7 +167,7 @@ class VKGEMM_API Plan {
   // A range records some of the dispatches, with the barriers before each. They may stand in
   // several command buffers, if all are recorded with the same operands, once each, and submitted
   // to one queue in their order; until the last of them has ended nothing writes the inputs, and
-  // nothing else touches the workspace, D, aux or row_values. What is beyond dispatch_count() is an
+  // nothing else touches the workspace, D, aux or row_values. A range beyond dispatch_count() is an
   // error.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
@@ -196,11 +198,11 @@ class VKGEMM_API Context {
   Context& operator=(Context&&) noexcept;
   ~Context();
 
-  // What this device can do with what was enabled on it.
+  // The device's capabilities, with what was enabled on it.
   const DeviceCaps& caps() const noexcept;
 
-  // What is known of its kernels from the self-test (caps().verdicts). They never change: another
-  // context is what sees later ones.
+  // The self-test's verdicts on its kernels (caps().verdicts). They never change: another context
+  // sees later ones.
   std::span<const Verdict> verdicts() const noexcept;
 
   // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
@@ -220,7 +222,7 @@ class VKGEMM_API Context {
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
 
-  // How often workgroups gave up waiting for one another (SplitTier::device_barrier,
+  // How often workgroups gave up waiting for one another (ReductionMode::device_barrier,
   // RowStrategy::panel). The results
   // were right, but late: what is recorded after the first time doesn't try it any more, which
   // takes a panel of rows about twice its time, and plan() makes no other such plan. Counts what
@@ -233,7 +235,7 @@ class VKGEMM_API Context {
   // candidates() and record() return device_lost; everything may still be destroyed.
   void notify_device_lost() const noexcept;
 
-  // Whether it was told so.
+  // True once it was told so, or the driver answered so.
   bool device_lost() const noexcept;
 
   // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on

@@ -29,7 +29,7 @@ struct FragmentShape {
   bool operator==(const FragmentShape&) const = default;
 };
 
-// Which invocations share a cooperative matrix.
+// The invocations that share a cooperative matrix.
 enum class MatrixScope : std::uint8_t { subgroup, workgroup };
 
 // Any multiple of the granularity is a valid shape (VK_NV_cooperative_matrix2, flexible
@@ -45,14 +45,14 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
-// Whether a path or a facility may be used, and if not, the first reason why: one sentence that
-// names the extension, the feature bit or the shape that is missing.
+// The answer to whether a path or a facility may be used, and if not, the first reason why: one
+// sentence that names the extension, the feature bit or the shape that is missing.
 struct PathSupport {
   bool available = false;
   std::string reason;
 };
 
-// What decides which configurations are legal, and how many workgroups are resident.
+// The limits that decide which configurations are legal, and how many workgroups are resident.
 struct Limits {
   std::uint32_t max_shared_memory_bytes = 0;  // per workgroup
   std::uint32_t max_invocations = 0;          // per workgroup
@@ -98,21 +98,22 @@ struct DeviceCaps {
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
 
-  // Whether a dispatch whose workgroups wait for one another may be asked for
-  // (SplitTier::device_barrier), and whether this driver is known to let those that have started go
-  // on; where it is not, expect barriers to be given up. The library never chooses it by itself: on
-  // the H200 a second dispatch was faster nearly everywhere (bench/NOTES.md). A tuning table that
-  // is loaded may propose it. VKGEMM_DEVICE_BARRIER=0 in the environment switches it off.
+  // Two answers: may a dispatch whose workgroups wait for one another be asked for
+  // (ReductionMode::device_barrier), and is this driver known to let those that have started go on?
+  // Where it is not known to, expect barriers to be given up. The library never chooses it by
+  // itself: on the H200 a second dispatch was faster nearly everywhere (bench/NOTES.md). A tuning
+  // table that is loaded may propose it. VKGEMM_DEVICE_BARRIER=0 in the environment switches it
+  // off.
   PathSupport device_barrier;
   bool workgroups_make_progress = false;
 
-  // Which paths may be used, and why not.
+  // The paths that may be used, and why not.
   PathSupport nv;
   PathSupport khr;
   PathSupport fma;
 
-  // What is known of this driver beyond what it says itself: configurations of kinds that failed or
-  // are denied are not legal. Verdicts stand here only in a Context's capabilities.
+  // Knowledge of this driver beyond what it says itself: configurations of kinds that failed or are
+  // denied are not legal. Verdicts stand here only in a Context's capabilities.
   std::vector<Denial> denials;
   std::vector<Verdict> verdicts;
 
@@ -122,8 +123,8 @@ struct DeviceCaps {
   }
 };
 
-// What must be enabled for vkgemm when the application creates its VkDevice, on this physical
-// device: everything that it supports and vkgemm can use. Add the extensions to
+// The extensions and features to enable for vkgemm when the application creates its VkDevice, on
+// this physical device: everything that it supports and vkgemm can use. Add the extensions to
 // VkDeviceCreateInfo::ppEnabledExtensionNames and put features() into its pNext chain (with
 // pEnabledFeatures null), or merge the bits into a chain of your own. Owns its chain; movable.
 class VKGEMM_API Requirements {
@@ -133,7 +134,7 @@ class VKGEMM_API Requirements {
   Requirements(Requirements&&) noexcept;
   Requirements& operator=(Requirements&&) noexcept;
 
-  // What to enable; valid as long as this object.
+  // The extensions and features to enable; valid as long as this object.
   std::span<const char* const> extensions() const noexcept;
   const VkPhysicalDeviceFeatures2* features() const noexcept;
 

@@ -46,7 +46,7 @@ struct Matrix {
 // tanh.
 enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
 
-// Which vector is added to the product, if any.
+// The vector that is added to the product, if any.
 enum class Bias : std::uint8_t {
   none,
   along_n,  // N values, bias[j] is added to every element of column j
@@ -70,13 +70,13 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
-// What a gated product makes of l and r, its products with the left and the right half of B. Where
-// half of the literature activates one and half the other, this is what PyTorch programs do:
-// torch.nn.functional.glu and what follows it (diffusers' GEGLU, rtdl's ReGLU) activate the right
-// half; so-called SwiGLU layers, since Llama, the left one. (In the paper that the names are from,
-// Shazeer, GLU Variants Improve Transformer, 2020, it is always the first one.) For the other way
-// round, e.g. Gemma's gelu(gate) * up, take GatedB::separate, whose spans may well be halves of one
-// matrix, and exchange them.
+// The function that a gated product applies to l and r, its products with the left and the right
+// half of B. Where half of the literature activates one and half the other, this is what PyTorch
+// programs do: torch.nn.functional.glu and what follows it (diffusers' GEGLU, rtdl's ReGLU)
+// activate the right half; so-called SwiGLU layers, since Llama, the left one. (In the paper that
+// the names are from, Shazeer, GLU Variants Improve Transformer, 2020, it is always the first one.)
+// For the other way round, e.g. Gemma's gelu(gate) * up, take GatedB::separate, whose spans may
+// well be halves of one matrix, and exchange them.
 enum class Gate : std::uint8_t {
   sigmoid_tanh,  // sigmoid(l) * tanh(r): WaveNet has tanh of its first half
   geglu_erf,     // l * gelu(r)
@@ -108,13 +108,13 @@ struct Gated {
   bool operator==(const Gated&) const = default;
 };
 
-// What the offsets of groups are.
+// The type of the offsets of groups.
 enum class OffsetType : std::uint8_t { int32, int64 };
 
-// Which direction is divided into groups.
+// The direction that is divided into groups.
 enum class GroupAlong : std::uint8_t { m, k };
 
-// Whether there is one matrix B for all groups, or one for each.
+// One matrix B for all groups, or one for each.
 enum class GroupedB : std::uint8_t { shared, per_group };
 
 // Many products in one, of sizes that only the device knows: group g is
@@ -124,8 +124,9 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 //
 // along m (tokens of experts): rows of A, C, D and aux belong to groups, and B is one for all, or
 // one per group: K×N matrices b.batch_stride apart (not set: packed). Rows of no group are neither
-// read nor written. A column-major D is not supported, and a column-major A is loaded element by
-// element, because groups begin at any row.
+// read nor written, but the spans of A and D hold all m rows, the whole capacity. A column-major D
+// is not supported, and a column-major A is loaded element by element, because groups begin at any
+// row.
 //
 // along k (gradients of weights): every group has an M×N matrix D of its own, and C and aux, their
 // batch_stride apart (that of C may be 0), and multiplies its columns of A by its rows of B. Where
@@ -135,10 +136,11 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // per group along N, or one along M for all rows. batch is 1.
 //
 // The offsets are groups + 1 numbers in device memory (Operands::offsets). vkgemm never reads them
-// back. Those that are negative or beyond the capacity are taken for the nearest that is not, and a
-// group that ends before it begins is empty. So nothing outside the operands is touched, whatever
-// they say; but if they decrease, it is unspecified which group's result a row holds, or none.
-// To learn about bad offsets, see Plan::workspace_bytes().
+// back. Offsets that are negative or beyond the capacity are taken for the nearest that is not, and
+// a group that ends before it begins is empty. So nothing outside the operands is touched, whatever
+// they say; but if they decrease, it is unspecified which group's result a row holds, or none. A
+// plan wants a workspace of 4 bytes for telling of bad offsets (Plan::workspace_bytes()), unless
+// Problem::max_workspace_bytes is 0 (or less than 4).
 struct Grouping {
   std::uint32_t groups = 0;  // at most 65535
   OffsetType offsets = OffsetType::int32;
@@ -148,7 +150,7 @@ struct Grouping {
   bool operator==(const Grouping&) const = default;
 };
 
-// What a row reduction computes of each row.
+// The result that a row reduction computes from each row.
 enum class RowOp : std::uint8_t {
   // Change a row of D as a whole; n is N.
   rms_norm,      // v / sqrt(sum(v²) / n + eps) · gamma + beta
@@ -163,14 +165,14 @@ enum class RowOp : std::uint8_t {
   variance,  // sum((v - mean)²) / n: not n - 1
 };
 
-// Whether it gives one number for each row.
+// True if it gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
-// What is done with whole rows of v, the value of the epilogue before its cast to D's type. All of
-// it in f32 from v itself, never from rounded results; the variance is merged from those of parts
-// of the row, so that a large mean does no harm. Rows are added up in an order that depends on N
-// alone: quads of columns, then as a binary tree up to 1024 columns, then from left to right. Every
-// configuration reduces the same v to the same bits.
+// A reduction of whole rows of v, the value of the epilogue before its cast to D's type. All of it
+// is computed in f32 from v itself, never from rounded results; the variance is merged from those
+// of parts of the row, so that a large mean does no harm. Rows are added up in an order that
+// depends on N alone: x4s of columns, then as a binary tree up to 1024 columns, then from left to
+// right. Every configuration reduces the same v to the same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares of values
@@ -190,27 +192,28 @@ struct RowReduction {
   bool beta = false;
   DataType vector_type = DataType::f32;
 
-  // Of logsumexp … variance. The numbers go to Operands::row_values, M for each matrix of the
-  // batch, packed.
+  // The type of the numbers that logsumexp … variance give. They go to Operands::row_values, M for
+  // each matrix of the batch, packed.
   DataType value_type = DataType::f32;
   bool store_d = true;  // false: D is neither bound nor written; its layout is still that of C, aux
 
   bool operator==(const RowReduction&) const = default;
 };
 
-// Whether slices of K are multiplied by separate workgroups and then added, always in the order of
-// the slices: the bits depend on how many slices there are, and on nothing else.
-// What cannot be had is refused by name: also device_barrier, once a barrier was given up
-// (Context::barrier_aborts()).
+// The slices of K that separate workgroups multiply and that are then added, always in the order of
+// the slices: the bits depend on how many slices there are, and on nothing else. A request that
+// cannot be met is refused by name: more than one slice together with groups, or where
+// Problem::max_workspace_bytes is too small for them, and device_barrier once a barrier was given
+// up (Context::barrier_aborts()).
 struct SplitK {
   std::uint32_t slices = 0;  // 1 … 512; 0: vkgemm chooses, maybe 1
-  std::optional<SplitTier> tier =
+  std::optional<ReductionMode> reduction_mode =
       std::nullopt;  // if there are more than 1; not set: vkgemm chooses
 
   bool operator==(const SplitK&) const = default;
 };
 
-// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. Of a gated
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. For a gated
 // product B and aux have 2N columns: struct Gated.
 //
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
@@ -238,7 +241,7 @@ struct Problem {
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
 
-  // What is asked of the configuration that vkgemm chooses.
+  // The slices asked of the configuration that vkgemm chooses.
   SplitK split_k = {};
 
   // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
@@ -250,7 +253,7 @@ struct Problem {
   // what runs for too long, or that others wait for, e.g. to draw a frame. Long dispatches are cut
   // along whole tiles: the same bits. No fewer workgroups than run at the same time
   // are dispatched, since they would take as long. A configuration that can't be cut
-  // (SplitTier::device_barrier, Schedule::persistent) and would take longer is not chosen; one
+  // (ReductionMode::device_barrier, Schedule::persistent) and would take longer is not chosen; one
   // that the caller chose is recorded as it is, which explain() says. DispatchRange records
   // dispatches into command buffers of their own, for drivers that time whole submissions.
   double max_dispatch_ms = 0.0;
@@ -284,12 +287,25 @@ VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);
 
-// Of one element.
+// The size of one element.
 constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
-  return type == DataType::f32 ? 4 : 2;
+  switch (type) {
+    case DataType::f16:
+    case DataType::bf16:
+      return 2;
+    case DataType::f32:
+      return 4;
+  }
+  return 0;
 }
 constexpr std::uint32_t size_in_bytes(OffsetType type) noexcept {
-  return type == OffsetType::int64 ? 8 : 4;
+  switch (type) {
+    case OffsetType::int32:
+      return 4;
+    case OffsetType::int64:
+      return 8;
+  }
+  return 0;
 }
 
 }  // namespace vkgemm

@@ -51,7 +51,7 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  // Whether there is a value.
+  // True if there is a value.
   explicit operator bool() const noexcept { return state_.index() == 0; }
   bool has_value() const noexcept { return state_.index() == 0; }
 
@@ -90,7 +90,7 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
-  // Whether it succeeded.
+  // True if it succeeded.
   explicit operator bool() const noexcept { return !error_; }
   bool has_value() const noexcept { return !error_; }
 

@@ -34,10 +34,10 @@ struct DeviceCaps;
 
 // Kernels that use the device in one way, accumulating in f32.
 struct KernelKind {
-  Path path = Path::fma;
+  // The main loop that is tried. khr speaks for khr_ring, too.
+  MainLoop loop = MainLoop::fma;
   DataType input = DataType::f32;
-  // khr: the fragment. nv: the granularity of tiles. fma: 0x0x1, or 0x0x8 for few rows, as
-  // Config::fragment_k says it.
+  // khr: the fragment. nv: the granularity of tiles. Else 0.
   std::uint32_t m = 0;
   std::uint32_t n = 0;
   std::uint32_t k = 0;
@@ -46,7 +46,7 @@ struct KernelKind {
   bool operator==(const KernelKind&) const = default;
 };
 
-// "path khr, fragment 16x16x16 f16, subgroups of 32"
+// "main loop khr, fragment 16x16x16 f16, subgroups of 32"
 VKGEMM_API std::string to_string(const KernelKind& kind);
 
 // How the test of a kind of kernel ended.
@@ -67,25 +67,25 @@ VKGEMM_API std::string_view to_string(Outcome outcome) noexcept;
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
 
-// What is known of a kind of kernel.
+// The self-test's verdict on a kind of kernel.
 struct Verdict {
   KernelKind kind;
   Outcome outcome = Outcome::untested;
   std::string detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed
   std::string config;  // what was run
 
-  // Whether it is taken out of every choice.
+  // True if it is taken out of every choice.
   bool failed() const noexcept {
     return outcome != Outcome::passed && outcome != Outcome::untested;
   }
   bool operator==(const Verdict&) const = default;
 };
 
-// Of the list of drivers that are known to be bad (src/deny_list.json): what a device must not be
-// asked for. What matches is refused like a kind that failed, unless the self-test passed for it.
-// As a bad driver may take the application down, create() doesn't try it; `vkgemm info --self-test`
-// does. The list is ignored with SelfTest::use_deny_list = false, or VKGEMM_DENY_LIST=0 in the
-// environment.
+// An entry of the list of drivers that are known to be bad (src/device/deny_list.json), which a
+// device must not be asked for. A configuration that matches is refused like a kind that failed,
+// unless the self-test passed for it. As a bad driver may take the application down, create()
+// doesn't try it; `vkgemm info --self-test` does. The list is ignored with SelfTest::use_deny_list
+// = false, or VKGEMM_DENY_LIST=0 in the environment.
 struct Denial {
   Path path = Path::khr;
   std::optional<DataType> input = {};  // any
@@ -124,11 +124,12 @@ struct SelfTest {
   // If not empty, only these are tried, denied ones too: for a process that nobody will miss.
   std::span<const KernelKind> only = {};
 
-  // Whether drivers that are known to be bad are refused (struct Denial).
+  // If true, drivers that are known to be bad are refused (struct Denial).
   bool use_deny_list = true;
 };
 
-// What the self-test tries on a device, in an order that depends on the capabilities alone.
+// The kinds of kernel that the self-test tries on a device, in an order that depends on the
+// capabilities alone.
 VKGEMM_API std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps);
 
 // $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>-<driver>.json, where driver is VkDriverId's

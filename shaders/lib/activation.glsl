@@ -1,11 +1,7 @@
-// The activations, in f32, written so that NaN propagates, large arguments saturate instead of
-// overflowing to NaN, and small results keep their relative precision.
+// activation.glsl: the activations, in f32, written so that NaN propagates, large arguments
+// saturate instead of overflowing to NaN, and small results keep their relative precision.
 
-// NaN is asked for by its bits: compilers may take it that there is none. On the H200 (driver
-// 580.159.04) x < 0 ? 0 : x became a maximum, which makes 0 of NaN.
-bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
-
-// By its bits, too: 0 for what lies between the smallest negative number and -Inf; -0 and NaN stay.
+// The bits are asked, as in is_nan(): 0 from the smallest negative number to -Inf; -0 and NaN stay.
 float relu(float x) { return floatBitsToUint(x) - 0x80000001u < 0x7f800000u ? 0.0 : x; }
 
 // tanh: GLSL's own may compute sinh / cosh and give Inf / Inf. The polynomial for small arguments

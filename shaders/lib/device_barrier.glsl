@@ -1,20 +1,16 @@
-// Words that the workgroups of a dispatch share, and waiting for one another.
+// device_barrier.glsl: workgroups of a dispatch that wait for one another.
 //
-// Vulkan promises no progress between workgroups, so nobody may wait for one that might never start,
-// nor for ever. Work is taken by ticket, so that any number of workgroups, down to one, does all of
-// it, and what is waited for is that all of it is done: by workgroups that have started, since they
-// hold the tickets. Who comes when the last ticket is gone ends at once. (Occupancy discovery, Sorensen
-// et al., Portable inter-workgroup barrier synchronisation for GPUs, OOPSLA 2016, has workgroups
-// enrol instead; 128 of them that enrol by compare-and-swap took 25 us on an H200.) Whoever waits too
-// long poisons the word that all wait for: it is passed by all or by nobody, and if by nobody the
-// dispatch that is recorded behind, which else ends at once, does everything anew (GUARDED).
+// Vulkan promises no progress between workgroups, so nobody may wait for one that might never
+// start, nor for ever. Work is taken by ticket, so that any number of workgroups, down to one, does
+// all of it, and what is waited for is that all of it is done: by workgroups that have started,
+// since they hold the tickets. Who comes when the last ticket is gone ends at once. (Occupancy
+// discovery, Sorensen et al., Portable inter-workgroup barrier synchronisation for GPUs, OOPSLA
+// 2016, has workgroups enrol instead; 128 of them that enrol by compare-and-swap took 25 us on an
+// H200.) Whoever waits too long poisons the word that all wait for: it is passed by all or by
+// nobody, and if by nobody the dispatch that is recorded behind, which else ends at once, does
+// everything anew (GUARDED).
 
-layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent buffer SharedWord {
-    uint x;
-};
-uint64_t control_word(const uint index) { return p.control + index * 4; }
-
-const uint POISONED = 0x80000000u;  // in CONTROL_DONE: nobody passes
+#include "shared_word.glsl"
 
 shared uint broadcast_word;
 
@@ -28,17 +24,13 @@ uint broadcast(uint value) {
     return broadcast_word;
 }
 
-// What any invocation has written is there for other workgroups, if the leader's next atomic tells
-// them so; and the other way round. A plain barrier() does not cover buffers.
+// Makes the writes of all invocations available to other workgroups, if the leader's next atomic
+// tells them so; and the other way round. A plain barrier() does not cover buffers.
 void exchange_writes() {
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
                    gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable |
                        gl_SemanticsMakeVisible);
 }
-
-#define IN_ORDER gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease
-#define ACQUIRED gl_ScopeQueueFamily, gl_StorageSemanticsBuffer, gl_SemanticsAcquire
-#define RELAXED gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed
 
 // Counts at `counter`, which was 0, and says whether this was the last of `all` workgroups, which
 // then sees what the others have written.
@@ -53,7 +45,7 @@ bool is_last_of(const uint all, uint64_t counter) {
 
 bool is_poisoned() {
     uint done = 0;
-    if (is_leader()) done = atomicLoad(SharedWord(control_word(CONTROL_DONE)).x, RELAXED);
+    if (is_leader()) done = atomicLoad(SharedWord(CONTROL_WORD(CONTROL_DONE)).x, RELAXED);
     return (broadcast(done) & POISONED) != 0;
 }
 
@@ -61,22 +53,22 @@ bool is_poisoned() {
 uint take_ticket() {
     uint ticket = 0;
     if (is_leader()) {
-        const uint done = atomicLoad(SharedWord(control_word(CONTROL_DONE)).x, RELAXED);
-        ticket = atomicAdd(SharedWord(control_word(CONTROL_TICKETS)).x, 1, RELAXED);
+        const uint done = atomicLoad(SharedWord(CONTROL_WORD(CONTROL_DONE)).x, RELAXED);
+        ticket = atomicAdd(SharedWord(CONTROL_WORD(CONTROL_TICKETS)).x, 1, RELAXED);
         if ((done & POISONED) != 0) ticket = POISONED;
     }
     return broadcast(ticket);
 }
 
-// Waits until `all` tickets' work is done, `own` of them by this workgroup, at least one. From then on
-// everyone sees what all have written. Gives this workgroup a number among those that took part, and
-// says how many they are; 0: one of them waited too long, and nobody passes.
+// Waits until `all` tickets' work is done, `own` of them by this workgroup, at least one. From then
+// on everyone sees what all have written. Gives this workgroup a number among those that took part,
+// and says how many they are; 0: one of them waited too long, and nobody passes.
 uint wait_for_all(const uint own, const uint all, out uint number) {
     exchange_writes();
     uint seen = 0, enrolled = 0;
     if (is_leader()) {
-        const uint64_t done = control_word(CONTROL_DONE);
-        enrolled = atomicAdd(SharedWord(control_word(CONTROL_ENROLLED)).x, 1, RELAXED);
+        const uint64_t done = CONTROL_WORD(CONTROL_DONE);
+        enrolled = atomicAdd(SharedWord(CONTROL_WORD(CONTROL_ENROLLED)).x, 1, RELAXED);
         seen = atomicAdd(SharedWord(done).x, own, IN_ORDER) + own;
         for (uint turn = 0; seen != all && (seen & POISONED) == 0; ++turn) {
             if (turn < p.spin_limit) {
@@ -98,6 +90,6 @@ uint wait_for_all(const uint own, const uint all, out uint number) {
     // All have enrolled before they were done.
     uint participants = 0;
     if (is_leader() && passed)
-        participants = atomicLoad(SharedWord(control_word(CONTROL_ENROLLED)).x, RELAXED);
+        participants = atomicLoad(SharedWord(CONTROL_WORD(CONTROL_ENROLLED)).x, RELAXED);
     return broadcast(participants);
 }

@@ -1,7 +1,7 @@
-// The epilogue of gated products, of four neighbours of D. Bias along N and aux have 2N columns, in
+// gated.glsl: the epilogue of gated products, on x4s of D. Bias along N and aux have 2N columns, in
 // the order of B: first all of l, then all of r, or by turns.
 
-// Which half is activated: vkgemm/problem.hpp, Gate.
+// The half that is activated: vkgemm/problem.hpp, Gate.
 float gate(float l, float r) {
     switch (GATE) {
         case GATE_SIGMOID_TANH: return sigmoid(l) * tanh_stable(r);
@@ -44,32 +44,14 @@ void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
 
 void gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
     if (!is_inside(t, row, col)) return;
-    // Precise, as in epilogue_store4.
-    precise vec4 l = t.alpha * acc.l, r = t.alpha * acc.r;
-    if (BIAS != BIAS_NONE) {
-        l += bias.l;
-        r += bias.r;
-    }
+    // Gated products have no C.
+    const vec4 l = epilogue_pre4(t, acc.l, vec4(0.0), bias.l);
+    const vec4 r = epilogue_pre4(t, acc.r, vec4(0.0), bias.r);
     if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, size_n() - col, Pair4(l, r));
     vec4 v;
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(gate(l[e], r[e]));
-    store_d4(t, row, col, v);
+    store_d4(t.d, row, col, v);
 }
 void gated_store4(const Tile t, uint row, uint col, const Pair4 acc) {
     gated_store4(t, row, col, acc, gated_bias4(t, row, col));
-}
-
-// What a path does with its accumulators, as tile_store4.
-Pair4 tile_gated_bias4(const Tile t, uint row, uint col) {
-    if (SPLIT != SPLIT_NONE) return Pair4(vec4(0.0), vec4(0.0));
-    return gated_bias4(t, row, col);
-}
-void tile_gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
-    if (SPLIT == SPLIT_NONE) {
-        gated_store4(t, row, col, acc, bias);
-    } else if (is_inside(t, row, col)) {
-        const uint64_t at = element(t.partial, TYPE_F32, row, partial_ld(), col);
-        Partial4(at).x = acc.l;
-        Partial4(at + partial_row_bytes()).x = acc.r;
-    }
 }

@@ -1,4 +1,5 @@
-// Which group a tile belongs to, with no table made beforehand. Group g has the slots
+// group_map.glsl: which group a tile belongs to, with no table made beforehand. Group g has the
+// slots
 //   offset(g) / TILE_M + g  …  offset(g + 1) / TILE_M + g + 1,
 // one of which is a row of tiles: always as many as its rows need, and at most one more. All groups
 // together have capacity / TILE_M + groups slots, whatever the offsets are.
@@ -18,8 +19,8 @@ bool has_slot(uint group, uint slot) {
 }
 
 // The first of at most `most` neighbouring groups, of which one has the slot if any group has: few
-// enough that the workgroup looks at all of them at once. A step narrows what is left to an eighth by
-// loads that don't wait for each other, because a workgroup has nothing else to do meanwhile.
+// enough that the workgroup looks at all of them at once. A step narrows what is left to an eighth
+// by loads that don't wait for each other, because a workgroup has nothing else to do meanwhile.
 const uint SEARCH_WIDTH = 8;
 
 uint first_candidate(uint slot, uint groups, uint most) {

@@ -1,4 +1,4 @@
-// Grouped products: which tile of which group a workgroup computes. Offsets come from the device and
+// grouped.glsl: which tile of which group a workgroup computes. Offsets come from the device and
 // may be anything. They are clamped to the capacity wherever they are used, and a group ends where
 // it begins at the earliest: whatever they say, nothing outside the operands is touched.
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer I32 { int x; };
@@ -59,9 +59,9 @@ Tile tile_of_depth(uint id, uint group) {
     return t;
 }
 
-// The schedules. Simple: workgroup x is a tile, and with groups of K, y is the group. Persistent: as
-// many workgroups as the device keeps resident take all tiles of all groups by stride, which is the
-// same assignment every time.
+// The simple schedule: workgroup x is a tile, and with groups of K, y is the group. The persistent
+// schedule: as many workgroups as the device keeps resident take all tiles of all groups by stride,
+// which is the same assignment every time.
 uint first_tile_id() { return p.first_tile + gl_WorkGroupID.x; }
 
 uint tile_id_count() {
@@ -75,7 +75,7 @@ Tile grouped_tile(uint id) {
     return tile_of_depth(id % tile_count(), id / tile_count());
 }
 
-// Tells the lowest group whose offsets are not in order or not within the capacity, if there is a
+// Reports the lowest group whose offsets are not in order or not within the capacity, if there is a
 // workspace to tell it in. The workgroups of the first dispatch divide the groups among them.
 void report_bad_offsets() {
     if (p.workspace == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;

@@ -1,12 +1,12 @@
-// Split-K: workgroups with the same tile multiply different slices of K. Their f32 results, partial
-// ones, stand in the workspace, a matrix for each slice of each batch, until somebody adds them in
-// the order of the slices and runs the epilogue: the same bits however the device schedules, and
-// whoever adds.
-//   SPLIT_TWO_DISPATCHES  a second dispatch (sum_slices.comp)
-//   SPLIT_LAST_ARRIVER    of the workgroups of a tile the one that is done last
-//   SPLIT_DEVICE_BARRIER  all workgroups, when all are done (device_barrier.glsl)
-// Rows of partial results are padded to 4 elements, so that all accesses are 16 bytes wide; with a gate
-// a row is two of these, of the left product and of the right one.
+// split_k.glsl: workgroups with the same tile multiply different slices of K. Their f32 results,
+// partial ones, stand in the workspace, a matrix for each slice of each batch, until somebody adds
+// them in the order of the slices and runs the epilogue: the same bits however the device
+// schedules, and whoever adds.
+//   SPLIT_TWO_DISPATCHES  a second dispatch adds (sum_slices.comp)
+//   SPLIT_LAST_ARRIVER    the last of a tile's workgroups that is done adds (gemm_split.comp)
+//   SPLIT_DEVICE_BARRIER  all workgroups add when all are done (gemm_split.comp)
+// Rows of partial results are padded to 4 elements, so that all accesses are 16 bytes wide; with a
+// gate a row is two of these, of the left product and of the right one.
 
 // Written by one workgroup and read by another one, maybe of the same dispatch.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent buffer Partial4 {
@@ -23,26 +23,10 @@ uint64_t partial_base(uint64_t batch, uint slice) {
     return p.workspace + (batch * p.slices + slice) * partial_bytes();
 }
 
-// Slices are whole slabs of TILE_K, as even as can be; where there are fewer slabs than slices, the
-// last ones are empty and their results 0.
+// Slices are whole k-tiles, as even as can be; where there are fewer k-tiles than slices, the last
+// slices are empty and their results 0.
 uint slice_begin(uint slice) {
-    const uint slabs = (size_k() + TILE_K - 1) / TILE_K;
-    const uint begin = slice * (slabs / p.slices) + min(slice, slabs % p.slices);
+    const uint k_tiles = (size_k() + TILE_K - 1) / TILE_K;
+    const uint begin = slice * (k_tiles / p.slices) + min(slice, k_tiles % p.slices);
     return min(begin * TILE_K, size_k());
-}
-
-// Four neighbours of a row, from where they stand in the matrix of slice 0.
-vec4 sum_of_slices(uint64_t first) {
-    const uint64_t stride = partial_bytes();
-    vec4 sum = Partial4(first).x;
-    // Many loads on their way at once: their latency is what a thin sum costs.
-    uint slice = 1;
-    for (; slice + SUM_UNROLL <= p.slices; slice += SUM_UNROLL) {
-        vec4 part[SUM_UNROLL];
-        [[unroll]] for (uint i = 0; i < SUM_UNROLL; ++i)
-            part[i] = Partial4(first + (slice + i) * stride).x;
-        [[unroll]] for (uint i = 0; i < SUM_UNROLL; ++i) sum += part[i];
-    }
-    for (; slice < p.slices; ++slice) sum += Partial4(first + slice * stride).x;
-    return sum;
 }

@@ -1,14 +1,19 @@
-// Which part of which product a workgroup computes.
+// tile.glsl: the part of a product that a workgroup computes.
 struct Tile {
     uint row, col;        // first row and column of D
     uint row_end;         // behind the last row that exists, of D and A
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
-    // Of a slice of K: element (0, 0) of its partial results and of those of slice 0, and the word
-    // that counts the slices of this tile that are done.
+    // With split-K: element (0, 0) of this slice's partial results and of those of slice 0, and the
+    // word that counts the slices of this tile that are done.
     uint64_t partial, first_partial, counter;
 };
+
+// As size_n() in elements.glsl.
+uint size_k() { return STATIC_K != 0 ? STATIC_K : p.k; }
+uint size_lda() { return STATIC_LDA != 0 ? STATIC_LDA : p.lda; }
+uint size_ldb() { return STATIC_LDB != 0 ? STATIC_LDB : p.ldb; }
 
 #include "gated_tile.glsl"
 #include "split_k.glsl"
@@ -35,9 +40,9 @@ uint tile_rows() { return (p.m + TILE_M - 1) / TILE_M; }
 uint tile_columns() { return (size_n() + TILE_COLUMNS - 1) / TILE_COLUMNS; }
 uint tile_count() { return tile_rows() * tile_columns(); }
 
-// Column and row of tile `id` in a grid of so many rows. Tiles are visited in bands of SWIZZLE rows,
-// column by column, so that workgroups that run at the same time share rows of A and columns of B
-// in the L2 cache.
+// Column and row of tile `id` in a grid of so many rows. Tiles are visited in bands of SWIZZLE
+// rows, column by column, so that workgroups that run at the same time share rows of A and columns
+// of B in the L2 cache.
 uvec2 tile_position(uint id, uint rows) {
     const uint columns = tile_columns();
     const uint band = id / (SWIZZLE * columns);

@@ -38,7 +38,7 @@ struct LossRow {
 Result<void> add_loss_rows(std::vector<LossRow>& rows, std::string_view text,
                            std::string_view source);
 
-// Of one list.
+// The losses of one list, summed up.
 struct LossSummary {
   std::string list;
   std::size_t compared = 0, not_compared = 0;
@@ -58,7 +58,7 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows);
 // 1.040 (60), worst 1.310"
 std::string to_string(const LossSummary& summary);
 
-// What a choice may lose.
+// The factors that a choice may lose.
 inline constexpr double loss_in_the_mean = 1.05;
 inline constexpr double loss_at_worst = 1.25;
 

@@ -41,7 +41,7 @@ bool is_one_of(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Of "heavy+softmax" the last part, of "swiglu:interleaved" the first.
+// The last part of "heavy+softmax", and the first of "swiglu:interleaved".
 std::string_view row_op_of(std::string_view epilogue) {
   return epilogue.substr(epilogue.rfind('+') + 1);
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kPitch = 17.0, kHeading = 25.0, kLabels = 262.0, kTimes = 228.0;
 
-// What peers.py times of a CUDA program contains launches by the host; below this they may be most
-// of it: the same case took 0.018 to 0.084 ms on one day (bench/results/h200-2026-11-22c.md).
+// The times that peers.py takes of a CUDA program contain launches by the host; below this they may
+// be most of the time: the same case took 0.018 to 0.084 ms on one day (H200, 2026-11-22).
 constexpr double kLaunchMs = 0.1;
 
 struct Panel {

@@ -37,21 +37,21 @@ struct BenchRow {
   bool verified = false;         // every sampled element was within its bound
   std::string error;             // why there is no time
 
-  // What others took for the same case, if they were asked: see compare.hpp.
+  // The time that others took for the same case, if they were asked: see compare.hpp.
   std::string peer, peer_driver;
   double peer_ms = 0.0;
   double baseline_ms = 0.0;
 
   bool timed() const noexcept { return error.empty() && median_ms > 0.0; }
   bool wrong() const noexcept { return error.empty() && relative_error >= 0.0 && !verified; }
-  // Whether its time is one to compare with: that of a wrong result is none.
+  // True if its time is one to compare with: that of a wrong result is none.
   bool counts() const noexcept { return timed() && !wrong(); }
   double fraction() const noexcept { return ceiling_tflops > 0.0 ? tflops / ceiling_tflops : 0.0; }
   double times_peer() const noexcept { return counts() ? peer_ms / median_ms : 0.0; }
   double of_baseline() const noexcept { return baseline_ms > 0.0 ? median_ms / baseline_ms : 0.0; }
 };
 
-// What was computed, whoever did it with which kernel: rows of one case can be compared.
+// A key for what was computed, whoever did it with which kernel: rows of one case can be compared.
 std::string case_key(const BenchRow& row);
 
 // "8192x8192x8192 f16, B col_major, heavy"

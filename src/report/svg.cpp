@@ -30,7 +30,7 @@ std::string escape(std::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        // Of the characters below space XML knows only some.
+        // XML knows only some of the characters below space.
         escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
   }

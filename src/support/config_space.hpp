@@ -5,8 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "resolved_problem.hpp"
-#include "tuning.hpp"
+#include "kernels/target.hpp"
+#include "problem/resolved_problem.hpp"
+#include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
@@ -23,22 +24,23 @@ struct ProposedConfig {
   double estimate = 0.0;  // microseconds
 };
 
-// What the table's rows propose for the problem, and a grid of tiles, subgroups, depths and stages
-// of every path around them, each as the library completes them (slices of K, packing, strategies
-// for rows). All legal, and of a workspace that the problem allows; by estimate, the best first.
+// The configurations that the table's rows propose for the problem, and the grid of tiles that the
+// main loops propose around them, each as the library completes them (slices of K, packing,
+// strategies for rows). All legal, and of a workspace that the problem allows; by estimate, the
+// best first.
 std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
-                                         const DeviceCaps& caps, const SpaceLimits& limits);
+                                         const Target& target, const SpaceLimits& limits);
 
 struct NeighbourLimits {
   double within = 2.0;  // estimates up to this factor above the configuration's own
   bool static_shapes = false;
 };
 
-// What is one step away: one parameter halved, doubled, or switched. All legal, as above. By the
-// table's estimate, the best first; it knows nothing of some parameters: those keep their order.
-// What it can't judge at all comes last.
+// The configurations one step away: one parameter halved, doubled, or switched. All legal, as
+// above. By the table's estimate, the best first; it knows nothing of some parameters: those keep
+// their order. Configurations that it can't judge at all come last.
 std::vector<Config> neighbours(const TuningTable& table, const Config& config,
-                               const ResolvedProblem& problem, const DeviceCaps& caps,
+                               const ResolvedProblem& problem, const Target& target,
                                const NeighbourLimits& limits = {});
 
 }  // namespace vkgemm::support

@@ -49,13 +49,15 @@ std::uint16_t double_to_bf16(double value) noexcept { return narrow<8, 7>(value)
 
 void store_element(void* data, DataType type, std::uint64_t index, double value) noexcept {
   auto* at = static_cast<unsigned char*>(data) + index * size_in_bytes(type);
-  if (type == DataType::f32) {
-    const auto narrowed = static_cast<float>(value);
-    std::memcpy(at, &narrowed, sizeof narrowed);
-    return;
+  const auto write = [at](auto narrowed) { std::memcpy(at, &narrowed, sizeof narrowed); };
+  switch (type) {
+    case DataType::f16:
+      return write(double_to_f16(value));
+    case DataType::bf16:
+      return write(double_to_bf16(value));
+    case DataType::f32:
+      return write(static_cast<float>(value));
   }
-  const std::uint16_t bits = type == DataType::f16 ? double_to_f16(value) : double_to_bf16(value);
-  std::memcpy(at, &bits, sizeof bits);
 }
 
 }  // namespace vkgemm::support

@@ -31,14 +31,19 @@ std::uint16_t double_to_bf16(double value) noexcept;
 // Element `index` of an array of `type`.
 inline double load_element(const void* data, DataType type, std::uint64_t index) noexcept {
   const auto* at = static_cast<const unsigned char*>(data) + index * size_in_bytes(type);
-  if (type == DataType::f32) {
-    float value = 0.0f;
+  const auto read = [at](auto value) {
     std::memcpy(&value, at, sizeof value);
-    return static_cast<double>(value);
+    return value;
+  };
+  switch (type) {
+    case DataType::f16:
+      return f16_to_double(read(std::uint16_t{}));
+    case DataType::bf16:
+      return bf16_to_double(read(std::uint16_t{}));
+    case DataType::f32:
+      return static_cast<double>(read(float{}));
   }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return type == DataType::f16 ? f16_to_double(bits) : bf16_to_double(bits);
+  return 0.0;
 }
 void store_element(void* data, DataType type, std::uint64_t index, double value) noexcept;
 

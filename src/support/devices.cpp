@@ -4,8 +4,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "support/runner.hpp"
-
 namespace vkgemm::support {
 namespace {
 
@@ -77,28 +75,6 @@ Result<FoundDevice*> choose_device(std::vector<FoundDevice>& devices, const std:
     return Error{Status::invalid_argument, "device '" + wanted + "' is none of:" + names};
   }
   return best;
-}
-
-std::vector<DeviceListing> list_devices(std::string* error) {
-  const auto fail = [error](const Error& why) {
-    if (error != nullptr) *error = why.message;
-    return std::vector<DeviceListing>();
-  };
-  auto instance = Instance::create(false);
-  if (!instance) return fail(instance.error());
-  auto devices = find_devices(**instance);
-  if (!devices) return fail(devices.error());
-  if (devices->empty() && error != nullptr) *error = "the Vulkan loader shows no device";
-  std::vector<DeviceListing> listing;
-  for (FoundDevice& device : *devices) {
-    DeviceListing entry;
-    entry.index = device.index;
-    entry.name = device.name;
-    if (device.requirements) entry.caps = device.requirements->caps();
-    entry.reason = device.reason;
-    listing.push_back(std::move(entry));
-  }
-  return listing;
 }
 
 }  // namespace vkgemm::support

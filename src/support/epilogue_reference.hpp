@@ -26,7 +26,8 @@ class EpilogueOracle {
   EpilogueOracle(const Problem& problem, const Views& views, const HostOperands& operands)
       : problem_(problem), views_(views), operands_(operands), epilogue_(problem.epilogue) {}
 
-  // Of element (i, j) of D, element `at` of a tile. `sums`: with a gate two, of l and of r.
+  // The value expected of element (i, j) of D, element `at` of a tile. `sums`: with a gate two, of
+  // l and of r.
   Expected operator()(std::uint64_t batch, std::uint64_t i, std::uint64_t j, const Sums* sums,
                       std::uint64_t at) const;
 

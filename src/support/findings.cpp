@@ -4,18 +4,13 @@
 #include <cmath>
 #include <cstdio>
 
+#include "problem/data_type.hpp"
+
 namespace vkgemm::support {
 
 Rounding rounding(DataType type) {
-  switch (type) {
-    case DataType::f16:
-      return {0x1p-11, 0x1p-24, 65520.0};
-    case DataType::bf16:
-      return {0x1p-8, 0x1p-126, 0x1.ffp127};
-    case DataType::f32:
-      break;
-  }
-  return {0x1p-23, 0x1p-126, 0x1.ffffffp127};
+  const DataTypeRow& row = row_of(type);
+  return {row.unit_roundoff, row.smallest, row.largest};
 }
 
 Comparison compare(double got, double expected, double bound, const Rounding& cast,

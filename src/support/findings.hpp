@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "support/reference.hpp"
+#include "support/verification.hpp"
+#include "vkgemm/problem.hpp"
 
 namespace vkgemm::support {
 

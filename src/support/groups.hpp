@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "support/reference.hpp"
+#include "support/verification.hpp"
+#include "vkgemm/problem.hpp"
 
 namespace vkgemm::support {
 
@@ -31,7 +32,8 @@ struct Views {
   View a, b, c, d, aux;
 };
 
-// Columns of what is multiplied: 2N with a gate. Of B, where a half of it may be another operand.
+// Columns of what is multiplied: 2N with a gate. columns_of_b: those of B, where a half of it may
+// be another operand.
 std::uint64_t product_columns(const Problem& problem);
 std::uint64_t columns_of_b(const Problem& problem);
 // Where among the former, as B, aux and a bias along N have them, column j of l (half 0) or of r

@@ -1,5 +1,5 @@
 // heavy_epilogue.hpp: residual, bias, gelu and aux: everything that an epilogue may have to read
-// and write. What "heavy" means in benchmarks and in the compile tests.
+// and write. The meaning of "heavy" in benchmarks and in the compile tests.
 #pragma once
 
 #include "vkgemm/problem.hpp"

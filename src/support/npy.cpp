@@ -12,6 +12,8 @@
 
 #include "support/groups.hpp"
 
+#include "problem/data_type.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -145,10 +147,9 @@ class HeaderParser {
 };
 
 Result<DataType> parse_descr(const std::string& descr, bool uint16_is_bf16) {
-  if (descr == "<f2") return DataType::f16;
-  if (descr == "<f4") return DataType::f32;
-  if (descr == "<u2") {
-    if (uint16_is_bf16) return DataType::bf16;
+  for (const DataTypeRow& row : data_types) {
+    if (row.npy != descr) continue;
+    if (row.type != DataType::bf16 || uint16_is_bf16) return row.type;
     return Error{Status::io_error,
                  "descr '<u2' (uint16): say --bf16 if these are the bits of bf16 values"};
   }
@@ -311,10 +312,7 @@ class Reader {
 };
 
 std::string header_text(const NpyArray& array) {
-  const char* descr = array.type == DataType::f32   ? "<f4"
-                      : array.type == DataType::f16 ? "<f2"
-                                                    : "<u2";
-  std::string text = std::string("{'descr': '") + descr +
+  std::string text = "{'descr': '" + std::string(row_of(array.type).npy) +
                      "', 'fortran_order': " + (array.fortran_order ? "True" : "False") +
                      ", 'shape': " + print_shape(array.shape) + ", }";
   const std::size_t unpadded = kMagic.size() + 4 + text.size() + 1;

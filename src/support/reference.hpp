@@ -6,41 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "support/verification.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::support {
-
-// Host copies of the operands, laid out exactly as the problem says (same ld, strides, types).
-struct HostOperands {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  const void* c = nullptr;
-  const void* bias = nullptr;
-  const void* offsets = nullptr;
-  const void* gamma = nullptr;  // of a row reduction
-  const void* beta = nullptr;
-  const void* b_right = nullptr;  // GatedB::separate
-};
-
-enum class Verify : std::uint8_t { off, sampled, full };
-
-struct VerifyOptions {
-  Verify mode = Verify::full;
-  std::uint64_t seed = 1;
-  std::uint64_t sampled_rows = 64;  // per batch or group, over all of M, first and last included
-  std::uint64_t sampled_groups = UINT64_MAX;  // of those that aren't empty; as rows are
-  std::uint32_t threads = 0;                  // 0: all cores
-};
-
-struct VerifyReport {
-  std::uint64_t checked = 0;   // elements of D and aux compared
-  std::uint64_t failures = 0;  // outside the bound, or NaN where the reference has none
-  double max_abs_error = 0.0;
-  double max_rel_to_bound = 0.0;  // worst |error| / bound; above 1 is a failure
-  double relative_error = 0.0;    // ||out - ref|| / ||ref|| over what was checked
-  std::string first_failure;      // "d[batch 0, 12, 7] is 3.5, expected 3.25 ± 0.002"
-  bool passed() const noexcept { return failures == 0; }
-};
 
 // Compares D (and aux, if the problem has one; may be null if not) with the reference.
 // The bound for an element: (2K + 2) · 2^-23 · |alpha| · (|A|·|B|)ij for the accumulation, the
@@ -53,7 +22,8 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
                     const void* aux, const VerifyOptions& options = {},
                     const void* row_values = nullptr);
 
-// What verify() looks at of D and aux, in ascending order: all else need not be downloaded.
+// The bytes of D and aux that verify() looks at, in ascending order: all else need not be
+// downloaded.
 struct ByteRange {
   std::uint64_t begin = 0, bytes = 0;
 };

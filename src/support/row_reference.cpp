@@ -17,10 +17,10 @@ constexpr double ulp = 0x1p-23;
 constexpr double root_error = 8.0 * ulp;
 double exp_error(double x) { return (4.0 + 2.0 * std::fabs(x)) * ulp; }
 
-// Sums of a row: as a tree of 8 levels over quads, then one block of 1024 after the other.
+// Sums of a row: as a tree of 8 levels over x4s, then one block of 1024 after the other.
 double depth(std::size_t n) { return 12.0 + static_cast<double>(n) / 1024.0; }
 
-// What all reductions are made of, with the bound of each.
+// The sums that all reductions are made of, with the bound of each.
 struct Statistics {
   double n = 0.0;
   double sum = 0.0, size = 0.0, error = 0.0;  // of v, |v|, bounds
@@ -130,7 +130,7 @@ Exponentials exponentials_of(std::span<const RowValue> row, const Statistics& s)
   for (const RowValue& x : row) {
     const double term = std::exp(x.v - e.shift);
     e.sum += term;
-    // What little ones may be off is little.
+    // Small terms may be off by little only.
     if (term > 0.0) weighted += term * (x.bound + exp_error(x.v - e.shift));
   }
   // Every merge multiplies by an exponential of its own.

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "support/reference.hpp"
+#include "support/verification.hpp"
+#include "vkgemm/problem.hpp"
 
 namespace vkgemm::support {
 

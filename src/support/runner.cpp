@@ -13,7 +13,7 @@
 namespace vkgemm::support {
 namespace {
 
-// What vkgemm wants of a workspace, the strictest of its operands.
+// The alignment that vkgemm wants of a workspace, the strictest of its operands.
 constexpr VkDeviceSize buffer_alignment = 256;
 
 constexpr std::uint64_t kStagingBytes = 64ULL * 1024 * 1024;
@@ -51,7 +51,8 @@ struct Runner::Impl {
   std::unique_ptr<Instance> instance;
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   std::optional<Requirements> requirements;
-  // What is enabled: the requirements, and pipeline statistics if asked for.
+  // The extensions and features that are enabled: the requirements, and pipeline statistics if
+  // asked for.
   std::vector<const char*> extensions;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{};
   VkPhysicalDeviceFeatures2 features{};
@@ -486,6 +487,28 @@ std::vector<std::pair<std::string, std::string>> Runner::pipeline_statistics(
     }
   }
   return pairs;
+}
+
+std::vector<DeviceListing> list_devices(std::string* error) {
+  const auto fail = [error](const Error& why) {
+    if (error != nullptr) *error = why.message;
+    return std::vector<DeviceListing>();
+  };
+  auto instance = Instance::create(false);
+  if (!instance) return fail(instance.error());
+  auto devices = find_devices(**instance);
+  if (!devices) return fail(devices.error());
+  if (devices->empty() && error != nullptr) *error = "the Vulkan loader shows no device";
+  std::vector<DeviceListing> listing;
+  for (FoundDevice& device : *devices) {
+    DeviceListing entry;
+    entry.index = device.index;
+    entry.name = device.name;
+    if (device.requirements) entry.caps = device.requirements->caps();
+    entry.reason = device.reason;
+    listing.push_back(std::move(entry));
+  }
+  return listing;
 }
 
 }  // namespace vkgemm::support

@@ -111,7 +111,7 @@ class Runner {
   Result<std::vector<double>> time(const Commands& commands, std::uint32_t repeats,
                                    double warm_up_ms = 300.0, const Commands& before = {});
 
-  // Whether the validation layers look on, and what they said since creation.
+  // True if the validation layers look on; the number of their messages since creation.
   bool is_validated() const noexcept;
   std::uint64_t validation_messages() const noexcept;
 

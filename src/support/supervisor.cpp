@@ -78,7 +78,7 @@ class Child {
     close(pipe_);
   }
 
-  // Whether it has ended by itself.
+  // True if it has ended by itself.
   bool wait(std::chrono::duration<double> patience) {
     const auto begin = Clock::now();
     while (!has_ended()) {
@@ -179,7 +179,7 @@ WorkerEnd supervise(const std::function<bool(const std::function<void(std::strin
       last_line = now;
     }
   }
-  // Who says no more is about to end, but may be stuck in a driver as well.
+  // A process that says no more is about to end, but may be stuck in a driver as well.
   if (ending == Ending::finished) {
     if (process.wait(std::chrono::duration<double>(supervision.patience_s))) {
       return describe(process.status());

@@ -30,13 +30,13 @@ struct Supervision {
 };
 
 // Runs `work` in a child process that begins as a copy of this one (fork), so this one must have no
-// other threads, and no device. What the work says, line by line, comes to on_line. Returns when it
+// other threads, and no device. The work's messages come to on_line, line by line. Returns when it
 // has ended, or throws what on_line does; no process is left behind, but one that can't be killed.
 // The child ignores SIGINT: who asks for an end asks here.
 WorkerEnd supervise(const std::function<bool(const std::function<void(std::string)>& say)>& work,
                     const Supervision& supervision);
 
-// Whether there is fork().
+// True if there is fork().
 bool can_supervise() noexcept;
 
 }  // namespace vkgemm::support

@@ -26,7 +26,7 @@ struct Packed {
   double b[kTile * kDepth];
 };
 
-// What one tile of D needs: which batch, which rows, which columns.
+// The place of one tile of D: which batch, which rows, which columns.
 struct TileOfD {
   std::uint64_t batch = 0;
   std::array<std::uint64_t, kTile> rows{};

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::uint32_t most_deaths = 2;
 constexpr const char* verdict_names[] = {"good", "wrong", "failed", "unfit", "late"};
 
 std::string line(const json& message) {
-  // What a driver says may be no UTF-8.
+  // A driver's messages may be no UTF-8.
   return message.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -201,7 +201,7 @@ const Measured* TuneCase::find(const Config& config) const {
 
 const Measured* fastest(const TuneCase& tuned, bool any) {
   const Measured* best = nullptr;
-  // Who went through rounds is compared with his like.
+  // A configuration that went through rounds is compared with its like.
   std::uint32_t round = 0;
   const auto may = [&](const Measured& m) {
     return m.verdict == Verdict::good && !m.microseconds.empty() && (any || m.eligible);

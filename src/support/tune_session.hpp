@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tuning.hpp"
+#include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 
 namespace vkgemm::support {
@@ -30,7 +30,7 @@ struct Measured {
   // Rounds go through the best configurations by turns, so that a clock that drifts does so for
   // all. 0: a first look, whose times do not count beside those of rounds.
   std::uint32_t round = 0;
-  // Whether it may be chosen: not if only another table proposed it, which it is compared with.
+  // True if it may be chosen: not if only another table proposed it, which it is compared with.
   bool eligible = true;
 
   double median() const;
@@ -65,7 +65,7 @@ struct TuneCase {
 const Measured* fastest(const TuneCase& tuned, bool any = false);
 
 // The configurations worth another round: good, and within this factor of the fastest; the fastest
-// first, at most so many. What tables choose is always among them.
+// first, at most so many. The tables' choices are always among them.
 std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most);
 
 // A configuration of one problem.
@@ -82,12 +82,13 @@ struct TuneSession {
   std::vector<TuneCase> cases;
   std::string fatal;  // why nothing can be tuned at all
 
-  // What the process that measures is at: the problem, and the configuration if it is at one.
+  // The place that the process that measures is at: the problem, and the configuration if it is at
+  // one.
   std::optional<std::size_t> at;
   std::optional<Config> trying;
 
-  // What threads of it build meanwhile. One of several things may have killed a process: the next
-  // one tries these suspects one at a time, and nothing beside them.
+  // The plans that its threads build meanwhile. One of several things may have killed a process:
+  // the next one tries these suspects one at a time, and nothing beside them.
   std::vector<Place> building;
   std::vector<Place> suspects;
   std::uint32_t unexplained_deaths = 0;  // of which no suspect was found guilty
@@ -99,11 +100,11 @@ struct TuneSession {
   std::uint32_t builders(std::uint32_t threads) const;
 };
 
-// Whether it gave wrong results or failed with inputs of this type, for whichever problem: the
+// True if it gave wrong results or failed with inputs of this type, for whichever problem: the
 // table will deny it for all.
 bool is_denied(const TuneSession& session, const Config& config, DataType input_type);
 
-// What the process that measures says. Each is one line.
+// The messages of the process that measures. Each is one line.
 namespace says {
 std::string device(const std::string& name, const std::string& driver,
                    const std::string& architecture);
@@ -118,7 +119,8 @@ std::string built(std::size_t index, const Config& config);
 std::string cleared(std::size_t index, const Config& config);  // a suspect that did no harm
 std::string found(std::size_t index, const Measured& measured);
 std::string done(std::size_t index, const std::string& error = {});
-// The device, or that workgroups wait at all: another process is to go on. Who did it is told.
+// The device, or that workgroups wait at all: another process is to go on. The configuration that
+// did it is told.
 std::string lost();
 }  // namespace says
 
@@ -131,14 +133,14 @@ bool take_in(TuneSession& session, std::string_view line);
 void blame(TuneSession& session, const std::string& reason);
 
 // A table for parse_tuning_table(): the fastest of each problem, and what must not be used again.
-// Of a search that did not come to its end the row says so. What `before` has for other problems is
-// kept, and what it has for one whose search is not at its end and has found nothing faster.
-// `provenance` is put before each row's figures: "measured: NVIDIA H200, driver …, 2026-11-22,
-// commit …".
+// The row of a search that did not come to its end says so. Rows that `before` has for other
+// problems are kept, and so is its row for one whose search is not at its end and has found nothing
+// faster. `provenance` is put before each row's figures: "measured: NVIDIA H200, driver …,
+// 2026-11-22, commit …".
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance);
 
-// Whether the search for this problem came to its end.
+// True if the search for this problem came to its end.
 bool is_complete(const TuningTable& table, std::string_view arguments);
 
 // Why what this device and driver measure may not be added to the table, if it may not.

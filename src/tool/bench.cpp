@@ -130,7 +130,7 @@ class Bench {
     return row;
   }
 
-  // Of a suite nobody expects that every device can compute every case: the others go on.
+  // Nobody expects that every device can compute every case of a suite: the others go on.
   void try_case(const BenchCase& one, bool cpu) {
     BenchRow row = describe(one);
     const double work = multiply_adds(one.groups.worked(one.problem));
@@ -169,7 +169,7 @@ class Bench {
                                : problem.row_reduction
                                    ? std::string(to_string(problem.row_reduction->op))
                                    : "gemm";
-    row.kernel = family + "_" + std::string(to_string(config.path)) + "_" + row.type;
+    row.kernel = family + "_" + std::string(to_string(config.path())) + "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
     const auto begin = std::chrono::steady_clock::now();
@@ -186,7 +186,7 @@ class Bench {
                   options_.warm_l2 ? nullptr : &flush_);
     // From the first time on nothing waits any more, and all that would is late.
     const bool panel = config.rows == RowStrategy::panel && !is_scalar(problem.row_reduction->op);
-    if (panel || config.tier == SplitTier::device_barrier) {
+    if (panel || config.reduction_mode == ReductionMode::device_barrier) {
       if (runner_.context().barrier_aborts() != 0) {
         row.error = "workgroups gave up waiting for one another: not its time";
         return row;
@@ -229,7 +229,7 @@ ExitCode report_stored(const ReportOptions& options) {
 }
 
 ExitCode bench_device(const BenchOptions& options) {
-  // What contradicts itself is said before the ceiling is measured.
+  // Options that contradict each other are reported before the ceiling is measured.
   BenchReport report(options.report);
   if (options.suites.empty()) {
     static_cast<void>(options.cases.rows.reduction());

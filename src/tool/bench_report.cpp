@@ -136,7 +136,7 @@ ExitCode BenchReport::compare() const {
   for (const std::string& warning : comparison.warnings) {
     std::fprintf(stderr, "vkgemm: --baseline: %s\n", warning.c_str());
   }
-  // What compares nothing must not look like a comparison that went well.
+  // A comparison of nothing must not look like one that went well.
   if (comparison.matched == 0) {
     throw Failure(usage_error, "--baseline: " + options_.baseline + " has none of these cases");
   }

@@ -76,8 +76,8 @@ std::optional<Epilogue> parse_epilogue(const std::string& text) {
   return epilogue;
 }
 
-// What a row of results is told from others by: its parts, joined by +, with what is not as most
-// have it.
+// The name that tells a row of results from others: its parts, joined by +, with what is not as
+// most have it.
 std::string name_epilogue(const CaseOptions& options) {
   std::string name = options.epilogue;
   const auto add = [&name](const std::string& part) {
@@ -101,7 +101,7 @@ std::string name_epilogue(const CaseOptions& options) {
   }
   if (const SplitK& split = options.wishes.split_k; split != SplitK{}) {
     std::string slices = split.slices == 0 ? "auto" : std::to_string(split.slices);
-    if (split.tier) slices += ':' + std::string(to_string(*split.tier));
+    if (split.reduction_mode) slices += ':' + std::string(to_string(*split.reduction_mode));
     add("split_k:" + slices);
   }
   if (options.wishes.max_dispatch_ms > 0.0) {

@@ -147,7 +147,7 @@ nlohmann::ordered_json self_test_json(const DeviceSelfTest& test) {
   for (const DeviceSelfTest::Entry& entry : test.entries) {
     const Verdict& verdict = entry.verdict;
     verdicts.push_back({{"kind", to_string(verdict.kind)},
-                        {"path", to_string(verdict.kind.path)},
+                        {"loop", to_string(verdict.kind.loop)},
                         {"input", to_string(verdict.kind.input)},
                         {"m", verdict.kind.m},
                         {"n", verdict.kind.n},

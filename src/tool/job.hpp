@@ -17,7 +17,7 @@
 
 namespace vkgemm::tool {
 
-// What the command line says of it, and where results go.
+// The command line's options for a job, and the files that results go to.
 struct JobOptions {
   std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
   std::string gamma_file, beta_file, row_values_file;

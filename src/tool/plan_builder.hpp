@@ -30,7 +30,7 @@ class PlanBuilder {
   PlanBuilder& operator=(const PlanBuilder&) = delete;
 
   // Plans of problem number `index`: in this order, after those of problems with a smaller number.
-  // Those that it knows already are passed over. `problem` must outlive it.
+  // Configurations that it knows already are passed over. `problem` must outlive it.
   void want(std::size_t index, const Problem& problem, const std::vector<Config>& configs);
 
   // The place of one that take() gives at once: the first that is ready or was never wanted. If
@@ -41,10 +41,10 @@ class PlanBuilder {
   // Built here and now if no thread has begun with it.
   Result<Plan> take(std::size_t index, const Problem& problem, const Config& config);
 
-  // What no thread has begun with is not wanted any more.
+  // Plans that no thread has begun with are not wanted any more.
   void drop_wanted(std::size_t index);
 
-  // Of what was wanted for the problem nothing is needed any more.
+  // Nothing that was wanted for the problem is needed any more.
   void forget(std::size_t index);
 
   // No thread builds until go_on().

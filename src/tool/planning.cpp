@@ -15,7 +15,7 @@ Config parse(const Problem& problem, const std::string& text) {
   auto config = parse_config(text);
   if (!config) throw Failure(usage_error, "--config: " + config.error().message);
   if (problem.split_k.slices != 0) config->slices = problem.split_k.slices;
-  if (problem.split_k.tier) config->tier = *problem.split_k.tier;
+  if (problem.split_k.reduction_mode) config->reduction_mode = *problem.split_k.reduction_mode;
   return *config;
 }
 
@@ -24,7 +24,7 @@ std::vector<Config> candidates(const Context& context, const Problem& problem,
                                std::optional<Path> path) {
   std::vector<Config> configs;
   for (const Candidate& candidate : unwrap(context.candidates(problem))) {
-    if (!path || candidate.config.path == *path) configs.push_back(candidate.config);
+    if (!path || candidate.config.path() == *path) configs.push_back(candidate.config);
   }
   if (!configs.empty()) return configs;
   if (!path) {
@@ -53,7 +53,8 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   options.device = device;
   options.validation = validation;
   options.pipeline_cache_file = pipeline_cache_file;
-  // Who names a table wants to know if it is left out. Else no log: it costs every plan a line.
+  // A user who names a table wants to know if it is left out. Else there is no log: it costs every
+  // plan a line.
   if (const char* const table = std::getenv("VKGEMM_TUNING"); table != nullptr && *table != '\0') {
     options.log = [](LogLevel level, std::string_view message) {
       if (level != LogLevel::warning) return;
@@ -71,8 +72,8 @@ void Wishes::add(CLI::App& app) {
       split.slices = static_cast<std::uint32_t>(parse_size("--split-k", slices, most_slices));
     }
     if (colon == std::string::npos) return;
-    split.tier = parse_split_tier(text.substr(colon + 1));
-    if (!split.tier) {
+    split.reduction_mode = parse_reduction_mode(text.substr(colon + 1));
+    if (!split.reduction_mode) {
       throw CLI::ValidationError("--split-k", "'" + text.substr(colon + 1) +
                                                   "' is none of two_dispatches, last_arriver, "
                                                   "device_barrier");
@@ -82,7 +83,7 @@ void Wishes::add(CLI::App& app) {
          "--split-k", parse,
          "Split-K: how many slices of K, up to 512, or auto, and who adds them: two_dispatches, "
          "last_arriver or device_barrier (default: the library chooses)")
-      ->type_name("SLICES[:TIER]");
+      ->type_name("SLICES[:MODE]");
   app.add_option("--max-dispatch-ms", max_dispatch_ms,
                  "Cut dispatches that are estimated to take longer (`run` submits each by itself)")
       ->check(CLI::NonNegativeNumber)

@@ -32,7 +32,7 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
                                    std::optional<Path> path,
                                    const std::vector<std::string>& configs);
 
-// What is asked of the plan, beside the problem itself.
+// The wishes for a plan, beside the problem itself.
 struct Wishes {
   SplitK split_k;
   double max_dispatch_ms = 0.0;

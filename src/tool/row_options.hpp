@@ -9,7 +9,7 @@
 
 namespace vkgemm::tool {
 
-// Those of is_scalar(), as messages name them.
+// The operations of is_scalar(), as messages name them.
 inline constexpr const char* scalar_row_ops = "logsumexp, sum, max, mean or variance";
 
 struct RowOptions {

@@ -160,7 +160,7 @@ int run(const RunOptions& options) {
   const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   const bool empty = is_empty(problem);
   if (!empty) {
-    std::printf("path           %s\n", std::string(to_string(plan.config().path)).c_str());
+    std::printf("path           %s\n", std::string(to_string(plan.config().path())).c_str());
     std::printf("configuration  %s\n", to_string(plan.config()).c_str());
   }
   if (options.explain) std::printf("%s", plan.explain().c_str());

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "../self_test.hpp"  // the tool has one, too
+#include "self_test/self_test.hpp"
 #include "tool/process.hpp"
 #include "tool/tool.hpp"
 
@@ -36,10 +36,11 @@ void maybe_fail(std::uint32_t kind) {
 #endif
 }
 
-// What a child's verdict follows, in a line of its own: drivers and layers print there, too.
+// The mark that a child's verdict follows, in a line of its own: drivers and layers print there,
+// too.
 constexpr std::string_view mark = "\nvkgemm-verdict ";
 
-// Of one that timed out: who to look for.
+// The process to look for after one that timed out.
 std::string left(const Ended& ended) {
   return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
                     : std::string();
@@ -188,7 +189,7 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
                                       .only = std::span<const KernelKind>(&verdict.kind, 1)};
   const auto runner = support::Runner::create(runner_options);
   if (!runner) {
-    // What a kind does to the device is an error, what else it does a verdict.
+    // Harm to the device is an error, all else that a kind does a verdict.
     const Error& error = runner.error();
     verdict.outcome = error.status == Status::device_lost ? Outcome::device_lost
                       : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out

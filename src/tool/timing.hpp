@@ -16,7 +16,7 @@
 
 namespace vkgemm::tool {
 
-// Of a buffer that is written to flush caches: more than any L2 cache has.
+// The size of a buffer that is written to flush caches: more than any L2 cache has.
 std::uint64_t flush_bytes(const DeviceCaps& caps);
 
 // Random operands on the host and on the device, kept for the problems that come after: an
@@ -57,18 +57,18 @@ class TimedCase {
   std::vector<double> time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                            const support::Buffer* flush);
 
-  // What D holds, in as many rows as the reference computes with about so many multiply-adds. Other
-  // seeds choose others.
+  // Verifies what D holds, in as many rows as the reference computes with about so many
+  // multiply-adds. Other seeds choose others.
   support::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
 
   // The same, of what D holds now: compared by other threads while the device goes on. Its end must
   // be waited for before this case goes.
   std::future<support::VerifyReport> start_verification(std::uint64_t seed, double work);
 
-  // Of all operands and results, each once.
+  // The bytes of all operands and results, each once.
   double bytes() const;
 
-  // Of D and what is written beside it: what a verification may hold on the host.
+  // The bytes of D and what is written beside it: so much may a verification hold on the host.
   std::uint64_t result_bytes() const { return bytes_.d + bytes_.aux + bytes_.row_values; }
 
  private:

@@ -27,7 +27,7 @@ class Failure : public std::runtime_error {
     status_ = error.status;
   }
   ExitCode code() const noexcept { return code_; }
-  // Of the library's error that it was, if it was one.
+  // The status of the library's error that it was, if it was one.
   std::optional<Status> status() const noexcept { return status_; }
 
  private:

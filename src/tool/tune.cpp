@@ -1,5 +1,5 @@
 // vkgemm tune: finds the fastest configurations of a list of problems on one device, and writes
-// them as a table that the library loads. What measures is a process of its own, which may die.
+// them as a table that the library loads. A process of its own measures, which may die.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -13,14 +13,14 @@
 #include <thread>
 #include <utility>
 
-#include "cache_file.hpp"
+#include "base/cache_file.hpp"
 #include "commit.hpp"
 #include "report/loss.hpp"
 #include "support/supervisor.hpp"
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
 #include "tool/tune_worker.hpp"
-#include "tuning_file.hpp"
+#include "tuning/table_file.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -339,7 +339,7 @@ int tune(const TuneOptions& options) {
   return Tuner(options, std::move(task)).run();
 }
 
-// What --compare finds, drawn now or later.
+// The options for drawing what --compare finds, now or later.
 void add_report_options(CLI::App& command, TuneOptions& options) {
   CLI::Option* stored =
       command

@@ -9,7 +9,7 @@
 
 namespace vkgemm::tool {
 
-// Whether VKGEMM_TUNE_FAULT is "<kind> <configuration>". Never, unless built for tests.
+// True if VKGEMM_TUNE_FAULT is "<kind> <configuration>". Never, unless built for tests.
 inline bool has_fault([[maybe_unused]] std::string_view kind,
                       [[maybe_unused]] const Config& config) {
 #ifdef VKGEMM_SELF_TEST_FAULTS

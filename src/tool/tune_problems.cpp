@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
 #include "support/plan_log.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"

@@ -23,8 +23,8 @@ struct TuneProblem {
 std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
                                      const std::string& shapes);
 
-// Those of a log (support/plan_log.hpp). Lines that are no command of this version are counted and
-// told, on stderr. A Failure if the file cannot be read.
+// The problems of a log (support/plan_log.hpp). Lines that are no command of this version are
+// counted and told, on stderr. A Failure if the file cannot be read.
 std::vector<TuneProblem> problems_of_log(const std::string& file);
 
 // Appends those that are not there already.

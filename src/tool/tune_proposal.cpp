@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "context_impl.hpp"
 #include "tool/planning.hpp"
-#include "tuning_file.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/table_file.hpp"
 
 namespace vkgemm::tool {
 
@@ -20,12 +20,13 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
     if (best) out.choices.push_back({name, best->config});
   };
   const DeviceTables built_in(caps.architecture);
+  const Target target = built_in.target(caps);
   const auto best = built_in.best(problem, caps);
   choose("built_in", best);
   if (task.table && check_device(*task.table, caps)) {
     choose("table", DeviceTables(caps.architecture, {*task.table}).best(problem, caps));
   }
-  // What shapes that nobody tuned get, so that a tuned one does not hide it.
+  // The choice for shapes that nobody tuned, so that a tuned one does not hide it.
   if (task.compare && best && best->tuned != nullptr) {
     choose("estimate", built_in.best_estimate(problem, caps));
   }
@@ -36,14 +37,14 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
                      }};
   const auto search = [&](const char* architecture) {
     out.guide = &built_in_table(architecture);
-    out.space = support::search_space(*out.guide, problem, caps, limits);
+    out.space = support::search_space(*out.guide, problem, target, limits);
   };
   search(task.from_generic ? "generic" : caps.architecture.c_str());
   // An architecture's table may have nothing for a problem.
   if (out.space.empty()) search("generic");
   limits.within = std::numeric_limits<double>::infinity();
   limits.most = std::numeric_limits<std::size_t>::max();
-  out.legal = support::search_space(*out.guide, problem, caps, limits).size();
+  out.legal = support::search_space(*out.guide, problem, target, limits).size();
   return out;
 }
 
@@ -58,7 +59,7 @@ std::vector<Config> configs_of(const Proposal& proposal) {
 }
 
 bool is_wanted(const TuneTask& task, const Config& config) {
-  return !task.limits.path || config.path == *task.limits.path;
+  return !task.limits.path || config.path() == *task.limits.path;
 }
 
 bool is_denied(const TuneTask& task, const Config& config, DataType input_type) {

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
 #include "support/config_space.hpp"
 #include "support/tune_session.hpp"
-#include "tool/tune_worker.hpp"
+#include "tool/tune_task.hpp"
 #include "vkgemm/device.hpp"
 
 namespace vkgemm::tool {
@@ -21,10 +21,10 @@ struct Proposal {
 
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps);
 
-// Of both, each once, in the order in which they are looked at.
+// The configurations of both, each once, in the order in which they are looked at.
 std::vector<Config> configs_of(const Proposal& proposal);
 
-// Whether a configuration may be tried at all.
+// Two tests of whether a configuration may be tried at all.
 bool is_wanted(const TuneTask& task, const Config& config);
 bool is_denied(const TuneTask& task, const Config& config, DataType input_type);
 

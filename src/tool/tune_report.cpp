@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-#include "cache_file.hpp"
+#include "base/cache_file.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {

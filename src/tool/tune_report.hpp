@@ -12,8 +12,8 @@
 
 namespace vkgemm::tool {
 
-// On stderr: one line that changes if it is a terminal, else a line now and then. What is wrong, or
-// killed its process, is told at once.
+// On stderr: one line that changes if it is a terminal, else a line now and then. A configuration
+// that is wrong, or killed its process, is told at once.
 class TuneProgress {
  public:
   using Clock = std::chrono::steady_clock;

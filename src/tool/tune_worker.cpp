@@ -16,6 +16,7 @@
 #include "tool/tool.hpp"
 #include "tool/tune_fault.hpp"
 #include "tool/tune_proposal.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -28,7 +29,7 @@ using support::Verdict;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Of a problem's time, the part for first looks; the rest is for what they lead to.
+// The part of a problem's time for first looks; the rest is for what they lead to.
 constexpr double share_of_first_looks = 0.5;
 constexpr double share_before_last_rounds = 0.85;
 
@@ -55,7 +56,7 @@ constexpr double verification_work = 0x1p28;
 // Neighbours whose estimate is above that of the best by more than this factor are left out.
 constexpr double neighbours_within = 2.0;
 
-// Of a device that died the driver may answer nothing any more: the next process has to go on.
+// The driver of a device that died may answer nothing any more: the next process has to go on.
 struct StartAgain {};  // another process is to go on
 
 // Problems whose plans are built while another is measured.
@@ -65,7 +66,7 @@ constexpr std::size_t problems_ahead = 4;
 constexpr std::size_t most_pending = 6;
 constexpr std::uint64_t large_results = std::uint64_t{1} << 30;
 
-// What all problems of a process share.
+// The parts that all problems of a process share.
 struct Bench {
   const TuneTask& task;
   TuneSession& session;
@@ -81,7 +82,7 @@ bool is_denied(const Bench& bench, std::size_t index, const Config& config) {
   return is_denied(bench.task, config, type) || support::is_denied(bench.session, config, type);
 }
 
-// Those that are not known for this problem, nor denied.
+// The configurations that are not known for this problem, nor denied.
 std::vector<Config> worth_building(const Bench& bench, std::size_t index,
                                    std::vector<Config> configs) {
   std::erase_if(configs, [&](const Config& config) {
@@ -121,7 +122,7 @@ class CaseTuner {
     guide_ = proposal.guide;
     say(support::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
     prepare();
-    // What tables choose is looked at whatever the time, all else while there is some.
+    // The tables' choices are looked at whatever the time, all else while there is some.
     std::vector<Config> chosen, others;
     for (const Config& config : configs_of(proposal)) {
       const bool is_choice = std::ranges::any_of(
@@ -373,14 +374,14 @@ class CaseTuner {
       const std::uint32_t round = best->round;
       const std::size_t before = tuned_.measured.size();
       std::vector<Config> around = support::neighbours(
-          *guide_, from, resolved_, runner_.caps(),
+          *guide_, from, resolved_, tables_.target(runner_.caps()),
           {.within = neighbours_within, .static_shapes = task_.limits.static_shapes});
       std::erase_if(around, [&](const Config& config) { return !is_wanted(task_, config); });
       look_at(
           std::move(around), [](const Config&) { return true; }, share_before_last_rounds);
       conclude(0);
       if (tuned_.measured.size() == before) return;
-      // Those that look better join the rounds, beside the one that they are to replace.
+      // Configurations that look better join the rounds, beside the one that they are to replace.
       const auto resting = rest();
       for (const Config& config : support::survivors(tuned_, first_within, first_most)) {
         take_turn(config, std::max(round, 1u));
@@ -408,6 +409,7 @@ class CaseTuner {
   std::deque<Pending> pending_;  // gone before the data that they read
   std::map<std::string, Plan> plans_;
   Clock::time_point last_timing_;  // long ago
+  const DeviceTables tables_{runner_.caps().architecture};
   const TuningTable* guide_ = nullptr;
 };
 

@@ -21,12 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include "choose.hpp"
-#include "kernel.hpp"
-#include "legality.hpp"
-#include "plan_internal.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/legality.hpp"
+#include "lib/footprint.h"
+#include "runtime/plan_internal.hpp"
 #include "support/heavy_epilogue.hpp"
 #include "support/runner.hpp"
+#include "tuning/device_tables.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
@@ -51,7 +52,8 @@ support::Runner& runner() {
 // -------------------------------------------------------------------------------
 
 struct Statistics {
-  // Of an invocation. ANV: how many are live, 32 bytes each, of a subgroup; DG2 has 128, Xe2 256.
+  // The registers of an invocation. ANV: how many are live, 32 bytes each, of a subgroup; DG2 has
+  // 128, Xe2 256.
   std::optional<std::uint64_t> registers;
   std::optional<std::uint64_t> spills;       // to memory
   std::optional<std::uint64_t> sgpr_spills;  // AMD's scalar registers, to vector registers
@@ -155,18 +157,26 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
 
 // In no table yet, but to be had: that they compile without spills is a matter of the shaders.
 constexpr std::string_view extras[] = {
-    "fma:tile=64x64x16,fragment=4x4,slices=8,tier=last_arriver",
+    "fma:tile=64x64x16,fragment=4x4,slices=8,reduction_mode=last_arriver",
     "fma:tile=64x64x16,fragment=4x4,pack=ab",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,slices=8,"
-    "tier=device_barrier",
-    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,stages=3",
-    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2,stages=3",
-    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,tier=last_arriver",
-    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,stages=3",
-    "khr:tile=32x32x32,fragment=8x8x16,subgroups=4x4,subgroup_size=8,slices=8,tier=device_barrier",
+    "reduction_mode=device_barrier",
+    "khr_ring:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2",
+    "khr_ring:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=64,subtiles=2",
+    "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,reduction_mode="
+    "last_arriver",
+    "khr_ring:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16",
+    "khr:tile=32x32x32,fragment=8x8x16,subgroups=4x4,subgroup_size=8,slices=8,reduction_mode="
+    "device_barrier",
 };
 
-// What the tables propose for a problem, best first.
+// The device with what the tables that are built in refuse.
+Target target() {
+  static const DeviceTables tables(runner().caps().architecture);
+  return tables.target(runner().caps());
+}
+
+// The configurations that the tables propose for a problem, best first.
 Result<std::vector<Config>> proposed_for(const Problem& problem) {
   std::vector<Config> configs;
   if (const char* const name = std::getenv("VKGEMM_COMPILE_TABLE"); name != nullptr) {
@@ -174,7 +184,7 @@ Result<std::vector<Config>> proposed_for(const Problem& problem) {
     if (table.architecture != name) {
       return Error{Status::invalid_argument, std::string("no tuning table ") + name};
     }
-    for (const ScoredRow& scored : rank(table, resolve(problem).value(), runner().caps())) {
+    for (const ScoredRow& scored : rank(table, resolve(problem).value(), target())) {
       configs.push_back(scored.config);
     }
     return configs;
@@ -191,7 +201,7 @@ Result<std::vector<Config>> configs_for(const Problem& problem) {
   if (!configs) return configs.error();
   for (const std::string_view text : extras) {
     const Config config = parse_config(text).value();
-    if (is_legal(config, resolve(problem).value(), runner().caps())) configs->push_back(config);
+    if (is_legal(config, resolve(problem).value(), target())) configs->push_back(config);
   }
   return configs;
 }
@@ -220,11 +230,11 @@ std::string device_name() {
 void add_to_report(const Problem& problem, const Config& config, const std::string& layouts,
                    const std::string& kind, std::optional<std::uint64_t>* spills = nullptr) {
   // RDNA3 and RDNA4 allocate shared memory in units of 1 KiB, and RADV tells what is allocated. ANV
-  // tells what is declared, of which legality counts the single words as one unit, and only where
-  // they are used. NVK tells nothing.
+  // tells what is declared, which may be less by the single words: legality counts them in all
+  // kernels. NVK tells nothing.
   const bool radv = runner().caps().driver_id == VK_DRIVER_ID_MESA_RADV;
   const bool anv = runner().caps().driver_id == VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
-  const std::uint64_t unit = radv ? 1024 : anv ? 16 : 1;
+  const std::uint64_t unit = radv ? 1024 : anv ? SINGLE_WORDS_BYTES + 1 : 1;
   const auto start = std::chrono::steady_clock::now();
   const auto plan = runner().context().plan(problem, config);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -233,17 +243,17 @@ void add_to_report(const Problem& problem, const Config& config, const std::stri
   EXPECT_TRUE(s.registers) << "the driver does not tell the number of registers";
   EXPECT_TRUE(s.spills) << "the driver does not tell the number of spills";
   if (spills != nullptr) *spills = s.spills;
-  // What legality believes, against what the driver has allocated.
+  // The shared memory that legality believes in, against what the driver has allocated.
   EXPECT_TRUE(s.shared_bytes || !(radv || anv)) << "the driver does not tell the shared memory";
-  if (s.shared_bytes && config.path != Path::nv) {
-    const std::uint64_t believed = kernel_of(*plan).shared_memory_bytes;
+  if (s.shared_bytes && config.path() != Path::nv) {
+    const std::uint64_t believed = dispatch_plan_of(*plan).shared_memory_bytes;
     const std::uint64_t told = *s.shared_bytes;
     EXPECT_LT(told > believed ? told - believed : believed - told, unit)
         << to_string(config) << ": " << believed << " bytes on " << device_name();
   }
   std::printf("%5.2f s  registers %4s  spills %4s  shared %6s of %6llu  %s\n", took.count(),
               text(s.registers).c_str(), text(s.spills).c_str(), text(s.shared_bytes).c_str(),
-              static_cast<unsigned long long>(kernel_of(*plan).shared_memory_bytes),
+              static_cast<unsigned long long>(dispatch_plan_of(*plan).shared_memory_bytes),
               to_string(config).c_str());
   lines.push_back(device_name() + ",\"" + driver() + "\",\"" + to_string(config) + "\"," +
                   std::string(to_string(problem.a.type)) + "," + layouts + "," + kind + "," +
@@ -294,8 +304,8 @@ TEST(CompileGated, TheBestWithoutSpills) {
         ASSERT_FALSE(configs->empty());
         std::array<int, 3> done{};
         for (const Config& config : *configs) {
-          int& of_this_path = done[static_cast<std::size_t>(config.path)];
-          if (config.stages == 1 && ++of_this_path > of_each_path) continue;
+          int& of_this_path = done[static_cast<std::size_t>(config.path())];
+          if (config.main_loop() != MainLoop::khr_ring && ++of_this_path > of_each_path) continue;
           expect_no_spills(problem, config, layout == row ? "nn" : "nt",
                            b == GatedB::halves ? "gated" : "gated pairs");
         }
@@ -322,7 +332,7 @@ TEST(CompileRows, TheBestSpillLittle) {
     for (const Config& config : *configs) {
       if (config.rows == RowStrategy::two_pass) continue;
       if (!norm && config.rows != RowStrategy::panel) continue;
-      if (!done.emplace(config.path, config.rows).second) continue;
+      if (!done.emplace(config.path(), config.rows).second) continue;
       const std::string kind =
           std::string(to_string(op)) + " " + std::string(to_string(config.rows));
       std::optional<std::uint64_t> spills;
@@ -345,10 +355,10 @@ TEST(CompileGrouped, TheBestWithoutSpills) {
       ASSERT_FALSE(configs->empty());
       std::array<int, 3> done{};
       for (Config config : *configs) {
-        int& of_this_path = done[static_cast<std::size_t>(config.path)];
+        int& of_this_path = done[static_cast<std::size_t>(config.path())];
         if (++of_this_path > of_each_path) continue;
         config.schedule = of_this_path % 2 != 0 ? Schedule::persistent : Schedule::simple;
-        if (!is_legal(config, resolve(problem).value(), runner().caps())) {
+        if (!is_legal(config, resolve(problem).value(), target())) {
           config.schedule = Schedule::simple;
         }
         expect_no_spills(problem, config, "nn", "grouped");

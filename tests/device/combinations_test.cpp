@@ -30,7 +30,7 @@ enum Factor : std::size_t {
   f_count
 };
 
-// Which of the pipelines' two variants for whole and partial tiles.
+// The choice among the pipelines' variants for whole and partial tiles.
 struct Extent {
   bool edges, tail;
 };
@@ -48,7 +48,7 @@ DataType result_type(Path path, DataType input, std::size_t level) {
 std::vector<Shape> shapes_of(const Config& config, Extent extent, bool aligned, bool transposed) {
   const std::uint64_t m = transposed ? config.tile_n : config.tile_m;
   const std::uint64_t n = transposed ? config.tile_m : config.tile_n;
-  const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
+  const std::uint64_t k = k_step(config);
   const auto deeper = [&](std::uint64_t steps, std::uint64_t rest) {
     return extent.tail ? steps * k + rest : (steps + 1) * k;
   };
@@ -94,8 +94,7 @@ Problem problem_of(Path path, const std::vector<std::size_t>& row, Shape shape, 
 std::vector<Config> configs_of(Path path, DataType input) {
   const std::vector<Config> all = small_configs(path, input);
   std::vector<Config> few(all.begin(), all.begin() + std::min<std::ptrdiff_t>(3, std::ssize(all)));
-  const auto is_ring = [](const Config& config) { return config.stages > 1; };
-  const auto ring = std::ranges::find_if(all, is_ring);
+  const auto ring = std::ranges::find_if(all, [](const Config& c) { return is_ring(c); });
   if (ring != all.end() && std::ranges::none_of(few, is_ring)) few.push_back(*ring);
   return few;
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "harness.hpp"
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -14,17 +14,15 @@ namespace {
 class Candidates : public EachPath {};
 VKGEMM_ON_EACH_PATH(Candidates);
 
-// What a CPU's driver compiles in seconds, not in minutes: what one invocation of the main loop
-// does is unrolled into the code of all the invocations that run together.
+// True if a CPU's driver compiles it in seconds, not in minutes: what one invocation of the main
+// loop does is unrolled into the code of all the invocations that run together.
 bool compiles_quickly(const Config& config) {
   const std::uint64_t work = std::uint64_t{config.tile_m} * config.tile_n * config.tile_k;
-  return work / config.invocations <= 256;
+  return work / invocations(config) <= 256;
 }
 
 Problem problem_for(const Config& config, DataType input, Layout a, Layout b) {
-  Problem problem = gemm({config.tile_m + 8u, 2 * config.tile_n + 8u,
-                          std::uint64_t{config.tile_k} * config.unroll_k + 8},
-                         input);
+  Problem problem = gemm({config.tile_m + 8u, 2 * config.tile_n + 8u, k_step(config) + 8}, input);
   problem.a.layout = a;
   problem.b.layout = b;
   problem.epilogue = {.alpha = 0.5f, .beta = -1.0f, .bias = Bias::along_n};
@@ -47,7 +45,7 @@ void run_candidates(Path path, Part part, Layout a, Layout b) {
       ASSERT_TRUE(succeeds(candidates));
       for (const Candidate& candidate : *candidates) {
         const Config& config = candidate.config;
-        if (config.path != path || std::ranges::find(configs, config) != configs.end()) continue;
+        if (config.path() != path || std::ranges::find(configs, config) != configs.end()) continue;
         configs.push_back(config);
       }
     }
@@ -104,8 +102,8 @@ TEST_P(Candidates, SmallConfigsPassTheGates) {
 // --- rings of stages
 // ------------------------------------------------------------------------------------
 
-// The last slab, of which so many elements exist. Without `vectors` everything is loaded element by
-// element, with them only operands whose rows end between two groups of 16 bytes are.
+// The last k-tile, of which so many elements exist. Without `vectors` everything is loaded element
+// by element, with them only operands whose rows end between two groups of 16 bytes are.
 struct Tail {
   std::uint32_t elements;
   bool vectors;
@@ -129,22 +127,22 @@ testing::AssertionResult passes_as_ring(const Config& config, DataType input, La
   return passes_gates(config, problem);
 }
 
-// Whether the groups of 16 bytes of a slab divide over the workgroup (stage.glsl).
+// True if the groups of 16 bytes of a k-tile divide over the workgroup (staging.glsl).
 bool loads_evenly(const Config& config) {
   const std::uint32_t a = config.tile_m * config.tile_k / 8;
   const std::uint32_t b = config.tile_n * config.tile_k / 8;
-  return a % config.invocations + b % config.invocations == 0;
+  return a % invocations(config) + b % invocations(config) == 0;
 }
 
-// A ring begins and ends in more ways than one: every number of slabs up to where its unrolled
+// A ring begins and ends in more ways than one: every number of k-tiles up to where its unrolled
 // loop has run twice and what follows it has run, without a tail and with one that ends in the
-// lower half of a slab, between the halves, and in the upper half.
+// lower half of a k-tile, between the halves, and in the upper half.
 TEST_P(Candidates, EveryDepthOfARing) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   bool even = false, uneven = false;
   for (const DataType input : inputs_of(GetParam())) {
     for (const Config& config : small_configs(GetParam(), input)) {
-      if (config.stages == 1) continue;
+      if (!is_ring(config)) continue;
       (loads_evenly(config) ? even : uneven) = true;
       const std::uint32_t half = config.tile_k / 2;
       for (const Tail tail :
@@ -162,13 +160,13 @@ TEST_P(Candidates, EveryDepthOfARing) {
   EXPECT_TRUE(!on_cpu() || (even && uneven)) << "loads of one kind only";
 }
 
-// Halves of a slab are stored by K, which is another direction in each layout.
+// Halves of a k-tile are stored by K, which is another direction in each layout.
 void every_layout_of_a_ring(Path path) {
   bool found = false;
   const DataType input = inputs_of(path).front();
   std::size_t turn = 0;
   for (const Config& config : small_configs(path, input)) {
-    if (config.stages == 1) continue;
+    if (!is_ring(config)) continue;
     found = true;
     for (const auto& [a, b] : {std::pair{Layout::row_major, Layout::col_major},
                                {Layout::col_major, Layout::row_major},
@@ -177,7 +175,7 @@ void every_layout_of_a_ring(Path path) {
       if (++turn % 4 != 1 && on_cpu() && !is_nightly()) continue;
       for (const Tail tail : {Tail{0, true}, Tail{8, true}, Tail{config.tile_k / 2 + 1, true}}) {
         // Compiles slowly; without a tail it is what EveryDepthOfARing has.
-        if (on_cpu() && (config.peel ? tail.elements <= 8 : tail.elements == 0)) continue;
+        if (on_cpu() && (peels(config) ? tail.elements <= 8 : tail.elements == 0)) continue;
         for (const std::uint64_t slabs : {0, 1, 2, 3, 5, 8}) {
           ASSERT_TRUE(passes_as_ring(config, input, a, b, slabs, tail));
         }
@@ -206,7 +204,7 @@ TEST_P(Candidates, StaticShapes) {
       passes_gates(config, problem_for(config, input, Layout::row_major, Layout::row_major)));
 }
 
-// What the library chooses when nobody says.
+// The library's choice when nobody says.
 TEST_P(Candidates, TheChosenOneIsTheFirst) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   const DataType input = inputs_of(GetParam()).front();

@@ -119,7 +119,7 @@ TEST(ContextCreate, PathsNeedExtensionAndFeature) {
         << made->caps().khr.reason;
     const auto plan = made->plan(gemm({64, 64, 64}, f16));
     ASSERT_TRUE(succeeds(plan));
-    EXPECT_EQ(plan->config().path, Path::fma);
+    EXPECT_EQ(plan->config().path(), Path::fma);
     EXPECT_NE(plan->explain().find(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME), std::string::npos)
         << plan->explain();
     EXPECT_TRUE(fails_with(made->plan(gemm({64, 64, 64}, f16), config), Status::unsupported,

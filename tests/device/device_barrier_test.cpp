@@ -54,9 +54,9 @@ class Repeated {
     }));
   }
 
-  // What two_dispatches gives is what all others must give.
+  // All modes must give what two_dispatches gives.
   testing::AssertionResult expect_of(Config config) {
-    config.tier = SplitTier::two_dispatches;
+    config.reduction_mode = ReductionMode::two_dispatches;
     config.workgroups = 0;
     config.spin_limit = default_spin_limit;
     const auto plan = runner_.context().plan(problem_, config);
@@ -96,18 +96,18 @@ class DeviceBarrier : public EachPath {
  protected:
   void SetUp() override {
     VKGEMM_SKIP_IF(why_skip(GetParam()));
-    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv has no tier device_barrier";
+    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv has no reduction mode device_barrier";
   }
 
   DataType input() const { return inputs_of(GetParam()).front(); }
   Config config(std::uint32_t slices = 8) const {
     Config config = small_configs(GetParam(), input()).front();
     config.slices = slices;
-    config.tier = SplitTier::device_barrier;
+    config.reduction_mode = ReductionMode::device_barrier;
     config.spin_limit = patient_spin_limit();
     return config;
   }
-  // What waits is one piece of code for all paths.
+  // The code that waits is one piece for all paths.
   static bool is_selection() { return on_cpu() && GetParam() == Path::khr && !is_nightly(); }
   // Far more than can be there at once; each of them takes a CPU its time.
   static std::uint32_t too_many() { return on_cpu() && !is_nightly() ? 1000 : 65535; }
@@ -208,9 +208,9 @@ TEST_P(DeviceBarrier, GivenUpOnceMeansNeverAgain) {
   EXPECT_TRUE(fails_with(context.plan(problem(), config()), Status::unsupported,
                          {"device_barrier", "gave up waiting"}));
   Problem wish = problem();
-  wish.split_k = {.slices = 8, .tier = SplitTier::device_barrier};
+  wish.split_k = {.slices = 8, .reduction_mode = ReductionMode::device_barrier};
   EXPECT_TRUE(fails_with(context.plan(wish), Status::unsupported, {"gave up waiting"}));
-  wish.split_k.tier = SplitTier::last_arriver;
+  wish.split_k.reduction_mode = ReductionMode::last_arriver;
   EXPECT_TRUE(succeeds(context.plan(wish)));
 }
 
@@ -226,7 +226,7 @@ TEST_P(DeviceBarrier, GivenUpInPlace) {
   Config impatient = config();
   impatient.spin_limit = 0;
   Config plain = impatient;
-  plain.tier = SplitTier::two_dispatches;
+  plain.reduction_mode = ReductionMode::two_dispatches;
   plain.spin_limit = default_spin_limit;
   Trial trial(whole, Fill::random, {.in_place = true, .on = runner.get()});
   ASSERT_TRUE(trial.run(plain));
@@ -244,11 +244,11 @@ TEST_P(DeviceBarrier, ManyTimesTheSameBits) {
   const std::unique_ptr<Runner> runner = another_runner();
   const Context& context = runner->context();
   Repeated repeated(*runner, problem(), 100);
-  for (const SplitTier tier : {SplitTier::last_arriver, SplitTier::device_barrier}) {
+  for (const ReductionMode mode : {ReductionMode::last_arriver, ReductionMode::device_barrier}) {
     Config again = config();
-    again.tier = tier;
+    again.reduction_mode = mode;
     ASSERT_TRUE(repeated.expect_of(again));
-    if (tier == SplitTier::last_arriver) again.spin_limit = default_spin_limit;
+    if (mode == ReductionMode::last_arriver) again.spin_limit = default_spin_limit;
     const auto plan = context.plan(problem(), again);
     ASSERT_TRUE(succeeds(plan));
     for (int turn = 0; turn < 10; ++turn) {
@@ -270,7 +270,7 @@ testing::AssertionResult soak(const Config& config, const Problem& problem, int 
   const auto plan = patient->context().plan(problem, config);
   if (!plan) return succeeds(plan);
   Config plain = config;
-  plain.tier = SplitTier::two_dispatches;
+  plain.reduction_mode = ReductionMode::two_dispatches;
   plain.spin_limit = default_spin_limit;
   const auto noise = busy->context().plan(problem, plain);
   if (!noise) return succeeds(noise);
@@ -300,7 +300,7 @@ TEST_P(DeviceBarrier, NightlySoak) {
   const int turns = on_cpu() ? 50 : 1000;
   EXPECT_TRUE(soak(config(), problem(), turns));
   Config last = config();
-  last.tier = SplitTier::last_arriver;
+  last.reduction_mode = ReductionMode::last_arriver;
   last.spin_limit = default_spin_limit;
   EXPECT_TRUE(soak(last, problem(), turns));
 }

@@ -13,7 +13,7 @@ constexpr double too_short_ms = 1e-6;  // as many pieces as can be
 class DispatchLimit : public EachPath {};
 VKGEMM_ON_EACH_PATH(DispatchLimit);
 
-// Of a configuration, or of what vkgemm chooses.
+// The test of a configuration, or of the one that vkgemm chooses.
 testing::AssertionResult is_the_same_in_pieces(Problem problem, const Config* config,
                                                std::vector<std::int64_t> offsets = {}) {
   const auto plan = [&] {
@@ -65,7 +65,7 @@ TEST_P(DispatchLimit, SlicesOfK) {
   config.slices = 3;
   EXPECT_TRUE(is_the_same_in_pieces(problem, &config));
   if (GetParam() == Path::nv) return;
-  config.tier = SplitTier::last_arriver;
+  config.reduction_mode = ReductionMode::last_arriver;
   EXPECT_TRUE(is_the_same_in_pieces(problem, &config));
 }
 
@@ -92,7 +92,7 @@ TEST_P(DispatchLimit, Rows) {
     std::set<RowStrategy> tried;
     for (const Candidate& candidate : *candidates) {
       const Config& config = candidate.config;
-      if (config.path != GetParam() || !tried.insert(config.rows).second) continue;
+      if (config.path() != GetParam() || !tried.insert(config.rows).second) continue;
       EXPECT_TRUE(is_the_same_in_pieces(problem, &config)) << describe(config, problem);
     }
     EXPECT_FALSE(tried.empty());

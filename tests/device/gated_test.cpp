@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "legality.hpp"
-#include "resolved_problem.hpp"
+#include "kernels/legality.hpp"
+#include "problem/resolved_problem.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -22,19 +22,19 @@ constexpr std::string_view texts[] = {
     // three subgroups: the loads of B do not divide over the workgroup
     "khr:tile=24x16x16,fragment=8x8x8,subgroups=3x1,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=16x16x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=2,swizzle=2",
-    "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2,peel=0",
+    "khr_ring:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
-    "khr:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=2",
+    "khr_ring:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swizzle=2",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
-    "khr:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,stages=3,swizzle=2",
+    "khr_ring:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,swizzle=2",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
     "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
     "fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0",
-    "fma:tile=3x16x32,fragment=3x8x8,swizzle=2",  // for few rows
+    "skinny:tile=3x16x32,swizzle=2",  // for few rows
     "fma:tile=8x32x16,fragment=4x8,swizzle=2",
     "fma:tile=32x48x8,fragment=8x16,swizzle=3,peel=0",
-    "fma:tile=1x48x64,fragment=1x8x8",
+    "skinny:tile=1x48x64",
 };
 
 std::vector<Config> configs_of(Path path, DataType input) {
@@ -43,13 +43,13 @@ std::vector<Config> configs_of(Path path, DataType input) {
   std::vector<Config> legal;
   for (const std::string_view text : texts) {
     const Config config = parse_config(text).value();
-    if (config.path != path) continue;
+    if (config.path() != path) continue;
     bool everywhere = true;
     for (const Layout a : {Layout::row_major, Layout::col_major}) {
       for (const Layout b : {Layout::row_major, Layout::col_major}) {
         problem.a.layout = a;
         problem.b.layout = b;
-        everywhere = everywhere && is_legal(config, resolve(problem).value(), caps());
+        everywhere = everywhere && is_legal(config, resolve(problem).value(), target());
       }
     }
     if (everywhere) legal.push_back(config);
@@ -252,7 +252,7 @@ TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
 // --- compositions
 // ------------------------------------------------------------------------------------------
 
-TEST_P(GatedProduct, SlicesInEveryTier) {
+TEST_P(GatedProduct, SlicesInEveryReductionMode) {
   for (const GatedB b : all_arrangements) {
     // As halves, but for where its right half begins.
     if (on_cpu() && GetParam() == Path::khr && b == GatedB::separate) continue;
@@ -265,9 +265,9 @@ TEST_P(GatedProduct, SlicesInEveryTier) {
     if (on_cpu() && b != GatedB::interleaved) continue;
     Trial trial(problem, Fill::random);
     ASSERT_TRUE(trial.run(one));
-    one.tier = SplitTier::last_arriver;
+    one.reduction_mode = ReductionMode::last_arriver;
     EXPECT_TRUE(trial.repeats(one));
-    one.tier = SplitTier::device_barrier;
+    one.reduction_mode = ReductionMode::device_barrier;
     one.spin_limit = patient_spin_limit();
     EXPECT_TRUE(trial.repeats(one));
   }
@@ -352,7 +352,7 @@ TEST_P(GatedProduct, CandidatesPassAndExplainThemselves) {
     const Problem problem = gated(gemm({30, 20, 40}, input()), b, Gate::geglu_tanh);
     const auto plan = context().plan(problem);
     ASSERT_TRUE(succeeds(plan));
-    EXPECT_NE(plan->config().path, Path::nv);
+    EXPECT_NE(plan->config().path(), Path::nv);
     Trial trial(problem, Fill::random);
     ASSERT_TRUE(trial.run(*plan));
     EXPECT_TRUE(trial.is_within_bound());

@@ -83,13 +83,13 @@ TEST_P(Grouped, RowsInEveryLayout) {
   }
 }
 
-// Every kernel: rings, the one for few rows, and all shapes of matrix that the device can do.
+// Every kernel: rings, the skinny loop, and all shapes of matrix that the device can do.
 TEST_P(Grouped, RowsOnEveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     std::size_t turn = 0;
     for (const Config& one : small_configs(GetParam(), type)) {
       // The others have groups of K in DepthOnManyConfigurations.
-      if (++turn % 2 == 0 && !one.peel && on_cpu() && GetParam() == Path::khr) continue;
+      if (++turn % 2 == 0 && !peels(one) && on_cpu() && GetParam() == Path::khr) continue;
       const Offsets offsets = offsets_of({one.tile_m + 1, 0, 3, 2 * one.tile_m - 1});
       Problem problem =
           grouped(gemm({0, one.tile_n + 8, std::uint64_t{2} * one.tile_k + 8}, type), offsets);
@@ -212,10 +212,10 @@ TEST_P(Grouped, DepthOnManyConfigurations) {
   const std::vector<Config> configs = small_configs(GetParam(), input());
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const Config& one = configs[i];
-    if (on_cpu() && GetParam() == Path::khr && (one.peel || (i % 2 == 0 && one.stages == 1))) {
+    if (on_cpu() && GetParam() == Path::khr && (peels(one) || (i % 2 == 0 && !is_ring(one)))) {
       continue;
     }
-    const std::uint64_t step = std::uint64_t{one.tile_k} * one.unroll_k;
+    const std::uint64_t step = k_step(one);
     const Offsets offsets = offsets_of({step + 1, 0, 3 * step, 5 * step - 1});
     const Problem problem =
         grouped(gemm({one.tile_m + 3, one.tile_n + 5, 0}, input()), offsets, GroupAlong::k);
@@ -280,7 +280,7 @@ TEST_P(Grouped, ExplainsItself) {
   EXPECT_EQ(without->workspace_bytes(), 0u);
 }
 
-// What is chosen when nobody says, for groups of very different sizes.
+// The library's choice when nobody says, for groups of very different sizes.
 TEST_P(Grouped, CandidatesPassTheGates) {
   const Offsets offsets = offsets_of({3, 0, 2, 1, 4, 0, 0, 90});
   Problem problem = grouped(gemm({0, 40, 48}, input()), offsets);
@@ -331,7 +331,7 @@ TEST_P(Grouped, BadOffsetsAreClampedAndTold) {
           EXPECT_TRUE(trial.is_exact());
           continue;
         }
-        // Which group's result a row holds is not specified, but rows of no group hold none.
+        // The group whose result a row holds is not specified, but rows of no group hold none.
         const auto clamped = [](std::int64_t offset) {
           return static_cast<std::uint64_t>(std::clamp<std::int64_t>(offset, 0, 40));
         };

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "operand_check.hpp"
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
+#include "runtime/operand_check.hpp"
 #include "support/convert.hpp"
 #include "support/groups.hpp"
 #include "trial.hpp"
@@ -51,7 +51,7 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
 
-  // Whether device and host see the same bytes at the same address.
+  // True if device and host see the same bytes at the same address.
   bool works() const {
     return address_ != 0 && address_ == reinterpret_cast<std::uintptr_t>(memory_);
   }
@@ -124,7 +124,7 @@ class Guarded {
   std::uint64_t bytes_ = 0;
 };
 
-// What runs at the moment, for the handler below.
+// The test that runs at the moment, for the handler below.
 struct Running {
   std::span<const std::unique_ptr<Guarded>> memories;
   std::array<std::string_view, 9> names;
@@ -272,7 +272,7 @@ void add_epilogue(Problem& problem, std::size_t turn) {
   problem.c.layout = problem.d.layout = problem.aux.layout = layout;
 }
 
-// Shapes around the tile and of no relation to it. Of all configurations together every pair of
+// Shapes around the tile and of no relation to it. All configurations together see every pair of
 // layouts; in the nightly test each sees one here and its opposite where `aligned` is another: K is
 // the inner and the outer direction of its A and of its B. (A column-major D swaps A and B, so D's
 // layout is the same in both.)
@@ -289,7 +289,7 @@ void Guards::expect_inside(const std::vector<Config>& configs, DataType input, b
     const std::size_t pair = !all ? choice / 2 % 4 : aligned ? 3 - i % 4 : i % 4;
     const std::size_t turn = !all ? choice / 2 : 2 * i + (aligned ? 1 : 0);
     const std::uint64_t m = config.tile_m, n = config.tile_n;
-    const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
+    const std::uint64_t k = k_step(config);
     std::vector<Shape> any = {{m + 1, n - 1, k + 1},
                               {m - 1, n + 1, k - 1},
                               {2 * m + 1, 2 * n + 1, 4 * k + 1},
@@ -364,7 +364,7 @@ TEST_P(Guards, StandBesideGates) {
                                              "subgroup_size=8,subtiles=1,swizzle=2,peel=0"
                                            : "fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0")
           .value();
-  const Config thin = parse_config("fma:tile=3x16x32,fragment=3x8x8,swizzle=2").value();
+  const Config thin = parse_config("skinny:tile=3x16x32,swizzle=2").value();
   for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
     for (const bool aligned : {false, true}) {
       const std::vector<Shape> shapes =
@@ -404,10 +404,12 @@ TEST_P(Guards, StandBesideGroups) {
       {{41, 20, 30, -20}, false},
   };
   const DataType input = inputs_of(GetParam()).front();
-  // Rings and the kernel for few rows first; of what compiles quickly.
+  // Rings and the skinny loop first; of what compiles quickly.
   std::vector<Config> configs = small_configs(GetParam(), input);
-  std::erase_if(configs, [](const Config& c) { return c.path == Path::khr && c.peel; });
-  const auto is_special = [](const Config& c) { return c.stages > 1 || c.fragment_k == 8; };
+  std::erase_if(configs, [](const Config& c) { return c.path() == Path::khr && peels(c); });
+  const auto is_special = [](const Config& c) {
+    return is_ring(c) || c.main_loop() == MainLoop::skinny;
+  };
   std::ranges::stable_partition(configs, is_special);
   configs.resize(std::min<std::size_t>(configs.size(), 3));
   for (std::size_t i = 0; i < configs.size(); ++i) {

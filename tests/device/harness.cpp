@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "legality.hpp"
-#include "resolved_problem.hpp"
+#include "kernels/legality.hpp"
+#include "problem/resolved_problem.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -29,18 +30,18 @@ constexpr std::string_view khr_texts[] = {
     "khr:tile=32x8x16,fragment=16x8x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
     "khr:tile=16x16x16,fragment=8x16x16,subgroups=1x1,subgroup_size=8,subtiles=2,swizzle=2",
     // rings; in the first one nine subgroups: the loads of A and B do not divide over the workgroup
-    "khr:tile=48x24x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,stages=3,swizzle=2,peel=0",
-    "khr:tile=16x8x32,fragment=8x8x16,subgroups=2x1,subgroup_size=8,stages=3,peel=0",
-    "khr:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,stages=3,swizzle=2",
+    "khr_ring:tile=48x24x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,swizzle=2,peel=0",
+    "khr_ring:tile=16x8x32,fragment=8x8x16,subgroups=2x1,subgroup_size=8,peel=0",
+    "khr_ring:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,swizzle=2",
     // NVIDIA, AMD
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
     "khr:tile=32x32x32,fragment=16x8x16,subgroups=1x2,subgroup_size=32,subtiles=2,swizzle=3",
     "khr:tile=32x16x16,fragment=16x8x8,subgroups=1x2,subgroup_size=32,swizzle=2",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
-    "khr:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=2",
-    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,stages=3,peel=0",
-    "khr:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,stages=3,swizzle=2",
+    "khr_ring:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swizzle=2",
+    "khr_ring:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,peel=0",
+    "khr_ring:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,swizzle=2",
     // Intel
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
     "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
@@ -49,8 +50,8 @@ constexpr std::string_view fma_texts[] = {
     "fma:tile=16x16x8,fragment=4x4,swizzle=2,peel=0",
     "fma:tile=8x16x16,fragment=4x4,swizzle=2",
     "fma:tile=32x16x8,fragment=8x4,swizzle=3,peel=0",
-    "fma:tile=3x16x32,fragment=3x8x8,swizzle=2",  // for few rows
-    "fma:tile=1x32x64,fragment=1x8x8",
+    "skinny:tile=3x16x32,swizzle=2",  // for few rows
+    "skinny:tile=1x32x64",
 };
 constexpr std::string_view nv_texts[] = {
     "nv:tile=32x32x32,invocations=128,swizzle=2",
@@ -101,6 +102,17 @@ support::Runner& runner() {
   return *the_runner;
 }
 
+Target target() {
+  static const DeviceTables tables(caps().architecture);
+  return tables.target(caps());
+}
+
+bool peels(const Config& config) {
+  const auto parameters = descriptor(config).parameters;
+  const auto peel = std::ranges::find(parameters, "peel", &Parameter::name);
+  return peel == parameters.end() || peel->get(config, 0) != 0;
+}
+
 std::vector<Config> small_configs(Path path, DataType input) {
   // The strictest layouts: what is legal here is legal for all others.
   const Matrix plain{.type = input};
@@ -113,7 +125,7 @@ std::vector<Config> small_configs(Path path, DataType input) {
         Problem problem{.m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .d = plain};
         problem.a.layout = a;
         problem.b.layout = b;
-        everywhere = everywhere && is_legal(config, resolve(problem).value(), caps());
+        everywhere = everywhere && is_legal(config, resolve(problem).value(), target());
       }
     }
     if (everywhere) legal.push_back(config);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/main_loop.hpp"
+#include "kernels/target.hpp"
 #include "support/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
 
@@ -39,8 +41,8 @@ inline bool is_nightly() {
   return test != nullptr && std::string_view(test->name()).starts_with("Nightly");
 }
 
-// Of tests that don't expect a barrier to be given up: a CPU that is busy with other things may let
-// one of its workers sleep for long.
+// The spin limit of tests that don't expect a barrier to be given up: a CPU that is busy with other
+// things may let one of its workers sleep for long.
 inline std::uint32_t patient_spin_limit() {
   return on_cpu() ? most_spin_limit : default_spin_limit;
 }
@@ -48,6 +50,14 @@ inline std::uint32_t patient_spin_limit() {
 // Small configurations of a path that are legal here for a product of `input` types; each shape
 // of matrix that any vendor lists is among them. The first ones are the cheapest to compile.
 std::vector<Config> small_configs(Path path, DataType input);
+
+// The device with what the tables that are built in refuse.
+Target target();
+
+inline bool is_ring(const Config& config) { return config.main_loop() == MainLoop::khr_ring; }
+
+// True if its code is long (KhrLoop::peel, FmaLoop::peel).
+bool peels(const Config& config);
 
 // Why there is nothing to test: the path's own reason, or that there is no configuration for these
 // inputs. Empty if there is.

@@ -85,7 +85,7 @@ class Large : public EachPath {
     const auto candidates = context().candidates(problem);
     if (!candidates) return candidates.error();
     for (const Candidate& candidate : *candidates) {
-      if (candidate.config.path == GetParam()) return context().plan(problem, candidate.config);
+      if (candidate.config.path() == GetParam()) return context().plan(problem, candidate.config);
     }
     return Error{Status::unsupported, "no candidate of path " + std::string(to_string(GetParam()))};
   }

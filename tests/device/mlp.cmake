@@ -1,6 +1,6 @@
-# A transformer's MLP by the two commands that README.md shows, on weights in .npy files. Each of them
+# A transformer's MLP by the two commands that src/tool/README.md shows, on weights in .npy files. Each of them
 # verifies what it has computed.
-# TOOL, FOLDER, README; LAUNCHER may be empty.
+# TOOL, FOLDER, PAGE; LAUNCHER may be empty.
 file(MAKE_DIRECTORY ${FOLDER})
 
 function(run)
@@ -17,15 +17,15 @@ function(run)
 endfunction()
 
 # The vkgemm commands of the section's block, their continued lines joined.
-file(READ ${README} readme)
-if(NOT readme MATCHES "## A transformer's MLP\n[^`]*```sh\n([^`]*)```")
-  message(FATAL_ERROR "README.md has no commands under \"A transformer's MLP\"")
+file(READ ${PAGE} page)
+if(NOT page MATCHES "## A transformer's MLP\n[^`]*```sh\n([^`]*)```")
+  message(FATAL_ERROR "src/tool/README.md has no commands under \"A transformer's MLP\"")
 endif()
 string(REGEX REPLACE "\\\\\n *" "" block "${CMAKE_MATCH_1}")
 string(REGEX MATCHALL "vkgemm run [^\n#]+" commands "${block}")
 list(LENGTH commands count)
 if(NOT count EQUAL 2)
-  message(FATAL_ERROR "README.md shows ${count} commands under \"A transformer's MLP\", not the two products")
+  message(FATAL_ERROR "src/tool/README.md shows ${count} commands under \"A transformer's MLP\", not the two products")
 endif()
 
 # 50 tokens, 96 wide, 136 hidden values.
@@ -42,7 +42,7 @@ foreach(command IN LISTS commands)
 endforeach()
 foreach(result IN ITEMS h stream y)
   if(NOT EXISTS ${FOLDER}/${result}.npy)
-    message(FATAL_ERROR "the commands of README.md have not written ${result}.npy")
+    message(FATAL_ERROR "the commands of src/tool/README.md have not written ${result}.npy")
   endif()
 endforeach()
 

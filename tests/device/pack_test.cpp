@@ -25,8 +25,8 @@ class Pack : public EachPath {
 };
 VKGEMM_ON_EACH_PATH(Pack);
 
-// Copies of one tile and of several, whole and cut, of aligned operands and of others. What stands
-// beside the operands is NaN.
+// Copies of one tile and of several, whole and cut, of aligned operands and of others. All that
+// stands beside the operands is NaN.
 TEST_P(Pack, EveryLayout) {
   for (const Packs packs : all_packs) {
     for (const Layout a : {Layout::row_major, Layout::col_major}) {

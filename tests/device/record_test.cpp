@@ -1,12 +1,12 @@
-// What Plan::record refuses, with the field and its value, and without a trace in the command
-// buffer; and what it accepts.
+// Tests of what Plan::record refuses, with the field and its value, and without a trace in the
+// command buffer; and what it accepts.
 #include <algorithm>
 #include <functional>
 #include <limits>
 
 #include "harness.hpp"
-#include "operand_check.hpp"
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
+#include "runtime/operand_check.hpp"
 #include "support/convert.hpp"
 #include "trial.hpp"
 
@@ -240,14 +240,17 @@ TEST(PlanErrors, IllegalConfigurations) {
   for (const Path path : {Path::nv, Path::khr}) {
     const PathSupport& support = caps().path(path);
     if (support.available) continue;
-    Config config = parse_config("nv:tile=64x64x32,invocations=128").value();
-    config.path = path;
+    const Config config =
+        parse_config(path == Path::nv
+                         ? "nv:tile=64x64x32,invocations=128"
+                         : "khr:tile=64x64x32,fragment=16x16x16,subgroups=1x1,subgroup_size=32")
+            .value();
     EXPECT_TRUE(fails_with(context().plan(gemm({8, 8, 8}), config), Status::unsupported,
                            {to_string(path), support.reason}));
   }
 }
 
-// What is slower than it could be, and why.
+// Explanations of what is slower than it could be, and why.
 TEST(Explain, MentionsSlowPaths) {
   const auto explain = [](const Problem& problem) {
     const auto plan = context().plan(problem, small_configs(Path::fma, problem.a.type).front());

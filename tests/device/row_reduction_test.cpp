@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "harness.hpp"
-#include "legality.hpp"
-#include "resolved_problem.hpp"
+#include "kernels/legality.hpp"
+#include "problem/resolved_problem.hpp"
 #include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
@@ -22,12 +22,12 @@ constexpr RowStrategy all_strategies[] = {RowStrategy::two_pass, RowStrategy::re
 constexpr std::string_view khr_texts[] = {
     "khr:tile=16x32x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,subtiles=2,swizzle=1,peel=0",
     "khr:tile=32x64x16,fragment=16x16x16,subgroups=1x2,subgroup_size=8,swizzle=1,peel=0",
-    "khr:tile=32x32x16,fragment=8x8x8,subgroups=2x2,subgroup_size=8,subtiles=2,stages=3,swizzle=1",
+    "khr_ring:tile=32x32x16,fragment=8x8x8,subgroups=2x2,subgroup_size=8,subtiles=2,swizzle=1",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=1",
     "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=1",
     "khr:tile=64x128x32,fragment=16x16x16,subgroups=1x4,subgroup_size=32,subtiles=4,swizzle=1",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=1",
-    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,stages=3,swizzle=1",
+    "khr_ring:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swizzle=1",
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=1",
 };
 constexpr std::string_view fma_texts[] = {
@@ -49,9 +49,9 @@ std::vector<Config> row_configs(Path path, DataType input) {
     problem.row_reduction = RowReduction{.op = RowOp::sum};
     problem.a.layout = problem.b.layout = Layout::col_major;
     config.rows = path == Path::nv ? RowStrategy::two_pass : RowStrategy::panel;
-    const bool cols = is_legal(config, resolve(problem).value(), caps());
+    const bool cols = is_legal(config, resolve(problem).value(), target());
     problem.a.layout = problem.b.layout = Layout::row_major;
-    if (!cols || !is_legal(config, resolve(problem).value(), caps())) continue;
+    if (!cols || !is_legal(config, resolve(problem).value(), target())) continue;
     config.rows = RowStrategy::none;
     legal.push_back(config);
   }
@@ -65,9 +65,9 @@ class RowReductions : public EachPath {
   DataType input() const { return inputs_of(GetParam()).front(); }
   Config config() const { return row_configs(GetParam(), input()).front(); }
 
-  // Statistics, their merging and the second pass are one piece of code for all paths. What a CPU
-  // takes long to compile runs a selection of it, one operation of each kind of statistics; what
-  // it compiles sooner, and the nightly tests, all.
+  // Statistics, their merging and the second pass are one piece of code for all paths.
+  // Configurations that a CPU takes long to compile run a selection of it, one operation of each
+  // kind of statistics; those that it compiles sooner, and the nightly tests, run all.
   bool is_selection() const { return on_cpu() && GetParam() == Path::khr && !is_nightly(); }
   std::vector<RowOp> ops() const {
     if (is_selection()) return {RowOp::rms_norm, RowOp::layer_norm, RowOp::softmax, RowOp::max};
@@ -87,7 +87,7 @@ class RowReductions : public EachPath {
            problem.n <= std::uint64_t{2} * config.tile_n;
   }
   static bool is_legal_here(const Config& config, const Problem& problem) {
-    return is_legal(config, resolve(problem).value(), caps()) &&
+    return is_legal(config, resolve(problem).value(), target()) &&
            (config.rows != RowStrategy::panel || is_patient(config, problem));
   }
 
@@ -144,7 +144,7 @@ TEST_P(RowReductions, NightlyEveryOperation) {
   every_operation();
 }
 
-// One column, one quad, quads that end early, whole tiles, one more; one row.
+// One column, one x4, x4s that end early, whole tiles, one more; one row.
 TEST_P(RowReductions, AnyWidth) {
   const std::uint64_t tile = config().tile_n;
   for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{4},
@@ -315,13 +315,13 @@ TEST_P(RowReductions, TwoPassesInParts) {
 }
 
 TEST_P(RowReductions, SlicesOfKInTwoPasses) {
-  for (const SplitTier tier :
-       {SplitTier::two_dispatches, SplitTier::last_arriver, SplitTier::device_barrier}) {
-    if (GetParam() == Path::nv && tier != SplitTier::two_dispatches) continue;
+  for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
+                                   ReductionMode::device_barrier}) {
+    if (GetParam() == Path::nv && mode != ReductionMode::two_dispatches) continue;
     Config two_pass = with(config(), RowStrategy::two_pass);
     two_pass.slices = 3;
-    two_pass.tier = tier;
-    if (tier == SplitTier::device_barrier) two_pass.spin_limit = patient_spin_limit();
+    two_pass.reduction_mode = mode;
+    if (mode == ReductionMode::device_barrier) two_pass.spin_limit = patient_spin_limit();
     for (const DataType output : {DataType::f32, DataType::bf16}) {
       if (GetParam() == Path::nv && output != DataType::f32) continue;
       if (is_selection() && output == DataType::f32) continue;
@@ -471,7 +471,7 @@ TEST_P(RowReductions, PanelsThatGiveUp) {
         EXPECT_TRUE(fails_with(own->context().plan(problem, panel), Status::unsupported,
                                {"rows is panel", "gave up"}));
       } else {
-        // Of nine tiles the first one there can't have heard of the others.
+        // The first one there of nine tiles can't have heard of the others.
         EXPECT_FALSE(on_cpu() && spin_limit == 0) << "nobody gave up";
       }
     }

@@ -14,17 +14,17 @@ function(check environment expected pattern)
   endif()
 endfunction()
 
-# Kinds 4 and 5 are those of f32, on every device.
+# Kinds 2 and 5 are those of f32, on every device.
 set(f32 --only "f32")
 # Without a verdict it is tried again. What else is printed doesn't matter.
-check("VKGEMM_SELF_TEST_FAULT=mute:5" 0 "f32 +untested: its process ended without a verdict" --only "rows, f32")
-check("VKGEMM_SELF_TEST_FAULT=chatter:4" 0 "path fma, f32 +passed\n.*few rows, f32 +passed\n" ${f32})
+check("VKGEMM_SELF_TEST_FAULT=mute:2" 0 "f32 +untested: its process ended without a verdict" --only "skinny, f32")
+check("VKGEMM_SELF_TEST_FAULT=chatter:5" 0 "main loop skinny, f32 +passed\n.*main loop fma, f32 +passed\n" ${f32})
 file(REMOVE ${FOLDER}/verdicts.json)
 # The first crashes, the second is tried all the same.
-check("VKGEMM_SELF_TEST_FAULT=crash:4" 1
-      "path fma, f32 +crashed: its process was ended by signal.*path fma, few rows, f32 +passed\n" ${f32})
-check("" 1 "f32 +crashed: .*from the cache.*few rows, f32 +passed .from the cache" ${f32})
-check("VKGEMM_SELF_TEST_FAULT=hang:4" 1
-      "path fma, f32 +timed_out: its process did not end within 2 s" --only "fma, f32" --fresh --timeout 2)
-check("" 0 "path fma, f32 +passed\n" --only "fma, f32" --fresh)
+check("VKGEMM_SELF_TEST_FAULT=crash:2" 1
+      "main loop skinny, f32 +crashed: its process was ended by signal.*main loop fma, f32 +passed\n" ${f32})
+check("" 1 "f32 +crashed: .*from the cache.*main loop fma, f32 +passed .from the cache" ${f32})
+check("VKGEMM_SELF_TEST_FAULT=hang:2" 1
+      "main loop skinny, f32 +timed_out: its process did not end within 2 s" --only "skinny, f32" --fresh --timeout 2)
+check("" 0 "main loop skinny, f32 +passed\n" --only "skinny, f32" --fresh)
 check("" 0 "\"failed\": false.*\"outcome\": \"passed\".*\"from_cache\": true" ${f32} --json)

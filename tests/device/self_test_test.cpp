@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr KernelKind plain_f32{.path = Path::fma, .input = DataType::f32, .k = 1};
+constexpr KernelKind plain_f32{.loop = MainLoop::fma, .input = DataType::f32};
 
 // --- drivers that fail
 
-// What the next context's driver does.
+// The faults of the next context's driver.
 struct {
   bool ignores_dispatches = false;
   bool forgets_a_workgroup = false;
@@ -94,7 +94,7 @@ class SelfTests : public testing::Test {
                               if (level != LogLevel::info) log_.append(message).append("\n");
                             }});
   }
-  // Of one kind only, on the runner's queue.
+  // A self-test of one kind only, on the runner's queue.
   SelfTest of(const KernelKind& kind) {
     kind_ = kind;
     return {.queue = runner().queue(),
@@ -126,7 +126,7 @@ TEST_F(SelfTests, PassWhatTheDeviceOffers) {
   std::vector<KernelKind> kinds = kernel_kinds(caps());
   if (on_cpu()) {
     std::erase_if(kinds, [](const KernelKind& kind) {
-      return kind != plain_f32 && (kind.path != Path::khr || kind.k != 8);
+      return kind != plain_f32 && (kind.loop != MainLoop::khr || kind.k != 8);
     });
   }
   expect_passed(create({.queue = runner().queue(),
@@ -155,7 +155,7 @@ TEST_F(SelfTests, WhatFailedIsNotChosen) {
   if (!caps().khr.available) GTEST_SKIP() << "path khr: " << caps().khr.reason;
   std::vector<Verdict> verdicts;
   for (const KernelKind& kind : kernel_kinds(caps())) {
-    if (kind.path != Path::khr || kind.input != DataType::f16) continue;
+    if (kind.loop != MainLoop::khr || kind.input != DataType::f16) continue;
     verdicts.push_back({.kind = kind,
                         .outcome = Outcome::wrong_result,
                         .detail = "expected 12, got 13 at (3, 4)"});
@@ -164,8 +164,9 @@ TEST_F(SelfTests, WhatFailedIsNotChosen) {
   const auto count = [&](const Context& c) {
     const auto candidates = c.candidates(problem);
     EXPECT_TRUE(succeeds(candidates));
-    return std::ranges::count_if(
-        *candidates, [](const Candidate& candidate) { return candidate.config.path == Path::khr; });
+    return std::ranges::count_if(*candidates, [](const Candidate& candidate) {
+      return candidate.config.path() == Path::khr;
+    });
   };
   ASSERT_GT(count(context()), 0);
   const auto made = create({.verdicts = verdicts});
@@ -178,7 +179,7 @@ TEST_F(SelfTests, WhatFailedIsNotChosen) {
                           "expected 12, got 13 at (3, 4)"}));
   const auto plan = made->plan(problem);
   ASSERT_TRUE(succeeds(plan));
-  EXPECT_NE(plan->config().path, Path::khr);
+  EXPECT_NE(plan->config().path(), Path::khr);
   EXPECT_NE(
       plan->explain().find("refused: " + to_string(verdicts[0].kind) + ": failed the self-test"),
       std::string::npos)
@@ -194,10 +195,10 @@ TEST_F(SelfTests, WrongResultsAreSeen) {
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::wrong_result);
   EXPECT_NE(made->verdicts()[0].detail.find("got NaN at (0, 0)"), std::string::npos)
       << made->verdicts()[0].detail;
-  EXPECT_NE(log_.find("path fma, f32: failed the self-test"), std::string::npos) << log_;
+  EXPECT_NE(log_.find("main loop fma, f32: failed the self-test"), std::string::npos) << log_;
   const Config config = small_configs(Path::fma, DataType::f32).front();
   EXPECT_TRUE(fails_with(made->plan(gemm({64, 64, 64}, DataType::f32), config), Status::unsupported,
-                         {"path fma, f32: failed the self-test"}));
+                         {"main loop fma, f32: failed the self-test"}));
 
   fault = {.forgets_a_workgroup = true};
   fs::remove(file_);
@@ -221,7 +222,7 @@ TEST_F(SelfTests, VerdictsAreKeptForTheDriver) {
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(log_, "");
-  // Of another driver it is as good as none.
+  // A file of another driver is as good as none.
   std::string other = kept;
   other.insert(other.find("\"driver_version\": ") + 18, "1");
   std::ofstream(file_, std::ios::binary) << other;
@@ -234,12 +235,14 @@ TEST_F(SelfTests, VerdictsAreKeptForTheDriver) {
   EXPECT_EQ(read_file(file_), kept);
 }
 
-// What the device does not survive is not tried a second time, whether anybody could say so or not.
+// A kind that the device does not survive is not tried a second time, whether anybody could say so
+// or not.
 TEST_F(SelfTests, ALostDeviceIsAVerdict) {
   fault.submit = VK_ERROR_DEVICE_LOST;
   fault.file = file_;
-  EXPECT_TRUE(fails_with(create(of(plain_f32)), Status::device_lost,
-                         {"self-test, path fma, f32", "vkQueueSubmit", "VK_ERROR_DEVICE_LOST"}));
+  EXPECT_TRUE(
+      fails_with(create(of(plain_f32)), Status::device_lost,
+                 {"self-test, main loop fma, f32", "vkQueueSubmit", "VK_ERROR_DEVICE_LOST"}));
   EXPECT_NE(fault.at_submit.find("\"trying\""), std::string::npos) << fault.at_submit;
   EXPECT_EQ(fault.at_submit.find("\"outcome\""), std::string::npos) << fault.at_submit;
   const auto made = create(of(plain_f32));  // it would be lost again
@@ -248,7 +251,7 @@ TEST_F(SelfTests, ALostDeviceIsAVerdict) {
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::device_lost);
 }
 
-// What an application that died at the submission leaves, once and twice.
+// The file that an application leaves that died at the submission, once and twice.
 TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
   fault.file = file_;
   ASSERT_TRUE(succeeds(create(of(plain_f32))));
@@ -257,7 +260,7 @@ TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
-  EXPECT_NE(log_.find("path fma, f32: a process ended while it tried this"), std::string::npos)
+  EXPECT_NE(log_.find("main loop fma, f32: a process ended while it tried this"), std::string::npos)
       << log_;
   std::ofstream(file_, std::ios::binary) << fault.at_submit;
   made = create(of(plain_f32));
@@ -266,9 +269,9 @@ TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::crashed);
 }
 
-// What others found stays, also while this one tries.
+// The verdicts that others found stay, also while this one tries.
 TEST_F(SelfTests, ProcessesShareAFile) {
-  const Verdict others{.kind = {.path = Path::fma, .input = DataType::f16, .k = 1},
+  const Verdict others{.kind = {.loop = MainLoop::fma, .input = DataType::f16},
                        .outcome = Outcome::passed};
   ASSERT_TRUE(save_verdicts(file_, caps(), std::span(&others, 1)));
   fault.file = file_;

@@ -16,7 +16,7 @@ TEST_P(Shapes, AroundTheTile) {
   const DataType input = inputs_of(GetParam()).front();
   const Config config = small_configs(GetParam(), input).front();
   const std::uint64_t m = config.tile_m, n = config.tile_n;
-  const std::uint64_t k = std::uint64_t{config.tile_k} * config.unroll_k;
+  const std::uint64_t k = k_step(config);
   const Shape shapes[] = {
       {m + 1, n - 1, k - 1},
       {m - 1, n + 1, k + 1},
@@ -70,7 +70,7 @@ TEST_P(Shapes, NothingToDo) {
 }
 
 // Sizes from public test suites (oneDNN benchdnn, rocBLAS, ggml test-backend-ops, DeepBench,
-// TritonBench). What is large is cut down on a CPU, along the dimension that stands for nothing.
+// TritonBench). Large sizes are cut down on a CPU, along the dimension that stands for nothing.
 struct PublicCase {
   Shape shape;
   Shape on_cpu;
@@ -105,7 +105,7 @@ TEST_P(Shapes, FromPublicSuites) {
       const auto candidates = context().candidates(problem);
       ASSERT_TRUE(succeeds(candidates));
       const auto own = std::ranges::find(*candidates, GetParam(),
-                                         [](const Candidate& c) { return c.config.path; });
+                                         [](const Candidate& c) { return c.config.path(); });
       ASSERT_NE(own, candidates->end()) << test.stresses;
       const auto plan = context().plan(problem, own->config);
       ASSERT_TRUE(succeeds(plan));

@@ -1,10 +1,10 @@
-// Split-K: slices of K by separate workgroups, added in order. What waiting for one another is
-// about stands in device_barrier_test.cpp.
+// Split-K: slices of K by separate workgroups, added in order. The tests of waiting for one another
+// stand in device_barrier_test.cpp.
 #include <array>
 
 #include "harness.hpp"
-#include "kernel.hpp"
-#include "plan_internal.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "runtime/plan_internal.hpp"
 #include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
@@ -56,32 +56,33 @@ class SplitK : public EachPath {
   void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
 
   static Config with_slices(Config config, std::uint32_t slices,
-                            SplitTier tier = SplitTier::two_dispatches) {
+                            ReductionMode mode = ReductionMode::two_dispatches) {
     config.slices = slices;
-    config.tier = tier;
-    if (tier == SplitTier::device_barrier) config.spin_limit = patient_spin_limit();
+    config.reduction_mode = mode;
+    if (mode == ReductionMode::device_barrier) config.spin_limit = patient_spin_limit();
     return config;
   }
-  // Who adds the slices on this path.
-  static std::vector<SplitTier> tiers() {
-    if (GetParam() == Path::nv) return {SplitTier::two_dispatches};
-    return {SplitTier::two_dispatches, SplitTier::last_arriver, SplitTier::device_barrier};
+  // The ways to add the slices on this path.
+  static std::vector<ReductionMode> modes() {
+    if (GetParam() == Path::nv) return {ReductionMode::two_dispatches};
+    return {ReductionMode::two_dispatches, ReductionMode::last_arriver,
+            ReductionMode::device_barrier};
   }
   DataType input() const { return inputs_of(GetParam()).front(); }
-  Config config(std::uint32_t slices, SplitTier tier = SplitTier::two_dispatches) const {
-    return with_slices(small_configs(GetParam(), input()).front(), slices, tier);
+  Config config(std::uint32_t slices, ReductionMode mode = ReductionMode::two_dispatches) const {
+    return with_slices(small_configs(GetParam(), input()).front(), slices, mode);
   }
 
-  // All tiers pass, and with the same bits.
+  // All reduction modes pass, and with the same bits.
   testing::AssertionResult passes_in_all_tiers(const Config& plain, std::uint32_t slices,
                                                const Problem& problem,
                                                const TrialOptions& options = {}) const {
     const Config first = with_slices(plain, slices);
     if (auto passed = passes_gates(first, problem, options); !passed) return passed;
     Trial trial(problem, Fill::random, options);
-    for (const SplitTier tier : tiers()) {
-      const Config config = with_slices(plain, slices, tier);
-      auto same = tier == tiers().front() ? trial.run(config) : trial.repeats(config);
+    for (const ReductionMode mode : modes()) {
+      const Config config = with_slices(plain, slices, mode);
+      auto same = mode == modes().front() ? trial.run(config) : trial.repeats(config);
       if (!same) return same << "\n  " << describe(config, problem);
     }
     return testing::AssertionSuccess();
@@ -100,14 +101,14 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
   }
 }
 
-// What differs between tiers comes after the product: where compiling is slow, one configuration of
-// each type and two layouts stand for all.
+// Reduction modes differ only after the product: where compiling is slow, one configuration of each
+// type and two layouts stand for all.
 TEST_P(SplitK, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     bool all_tiers = true;
     std::size_t turn = 0;
     for (const Config& plain : small_configs(GetParam(), type)) {
-      // Of path khr every second one, rings among them.
+      // Every second one of path khr, rings among them.
       if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr) continue;
       const Problem problem = with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true);
       EXPECT_TRUE(all_tiers ? passes_in_all_tiers(plain, 3, problem)
@@ -197,7 +198,8 @@ TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
 
 // One workspace for two recordings in a row: the second one waits for the first.
 TEST_P(SplitK, WorkspaceMayBeUsedAgain) {
-  for (const SplitTier tier : tiers()) expect_workspace_may_be_used_again(config(8, tier), input());
+  for (const ReductionMode mode : modes())
+    expect_workspace_may_be_used_again(config(8, mode), input());
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   }
   const Epilogue& epilogue = problem_.epilogue;
   Operands operands{.a = a.span(), .b = b.span(), .d = d.span()};
-  // What the problem does not use stays unbound.
+  // Operands that the problem does not use stay unbound.
   if (b_right_.size != 0) operands.b_right = b_right.span();
   if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
   if (epilogue.aux) operands.aux = aux.span();

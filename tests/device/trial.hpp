@@ -15,8 +15,8 @@
 
 namespace vkgemm::test {
 
-// What A, B, C and bias hold. All that no element stands on (padding between rows and matrices,
-// what lies before and behind) is NaN.
+// The values that A, B, C and bias hold. All that no element stands on (padding between rows and
+// matrices, what lies before and behind) is NaN.
 enum class Fill : std::uint8_t {
   integers,  // -3 … 3: every sum is exact, whatever its order
   random,    // -1 … 1
@@ -98,7 +98,7 @@ class Trial {
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
                                       const TrialOptions& options = {});
 
-// What was tried, for messages: two lines that repeat it.
+// The trial, for messages: two lines that repeat it.
 std::string describe(const Config& config, const Problem& problem);
 
 // --- problems

@@ -19,7 +19,7 @@ class TuningFile : public testing::Test {
     std::filesystem::remove(path_, ignored);
   }
 
-  // Of 96x80x64, with a configuration that is not the one that is chosen else.
+  // Writes a tuned shape of 96x80x64, with a configuration that is not the one that is chosen else.
   void write(std::string_view config) {
     std::ofstream(path_) << R"({"architecture": ")" << caps().architecture
                          << R"(", "rows": [], "tuned": [{"family": "gemm", "input_type": "f32",)"

@@ -22,7 +22,7 @@ class Values : public EachPath {
 };
 VKGEMM_ON_EACH_PATH(Values);
 
-// What stands in row i of A must show in row i of D, and nowhere else.
+// Values in row i of A must show in row i of D, and nowhere else.
 TEST_P(Values, NanAndInfStayInTheirRowAndColumn) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   const Problem problem = with_padding(

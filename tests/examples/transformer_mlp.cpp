@@ -31,8 +31,8 @@ vkgemm::Result<Mlp> plan_mlp(const vkgemm::Context& context, std::uint64_t token
   return Mlp{*up, *down};
 }
 
-// What the application has in its buffers. The workspace is as large as the larger one of
-// up.workspace_bytes() and down.workspace_bytes(): one after the other, both plans may use it.
+// The operands that the application has in its buffers. The workspace is as large as the larger one
+// of up.workspace_bytes() and down.workspace_bytes(): one after the other, both plans may use it.
 struct MlpOperands {
   vkgemm::DeviceSpan x, w_gate_up, w_down, residual, gamma;
   vkgemm::DeviceSpan h, stream, y, workspace;

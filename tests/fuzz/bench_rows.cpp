@@ -12,7 +12,7 @@ using namespace vkgemm;
 void check_drawing(const Result<std::string>& svg) {
   if (!svg) return;
   fuzz::require(svg->starts_with("<svg") && svg->ends_with("</svg>\n"), "a drawing is whole");
-  // Of texts no quote is left as it was: these are attributes.
+  // No quote of a text is left as it was: these are attributes.
   fuzz::require(svg->find("nan'") == std::string::npos && svg->find("inf'") == std::string::npos,
                 "every place is a number");
 }

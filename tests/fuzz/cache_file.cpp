@@ -1,6 +1,6 @@
 // A pipeline cache from disk: nothing reaches the driver but what the same driver wrote. Inputs are
 // files, and payloads of files whose hash is right.
-#include "cache_file.hpp"
+#include "base/cache_file.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;
-  // What the corpus was written for.
+  // The identity that the corpus was written for.
   CacheIdentity identity{.vendor_id = 0x10de, .device_id = 0x2335, .driver_version = 0x580159};
   std::fill(identity.uuid.begin(), identity.uuid.end(), std::uint8_t{7});
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);

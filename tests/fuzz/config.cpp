@@ -2,7 +2,7 @@
 // legality can be asked for.
 #include "../host/test_devices.hpp"
 #include "fuzz.hpp"
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;

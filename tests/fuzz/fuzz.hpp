@@ -17,14 +17,14 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// What must hold for every input. Never NDEBUG's business.
+// A condition that must hold for every input. Never NDEBUG's business.
 inline void require(bool holds, const std::string& what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", what.c_str());
   std::abort();
 }
 
-// Of an error that is shown to people: it names its source, and isn't as long as the file.
+// An error's message that is shown to people: it names its source, and isn't as long as the file.
 inline void require_message(const std::string& message, std::string_view source) {
   require(message.starts_with(source), "'" + message + "' begins with " + std::string(source));
   require(message.size() < 2000, "a message is short: " + message);

@@ -1,14 +1,14 @@
 // A tuning table may come from anywhere. It is refused with its source and the place, or it can
 // only choose what is legal, whatever its rates and timings are.
-#include "tuning.hpp"
+#include "tuning/table.hpp"
 
 #include <cmath>
 
 #include "../host/test_devices.hpp"
-#include "choose.hpp"
-#include "context_impl.hpp"
 #include "fuzz.hpp"
-#include "legality.hpp"
+#include "kernels/legality.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/rank.hpp"
 
 namespace vkgemm {
 namespace {

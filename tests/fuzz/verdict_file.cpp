@@ -5,7 +5,7 @@
 
 #include "../host/test_devices.hpp"
 #include "fuzz.hpp"
-#include "self_test.hpp"
+#include "self_test/self_test.hpp"
 
 namespace vkgemm {
 namespace {

@@ -1,11 +1,11 @@
-#include "architecture.hpp"
+#include "device/architecture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <span>
 
-#include "tuning.hpp"
+#include "tuning/table.hpp"
 
 namespace vkgemm {
 namespace {
@@ -144,7 +144,7 @@ TEST(Architecture, NearestByProperties) {
   }
 }
 
-// What nearest_architecture() names has a table, or it would be of no use.
+// Architectures that nearest_architecture() names have tables, or they would be of no use.
 TEST(Architecture, NearestOnesHaveTables) {
   for (const std::string_view name :
        {"nvidia_sm100", "nvidia_sm120", "intel_xe2", "intel_xe_hpg"}) {

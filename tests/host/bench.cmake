@@ -106,9 +106,14 @@ bench(2 "--from new.jsonl --baseline none.jsonl" "none.jsonl cannot be read")
 bench(2 "--from new.jsonl --shapes 8" "excludes")
 bench(2 "--suite dense --dtype f16" "excludes")
 
-# the results that are there, of the first version too
-foreach(results IN ITEMS h200-2026-11-21 h200-2026-11-22 h200-2026-11-22b h200-2026-11-22c h200-2026-11-22d)
-  bench(0 "--from ${RESULTS}/${results}.jsonl --peers ${RESULTS}/${results}-peers.jsonl --markdown")
+# the results that are there
+file(GLOB results RELATIVE ${RESULTS} ${RESULTS}/*-peers.jsonl)
+if(NOT results)
+  message(SEND_ERROR "no results in ${RESULTS}")
+endif()
+foreach(peers IN LISTS results)
+  string(REPLACE "-peers.jsonl" ".jsonl" rows ${peers})
+  bench(0 "--from ${RESULTS}/${rows} --peers ${RESULTS}/${peers} --markdown")
 endforeach()
 
 # suites: every case's options are understood, before a device is asked for

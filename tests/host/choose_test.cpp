@@ -1,4 +1,5 @@
-#include "choose.hpp"
+#include "kernels/lowering.hpp"
+#include "tuning/rank.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "kernel.hpp"
-#include "legality.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/legality.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -43,7 +44,7 @@ TuningRow row_of(std::string_view config, double rate) {
 Path best_path(const Problem& problem, const DeviceCaps& caps) {
   const auto ranked = rank(built_in_table("generic"), resolved(problem), caps);
   EXPECT_FALSE(ranked.empty()) << caps.name;
-  return ranked.empty() ? Path::fma : ranked.front().row->config.path;
+  return ranked.empty() ? Path::fma : ranked.front().row->config.path();
 }
 
 TEST(Rank, SomethingIsLegalForEveryProblemOnEveryDevice) {

@@ -1,16 +1,16 @@
-// What `vkgemm tune` looks at: problems from logs, configurations.
+// Tests of what `vkgemm tune` looks at: problems from logs, configurations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <sstream>
 
-#include "choose.hpp"
-#include "legality.hpp"
-#include "nearest.hpp"
+#include "kernels/legality.hpp"
 #include "support/config_space.hpp"
 #include "support/plan_log.hpp"
 #include "test_devices.hpp"
+#include "tuning/nearest.hpp"
+#include "tuning/rank.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -72,9 +72,9 @@ TEST(ConfigSpace, GoesBeyondTheTable) {
   Problem columns = gemm(4096, 4096, 4096);
   columns.a.layout = Layout::col_major;
   EXPECT_TRUE(has(columns,
-                  "khr:tile=256x128x32,fragment=16x16x16,subgroups=4x2,subgroup_size=32,subtiles=4,"
-                  "stages=3"));
-  EXPECT_TRUE(has(gemm(1, 12288, 4096, DataType::f32), "fma:tile=1x64x512,fragment=1x8x8"));
+                  "khr_ring:tile=256x128x32,fragment=16x16x16,subgroups=4x2,subgroup_size=32,"
+                  "subtiles=4"));
+  EXPECT_TRUE(has(gemm(1, 12288, 4096, DataType::f32), "skinny:tile=1x64x512"));
 }
 
 TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
@@ -110,7 +110,7 @@ TEST(ConfigSpace, NeighboursComeByEstimate) {
   const auto near = neighbours(table, from, p, h200, {.within = 1.2});
   EXPECT_TRUE(std::ranges::is_sorted(all, {}, estimate));
   EXPECT_GT(estimate(all.back()), estimate(all.front()));
-  // Those within the limit, in the same order.
+  // The ones within the limit stand in the same order.
   ASSERT_FALSE(near.empty());
   ASSERT_LT(near.size(), all.size());
   EXPECT_TRUE(std::equal(near.begin(), near.end(), all.begin()));

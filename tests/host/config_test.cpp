@@ -12,42 +12,48 @@ namespace {
 using test::contains;
 
 TEST(Config, PrintsWithoutDefaults) {
-  const Config khr{.path = Path::khr,
+  const Config khr{.loop = KhrLoop{.fragment_m = 16,
+                                   .fragment_n = 8,
+                                   .fragment_k = 16,
+                                   .subgroups_m = 2,
+                                   .subgroups_n = 1,
+                                   .subgroup_size = 32,
+                                   .subtiles = 4},
                    .tile_m = 128,
                    .tile_n = 64,
                    .tile_k = 32,
-                   .fragment_m = 16,
-                   .fragment_n = 8,
-                   .fragment_k = 16,
-                   .subgroups_m = 2,
-                   .subgroups_n = 1,
-                   .subgroup_size = 32,
-                   .invocations = 64,
-                   .subtiles = 4,
                    .swizzle = 3};
   EXPECT_EQ(to_string(khr),
             "khr:tile=128x64x32,fragment=16x8x16,subgroups=2x1,subgroup_size=32,subtiles=4,"
             "swizzle=3");
-  const Config nv{.path = Path::nv,
+  const Config nv{.loop = NvLoop{.invocations = 256, .unroll_k = 8},
                   .tile_m = 128,
                   .tile_n = 256,
                   .tile_k = 32,
-                  .invocations = 256,
-                  .unroll_k = 8,
                   .static_shape = true};
   EXPECT_EQ(to_string(nv), "nv:tile=128x256x32,invocations=256,unroll_k=8,static_shape=1");
+  const Config skinny{.loop = SkinnyLoop{}, .tile_m = 4, .tile_n = 64, .tile_k = 256};
+  EXPECT_EQ(to_string(skinny), "skinny:tile=4x64x256");
+}
+
+TEST(Config, NamesItsMainLoop) {
+  for (const LoopDescriptor* loop : main_loops()) {
+    EXPECT_EQ(loop->empty().main_loop(), loop->loop) << loop->name;
+    EXPECT_EQ(parse_main_loop(loop->name), loop->loop);
+    EXPECT_EQ(to_string(loop->loop), loop->name);
+    EXPECT_EQ(&descriptor(loop->loop), loop);
+    EXPECT_EQ(descriptor(loop->kin).kin, loop->kin) << loop->name;
+  }
+  EXPECT_EQ(test::config("khr_ring:tile=1x1x1").path(), Path::khr);
+  EXPECT_EQ(test::config("skinny:tile=1x1x1").path(), Path::fma);
 }
 
 TEST(Config, ImpliesInvocations) {
-  const Config fma = test::config("fma:tile=64x32x16,fragment=8x4");
-  EXPECT_EQ(fma.invocations, 64u);
-  EXPECT_EQ(fma.fragment_k, 1u);
-  EXPECT_EQ(fma.swizzle, Config{}.swizzle);
-  EXPECT_EQ(test::config("khr:tile=8x8x8,subgroups=3x5,subgroup_size=8").invocations, 120u);
-  // Explicit wins, even against sense: legality says what is wrong with it.
-  EXPECT_EQ(test::config("fma:tile=64x64x16,fragment=8x8,invocations=7").invocations, 7u);
+  EXPECT_EQ(invocations(test::config("fma:tile=64x32x16,fragment=8x4")), 64u);
+  EXPECT_EQ(invocations(test::config("khr:tile=8x8x8,subgroups=3x5,subgroup_size=8")), 120u);
+  EXPECT_EQ(invocations(test::config("skinny:tile=4x64x256")), 256u);
   // Saturated rather than wrapped to something small.
-  EXPECT_EQ(test::config("khr:tile=8x8x8,subgroups=65536x65536,subgroup_size=32").invocations,
+  EXPECT_EQ(invocations(test::config("khr:tile=8x8x8,subgroups=65536x65536,subgroup_size=32")),
             4294967295u);
 }
 
@@ -56,30 +62,7 @@ TEST(Config, EveryConfigurationSurvivesPrintingAndParsing) {
   const std::uint32_t values[] = {0, 1, 2, 4, 8, 16, 31, 32, 64, 128, 256, 65536, 4294967295u};
   const auto any = [&] { return values[random() % std::size(values)]; };
   for (int i = 0; i < 20000; ++i) {
-    const Config c{.path = static_cast<Path>(random() % 3),
-                   .tile_m = any(),
-                   .tile_n = any(),
-                   .tile_k = any(),
-                   .fragment_m = any(),
-                   .fragment_n = any(),
-                   .fragment_k = any(),
-                   .subgroups_m = any(),
-                   .subgroups_n = any(),
-                   .subgroup_size = any(),
-                   .invocations = any(),
-                   .subtiles = any(),
-                   .stages = any(),
-                   .swizzle = any(),
-                   .unroll_k = any(),
-                   .peel = random() % 2 == 0,
-                   .slices = any(),
-                   .tier = static_cast<SplitTier>(random() % 3),
-                   .workgroups = any(),
-                   .spin_limit = any(),
-                   .pack_a = random() % 2 == 0,
-                   .pack_b = random() % 2 == 0,
-                   .static_shape = random() % 2 == 0,
-                   .schedule = static_cast<Schedule>(random() % 2)};
+    const Config c = test::any_config(any);
     const auto parsed = parse_config(to_string(c));
     ASSERT_TRUE(parsed) << to_string(c) << ": " << parsed.error().message;
     ASSERT_EQ(*parsed, c) << to_string(c) << " became " << to_string(*parsed);
@@ -91,9 +74,11 @@ TEST(Config, ErrorsNameThePart) {
     std::string_view text, expected;
   };
   const Case cases[] = {
-      {"", "path ''"},
-      {"cuda:tile=1x1x1", "path 'cuda' is none of nv, khr, fma"},
-      {"NV:tile=1x1x1", "path 'NV'"},
+      {"", "main loop ''"},
+      {"cuda:tile=1x1x1", "main loop 'cuda' is none of nv, khr, khr_ring, fma, skinny"},
+      {"NV:tile=1x1x1", "main loop 'NV'"},
+      {"khr:tile=1x1x1,unroll_k=2", "unknown part 'unroll_k=2'"},
+      {"skinny:tile=1x1x1,fragment=1x8x8", "unknown part 'fragment=1x8x8'"},
       {"khr", "part 'tile' is missing"},
       {"khr:", "part 'tile' is missing"},
       {"khr:fragment=16x16x16", "part 'tile' is missing"},

@@ -1,5 +1,5 @@
 // Drivers that are known to be bad: versions, matching, and the list that is built in.
-#include "deny_list.hpp"
+#include "device/deny_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -157,6 +157,36 @@ TEST(BuiltInDenyList, KnowsItsDrivers) {
       denied(device(VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, 0x8086, 0xe223, 101 << 14 | 8860, b70))
           .empty());
   for (const DeviceCaps& caps : test::all_devices()) EXPECT_TRUE(denied(caps).empty());
+}
+
+// Xe3's ids: Linux' include/drm/intel/pciids.h (PTL, WCL, NVL-S); which families are Xe3, and one
+// more id: intel/compute-runtime's devices_base.inl. Read 2026-11-23.
+TEST(BuiltInDenyList, KnowsXe3OnMesaBefore26_2) {
+  const auto denied = [](std::uint32_t id, std::uint32_t version,
+                         VkDriverId driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA) {
+    return denials_of(built_in_deny_list(), device(driver, 0x8086, id, version));
+  };
+  constexpr std::uint32_t before = VK_MAKE_API_VERSION(0, 26, 1, 7);
+  constexpr std::uint32_t fixed = VK_MAKE_API_VERSION(0, 26, 2, 0);
+  for (const std::uint32_t id :
+       {0xb080u, 0xb081u, 0xb082u, 0xb083u, 0xb084u, 0xb085u, 0xb086u, 0xb087u,
+        0xb08fu, 0xb090u, 0xb0a0u, 0xb0b0u, 0xfd80u, 0xfd81u, 0xd740u, 0xd741u,
+        0xd742u, 0xd743u, 0xd744u, 0xd745u, 0xd74au, 0xd74bu}) {
+    const auto found = denied(id, before);
+    ASSERT_EQ(found.size(), 1u) << std::hex << id;
+    EXPECT_EQ(found[0].path, Path::khr);
+    EXPECT_FALSE(found[0].shapes_unknown);
+    EXPECT_FALSE(found[0].input) << "all types";
+    EXPECT_EQ(found[0].m, 0u) << "all shapes";
+    EXPECT_EQ(denied(id, VK_MAKE_API_VERSION(0, 25, 3, 0)).size(), 1u);
+    // A development version of 26.2.0 calls itself so.
+    EXPECT_EQ(denied(id, VK_MAKE_API_VERSION(0, 26, 1, 99)).size(), 1u);
+    EXPECT_TRUE(denied(id, fixed).empty());
+    EXPECT_TRUE(denied(id, 101 << 14 | 8826, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS).empty());
+  }
+  for (const std::uint32_t xe2 : {0x64a0u, 0xe20bu, 0xe223u}) {
+    EXPECT_TRUE(denied(xe2, before).empty()) << std::hex << xe2;
+  }
 }
 
 }  // namespace

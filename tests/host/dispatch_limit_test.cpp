@@ -1,14 +1,15 @@
-#include "dispatch_limit.hpp"
+#include "kernels/dispatch_limit.hpp"
+#include "kernels/lowering.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 
-#include "choose.hpp"
-#include "context_impl.hpp"
-#include "legality_case.hpp"
+#include "kernels/check.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/rank.hpp"
 
 namespace vkgemm {
 namespace {
@@ -23,7 +24,7 @@ std::uint64_t workgroups(const Dispatch& d) {
 // The kernel of what choose() takes, and how its dispatches were cut.
 struct Limited {
   ScoredRow choice;
-  Kernel whole, cut;
+  DispatchPlan whole, cut;
   std::optional<DispatchTimes> times;
 };
 Limited limited(const Problem& problem, const DeviceCaps& caps) {
@@ -126,7 +127,7 @@ TEST(DispatchLimit, NotTooMany) {
       ResolvedProblem many = r;
       many.batch = batch;
       const Config config = test::config(text);
-      Kernel kernel = lower(config, many, caps);
+      DispatchPlan kernel = lower(config, many, caps);
       limit_dispatches(kernel, 1e9, config, many, caps);
       EXPECT_GT(kernel.product.dispatches.size(), 5000u);
       EXPECT_LE(kernel.product.dispatches.size(), most_dispatches);
@@ -137,7 +138,7 @@ TEST(DispatchLimit, NotTooMany) {
 // Each step of a kernel: copies, sums, second passes.
 TEST(DispatchLimit, AllStepsAreCut) {
   Problem sliced = gemm(2048, 2048, 8192);
-  sliced.split_k = {.slices = 8, .tier = SplitTier::two_dispatches};
+  sliced.split_k = {.slices = 8, .reduction_mode = ReductionMode::two_dispatches};
   Problem rows = gemm(131072, 2048, 512);
   rows.row_reduction = RowReduction{.op = RowOp::rms_norm};
   for (Problem problem : {sliced, rows}) {
@@ -161,7 +162,7 @@ TEST(DispatchLimit, PanelsStayWhole) {
   int panels = 0;
   for (const ScoredRow& row : DeviceTables(caps.architecture).rank(r, caps)) {
     if (row.config.rows != RowStrategy::panel) continue;
-    Kernel kernel = lower(row.config, r, caps);
+    DispatchPlan kernel = lower(row.config, r, caps);
     limit_dispatches(kernel, row.cost, row.config, r, caps);
     EXPECT_GT(kernel.product.dispatches.size(), 1u);
     for (const Dispatch& d : kernel.product.dispatches) {
@@ -175,7 +176,7 @@ TEST(DispatchLimit, PanelsStayWhole) {
 TEST(DispatchLimit, WhatCannotBeCutIsNotChosen) {
   const DeviceCaps caps = test::h200();
   Problem problem = gemm(64, 64, 65536, DataType::f32);
-  problem.split_k.tier = SplitTier::device_barrier;
+  problem.split_k.reduction_mode = ReductionMode::device_barrier;
   problem.split_k.slices = 64;
   const DeviceTables tables(caps.architecture);
   ASSERT_TRUE(tables.best(resolved(problem), caps));
@@ -185,7 +186,7 @@ TEST(DispatchLimit, WhatCannotBeCutIsNotChosen) {
   EXPECT_FALSE(tables.best(resolved(problem), caps));
   EXPECT_NE(tables.why_nothing_is_legal(resolved(problem), caps).find("max_dispatch_ms is 0.001"),
             std::string::npos);
-  problem.split_k.tier = SplitTier::last_arriver;
+  problem.split_k.reduction_mode = ReductionMode::last_arriver;
   EXPECT_TRUE(tables.best(resolved(problem), caps));
 
   Problem grouped = gemm(65536, 4096, 4096);
@@ -205,7 +206,7 @@ TEST(DispatchLimit, NoEstimate) {
   problem.max_dispatch_ms = 1000.0;
   const ResolvedProblem r = resolved(problem);
   const Config config = DeviceTables(caps.architecture).best(r, caps)->config;
-  Kernel kernel = lower(config, r, caps);
+  DispatchPlan kernel = lower(config, r, caps);
   const auto times = limit_dispatches(kernel, std::nullopt, config, r, caps);
   EXPECT_FALSE(times->kept);
   EXPECT_GT(kernel.product.dispatches.size(), 1u);

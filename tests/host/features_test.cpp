@@ -1,7 +1,7 @@
 // Feature bits are found wherever an application put them, and count only with their extension.
 #include <gtest/gtest.h>
 
-#include "features.hpp"
+#include "device/features.hpp"
 
 namespace vkgemm {
 namespace {

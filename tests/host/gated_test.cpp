@@ -6,13 +6,15 @@
 #include <functional>
 #include <vector>
 
-#include "choose.hpp"
-#include "kernel.hpp"
-#include "legality.hpp"
-#include "operand_check.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
+#include "kernels/parts/split_k.hpp"
+#include "runtime/operand_check.hpp"
 #include "support/convert.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
+#include "tuning/rank.hpp"
 
 namespace vkgemm {
 namespace {
@@ -120,10 +122,10 @@ TEST(LegalityGated, NamesWhatIsNotBuilt) {
   const std::string khr = to_string(test::khr_config);
   EXPECT_EQ(reason(khr, f16), "");
   EXPECT_EQ(reason(khr + ",pack=a", f16), "");
-  EXPECT_EQ(reason(khr + ",slices=4,tier=last_arriver", f16), "");
+  EXPECT_EQ(reason(khr + ",slices=4,reduction_mode=last_arriver", f16), "");
   EXPECT_EQ(reason(khr + ",pack=ab", f16), "pack is ab: B is not packed for gated products");
   EXPECT_EQ(reason(khr + ",pack=b", f16), "pack is b: B is not packed for gated products");
-  EXPECT_EQ(reason(to_string(test::nv_config), f16), "gated: not built on path nv");
+  EXPECT_EQ(reason(to_string(test::nv_config), f16), "gated: not built on main loop nv");
   EXPECT_EQ(reason("khr:tile=64x24x32,fragment=16x8x16,subgroups=2x1,subgroup_size=32", f16),
             "gated: tile_n is 24, not a multiple of 16: half of it is for the left product, half "
             "for the right one");
@@ -131,8 +133,8 @@ TEST(LegalityGated, NamesWhatIsNotBuilt) {
   EXPECT_EQ(reason("fma:tile=64x64x16,fragment=4x4", f32),
             "gated: fragment_n is 4, not a multiple of 8: half of it is for the left product, half "
             "for the right one");
-  EXPECT_EQ(reason("fma:tile=4x64x64,fragment=4x8x8", f32), "");
-  EXPECT_EQ(reason("fma:tile=4x24x64,fragment=4x8x8", f32),
+  EXPECT_EQ(reason("skinny:tile=4x64x64", f32), "");
+  EXPECT_EQ(reason("skinny:tile=4x24x64", f32),
             "gated: tile_n is 24, not a multiple of 16: half of it is for the left product, half "
             "for the right one");
   EXPECT_TRUE(contains(reason("fma:tile=64x1x16,fragment=4x1", f32), "tile_n is 1"));
@@ -141,7 +143,7 @@ TEST(LegalityGated, NamesWhatIsNotBuilt) {
 // --- what is lowered
 // --------------------------------------------------------------------------------------
 
-Kernel lowered(const Problem& problem, const Config& config = test::khr_config) {
+DispatchPlan lowered(const Problem& problem, const Config& config = test::khr_config) {
   return lower(config, resolved(problem), test::h200());
 }
 
@@ -149,13 +151,13 @@ TEST(KernelGated, ATileHoldsHalfAsManyColumnsOfD) {
   const ResolvedProblem p = resolved(gated(1000, 640, 512));
   EXPECT_EQ(d_tile_n(test::khr_config, p), 64u);
   EXPECT_EQ(tile_count(test::khr_config, p), 8u * 10);
-  const Kernel kernel = lowered(gated(1024, 640, 512));
+  const DispatchPlan kernel = lowered(gated(1024, 640, 512));
   const auto& constants = kernel.product.key.constants;
   EXPECT_EQ(kernel.product.dispatches, (std::vector<Dispatch>{{.tiles = 80, .batches = 1}}));
   EXPECT_EQ(constants[SPEC_GATE], std::uint32_t{GATE_GEGLU_ERF});
   EXPECT_EQ(constants[SPEC_TILE_N], 128u);
   EXPECT_EQ(constants[SPEC_EDGES], 0u) << "640 are 10 halves of 128";
-  EXPECT_EQ(kernel.product.params.n, 640u);
+  EXPECT_EQ(kernel.product.gemm().n, 640u);
   EXPECT_EQ(lowered(gemm(1024, 640, 512)).product.key.constants[SPEC_GATE],
             std::uint32_t{GATE_NONE});
 }
@@ -165,10 +167,10 @@ TEST(KernelGated, TheRightHalfIsAnAddress) {
     Problem p = gated(64, 40, 24, b);
     p.b.layout = layout;
     p.b.ld = 100;
-    const Kernel kernel = lowered(p);
+    const DispatchPlan kernel = lowered(p);
     EXPECT_EQ(kernel.product.key.constants[SPEC_GATE_INTERLEAVED],
               b == GatedB::interleaved ? 1u : 0u);
-    return std::pair{kernel.product.params.b_right, kernel.product.params.ldb};
+    return std::pair{kernel.product.gemm().b_right, kernel.product.gemm().ldb};
   };
   using Told = std::pair<std::uint64_t, std::uint32_t>;
   EXPECT_EQ(told(GatedB::halves, Layout::row_major), (Told{40 * 2, 100}));
@@ -184,7 +186,7 @@ TEST(KernelGated, PartialResultsAreOfBothProducts) {
   const Problem p = gated(128, 66, 512);
   EXPECT_EQ(partial_ld(resolved(p)), 2u * 68);
   EXPECT_EQ(sum_block_count(resolved(p)), (128u * 68 / 4 + 63) / 64);
-  const Kernel kernel = lowered(p, split);
+  const DispatchPlan kernel = lowered(p, split);
   EXPECT_EQ(kernel.workspace.bytes, 4u * 128 * 136 * 4);
   ASSERT_EQ(kernel.after.size(), 1u);
   EXPECT_EQ(kernel.after.front().key.constants[SPEC_GATE], std::uint32_t{GATE_GEGLU_ERF});
@@ -208,9 +210,9 @@ TEST(OperandCheckGated, TheRightHalfIsAnOperand) {
   Operands operands{
       .a = {1 * mib, mib}, .b = {4 * mib, mib}, .b_right = {3 * mib, 96}, .d = {5 * mib, mib}};
   EXPECT_TRUE(rules.check(operands));
-  gpu::GemmParams params{};
-  rules.bind(operands, params);
-  EXPECT_EQ(params.b + params.b_right, 3 * mib) << "also if it stands before b";
+  Addresses at;
+  rules.bind(operands, at);
+  EXPECT_EQ(at.b + at.b_right, 3 * mib) << "also if it stands before b";
   operands.b_right.bytes = 95;
   EXPECT_TRUE(contains(rules.check(operands).error().message,
                        "b_right span holds 95 bytes, the problem touches 96"));

@@ -6,13 +6,15 @@
 #include <limits>
 #include <random>
 
-#include "choose.hpp"
-#include "kernel.hpp"
-#include "legality.hpp"
-#include "operand_check.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
+#include "runtime/operand_check.hpp"
 #include "support/convert.hpp"
 #include "support/groups.hpp"
+#include "support/reference.hpp"
 #include "test_devices.hpp"
+#include "tuning/rank.hpp"
 
 namespace vkgemm {
 namespace {
@@ -47,7 +49,7 @@ uint group_offset(uint group) {
   return static_cast<uint>(std::clamp<std::int64_t>(offsets.at(group), 0, capacity));
 }
 
-#include "../shaders/lib/group_map.glsl"
+#include "lib/group_map.glsl"
 
 }  // namespace shader
 
@@ -287,10 +289,10 @@ TEST(ResolveGrouped, OffsetsAreAnOperand) {
                     .offsets = {4 * mib, 48},
                     .workspace = {5 * mib, 4}};
   EXPECT_TRUE(rules.check(operands));
-  gpu::GemmParams params{};
-  rules.bind(operands, params);
-  EXPECT_EQ(params.offsets, 4 * mib);
-  EXPECT_EQ(params.workspace, 5 * mib);
+  Addresses at;
+  rules.bind(operands, at);
+  EXPECT_EQ(at.offsets, 4 * mib);
+  EXPECT_EQ(at.workspace, 5 * mib);
   operands.offsets.bytes = 47;
   EXPECT_TRUE(contains(rules.check(operands).error().message,
                        "offsets span holds 47 bytes, the problem touches 48"));
@@ -318,7 +320,10 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
   EXPECT_EQ(reason("", rows), "");
   EXPECT_EQ(reason(",schedule=persistent", rows), "");
   EXPECT_EQ(reason(",schedule=persistent,workgroups=7", rows), "");
-  EXPECT_EQ(reason(",workgroups=7", rows), "workgroups is 7: path khr takes 0 only");
+  EXPECT_EQ(
+      reason(",workgroups=7", rows),
+      "workgroups is 7: only reduction_mode device_barrier and schedule persistent have a number "
+      "of their own");
   EXPECT_EQ(reason(",slices=2", rows), "slices is 2: not built for grouped problems");
   EXPECT_EQ(reason(",pack=a", rows), "pack: not built for grouped problems");
   EXPECT_EQ(reason(",schedule=persistent", gemm(64, 64, 64)),
@@ -333,7 +338,7 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
 TEST(LowerGrouped, Rows) {
   Problem p = of_rows(1024, 512, 512, 9);
   p.epilogue = {.bias = Bias::along_n, .bias_batch_stride = 512};
-  const Kernel kernel = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan kernel = lower(khr_config, resolved(p), test::h200());
   EXPECT_EQ(kernel.product.key.module, "grouped_khr_f16");
   EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
   EXPECT_EQ(kernel.product.key.constants[SPEC_OFFSETS_64], 0u);
@@ -341,21 +346,21 @@ TEST(LowerGrouped, Rows) {
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 1u) << "groups end anywhere";
   EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 0u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_A_VECTOR], 8u);
-  EXPECT_EQ(kernel.product.params.groups, 9u);
-  EXPECT_EQ(kernel.product.params.b_batch, 512u * 512 * 2);
-  EXPECT_EQ(kernel.product.params.bias_batch, 512u * 4);
+  EXPECT_EQ(kernel.product.gemm().groups, 9u);
+  EXPECT_EQ(kernel.product.gemm().b_batch, 512u * 512 * 2);
+  EXPECT_EQ(kernel.product.gemm().bias_batch, 512u * 4);
   EXPECT_EQ(kernel.workspace.bytes, 4u);
   ASSERT_EQ(kernel.product.dispatches.size(), 1u);
   EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = (8 + 9) * 4, .batches = 1}));
   p.max_workspace_bytes = 3;
   p.grouping->offsets = OffsetType::int64;
   p.a.layout = Layout::col_major;
-  const Kernel other = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan other = lower(khr_config, resolved(p), test::h200());
   EXPECT_EQ(other.workspace.bytes, 0u);
   EXPECT_EQ(other.product.key.constants[SPEC_OFFSETS_64], 1u);
   EXPECT_EQ(other.product.key.constants[SPEC_A_VECTOR], 0u);
   // Dense pipelines know nothing of it.
-  const Kernel dense = lower(khr_config, resolved(gemm(1024, 512, 512)), test::h200());
+  const DispatchPlan dense = lower(khr_config, resolved(gemm(1024, 512, 512)), test::h200());
   for (const std::size_t id : {SPEC_GROUPED, SPEC_OFFSETS_64, SPEC_PERSISTENT}) {
     EXPECT_EQ(dense.product.key.constants[id], 0u);
   }
@@ -363,14 +368,14 @@ TEST(LowerGrouped, Rows) {
 
 TEST(LowerGrouped, Depth) {
   const Problem p = of_depth(256, 128, 1024, 70000 / 2);
-  const Kernel kernel = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan kernel = lower(khr_config, resolved(p), test::h200());
   EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 0u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 1u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_A_VECTOR], 0u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_B_VECTOR], 8u);
-  EXPECT_EQ(kernel.product.params.a_batch, 0u);
-  EXPECT_EQ(kernel.product.params.d_batch, 256u * 128 * 2);
+  EXPECT_EQ(kernel.product.gemm().a_batch, 0u);
+  EXPECT_EQ(kernel.product.gemm().d_batch, 256u * 128 * 2);
   ASSERT_EQ(kernel.product.dispatches.size(), 1u);
   EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 2, .batches = 35000}));
 }
@@ -379,7 +384,7 @@ TEST(LowerGrouped, PersistentWorkgroups) {
   Config c = khr_config;
   c.schedule = Schedule::persistent;
   const auto workgroups = [&](const Problem& p, const DeviceCaps& caps) {
-    const Kernel kernel = lower(c, resolved(p), caps);
+    const DispatchPlan kernel = lower(c, resolved(p), caps);
     EXPECT_EQ(kernel.product.key.constants[SPEC_PERSISTENT], 1u);
     EXPECT_EQ(kernel.product.dispatches.size(), 1u);
     EXPECT_EQ(kernel.product.dispatches.at(0).batches, 1u);
@@ -407,10 +412,10 @@ Config best(const Problem& problem, const DeviceCaps& caps = test::h200()) {
 }
 
 TEST(ChooseGrouped, ByAnAverageGroup) {
-  // Tokens of experts while decoding: B is read once, by the kernel for few rows.
+  // Tokens of experts while decoding: B is read once, by the skinny loop.
   Problem decode = of_rows(256, 768, 2048, 128);
   decode.a.type = decode.b.type = decode.d.type = DataType::bf16;
-  EXPECT_TRUE(is_thin(best(decode))) << to_string(best(decode));
+  EXPECT_TRUE(best(decode).main_loop() == MainLoop::skinny) << to_string(best(decode));
   EXPECT_EQ(best(decode).schedule, Schedule::simple);
   // And while there are many of them.
   const Problem train = of_rows(64 * 512, 4096, 4096, 64);

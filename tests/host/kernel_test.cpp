@@ -1,4 +1,5 @@
-#include "kernel.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/lowering.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +7,8 @@
 #include <limits>
 #include <unordered_set>
 
-#include "legality.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/loops/khr_fragments.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -18,7 +20,7 @@ using test::khr_config;
 using test::nv_config;
 using test::resolved;
 
-Kernel lower_on_h200(const Config& config, const Problem& problem) {
+DispatchPlan lower_on_h200(const Config& config, const Problem& problem) {
   const ResolvedProblem r = resolved(problem);
   EXPECT_EQ(why_illegal(config, r, test::h200()), std::nullopt);
   return lower(config, r, test::h200());
@@ -98,12 +100,11 @@ TEST(Lower, TilingConstants) {
   EXPECT_EQ(khr[SPEC_SUBGROUPS_N], 2u);
   EXPECT_EQ(khr[SPEC_SUBTILES], 4u);
   EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
-  EXPECT_EQ(khr[SPEC_STAGES], 1u);
   EXPECT_EQ(khr[SPEC_PEEL], 1u);
   Config ring = khr_config;
-  ring.stages = 3;
-  ring.peel = false;
-  EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_STAGES), 3u);
+  switch_khr_loop(ring);
+  test::set(ring, "peel", 0);
+  EXPECT_EQ(lower_on_h200(ring, gemm(64, 64, 64)).product.key.module, "gemm_khr_ring_f16");
   EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_PEEL), 0u);
   const auto nv = lower_on_h200(nv_config, gemm(64, 64, 64)).product.key.constants;
   EXPECT_EQ(nv[SPEC_TILE_N], 256u);
@@ -111,9 +112,9 @@ TEST(Lower, TilingConstants) {
   // Loads element by element are not unrolled.
   EXPECT_EQ(constant(nv_config, gemm(64, 63, 64), SPEC_UNROLL_K), 1u);
   // Nothing that a shader might divide by is zero.
-  for (const int id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
-                       SPEC_SUBGROUPS_N, SPEC_SUBTILES, SPEC_SWIZZLE, SPEC_UNROLL_K}) {
-    EXPECT_NE(nv[static_cast<std::size_t>(id)], 0u) << id;
+  for (const std::size_t id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
+                               SPEC_SUBGROUPS_N, SPEC_SUBTILES, SPEC_SWIZZLE, SPEC_UNROLL_K}) {
+    EXPECT_NE(nv[id], 0u) << spec_names[id];
   }
 }
 
@@ -123,13 +124,13 @@ TEST(Lower, SplitK) {
   Problem problem = gemm(200, 130, 100);
   problem.batch = 3;
   problem.epilogue = {.alpha = 2.0f, .activation = Activation::relu};
-  const Kernel kernel = lower_on_h200(config, problem);
+  const DispatchPlan kernel = lower_on_h200(config, problem);
   EXPECT_EQ(kernel.product.key.module, "gemm_khr_f16");
   EXPECT_EQ(kernel.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_TWO_DISPATCHES});
   EXPECT_EQ(kernel.product.key.constants[SPEC_ACTIVATION], 0u) << "is the second step's";
   ASSERT_EQ(kernel.product.dispatches.size(), 1u);
   EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 4, .batches = 3, .slices = 5}));
-  EXPECT_EQ(kernel.product.params.slices, 5u);
+  EXPECT_EQ(kernel.product.gemm().slices, 5u);
   // Rows are padded to 16 bytes, and the whole to 256.
   EXPECT_EQ(kernel.workspace.bytes, 3u * 5 * 200 * 132 * 4 + 128);
   EXPECT_EQ(kernel.after.front().key.module, "sum_slices");
@@ -152,10 +153,11 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(constant(unrolled, gemm(128, 256, 512), SPEC_K_TAIL), 1u);
 
   // The last workgroup of a tile has the epilogue, and words to count in, which are set to zero.
-  config.tier = SplitTier::last_arriver;
+  config.reduction_mode = ReductionMode::last_arriver;
   problem.epilogue.activation = Activation::relu;
-  const Kernel last = lower_on_h200(config, problem);
+  const DispatchPlan last = lower_on_h200(config, problem);
   EXPECT_TRUE(last.after.empty());
+  EXPECT_EQ(last.product.key.module, "gemm_split_khr_f16");
   EXPECT_EQ(last.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_LAST_ARRIVER});
   EXPECT_EQ(last.product.key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
   EXPECT_EQ(last.product.dispatches, kernel.product.dispatches);
@@ -164,17 +166,18 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(last.workspace.bytes, last.workspace.control + 256);
   ASSERT_EQ(last.before.size(), 1u);
   EXPECT_EQ(last.before[0].key.module, "reset");
-  EXPECT_EQ(last.before[0].params.m, CONTROL_WORDS + 4u * 3);
+  EXPECT_EQ(std::get<gpu::ResetParams>(last.before[0].params).control_words,
+            CONTROL_WORDS + 4u * 3);
 
-  // Those that wait for one another come as one dispatch, with the last arrivers behind them.
-  config.tier = SplitTier::device_barrier;
-  const Kernel waiting = lower_on_h200(config, problem);
+  // Workgroups that wait for one another come as one dispatch, with the last arrivers behind them.
+  config.reduction_mode = ReductionMode::device_barrier;
+  const DispatchPlan waiting = lower_on_h200(config, problem);
   EXPECT_EQ(waiting.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_DEVICE_BARRIER});
   EXPECT_EQ(waiting.product.key.constants[SPEC_GUARDED], 0u);
   ASSERT_EQ(waiting.product.dispatches.size(), 1u);
   EXPECT_EQ(waiting.product.dispatches[0], (Dispatch{.tiles = 4 * 3 * 5, .batches = 1}));
-  EXPECT_EQ(waiting.product.params.batch, 3u);
-  EXPECT_EQ(waiting.product.params.spin_limit, default_spin_limit);
+  EXPECT_EQ(waiting.product.gemm().batch, 3u);
+  EXPECT_EQ(waiting.product.gemm().spin_limit, default_spin_limit);
   ASSERT_FALSE(waiting.after.empty());
   EXPECT_EQ(waiting.after.front().dispatches, last.product.dispatches);
   PipelineKey guarded = last.product.key;
@@ -183,7 +186,7 @@ TEST(Lower, SplitK) {
   config.workgroups = 7;
   EXPECT_EQ(lower_on_h200(config, problem).product.dispatches[0].tiles, 7u);
 
-  const Kernel whole = lower_on_h200(khr_config, problem);
+  const DispatchPlan whole = lower_on_h200(khr_config, problem);
   EXPECT_TRUE(whole.after.empty());
   EXPECT_EQ(whole.workspace.bytes, 0u);
 }
@@ -194,35 +197,36 @@ TEST(Lower, Packs) {
   Problem problem = gemm(200, 130, 100);
   problem.batch = 3;
   problem.b.batch_stride = 0;
-  const Kernel one = lower_on_h200(config, problem);
+  const DispatchPlan one = lower_on_h200(config, problem);
   ASSERT_EQ(one.before.size(), 1u);
   const Step& a = one.before[0];
-  EXPECT_EQ(a.copied, &gpu::GemmParams::a);
+  EXPECT_EQ(a.copied, &Addresses::a);
   EXPECT_EQ(a.key.module, "pack");
   EXPECT_EQ(a.key.constants[SPEC_A_COL_MAJOR], 0u) << "K becomes the outer direction";
-  EXPECT_EQ(a.params.m, 200u);
-  EXPECT_EQ(a.params.k, 100u);
-  EXPECT_EQ(a.params.n, 100u) << "B is as deep as ever";
-  EXPECT_EQ(a.params.lda, 100u);
-  EXPECT_EQ(a.params.ldd, 256u) << "rows begin at cache lines";
-  EXPECT_EQ(a.params.d_batch, 256u * 100 * 2);
+  const auto& params = std::get<gpu::PackParams>(a.params);
+  EXPECT_EQ(params.width, 200u);
+  EXPECT_EQ(params.depth, 100u);
+  EXPECT_EQ(params.copy_depth, 100u) << "B is as deep as ever";
+  EXPECT_EQ(params.source_ld, 100u);
+  EXPECT_EQ(params.copy_ld, 256u) << "rows begin at cache lines";
+  EXPECT_EQ(params.copy_batch, 256u * 100 * 2);
   ASSERT_EQ(a.dispatches.size(), 1u);
   EXPECT_EQ(a.dispatches[0], (Dispatch{.tiles = 4 * 2, .batches = 3}));
   EXPECT_EQ(one.workspace.bytes, 3u * 256 * 100 * 2);
   EXPECT_EQ(one.product.key.constants[SPEC_A_COL_MAJOR], 1u);
   EXPECT_EQ(one.product.key.constants[SPEC_A_PADDED], 1u);
   EXPECT_EQ(one.product.key.constants[SPEC_K_TAIL], 1u);
-  EXPECT_EQ(one.product.params.lda, 256u);
-  EXPECT_EQ(one.product.params.m, 200u);
+  EXPECT_EQ(one.product.gemm().lda, 256u);
+  EXPECT_EQ(one.product.gemm().m, 200u);
 
   config.pack_b = true;
   config.slices = 2;
-  const Kernel both = lower_on_h200(config, problem);
+  const DispatchPlan both = lower_on_h200(config, problem);
   ASSERT_EQ(both.before.size(), 2u);
-  EXPECT_EQ(both.before[1].copied, &gpu::GemmParams::b);
+  EXPECT_EQ(both.before[1].copied, &Addresses::b);
   EXPECT_EQ(both.before[1].dispatches[0].batches, 1u) << "one for all";
   EXPECT_EQ(both.before[1].copy_offset, 3u * 256 * 128 * 2);
-  EXPECT_EQ(both.product.params.k, 128u) << "whole slabs";
+  EXPECT_EQ(both.product.gemm().k, 128u) << "whole slabs";
   EXPECT_EQ(both.product.key.constants[SPEC_K_TAIL], 0u);
   EXPECT_EQ(both.workspace.partial, (3u * 256 + 192) * 128 * 2);
   EXPECT_EQ(both.workspace.bytes, both.workspace.partial + 2u * 3 * 200 * 132 * 4);
@@ -345,23 +349,23 @@ TEST(Lower, Parameters) {
                 .bias_batch_stride = 20,
                 .clamp_min = -1.0f};
   p.c.batch_stride = 0;
-  const Kernel kernel = lower_on_h200(fma_config, p);
-  EXPECT_EQ(kernel.product.params.m, 10u);
-  EXPECT_EQ(kernel.product.params.n, 20u);
-  EXPECT_EQ(kernel.product.params.k, 30u);
-  EXPECT_EQ(kernel.product.params.lda, 40u);
-  EXPECT_EQ(kernel.product.params.ldb, 20u);
-  EXPECT_EQ(kernel.product.params.ldc, 20u);
-  EXPECT_EQ(kernel.product.params.ldd, 22u);
-  EXPECT_EQ(kernel.product.params.a_batch, 10'000'000'000u);
-  EXPECT_EQ(kernel.product.params.b_batch, 30u * 20 * 2);
-  EXPECT_EQ(kernel.product.params.c_batch, 0u);
-  EXPECT_EQ(kernel.product.params.d_batch, 220u * 4);
-  EXPECT_EQ(kernel.product.params.bias_batch, 80u);
-  EXPECT_EQ(kernel.product.params.alpha, 1.25f);
-  EXPECT_EQ(kernel.product.params.beta, -0.5f);
-  EXPECT_EQ(kernel.product.params.clamp_min, -1.0f);
-  EXPECT_EQ(kernel.product.params.clamp_max, std::numeric_limits<float>::infinity());
+  const DispatchPlan kernel = lower_on_h200(fma_config, p);
+  EXPECT_EQ(kernel.product.gemm().m, 10u);
+  EXPECT_EQ(kernel.product.gemm().n, 20u);
+  EXPECT_EQ(kernel.product.gemm().k, 30u);
+  EXPECT_EQ(kernel.product.gemm().lda, 40u);
+  EXPECT_EQ(kernel.product.gemm().ldb, 20u);
+  EXPECT_EQ(kernel.product.gemm().ldc, 20u);
+  EXPECT_EQ(kernel.product.gemm().ldd, 22u);
+  EXPECT_EQ(kernel.product.gemm().a_batch, 10'000'000'000u);
+  EXPECT_EQ(kernel.product.gemm().b_batch, 30u * 20 * 2);
+  EXPECT_EQ(kernel.product.gemm().c_batch, 0u);
+  EXPECT_EQ(kernel.product.gemm().d_batch, 220u * 4);
+  EXPECT_EQ(kernel.product.gemm().bias_batch, 80u);
+  EXPECT_EQ(kernel.product.gemm().alpha, 1.25f);
+  EXPECT_EQ(kernel.product.gemm().beta, -0.5f);
+  EXPECT_EQ(kernel.product.gemm().clamp_min, -1.0f);
+  EXPECT_EQ(kernel.product.gemm().clamp_max, std::numeric_limits<float>::infinity());
   ASSERT_EQ(kernel.product.dispatches.size(), 1u);
   EXPECT_EQ(kernel.product.dispatches[0], (Dispatch{.tiles = 1, .batches = 2}));
   EXPECT_EQ(kernel.workspace.bytes, 0u);

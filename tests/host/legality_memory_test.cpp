@@ -1,7 +1,8 @@
 // Shared memory: what legality believes that the shaders declare.
 #include <gtest/gtest.h>
 
-#include "legality.hpp"
+#include "kernels/footprint.hpp"
+#include "kernels/legality.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -14,8 +15,8 @@ using test::khr_config;
 using test::nv_config;
 using test::resolved;
 
-// What the shaders declare, by hand: tiles of 2-byte elements with 8 of padding a row, or slices of
-// floats with 4 of padding a row; whichever is larger.
+// The memory that the shaders declare, by hand: tiles of 2-byte elements with 8 of padding a row,
+// or slices of floats with 4 of padding a row; whichever is larger.
 TEST(Legality, SharedMemoryByLayout) {
   struct Layouts {
     Layout a, b;
@@ -37,11 +38,11 @@ TEST(Legality, SharedMemoryByLayout) {
     p.b.layout = layouts.b;
     EXPECT_EQ(shared_memory_bytes(c, resolved(p), test::h200()), layouts.bytes + words);
   }
-  c.subtiles = 1;
+  test::set(c, "subtiles", 1);
   EXPECT_EQ(shared_memory_bytes(c, resolved(gemm(8, 8, 8)), test::h200()), 128u * 68 * 4 + words);
   // Three stages of A 128x(16+8) and B 16x(256+8), and 32 bytes between them.
   c = test::config(
-      "khr:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,subtiles=4,stages=3");
+      "khr_ring:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,subtiles=4");
   EXPECT_EQ(shared_memory_bytes(c, resolved(gemm(8, 8, 8)), test::h200()),
             3u * (128 * 24 * 2 + 16 * 264 * 2 + 32) + words);
   EXPECT_EQ(shared_memory_bytes(fma_config, resolved(gemm(8, 8, 8)), test::h200()),
@@ -69,8 +70,8 @@ TEST(Legality, SharedMemoryBudgetIsExact) {
   const Config configs[] = {
       khr_config,
       test::config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32"),
-      test::config("khr:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,"
-                   "subtiles=4,stages=3"),
+      test::config("khr_ring:tile=128x256x32,fragment=16x16x16,subgroups=2x4,subgroup_size=32,"
+                   "subtiles=4"),
       fma_config, nv_config};
   for (const Config& config : configs) {
     const ResolvedProblem r = resolved(gemm(512, 512, 512));
@@ -95,7 +96,7 @@ TEST(Legality, SharedMemoryBudgetIsExact) {
   EXPECT_TRUE(is_legal(c, r, test::h200())) << "loads that don't divide the workgroup are allowed";
   // An epilogue that doesn't fit: without subtiles a 128x128 tile needs 67584 bytes.
   c = khr_config;
-  c.subtiles = 1;
+  test::set(c, "subtiles", 1);
   const auto reason = why_illegal(c, r, test::h200());
   ASSERT_TRUE(reason);
   EXPECT_EQ(*reason, "tile 128x128x32 needs 67600 bytes of shared memory, the device has 49152");

@@ -1,11 +1,12 @@
-// What tables may say: configurations that are refused on an architecture, and nonsense.
+// Tests of what tables may say: configurations that are refused on an architecture, and nonsense.
 #include <gtest/gtest.h>
 
 #include <iterator>
 #include <string>
 
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm {
 namespace {
@@ -21,12 +22,15 @@ TEST(Legality, RefusedByATable) {
         std::string(
             "khr:tile=64x64x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2") +
         std::string(swizzle));
-    const auto reason = why_illegal(spills, r, test::battlemage());
+    const DeviceCaps caps = test::battlemage();
+    const DeviceTables tables(caps.architecture);
+    const auto reason = why_illegal(spills, r, tables.target(caps));
     ASSERT_TRUE(reason);
     EXPECT_TRUE(contains(*reason, "refused on intel_xe2")) << *reason;
     DeviceCaps other = test::battlemage();
     other.architecture = "generic";
-    EXPECT_EQ(why_illegal(spills, r, other), std::nullopt);
+    const DeviceTables generic(other.architecture);
+    EXPECT_EQ(why_illegal(spills, r, generic.target(other)), std::nullopt);
   }
 }
 
@@ -41,22 +45,7 @@ TEST(Legality, SurvivesEveryConfiguration) {
     return values[(state >> 16) % std::size(values)];
   };
   for (int i = 0; i < 100000; ++i) {
-    const Config c{.path = static_cast<Path>(i % 3),
-                   .tile_m = any(),
-                   .tile_n = any(),
-                   .tile_k = any(),
-                   .fragment_m = any(),
-                   .fragment_n = any(),
-                   .fragment_k = any(),
-                   .subgroups_m = any(),
-                   .subgroups_n = any(),
-                   .subgroup_size = any(),
-                   .invocations = any(),
-                   .subtiles = any(),
-                   .stages = any(),
-                   .swizzle = any(),
-                   .unroll_k = any(),
-                   .slices = any()};
+    const Config c = test::any_config(any);
     const auto reason = why_illegal(c, r, caps);
     if (reason) {
       ASSERT_FALSE(reason->empty());

@@ -1,10 +1,11 @@
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "../shaders/lib/gemm_params.h"
+#include "kernels/loops/khr_fragments.hpp"
+#include "lib/abi.h"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -16,6 +17,7 @@ using test::gemm;
 using test::khr_config;
 using test::nv_config;
 using test::resolved;
+using test::set;
 
 struct Setting {
   Config config;
@@ -65,10 +67,6 @@ TEST(Legality, EveryPath) {
             {"tile_m huge", [](Setting& s) { s.config.tile_m = 0x80000000u; },
              "tile_m is 2147483648"},
             {"swizzle 0", [](Setting& s) { s.config.swizzle = 0; }, "swizzle is 0"},
-            {"subtiles 0", [](Setting& s) { s.config.subtiles = 0; }, "subtiles is 0"},
-            {"unroll_k 0", [](Setting& s) { s.config.unroll_k = 0; }, "unroll_k is 0"},
-            {"unroll_k huge", [](Setting& s) { s.config.unroll_k = 65; }, "unroll_k is 65"},
-            {"invocations 0", [](Setting& s) { s.config.invocations = 0; }, "invocations is 0"},
             {"push constants exact",
              [](Setting& s) { s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams); },
              ""},
@@ -86,37 +84,40 @@ TEST(Legality, EveryPath) {
             {"partial results that no device holds",
              [](Setting& s) { s.config.slices = 512, s.problem = gemm(1 << 20, 1 << 20, 64); },
              "slices is 512: partial results of 1048576 rows of 4194304 bytes"},
-            {"a tier of no slices", [](Setting& s) { s.config.tier = SplitTier::last_arriver; },
-             "tier is last_arriver: slices is 1"},
-            {"a tier that is switched off",
+            {"a reduction mode of no slices",
+             [](Setting& s) { s.config.reduction_mode = ReductionMode::last_arriver; },
+             "reduction_mode is last_arriver: slices is 1"},
+            {"a reduction mode that is switched off",
              [](Setting& s) {
-               if (s.config.path == Path::nv) s.config = khr_config;
-               s.config.slices = 2, s.config.tier = SplitTier::device_barrier;
+               if (s.config.path() == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.reduction_mode = ReductionMode::device_barrier;
                s.caps.device_barrier = {false, "switched off"};
              },
-             "tier is device_barrier: switched off"},
+             "reduction_mode is device_barrier: switched off"},
             {"a spin limit without a barrier", [](Setting& s) { s.config.spin_limit = 5; },
              "spin_limit is 5"},
             {"a spin limit for hours",
              [](Setting& s) {
-               if (s.config.path == Path::nv) s.config = khr_config;
-               s.config.slices = 2, s.config.tier = SplitTier::device_barrier;
+               if (s.config.path() == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.reduction_mode = ReductionMode::device_barrier;
                s.config.spin_limit = 0xffffffffu;
              },
              "spin_limit is 4294967295"},
             {"more tiles than can be counted",
              [](Setting& s) {
-               if (s.config.path == Path::nv) s.config = khr_config;
-               s.config.slices = 2, s.config.tier = SplitTier::last_arriver;
+               if (s.config.path() == Path::nv) s.config = khr_config;
+               s.config.slices = 2, s.config.reduction_mode = ReductionMode::last_arriver;
                s.problem = gemm(1 << 20, 1 << 20, 64);
              },
              "are too many to count"},
-            {"no such tier",
-             [](Setting& s) { s.config.slices = 2, s.config.tier = static_cast<SplitTier>(7); },
-             "tier is 7: no such enumerator"},
+            {"no such reduction mode",
+             [](Setting& s) {
+               s.config.slices = 2, s.config.reduction_mode = static_cast<ReductionMode>(7);
+             },
+             "reduction_mode is 7: no such enumerator"},
             {"workgroups without a barrier",
              [](Setting& s) {
-               s.config.slices = 2, s.config.tier = SplitTier::last_arriver;
+               s.config.slices = 2, s.config.reduction_mode = ReductionMode::last_arriver;
                s.config.workgroups = 1;
              },
              "workgroups is 1"},
@@ -167,14 +168,15 @@ TEST(Legality, Khr) {
           {"bf16 on, shape not listed",
            [](Setting& s) {
              s.problem = gemm(64, 64, 64, DataType::bf16);
-             s.config.fragment_n = 8;
+             set(s.config, "fragment_n", 8);
            },
            "fragment 16x8x16 with bf16 inputs and f32 accumulators is not listed"},
           {"f32", [](Setting& s) { s.problem = gemm(64, 64, 64, DataType::f32); },
            "input type f32 needs true f32 arithmetic"},
           {"any output type", [](Setting& s) { s.problem.d.type = DataType::bf16; }, ""},
-          {"f16 16x8x16", [](Setting& s) { s.config.fragment_n = 8; }, ""},
-          {"f16 8x8x8", [](Setting& s) { s.config.fragment_m = s.config.fragment_n = 8; },
+          {"f16 16x8x16", [](Setting& s) { set(s.config, "fragment_n", 8); }, ""},
+          {"f16 8x8x8",
+           [](Setting& s) { set(s.config, "fragment_m", 8), set(s.config, "fragment_n", 8); },
            "fragment 8x8x16"},
           {"only f16 accumulators listed",
            [](Setting& s) {
@@ -222,13 +224,12 @@ TEST(Legality, Khr) {
                  {DataType::f16, DataType::f32, MatrixScope::subgroup, 0, 0, 0, 0}};
            },
            "is not listed"},
-          {"subgroup size too large",
-           [](Setting& s) { s.config.subgroup_size = 64, s.config.invocations = 256; },
+          {"subgroup size too large", [](Setting& s) { set(s.config, "subgroup_size", 64); },
            "subgroup_size is 64, the device has 32 to 32"},
           {"subgroup size not a power of two",
            [](Setting& s) {
              s.caps.limits.max_subgroup_size = 64;
-             s.config.subgroup_size = 48, s.config.invocations = 192;
+             set(s.config, "subgroup_size", 48);
            },
            "subgroup_size is 48"},
           {"no size control, one size",
@@ -239,8 +240,6 @@ TEST(Legality, Khr) {
              s.caps.limits.max_subgroup_size = 64;
            },
            "subgroup_size 32 cannot be required"},
-          {"invocations", [](Setting& s) { s.config.invocations = 127; },
-           "invocations is 127: subgroups 2x2 of 32 are 128"},
           {"most invocations", [](Setting& s) { s.caps.limits.max_invocations = 128; }, ""},
           {"one invocation too many", [](Setting& s) { s.caps.limits.max_invocations = 127; },
            "invocations is 128, the device has at most 127"},
@@ -250,27 +249,26 @@ TEST(Legality, Khr) {
           {"tile does not divide", [](Setting& s) { s.config.tile_m = 120; },
            "tile 120x128x32 does not divide into subgroups 2x2 of fragment 16x16x16"},
           {"tile_k does not divide", [](Setting& s) { s.config.tile_k = 24; }, "tile 128x128x24"},
-          {"subtiles", [](Setting& s) { s.config.subtiles = 3; },
+          {"subtiles", [](Setting& s) { set(s.config, "subtiles", 3); },
            "subtiles is 3: does not divide the 4 fragments"},
-          {"subtiles beyond the fragments", [](Setting& s) { s.config.subtiles = 8; },
+          {"subtiles beyond the fragments", [](Setting& s) { set(s.config, "subtiles", 8); },
            "subtiles is 8"},
-          {"unrolled", [](Setting& s) { s.config.unroll_k = 2; },
-           "unroll_k is 2: path khr takes 1 only"},
-          {"a ring", [](Setting& s) { s.config.stages = 3; }, ""},
+          {"subtiles 0", [](Setting& s) { set(s.config, "subtiles", 0); },
+           "subtiles is 0: main loop khr takes 1 to 1024"},
+          {"a ring", [](Setting& s) { switch_khr_loop(s.config); }, ""},
           {"a ring, 80x64 per subgroup",
-           [](Setting& s) { s.config.stages = 3, s.config.tile_m = 160, s.config.subtiles = 5; },
+           [](Setting& s) {
+             switch_khr_loop(s.config);
+             s.config.tile_m = 160, set(s.config, "subtiles", 5);
+           },
            "needs 160 accumulators in each of 128 invocations, at most 128"},
-          {"two stages", [](Setting& s) { s.config.stages = 2; },
-           "stages is 2: path khr takes 1 or 3"},
-          {"four stages", [](Setting& s) { s.config.stages = 4; },
-           "stages is 4: path khr takes 1 to 3"},
           {"a ring of halves that are no fragment",
-           [](Setting& s) { s.config.stages = 3, s.config.tile_k = 64; },
-           "stages is 3: tile_k is 64, not twice fragment_k 16"},
+           [](Setting& s) { switch_khr_loop(s.config), s.config.tile_k = 64; },
+           "tile_k is 64: main loop khr_ring takes twice fragment_k, 32"},
           {"registers, 80x64 per subgroup",
-           [](Setting& s) { s.config.tile_m = 160, s.config.subtiles = 5; }, ""},
+           [](Setting& s) { s.config.tile_m = 160, set(s.config, "subtiles", 5); }, ""},
           {"registers, 96x64 per subgroup",
-           [](Setting& s) { s.config.tile_m = 192, s.config.subtiles = 6; },
+           [](Setting& s) { s.config.tile_m = 192, set(s.config, "subtiles", 6); },
            "tile 192x128x32 needs 192 accumulators in each of 128 invocations, at most 160"},
       });
 }
@@ -286,35 +284,16 @@ TEST(Legality, Fma) {
              s.caps.bf16_matrices = false;
            },
            ""},
-          {"fragment_m", [](Setting& s) { s.config.fragment_m = 2; },
+          {"fragment_m", [](Setting& s) { set(s.config, "fragment_m", 2); },
            "fragment 2x8: not multiples of 4"},
-          {"fragment_k", [](Setting& s) { s.config.fragment_k = 2; },
-           "fragment_k is 2: path fma takes 1 or 8"},
-          {"few rows",
-           [](Setting& s) { s.config = test::config("fma:tile=8x64x64,fragment=8x8x8"); }, ""},
-          {"few rows, fragment",
-           [](Setting& s) { s.config = test::config("fma:tile=8x64x64,fragment=4x8x8"); },
-           "fragment 4x8x8: with fragment_k 8 it must be 8x8x8"},
-          {"few rows, too many",
-           [](Setting& s) { s.config = test::config("fma:tile=9x64x64,fragment=9x8x8"); },
+          {"few rows", [](Setting& s) { s.config = test::config("skinny:tile=8x64x64"); }, ""},
+          {"few rows, too many", [](Setting& s) { s.config = test::config("skinny:tile=9x64x64"); },
            "tile 9x64x64 has 9 rows"},
-          {"few rows, tile",
-           [](Setting& s) { s.config = test::config("fma:tile=4x60x64,fragment=4x8x8"); },
+          {"few rows, tile", [](Setting& s) { s.config = test::config("skinny:tile=4x60x64"); },
            "tile 4x60x64 does not divide into pieces of 8x8"},
-          {"few rows, invocations",
-           [](Setting& s) {
-             s.config = test::config("fma:tile=4x64x64,fragment=4x8x8,invocations=32");
-           },
-           "invocations is 32: tile 4x64x64 has 64 pieces of 8x8"},
-          {"fragment 0", [](Setting& s) { s.config.fragment_n = 0; }, "fragment_n is 0"},
+          {"fragment 0", [](Setting& s) { set(s.config, "fragment_n", 0); }, "fragment_n is 0"},
           {"tile", [](Setting& s) { s.config.tile_m = 68; },
            "tile 68x64x16 does not divide into fragments of 8x8"},
-          {"invocations", [](Setting& s) { s.config.invocations = 32; },
-           "invocations is 32: tile 64x64x16 has 64 fragments of 8x8"},
-          {"subgroups", [](Setting& s) { s.config.subgroups_m = 1; },
-           "subgroups_m is 1: path fma takes 0 only"},
-          {"subgroup_size", [](Setting& s) { s.config.subgroup_size = 32; }, "subgroup_size is 32"},
-          {"subtiles", [](Setting& s) { s.config.subtiles = 2; }, "subtiles is 2"},
           {"tile_k 12, f16", [](Setting& s) { s.config.tile_k = 12; },
            "rows of 12 elements of A to load: not a multiple of 8"},
           {"tile_k 12, f32",
@@ -363,20 +342,21 @@ TEST(Legality, Nv) {
           {"bf16 aux",
            [](Setting& s) { s.problem.aux.type = DataType::bf16, s.problem.epilogue.aux = true; },
            "aux.type is bf16"},
-          {"256 invocations at most", [](Setting& s) { s.config.invocations = 512; },
+          {"invocations 0", [](Setting& s) { set(s.config, "invocations", 0); },
+           "invocations is 0"},
+          {"unroll_k 0", [](Setting& s) { set(s.config, "unroll_k", 0); }, "unroll_k is 0"},
+          {"unroll_k huge", [](Setting& s) { set(s.config, "unroll_k", 65); }, "unroll_k is 65"},
+          {"256 invocations at most", [](Setting& s) { set(s.config, "invocations", 512); },
            "invocations is 512: workgroup matrices take at most 256"},
-          {"invocations not listed", [](Setting& s) { s.config.invocations = 64; },
+          {"invocations not listed", [](Setting& s) { set(s.config, "invocations", 64); },
            "at 64 invocations is no multiple"},
           {"granularity M", [](Setting& s) { s.config.tile_m = 48; }, "tile 48x256x32"},
           {"granularity N at 256", [](Setting& s) { s.config.tile_n = 48; }, "tile 128x48x32"},
           {"granularity N at 128",
-           [](Setting& s) { s.config.tile_n = 48, s.config.invocations = 128; }, ""},
+           [](Setting& s) { s.config.tile_n = 48, set(s.config, "invocations", 128); }, ""},
           {"granularity K", [](Setting& s) { s.config.tile_k = 24; }, "tile 128x256x24"},
           {"dimension", [](Setting& s) { s.caps.limits.nv_max_dimension = 255; },
            "workgroup matrices have at most 255"},
-          {"fragment", [](Setting& s) { s.config.fragment_m = 16; },
-           "fragment_m is 16: path nv takes 0 only"},
-          {"subtiles", [](Setting& s) { s.config.subtiles = 2; }, "subtiles is 2"},
           {"256x256 spills", [](Setting& s) { s.config.tile_m = 256; },
            "tile 256x256x32 needs 256 accumulators in each of 256 invocations, at most 160"},
           {"reserved memory",

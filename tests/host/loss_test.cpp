@@ -1,4 +1,4 @@
-// What `vkgemm tune --report` makes of what --compare --json printed.
+// Tests of what `vkgemm tune --report` makes of the output of --compare --json.
 #include "report/loss.hpp"
 
 #include <gtest/gtest.h>

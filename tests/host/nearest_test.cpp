@@ -1,5 +1,5 @@
 // Tuned shapes: from a file to the choice of a plan.
-#include "nearest.hpp"
+#include "tuning/nearest.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "context_impl.hpp"
-#include "json_lines.hpp"
+#include "base/json_lines.hpp"
+#include "base/text.hpp"
 #include "test_devices.hpp"
-#include "text.hpp"
-#include "tuning_file.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/table_file.hpp"
 
 namespace vkgemm {
 namespace {
@@ -139,7 +139,7 @@ TEST(Nearest, WithoutARowWithinReachTheModelChooses) {
 }
 
 TEST(Nearest, TheEfficiencyIsCarriedOver) {
-  // What the model underrates there, it underrates here.
+  // The model underrates here what it underrates there.
   const auto table = table_of({shape_of(gemm(8192, 8192, 4096), small_tile, 1000.0)});
   const auto best = best_with(table, gemm(8192, 12288, 4096));
   ASSERT_TRUE(best);
@@ -186,7 +186,7 @@ TEST(Nearest, WhatMayNotBeChosenIsPassedOver) {
   TuningTable denying = table_of({shape_of(p, small_tile)});
   denying.denied.push_back({test::config(small_tile), "wrong"});
   EXPECT_NE(to_string(best_with(denying, p)->config), small_tile);
-  // Of a built-in table, too.
+  // A built-in table's choice is denied, too.
   const auto model = best_with(table_of({}), p);
   TuningTable other = table_of({});
   other.denied.push_back({model->config, "wrong"});
@@ -229,7 +229,7 @@ TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
   }
 }
 
-// Of what is loaded and what is built in the nearer one speaks, what is loaded where both are as
+// The nearer one speaks of what is loaded and what is built in, what is loaded where both are as
 // near, and alone where the loaded table has rows.
 TEST(Nearest, LoadedAndBuiltInShapes) {
   const auto& built_in = built_in_table("nvidia_sm90").tuned;
@@ -250,7 +250,8 @@ TEST(Nearest, LoadedAndBuiltInShapes) {
   EXPECT_NE(best_with(table_of({}), p)->tuned, &*known);
 }
 
-// What was timed on an H200 is chosen on others of its architecture, too, but not called theirs.
+// A configuration that was timed on an H200 is chosen on others of its architecture, too, but not
+// called theirs.
 TEST(Nearest, AnotherDeviceHasOtherTimes) {
   DeviceCaps h100 = test::h200();
   h100.name = "NVIDIA H100 PCIe";

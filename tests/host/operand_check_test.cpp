@@ -1,9 +1,9 @@
-// What record() refuses, before it records anything.
+// Tests of what record() refuses, before it records anything.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "operand_check.hpp"
+#include "runtime/operand_check.hpp"
 
 namespace vkgemm {
 namespace {
@@ -163,11 +163,11 @@ TEST(OperandCheck, SwapsTheInputsOfATransposedProblem) {
   p.c.layout = p.d.layout = p.aux.layout = Layout::col_major;
   const OperandRules rules = rules_for(p);
   Operands operands = full_operands();
-  gpu::GemmParams params{};
-  rules.bind(operands, params);
-  EXPECT_EQ(params.a, operands.b.address);
-  EXPECT_EQ(params.b, operands.a.address);
-  EXPECT_EQ(params.d, operands.d.address);
+  Addresses at;
+  rules.bind(operands, at);
+  EXPECT_EQ(at.a, operands.b.address);
+  EXPECT_EQ(at.b, operands.a.address);
+  EXPECT_EQ(at.d, operands.d.address);
   --operands.b.bytes;
   expect_error(rules.check(operands), Status::span_too_small, "b span holds 1535 bytes");
 }

@@ -1,6 +1,10 @@
-// The pipeline cache's file: what fits comes back, whatever else is discarded with a reason.
+// Tests of pipelines' names. The pipeline cache's file: what fits comes back, whatever else is
+// discarded with a reason.
+#include "runtime/pipeline_cache.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,10 +13,61 @@
 #include <string>
 #include <vector>
 
-#include "cache_file.hpp"
+#include "base/cache_file.hpp"
+#include "embedded.hpp"
+#include "kernels/lowering.hpp"
+#include "test_devices.hpp"
 
 namespace vkgemm {
 namespace {
+
+DispatchPlan lowered(const Config& config, const Problem& problem) {
+  return lower(config, test::resolved(problem), test::h200());
+}
+
+// A pipeline that fails to compile is named by its configuration, whatever the kernel that it is
+// compiled into.
+TEST(PipelineName, IsTheConfiguration) {
+  const Config& plain = test::khr_config;
+  EXPECT_EQ(pipeline_name(lowered(plain, test::gemm(512, 512, 512)).product.key, plain),
+            to_string(plain));
+
+  Problem grouped = test::gemm(512, 512, 512);
+  grouped.grouping = Grouping{.groups = 4, .b = GroupedB::per_group};
+  EXPECT_EQ(pipeline_name(lowered(plain, grouped).product.key, plain), to_string(plain));
+
+  Problem reduced = test::gemm(512, 512, 512);
+  reduced.row_reduction = RowReduction{.op = RowOp::rms_norm};
+  Config twice = plain;
+  twice.rows = RowStrategy::recompute;
+  const DispatchPlan kernel = lowered(twice, reduced);
+  EXPECT_EQ(pipeline_name(kernel.product.key, twice), to_string(twice));
+  ASSERT_FALSE(kernel.after.empty());
+  EXPECT_EQ(pipeline_name(kernel.after.back().key, twice), to_string(twice)) << "multiplied again";
+}
+
+TEST(PipelineName, IsTheModuleOfStepsThatConfigurationsShare) {
+  Config config = test::khr_config;
+  config.slices = 4;
+  config.pack_a = true;
+  const DispatchPlan kernel = lowered(config, test::gemm(512, 512, 4096));
+  ASSERT_FALSE(kernel.before.empty());
+  ASSERT_FALSE(kernel.after.empty());
+  EXPECT_EQ(pipeline_name(kernel.before.front().key, config), "pack");
+  EXPECT_EQ(pipeline_name(kernel.after.front().key, config), "sum_slices");
+}
+
+// Modules of main loops are built for a type of inputs, and named after it.
+TEST(PipelineName, IsTheConfigurationOfEveryMainLoop) {
+  for (const auto& module : embedded::modules()) {
+    if (module.name == "ceiling" || module.name == "bandwidth") continue;  // of no plan
+    const auto ends = [&](std::string_view type) { return module.name.ends_with(type); };
+    const bool loop = ends("_f16") || ends("_bf16") || ends("_f32");
+    const PipelineKey key{.module = module.name};
+    EXPECT_EQ(pipeline_name(key, test::khr_config),
+              loop ? to_string(test::khr_config) : std::string(module.name));
+  }
+}
 
 using Bytes = std::vector<std::byte>;
 

@@ -47,7 +47,8 @@ TEST(Problem, StatusesHaveDistinctNames) {
   }
 }
 
-// Reads the flags back the way a command line parser would. What the line leaves out is default.
+// Reads the flags back the way a command line parser would. Flags that the line leaves out have
+// their defaults.
 class Flags {
  public:
   explicit Flags(const std::string& line) {

@@ -1,11 +1,11 @@
 // How many workgroups share a compute unit.
-#include "residency.hpp"
+#include "kernels/occupancy.hpp"
 
 #include <gtest/gtest.h>
 
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 #include "test_devices.hpp"
-#include "tuning.hpp"
+#include "tuning/table.hpp"
 
 namespace vkgemm {
 namespace {

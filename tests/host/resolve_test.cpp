@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "resolved_problem.hpp"
+#include "problem/resolved_problem.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {

@@ -1,6 +1,6 @@
 // Row reductions without a device: what is refused, how wide a row each strategy takes, what is
 // dispatched, and that the reference is right.
-#include "row_reduction.hpp"
+#include "kernels/parts/rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,14 +8,14 @@
 #include <limits>
 #include <numeric>
 
-#include "choose.hpp"
-#include "choose_rows.hpp"
-#include "context_impl.hpp"
-#include "legality.hpp"
-#include "lowering.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
 #include "support/convert.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/rank.hpp"
+#include "tuning/row_variants.hpp"
 
 namespace vkgemm {
 namespace {
@@ -120,11 +120,11 @@ TEST(RowReduction, WhatAStrategyNeeds) {
                        "tile_n is 48, not a power of two from 32 to 1024"));
   EXPECT_TRUE(contains(why("fma:tile=64x64x16,fragment=8x8,slices=2,rows=recompute", norm, h200),
                        "slices is 2, only two_pass adds slices"));
-  EXPECT_TRUE(contains(why("fma:tile=4x64x16,fragment=4x8x8,rows=panel", norm, h200),
-                       "the kernel for few rows hides"));
+  EXPECT_TRUE(
+      contains(why("skinny:tile=4x64x16,rows=panel", norm, h200), "main loop skinny hides"));
   EXPECT_TRUE(contains(why("nv:tile=128x128x32,invocations=128,rows=resident",
                            reduced(300, 100, 64, RowOp::softmax), h200),
-                       "path nv hides"));
+                       "main loop nv hides"));
   EXPECT_TRUE(contains(why("fma:tile=64x64x16,fragment=8x8,rows=recompute", sum, h200),
                        "sum is one number a row"));
   DeviceCaps alone = h200;
@@ -167,11 +167,12 @@ TEST(RowReduction, WidestRows) {
       {test::lavapipe(), DataType::f32, "fma:tile=16x32x8,fragment=4x4,swizzle=1", 32, any},
   };
   for (const Band& band : bands) {
+    const DeviceTables tables(band.caps.architecture);
     const auto legal = [&](RowStrategy strategy, std::uint64_t n) {
       Config c = config(band.tile);
       c.rows = strategy;
       const Problem problem = reduced(1000, n, 64, RowOp::softmax, band.type);
-      return why_illegal(c, resolved(problem), band.caps).value_or("");
+      return why_illegal(c, resolved(problem), tables.target(band.caps)).value_or("");
     };
     EXPECT_EQ(legal(RowStrategy::resident, band.resident), "") << band.caps.name;
     EXPECT_EQ(legal(RowStrategy::resident, band.resident - 1), "") << band.caps.name;
@@ -236,58 +237,60 @@ TEST(RowReduction, Steps) {
   };
   const Problem norm = reduced(300, 200, 64, RowOp::layer_norm, DataType::f32);
 
-  const Kernel panel = lowered("fma:tile=64x64x16,fragment=8x8,swizzle=1,rows=panel", norm);
+  const DispatchPlan panel = lowered("fma:tile=64x64x16,fragment=8x8,swizzle=1,rows=panel", norm);
   ASSERT_EQ(panel.before.size(), 1u);
   EXPECT_EQ(panel.before[0].key.module, "reset");
-  EXPECT_EQ(panel.before[0].params.m, CONTROL_WORDS + 5u * 4);
-  EXPECT_EQ(panel.before[0].params.n, 5u * 64 * 4 * 8 / 16);
+  EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).control_words,
+            CONTROL_WORDS + 5u * 4);
+  EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).row_state_pairs,
+            5u * 64 * 4 * 8 / 16);
   EXPECT_EQ(panel.product.key.module, "reduce_tiles_fma_f32");
-  EXPECT_EQ(panel.product.params.row_stage, std::uint32_t{ROW_STAGE_PANEL});
+  EXPECT_EQ(panel.product.gemm().row_stage, std::uint32_t{ROW_STAGE_PANEL});
   ASSERT_EQ(panel.after.size(), 1u);
   EXPECT_EQ(panel.after[0].key, panel.product.key) << "one pipeline, so the same bits";
-  EXPECT_EQ(panel.after[0].params.row_stage, ROW_STAGE_APPLY | std::uint32_t{ROW_STAGE_GUARDED});
+  EXPECT_EQ(panel.after[0].gemm().row_stage, ROW_STAGE_APPLY | std::uint32_t{ROW_STAGE_GUARDED});
 
-  const Kernel again = lowered("fma:tile=64x64x16,fragment=8x8,rows=recompute", norm);
+  const DispatchPlan again = lowered("fma:tile=64x64x16,fragment=8x8,rows=recompute", norm);
   EXPECT_TRUE(again.before.empty());
-  EXPECT_EQ(again.product.params.row_stage, std::uint32_t{ROW_STAGE_STATISTICS});
+  EXPECT_EQ(again.product.gemm().row_stage, std::uint32_t{ROW_STAGE_STATISTICS});
   ASSERT_EQ(again.after.size(), 1u);
-  EXPECT_EQ(again.after[0].params.row_stage, std::uint32_t{ROW_STAGE_APPLY});
+  EXPECT_EQ(again.after[0].gemm().row_stage, std::uint32_t{ROW_STAGE_APPLY});
   EXPECT_EQ(again.workspace.bytes, 5u * 64 * 4 * 8);
 
-  const Kernel two = lowered("fma:tile=64x64x16,fragment=8x8,rows=two_pass", norm);
+  const DispatchPlan two = lowered("fma:tile=64x64x16,fragment=8x8,rows=two_pass", norm);
   EXPECT_TRUE(two.values_in_d);
   EXPECT_EQ(two.workspace.bytes, 0u) << "D is f32: values wait there";
   EXPECT_EQ(two.product.key.module, "gemm_fma_f32");
   ASSERT_EQ(two.after.size(), 1u);
   EXPECT_EQ(two.after[0].key.module, "reduce_rows");
   EXPECT_EQ(two.after[0].key.constants[SPEC_ROW_OP], std::uint32_t{ROW_OP_LAYER_NORM});
-  EXPECT_FALSE(two.parts);
+  EXPECT_FALSE(two.chunks);
 }
 
 // Values that the workspace doesn't hold at once; every row in one part.
-TEST(RowReduction, Parts) {
+TEST(RowReduction, Chunks) {
   Problem problem = reduced(1000, 200, 64, RowOp::layer_norm);
   problem.max_workspace_bytes = 200 * 4 * 256;
   Config c = test::khr_config;
   c.rows = RowStrategy::two_pass;
-  const Kernel kernel = lower(c, resolved(problem), test::h200());
-  ASSERT_TRUE(kernel.parts);
-  EXPECT_EQ(kernel.parts->rows, 256u);
-  EXPECT_EQ(kernel.parts->count(), 4u);
+  const DispatchPlan kernel = lower(c, resolved(problem), test::h200());
+  ASSERT_TRUE(kernel.chunks);
+  EXPECT_EQ(kernel.chunks->rows, 256u);
+  EXPECT_EQ(kernel.chunks->count(), 4u);
   EXPECT_EQ(kernel.workspace.bytes, problem.max_workspace_bytes);
   EXPECT_EQ(kernel.product.dispatches[0].tiles, 2u * 2);
   EXPECT_EQ(kernel.product.last_dispatches[0].tiles, 2u * 2) << "232 rows";
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 1u);
-  EXPECT_EQ(kernel.parts->row_pitch.a, 64u * 2);
-  EXPECT_EQ(kernel.parts->row_pitch.d, 200u * 2);
+  EXPECT_EQ(kernel.chunks->row_pitch.a, 64u * 2);
+  EXPECT_EQ(kernel.chunks->row_pitch.d, 200u * 2);
 
   problem.batch = 7;
   problem.m = 100;
-  const Kernel batches = lower(c, resolved(problem), test::h200());
-  ASSERT_TRUE(batches.parts);
-  EXPECT_EQ(batches.parts->rows, 100u);
-  EXPECT_EQ(batches.parts->batches, 2u);
-  EXPECT_EQ(batches.parts->count(), 4u);
+  const DispatchPlan batches = lower(c, resolved(problem), test::h200());
+  ASSERT_TRUE(batches.chunks);
+  EXPECT_EQ(batches.chunks->rows, 100u);
+  EXPECT_EQ(batches.chunks->batches, 2u);
+  EXPECT_EQ(batches.chunks->count(), 4u);
   EXPECT_EQ(batches.product.last_dispatches[0].batches, 1u);
 }
 

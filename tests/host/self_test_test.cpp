@@ -1,5 +1,5 @@
 // The self-test's products and what verdicts do to configurations, without a device.
-#include "self_test.hpp"
+#include "self_test/self_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 #include "support/convert.hpp"
 #include "test_devices.hpp"
 
@@ -28,8 +28,12 @@ DeviceCaps h200() {
 }
 
 KernelKind khr_kind() {
-  return {
-      .path = Path::khr, .input = DataType::f16, .m = 16, .n = 16, .k = 16, .subgroup_size = 32};
+  return {.loop = MainLoop::khr,
+          .input = DataType::f16,
+          .m = 16,
+          .n = 16,
+          .k = 16,
+          .subgroup_size = 32};
 }
 
 TEST(KernelKinds, AreWhatTheDeviceLists) {
@@ -39,23 +43,23 @@ TEST(KernelKinds, AreWhatTheDeviceLists) {
     return texts;
   };
   const auto on_h200 = names(h200());
-  for (const char* name : {"path fma, f32", "path fma, few rows, bf16",
-                           "path khr, fragment 16x8x8 f16, subgroups of 32",
-                           "path khr, fragment 16x16x16 bf16, subgroups of 32",
-                           "path nv, granularity 32x16x16 f16, 128 invocations",
-                           "path nv, granularity 32x32x16 bf16, 256 invocations"}) {
+  for (const char* name : {"main loop fma, f32", "main loop skinny, bf16",
+                           "main loop khr, fragment 16x8x8 f16, subgroups of 32",
+                           "main loop khr, fragment 16x16x16 bf16, subgroups of 32",
+                           "main loop nv, granularity 32x16x16 f16, 128 invocations",
+                           "main loop nv, granularity 32x32x16 bf16, 256 invocations"}) {
     EXPECT_TRUE(on_h200.contains(name)) << name;
   }
   EXPECT_EQ(on_h200.size(), 6u + 4u + 4u);
   EXPECT_EQ(on_h200.size(), kernel_kinds(h200()).size()) << "a kind is there twice";
   // Either size may be required of this one.
   const auto on_navi = names(test::navi31());
-  EXPECT_TRUE(on_navi.contains("path khr, fragment 16x16x16 f16, subgroups of 32"));
-  EXPECT_TRUE(on_navi.contains("path khr, fragment 16x16x16 f16, subgroups of 64"));
+  EXPECT_TRUE(on_navi.contains("main loop khr, fragment 16x16x16 f16, subgroups of 32"));
+  EXPECT_TRUE(on_navi.contains("main loop khr, fragment 16x16x16 f16, subgroups of 64"));
   // Flexible dimensions: the smallest, which is listed, and what tables propose.
   const auto on_lavapipe = names(test::lavapipe());
-  EXPECT_TRUE(on_lavapipe.contains("path khr, fragment 8x8x8 f16, subgroups of 8"));
-  EXPECT_TRUE(on_lavapipe.contains("path khr, fragment 16x16x16 f16, subgroups of 8"));
+  EXPECT_TRUE(on_lavapipe.contains("main loop khr, fragment 8x8x8 f16, subgroups of 8"));
+  EXPECT_TRUE(on_lavapipe.contains("main loop khr, fragment 16x16x16 f16, subgroups of 8"));
   // A path that is off has none.
   DeviceCaps off = h200();
   off.khr = off.nv = {.available = false, .reason = "off"};
@@ -254,14 +258,14 @@ TEST(Verdicts, TakeTheirConfigurationsAway) {
                     .outcome = Outcome::wrong_result,
                     .detail = "expected 12, got 13 at (3, 4)"}};
   EXPECT_FALSE(is_legal(khr_config, f16, caps));
-  EXPECT_EQ(
-      why_illegal(khr_config, f16, caps),
-      "path khr, fragment 16x16x16 f16, subgroups of 32: failed the self-test on driver NVIDIA "
-      "580.159.04: expected 12, got 13 at (3, 4)");
+  EXPECT_EQ(why_illegal(khr_config, f16, caps),
+            "main loop khr, fragment 16x16x16 f16, subgroups of 32: failed the self-test on driver "
+            "NVIDIA "
+            "580.159.04: expected 12, got 13 at (3, 4)");
   // Others stay: another type, fragment, path.
   EXPECT_TRUE(is_legal(khr_config, bf16, caps));
   Config other = khr_config;
-  other.fragment_n = 8;
+  test::set(other, "fragment_n", 8);
   EXPECT_TRUE(is_legal(other, f16, caps));
   EXPECT_TRUE(is_legal(test::nv_config, f16, caps));
   EXPECT_TRUE(is_legal(test::fma_config, f16, caps));
@@ -287,8 +291,7 @@ TEST(Verdicts, HoldForASubgroupSize) {
       parse_config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32").value();
   EXPECT_TRUE(is_legal(narrow, f16, caps));
   Config wide = narrow;
-  wide.subgroup_size = 64;
-  wide.invocations *= 2;
+  test::set(wide, "subgroup_size", 64);
   EXPECT_FALSE(is_legal(wide, f16, caps));
   caps.verdicts.clear();
   EXPECT_TRUE(is_legal(wide, f16, caps));
@@ -297,7 +300,7 @@ TEST(Verdicts, HoldForASubgroupSize) {
 TEST(Verdicts, OfOtherPaths) {
   const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
   DeviceCaps caps = h200();
-  caps.verdicts = {{.kind = {.path = Path::nv,
+  caps.verdicts = {{.kind = {.loop = MainLoop::nv,
                              .input = DataType::f16,
                              .m = 32,
                              .n = 32,
@@ -306,14 +309,14 @@ TEST(Verdicts, OfOtherPaths) {
                     .outcome = Outcome::wrong_result}};
   EXPECT_FALSE(is_legal(test::nv_config, f16, caps));
   EXPECT_TRUE(is_legal(parse_config("nv:tile=64x64x32,invocations=128").value(), f16, caps));
-  caps.verdicts = {{.kind = {.path = Path::fma, .input = DataType::f16, .k = 8},
+  caps.verdicts = {{.kind = {.loop = MainLoop::skinny, .input = DataType::f16},
                     .outcome = Outcome::wrong_result}};
   EXPECT_TRUE(is_legal(test::fma_config, f16, caps));
-  const Config thin = parse_config("fma:tile=3x16x32,fragment=3x8x8").value();
-  EXPECT_FALSE(is_legal(thin, f16, caps));
-  caps.verdicts[0].kind.k = 1;
+  const Config skinny = parse_config("skinny:tile=3x16x32").value();
+  EXPECT_FALSE(is_legal(skinny, f16, caps));
+  caps.verdicts[0].kind.loop = MainLoop::fma;
   EXPECT_FALSE(is_legal(test::fma_config, f16, caps));
-  EXPECT_TRUE(is_legal(thin, f16, caps));
+  EXPECT_TRUE(is_legal(skinny, f16, caps));
 }
 
 TEST(Denials, HoldUnlessTheSelfTestPassed) {
@@ -328,9 +331,9 @@ TEST(Denials, HoldUnlessTheSelfTestPassed) {
   caps.verdicts[0].outcome = Outcome::passed;
   EXPECT_TRUE(is_legal(khr_config, f16, caps));
   Config other = khr_config;  // which nobody tried
-  other.fragment_n = 8;
+  test::set(other, "fragment_n", 8);
   EXPECT_FALSE(is_legal(other, f16, caps));
-  // Of some inputs or shapes.
+  // Denials may be of some inputs or shapes.
   caps.verdicts.clear();
   caps.denials[0].input = DataType::bf16;
   EXPECT_TRUE(is_legal(khr_config, f16, caps));

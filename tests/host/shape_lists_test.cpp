@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "context_impl.hpp"
-#include "nearest.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tune_problems.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/nearest.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -70,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(, ShapeLists,
 
 class UnseenShapes : public ShapeLists {};
 
-// What is tuned to these shapes says nothing of others any more. (That rates were not fitted to
-// their timings nobody can see in a table.)
+// A table that is tuned to these shapes says nothing of others any more. (Nobody can see in a table
+// that rates were not fitted to their timings.)
 TEST_P(UnseenShapes, AreInNoTable) {
   EXPECT_FALSE(built_in_table("nvidia_sm90").tuned.empty());
   for (const char* architecture :
@@ -99,7 +99,7 @@ TEST_P(UnseenShapes, AreOfAllFamilies) {
 INSTANTIATE_TEST_SUITE_P(, UnseenShapes, testing::Values("unseen"),
                          [](const auto& list) { return list.param; });
 
-// What is tuned must be told apart, and be the same again when it is read.
+// Tuned problems must be told apart, and be the same again when it is read.
 TEST(TuneProblems, SayTheSizesOfUnevenGroups) {
   const auto problem = [](const std::string& sizes, const std::string& count) {
     JobOptions options;

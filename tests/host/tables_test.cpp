@@ -1,5 +1,5 @@
-// What holds for every table that is built in, and for what is chosen from it on devices like those
-// that it is for.
+// Tests of what holds for every table that is built in, and for what is chosen from it on devices
+// like those that it is for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "context_impl.hpp"
 #include "embedded.hpp"
-#include "kernel.hpp"
-#include "legality.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm {
 namespace {
@@ -41,7 +42,7 @@ std::uint64_t size_within(const Range& range) {
   return std::clamp<std::uint64_t>(512, range.min, range.max);
 }
 
-// Of each type and pair of layouts that the row is for.
+// The problems of each type and pair of layouts that the row is for.
 std::vector<Problem> problems_for(const TuningRow& row) {
   std::vector<Problem> problems;
   for (const DataType type : all_types) {
@@ -234,11 +235,11 @@ TEST(Tables, OwnRowsDecideOnDevicesThatHaveThem) {
     const DeviceTables tables(caps.architecture);
     const auto best = [&](const Problem& p) { return tables.best(resolved(p), caps)->config; };
     if (caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU) continue;
-    EXPECT_NE(best(gemm(4096, 4096, 4096)).path, Path::fma) << caps.name;
+    EXPECT_NE(best(gemm(4096, 4096, 4096)).path(), Path::fma) << caps.name;
     EXPECT_GE(best(gemm(8192, 8192, 8192)).tile_m, 64u) << caps.name;
     EXPECT_LE(best(gemm(16, 4096, 4096)).tile_m, 32u) << caps.name;
-    EXPECT_EQ(best(gemm(1, 12288, 4096, DataType::f32)).path, Path::fma) << caps.name;
-    EXPECT_EQ(best(gemm(512, 512, 512, DataType::f32)).path, Path::fma) << caps.name;
+    EXPECT_EQ(best(gemm(1, 12288, 4096, DataType::f32)).path(), Path::fma) << caps.name;
+    EXPECT_EQ(best(gemm(512, 512, 512, DataType::f32)).path(), Path::fma) << caps.name;
     const auto chosen = tables.best(resolved(gemm(4096, 4096, 4096)), caps);
     const TuningTable& own = built_in_table(caps.architecture);
     const auto is_chosen = [&](const TuningRow& row) { return &row == chosen->row; };

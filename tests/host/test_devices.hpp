@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "resolved_problem.hpp"
+#include "kernels/main_loop.hpp"
+#include "problem/resolved_problem.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
@@ -147,6 +150,40 @@ inline const Config fma_config = config("fma:tile=64x64x16,fragment=8x8");
 
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+// Sets a number of one of the configuration's parameters, by the name that messages give it:
+// "fragment_n".
+inline void set(Config& config, std::string_view field, std::uint32_t value) {
+  for (const auto parameters : {common_parameters(), descriptor(config).parameters}) {
+    for (const Parameter& parameter : parameters) {
+      for (std::size_t i = 0; i < parameter.count; ++i) {
+        if (parameter.fields[i] == field) return parameter.set(config, i, value);
+      }
+    }
+  }
+  throw std::invalid_argument(to_string(config) + " has no " + std::string(field));
+}
+
+// A configuration of any main loop, whose numbers come from anywhere. Names are among those there
+// are.
+template <class Any>
+Config any_config(Any any) {
+  const auto loops = main_loops();
+  Config config = loops[any() % loops.size()]->empty();
+  for (const auto parameters : {common_parameters(), descriptor(config).parameters}) {
+    for (const Parameter& parameter : parameters) {
+      const auto names = static_cast<std::uint32_t>(parameter.names.size());
+      for (std::size_t i = 0; i < parameter.count; ++i) {
+        const std::uint32_t value = any();
+        parameter.set(config, i,
+                      names != 0              ? value % names
+                      : parameter.is_switch() ? value % 2
+                                              : value);
+      }
+    }
+  }
+  return config;
 }
 
 }  // namespace vkgemm::test

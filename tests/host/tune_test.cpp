@@ -1,4 +1,4 @@
-// What `vkgemm tune` decides, and how it survives what it measures.
+// Tests of what `vkgemm tune` decides, and how it survives what it measures.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -87,7 +87,7 @@ TEST(TuneSession, TheChoiceOfATableStaysIfItIsAsGood) {
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
   found(config_b, 103.0, true);  // the median of both is
   EXPECT_EQ(fastest(session.cases[0])->config, config_a);
-  // What only another table proposes is compared with, not chosen.
+  // A configuration that only another table proposes is compared with, not chosen.
   found(config_c, 50.0, false);
   EXPECT_EQ(fastest(session.cases[0])->config, config_a);
   EXPECT_EQ(fastest(session.cases[0], true)->config, config_c);
@@ -128,7 +128,7 @@ TEST(TuneSession, WhatIsBuiltAtOnceIsSuspectedAtOnce) {
   take_in(session, says::tries(0, config_b));
   EXPECT_EQ(session.building.size(), 2u);
   EXPECT_EQ(session.trying, config_b);
-  // What was verified meanwhile is told while another one is tried.
+  // A configuration that was verified meanwhile is told while another one is tried.
   take_in(session, says::found(0, {.config = config_d, .microseconds = {1.0}}));
   EXPECT_EQ(session.trying, config_b);
   EXPECT_EQ(session.builders(15), 15u);
@@ -216,7 +216,7 @@ TEST(TuneSession, WritesATableThatIsReadAgain) {
   EXPECT_TRUE(is_denied(*table, config_c, DataType::f16));
   EXPECT_FALSE(is_denied(*table, config_b, DataType::f16));
 
-  // What was there before stays, but for what was measured again.
+  // Rows that were there before stay, but for what was measured again.
   TuneSession more = session_of({gemm(64, 64, 64), gemm(7, 8, 9)});
   take_in(more, says::found(1, {.config = config_b, .microseconds = {3.0}}));
   const auto both = parse_tuning_table(to_table(more, &*table, provenance), "t");
@@ -283,7 +283,7 @@ TEST(TuneSession, AnInterruptedProblemIsNotComplete) {
   EXPECT_EQ(complete.tuned[0].microseconds, 25.0);
   EXPECT_TRUE(is_complete(complete, arguments));
   EXPECT_FALSE(is_complete(complete, arguments + " --alpha 2"));
-  // What gave up may be tried again.
+  // A search that gave up may be tried again.
   take_in(session, says::done(0, "signal 9"));
   EXPECT_FALSE(is_complete(table(session, nullptr), arguments));
 }
@@ -343,7 +343,7 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   static volatile std::sig_atomic_t stop = 0;
   stop = 0;
   long child = 0;
-  // What this process does about SIGTERM is not the child's to do.
+  // The child is not to do what this process does about SIGTERM.
   const auto handler = std::signal(SIGTERM, SIG_IGN);
   const auto begin = std::chrono::steady_clock::now();
   const WorkerEnd end = supervise(

@@ -1,4 +1,4 @@
-#include "tuning.hpp"
+#include "tuning/table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "embedded.hpp"
-#include "legality.hpp"
+#include "kernels/legality.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -80,30 +80,31 @@ TEST(Tuning, ParsesEveryField) {
 
   const Config refused = test::config("fma:tile=32x32x16,fragment=8x8");
   const ResolvedProblem any = resolved(gemm(1, 1, 1));
-  EXPECT_EQ(why_refused(*table, refused, any, "amd_rdna4"), "refused on amd_rdna4: wrong results");
-  EXPECT_EQ(why_refused(*table, refused, any, "amd_rdna3"), std::nullopt);
-  EXPECT_EQ(why_refused(*table, row.config, any, "amd_rdna4"), std::nullopt);
+  EXPECT_EQ(why_refused(table->refused, refused, any, "amd_rdna4"),
+            "refused on amd_rdna4: wrong results");
+  EXPECT_EQ(why_refused(table->refused, refused, any, "amd_rdna3"), std::nullopt);
+  EXPECT_EQ(why_refused(table->refused, row.config, any, "amd_rdna4"), std::nullopt);
   TuningTable grouped_only = *table;
   grouped_only.refused[0].family = "grouped";
-  EXPECT_EQ(why_refused(grouped_only, refused, any, "amd_rdna4"), std::nullopt);
+  EXPECT_EQ(why_refused(grouped_only.refused, refused, any, "amd_rdna4"), std::nullopt);
   Problem grouped = gemm(1, 1, 1);
   grouped.grouping = {.groups = 1};
   Config persistent = refused;
   persistent.schedule = Schedule::persistent;
-  EXPECT_TRUE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
-  EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
+  EXPECT_TRUE(why_refused(grouped_only.refused, refused, resolved(grouped), "amd_rdna4"));
+  EXPECT_TRUE(why_refused(grouped_only.refused, persistent, resolved(grouped), "amd_rdna4"));
   grouped_only.refused[0].config->schedule = Schedule::persistent;
-  EXPECT_FALSE(why_refused(grouped_only, refused, resolved(grouped), "amd_rdna4"));
-  EXPECT_TRUE(why_refused(grouped_only, persistent, resolved(grouped), "amd_rdna4"));
+  EXPECT_FALSE(why_refused(grouped_only.refused, refused, resolved(grouped), "amd_rdna4"));
+  EXPECT_TRUE(why_refused(grouped_only.refused, persistent, resolved(grouped), "amd_rdna4"));
 
-  // Of one kernel for rows, whatever its main loop; and of one main loop in that kernel.
+  // Refusals of one kernel for rows, whatever its main loop; and of one main loop in that kernel.
   TuningTable rows_only = *table;
   rows_only.refused[0].config.reset();
   rows_only.refused[0].rows = RowStrategy::panel;
   const auto refuses = [&](RowStrategy rows, const Config& tile) {
     Config config = tile;
     config.rows = rows;
-    return why_refused(rows_only, config, any, "amd_rdna4").has_value();
+    return why_refused(rows_only.refused, config, any, "amd_rdna4").has_value();
   };
   for (const Config& tile : {refused, row.config}) {
     EXPECT_TRUE(refuses(RowStrategy::panel, tile));
@@ -284,7 +285,8 @@ TEST(BuiltInTables, EveryDeviceHasRowsForItsPaths) {
     std::set<const TuningTable*> tables{&generic, &own};
     for (const TuningTable* table : tables) {
       for (const TuningRow& row : table->rows) {
-        legal[row.config.path] += is_legal(row.config, resolved(gemm(48, 512, 512)), caps) ? 1 : 0;
+        legal[row.config.path()] +=
+            is_legal(row.config, resolved(gemm(48, 512, 512)), caps) ? 1 : 0;
       }
     }
     EXPECT_GE(legal[Path::fma], 5) << caps.name;

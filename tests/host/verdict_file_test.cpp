@@ -5,7 +5,7 @@
 #include <fstream>
 #include <random>
 
-#include "self_test.hpp"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -147,12 +147,13 @@ TEST_F(VerdictFiles, RefusesAnythingElse) {
     EXPECT_FALSE(load_verdicts(file_, caps_)) << to;
   };
   refused("\"outcome\": \"passed\"", "\"outcome\": \"fine\"");
-  refused("\"path\": \"fma\"", "\"path\": \"cpu\"");
+  refused("\"loop\": \"fma\"", "\"loop\": \"cpu\"");
+  refused("\"loop\": \"fma\"", "\"loop\": \"khr_ring\"");  // khr's kinds speak for it
   refused("\"input\": \"f16\"", "\"input\": 16");
-  refused("\"k\": 1,", "\"k\": -1,");
-  refused("\"k\": 1,", "\"k\": 4294967296,");
-  refused("\"k\": 1,", "");
-  refused("\"version\": 1", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
+  refused("\"k\": 0,", "\"k\": -1,");
+  refused("\"k\": 0,", "\"k\": 4294967296,");
+  refused("\"k\": 0,", "");
+  refused("\"version\": 2", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));

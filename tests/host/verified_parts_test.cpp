@@ -1,4 +1,5 @@
-// What verify() says that it looks at is all that it looks at: the rest may never be downloaded.
+// Tests that verify() looks at nothing but what it says that it looks at: the rest may never be
+// downloaded.
 #include <gtest/gtest.h>
 
 #include <cstring>

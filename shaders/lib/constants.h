@@ -1,0 +1,194 @@
+// constants.h: the specialization constants, the values of the enumerations that they carry, and
+// sizes that C++ and GLSL must agree on. Compiled as both.
+#ifndef VKGEMM_CONSTANTS_H
+#define VKGEMM_CONSTANTS_H
+
+#include "types.h"
+
+// The values of the MAIN_LOOP macro, one for each file of loops/.
+#define LOOP_NV 1
+#define LOOP_KHR 2
+#define LOOP_KHR_RING 3
+#define LOOP_FMA 4
+#define LOOP_SKINNY 5
+
+#define BIAS_NONE 0
+#define BIAS_ALONG_N 1
+#define BIAS_ALONG_M 2
+
+#define ACTIVATION_NONE 0
+#define ACTIVATION_RELU 1
+#define ACTIVATION_GELU_ERF 2
+#define ACTIVATION_GELU_TANH 3
+#define ACTIVATION_SILU 4
+#define ACTIVATION_SIGMOID 5
+#define ACTIVATION_TANH 6
+
+// Gates make D of the products with the left and the right half of B, see gated.glsl.
+#define GATE_NONE 0
+#define GATE_SIGMOID_TANH 1
+#define GATE_GEGLU_ERF 2
+#define GATE_GEGLU_TANH 3
+#define GATE_SWIGLU 4
+#define GATE_REGLU 5
+#define GATE_GLU 6
+
+// The reduction modes: who adds the slices of K, see split_k.glsl.
+#define SPLIT_NONE 0
+#define SPLIT_TWO_DISPATCHES 1
+#define SPLIT_LAST_ARRIVER 2
+#define SPLIT_DEVICE_BARRIER 3
+
+#define GROUPED_NONE 0
+#define GROUPED_ALONG_M 1
+#define GROUPED_ALONG_K 2
+
+// Row reductions. From ROW_OP_LOGSUMEXP on they give a number a row.
+#define ROW_OP_NONE 0
+#define ROW_OP_RMS_NORM 1
+#define ROW_OP_LAYER_NORM 2
+#define ROW_OP_SOFTMAX 3
+#define ROW_OP_L2_NORMALIZE 4
+#define ROW_OP_LOGSUMEXP 5
+#define ROW_OP_SUM 6
+#define ROW_OP_MAX 7
+#define ROW_OP_MEAN 8
+#define ROW_OP_VARIANCE 9
+
+// The specialization constants of all kernels, which use what they need: X(id, name, default).
+// Booleans are 0 or 1. Ids are consecutive.
+#define VKGEMM_CONSTANTS(X) \
+    /* The configuration. */ \
+    X(0, LOCAL_SIZE, 128)    /* invocations of a workgroup */ \
+    X(1, TILE_M, 128) \
+    X(2, TILE_N, 128) \
+    X(3, TILE_K, 32) \
+    X(4, FRAGMENT_M, 16) \
+    X(5, FRAGMENT_N, 16) \
+    X(6, FRAGMENT_K, 16) \
+    X(7, SUBGROUPS_M, 2) \
+    X(8, SUBGROUPS_N, 2) \
+    X(9, SUBTILES, 4) \
+    X(10, SWIZZLE, 8) \
+    X(11, UNROLL_K, 1) \
+    X(12, PEEL, 1) \
+    X(13, SPLIT, SPLIT_NONE)    /* a workgroup takes a slice of K only: SPLIT_* */ \
+    /* The operands. */ \
+    X(14, A_COL_MAJOR, 0) \
+    X(15, B_COL_MAJOR, 0) \
+    X(16, A_VECTOR, 8)    /* 0: loads element by element. Else 16-byte loads are allowed, and */ \
+    X(17, B_VECTOR, 8)    /* the value is a power of two of elements that divides the ld */ \
+    X(18, A_PADDED, 0)    /* rows can be read up to the leading dimension */ \
+    X(19, B_PADDED, 0) \
+    X(20, C_VECTOR, 1)    /* accesses to four elements at once are allowed */ \
+    X(21, D_VECTOR, 1) \
+    X(22, AUX_VECTOR, 1) \
+    X(23, STATIC_N, 0)    /* 0: read from the push constants, see elements.glsl, tile.glsl */ \
+    X(24, STATIC_K, 0) \
+    X(25, STATIC_LDA, 0) \
+    X(26, STATIC_LDB, 0) \
+    X(27, EDGES, 1)     /* M or N is not a multiple of the tile */ \
+    X(28, K_TAIL, 1)    /* K is not a multiple of TILE_K * UNROLL_K */ \
+    /* The epilogue. */ \
+    X(29, C_TYPE, TYPE_NONE)      /* TYPE_NONE: beta is 0, C is not read */ \
+    X(30, D_TYPE, TYPE_F32)       /* TYPE_NONE: only row values are stored */ \
+    X(31, AUX_TYPE, TYPE_NONE)    /* TYPE_NONE: no aux */ \
+    X(32, BIAS_TYPE, TYPE_NONE) \
+    X(33, BIAS, BIAS_NONE) \
+    X(34, ACTIVATION, ACTIVATION_NONE) \
+    X(35, CLAMP, 0) \
+    X(36, GUARDED, 0)    /* does nothing unless the dispatch before gave up waiting */ \
+    /* Grouped products. */ \
+    X(37, GROUPED, GROUPED_NONE) \
+    X(38, OFFSETS_64, 0)    /* offsets are int64 */ \
+    X(39, PERSISTENT, 0)    /* workgroups take tiles by stride */ \
+    /* Row reductions. */ \
+    X(40, ROW_OP, ROW_OP_NONE) \
+    X(41, ROW_GAMMA, 0)    /* rows are scaled, … */ \
+    X(42, ROW_SHIFT, 0)    /* … and shifted, … */ \
+    X(43, ROW_VECTOR_TYPE, TYPE_F32)    /* … by vectors of this type */ \
+    X(44, ROW_VALUE_TYPE, TYPE_F32) \
+    X(45, ROW_SHARED, 0)    /* tiles share rows: reduce_tiles.comp is not resident */ \
+    /* Gated products. */ \
+    X(46, GATE, GATE_NONE) \
+    X(47, GATE_INTERLEAVED, 0)    /* neighbouring columns of B, bias and aux are a pair */ \
+    /* Row reductions and gated products. */ \
+    X(48, C_COL_MAJOR, 0)    /* C and aux */ \
+    X(49, D_COL_MAJOR, 0)
+
+// GemmParams::row_stage: what a dispatch of reduce_tiles.comp does, one of the first four, and
+// whether it does anything.
+#define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and ROW_SHARED is 0)
+#define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
+#define ROW_STAGE_STATISTICS 2  // writes what it knows of the rows; stores only what needs no more
+#define ROW_STAGE_APPLY 3       // reads it, and stores
+#define ROW_STAGE_MASK 3
+#define ROW_STAGE_GUARDED 4     // the last one: only for tiles that were given up
+
+// The first words at `control` of a parameter block; behind them one for each tile of each batch.
+#define CONTROL_TICKETS 0   // tickets that were taken
+#define CONTROL_DONE 1      // tickets whose work is done
+#define CONTROL_ENROLLED 2  // workgroups that did it
+#define CONTROL_WORDS 4
+
+// Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
+// loads before it adds the first.
+#define SUM_LOCAL_SIZE 64
+#define SUM_UNROLL 8
+
+// Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
+// columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
+#define ROW_BLOCK 1024
+// Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.
+#define ROW_LOCAL_SIZE 256
+#define ROW_LANE_X4 4
+
+// Invocations of a workgroup of merge_states.comp, a row each.
+#define MERGE_LOCAL_SIZE 64
+
+// Invocations of a workgroup of reset.comp, a word each.
+#define RESET_LOCAL_SIZE 64
+
+// Elements in both directions that a workgroup of pack.comp copies, and its invocations.
+#define PACK_TILE 64
+#define PACK_LOCAL_SIZE 256
+
+// The piece of B that an invocation of the skinny loop reads at a time: so many elements along K
+// and along N.
+#define SKINNY_PIECE 8
+
+// x4s of C that an invocation has on their way in khr's epilogue.
+#define KHR_EPILOGUE_LOADS 8
+
+#ifdef __cplusplus
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace vkgemm {
+
+// SPEC_TILE_M …: the ids, which index the values of a pipeline's constants.
+enum SpecConstant : std::size_t {
+#define VKGEMM_ENUMERATOR(id, name, value) SPEC_##name,
+  VKGEMM_CONSTANTS(VKGEMM_ENUMERATOR)
+#undef VKGEMM_ENUMERATOR
+      SPEC_COUNT
+};
+
+#define VKGEMM_CHECK(id, name, value) \
+  static_assert(SPEC_##name == id, "ids of specialization constants are consecutive");
+VKGEMM_CONSTANTS(VKGEMM_CHECK)
+#undef VKGEMM_CHECK
+
+#define VKGEMM_NAME(id, name, value) std::string_view(#name),
+inline constexpr std::array<std::string_view, SPEC_COUNT> spec_names{
+    VKGEMM_CONSTANTS(VKGEMM_NAME)};
+#undef VKGEMM_NAME
+
+}  // namespace vkgemm
+#else
+#define VKGEMM_DECLARE(id, name, value) layout(constant_id = id) const uint name = value;
+VKGEMM_CONSTANTS(VKGEMM_DECLARE)
+layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
+#endif
+#endif

@@ -1,0 +1,70 @@
+// contract.glsl: what every main loop supplies and every kernel may call. MAIN_LOOP and IN_TYPE are
+// set by modules.txt; everything else is a specialization constant. The loops are in loops/.
+//
+// All kernels call
+//   Acc                         the accumulators of one tile: declare, then acc_clear (a type with
+//                               arrays sized by specialization constants can be neither returned nor
+//                               an initialiser in glslang)
+//   acc_clear(out Acc)
+//   mma_tile(inout Acc, Tile)   Acc += A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
+//   store_tile(Acc, Tile)       D and aux through the epilogue, inside the matrix only; with split-K
+//                               partial results
+// Either may be called again in the same workgroup only after a barrier().
+//
+// A loop that defines OWN_STORE_TILE supplies store_tile itself, and serves neither gates nor row
+// reductions. For all others store_tile.glsl does, from what follows.
+//
+// Accumulators are shown in slices: sets of rows of the tile, whose values, x4s, are dealt out to
+// the invocations of the workgroup. All invocations take the slices in order.
+//   VALUE_SLICES                slices of a tile
+//   VALUE_ROWS                  rows of a slice
+//   SLICE_VALUES                values of an invocation in a slice, at most
+//   begin_slice(Acc, slice)     called by all before the first value of a slice is read
+//   has_value(i)                whether this invocation has value i < SLICE_VALUES
+//   value_place(i)              its row in the slice, and which x4 it is of D's part of that row
+//   value_row(slice, row)       row in the tile of a row of the slice
+//   slice_value(Acc, slice, i)  the value
+//   slice_pair(Acc, slice, i)   with a gate: the values of both products
+//
+// For store_tile: which loops are unrolled, and the loads that are worth an array.
+//   EACH_SLICE(slice)           the loop over slices
+//   EACH_BATCH(first)           the loop over this invocation's values of a slice, BATCH at a time
+//   BATCH                       values whose C is loaded before the first of them is stored
+//   MOST_BATCH                  no less, for the size of an array
+//   KEEPS_BIAS                  true: an invocation's values have the same columns in all slices,
+//   VALUE_COLUMNS               so many, those of its first values, whose bias is loaded once
+//   MOST_VALUE_COLUMNS          no less, for the size of an array
+//   value_column(i)             which of these columns value i has
+//
+// For row reductions: values that are kept, and a scratch memory of VALUE_ROWS lines of x4s.
+//   MOST_SLICE_VALUES           no less than SLICE_VALUES, for the size of an array
+//   VALUE_STRIDE                places from one line to the next
+//   begin_scratch()             called by all between begin_slice and the first set_scratch
+//   set_scratch(place, vec2)    by whom has read the value of that place
+//   scratch(place)
+//
+// Sizes of arrays should not be choices between specialization constants: NVIDIA's driver 580.159.04
+// leaves such arrays in memory.
+#define PARAMS GemmParams
+#include "common.glsl"
+#include "elements.glsl"
+#include "tile.glsl"
+#include "epilogue.glsl"
+
+#if MAIN_LOOP == LOOP_NV
+#include "loops/nv.glsl"
+#elif MAIN_LOOP == LOOP_KHR
+#include "loops/khr_staged.glsl"
+#elif MAIN_LOOP == LOOP_KHR_RING
+#include "loops/khr_ring.glsl"
+#elif MAIN_LOOP == LOOP_FMA
+#include "loops/fma.glsl"
+#elif MAIN_LOOP == LOOP_SKINNY
+#include "loops/skinny.glsl"
+#else
+#error MAIN_LOOP is none of constants.h
+#endif
+
+#ifndef OWN_STORE_TILE
+#include "store_tile.glsl"
+#endif

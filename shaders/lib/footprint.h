@@ -1,0 +1,69 @@
+// footprint.h: how much shared memory kernels declare, and how tiles stand in it. Compiled as C++
+// and GLSL: macros, because GLSL takes no functions for the size of an array. Sizes are whole
+// numbers of *units* of 16 bytes, the widest access, unless their names say otherwise.
+#ifndef VKGEMM_FOOTPRINT_H
+#define VKGEMM_FOOTPRINT_H
+
+#define UNIT_BYTES 16
+#define FOOTPRINT_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+// khr stages operands as they lie in memory: lines of `inner` neighbouring elements. 16 bytes of
+// padding keep 16-byte accesses aligned and spread the lines over the banks.
+#define KHR_LINE(inner, in_bytes) (((inner) * (in_bytes) + 16) / UNIT_BYTES)
+// An operand that is `mn` wide along M or N and `depth` deep.
+#define KHR_OPERAND(k_inner, mn, depth, in_bytes) \
+    ((k_inner) ? (mn) * KHR_LINE(depth, in_bytes) : (depth) * KHR_LINE(mn, in_bytes))
+#define KHR_STAGE(a_k_inner, b_k_inner, tile_m, tile_n, depth, in_bytes) \
+    (KHR_OPERAND(a_k_inner, tile_m, depth, in_bytes) + \
+     KHR_OPERAND(b_k_inner, tile_n, depth, in_bytes))
+
+// The ring's stages are half a k-tile deep. Padding between them: both halves of a k-tile are
+// stored at once, and neighbouring stages begin at other banks (the first and the last one overlap
+// in half of them).
+#define KHR_RING_STAGES 3
+#define KHR_RING_PAD 2
+#define KHR_RING_STAGE(a_k_inner, b_k_inner, tile_m, tile_n, tile_k, in_bytes) \
+    (KHR_STAGE(a_k_inner, b_k_inner, tile_m, tile_n, (tile_k) / 2, in_bytes) + KHR_RING_PAD)
+#define KHR_RING(a_k_inner, b_k_inner, tile_m, tile_n, tile_k, in_bytes) \
+    (KHR_RING_STAGES * KHR_RING_STAGE(a_k_inner, b_k_inner, tile_m, tile_n, tile_k, in_bytes))
+
+// khr's epilogue reuses the memory for slices of f32 accumulators, with padding between rows.
+#define KHR_SLICE_LINE(tile_n) (((tile_n) + 4) / 4)
+#define KHR_SLICE(tile_m, tile_n, subtiles) ((tile_m) / (subtiles) * KHR_SLICE_LINE(tile_n))
+
+// fma stages f32, K the outer direction, with padding between lines.
+#define FMA_LINE(mn) (((mn) + 4) / 4)
+#define FMA_STAGE(tile_m, tile_n, tile_k) ((tile_k) * (FMA_LINE(tile_m) + FMA_LINE(tile_n)))
+// Row reductions reuse the memory: a place for each x4 of four rows of every invocation.
+#define FMA_SCRATCH_LINE(tile_n) ((tile_n) / 4 + 1)
+#define FMA_SCRATCH(tile_m, tile_n, fragment_m) \
+    (4 * ((tile_m) / (fragment_m)) * FMA_SCRATCH_LINE(tile_n))
+
+// skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
+#define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))
+
+// reduce_tiles.comp: how many x4s of a tile's row an invocation merges before the others do, by the
+// size of the tile. The states that are left of each row stand in shared memory.
+#define ROW_PART_MOST 16
+#define ROW_PART_WANTED(tile_m, tile_n) ((tile_m) * (tile_n) > 16384 ? ROW_PART_MOST : 8)
+#define ROW_PART_X4(tile_m, tile_n) \
+    ((tile_n) / 4 < ROW_PART_WANTED(tile_m, tile_n) ? (tile_n) / 4 \
+                                                    : ROW_PART_WANTED(tile_m, tile_n))
+#define ROW_PARTS(tile_m, tile_n) ((tile_n) / 4 / ROW_PART_X4(tile_m, tile_n))
+#define ROW_STATE_BYTES 8
+#define ROW_PART_BYTES(tile_m, tile_n) ((tile_m) * ROW_PARTS(tile_m, tile_n) * ROW_STATE_BYTES)
+
+// reduce_rows.comp: a state of each invocation.
+#define REDUCE_ROWS_BYTES (ROW_LOCAL_SIZE * ROW_STATE_BYTES)
+
+// pack.comp: pairs of 16-bit elements, with padding between lines.
+#define PACK_LINE_WORDS (PACK_TILE / 2 + 1)
+#define PACK_BYTES (PACK_TILE * PACK_LINE_WORDS * 4)
+
+// Single words: at most so many bytes in any kernel (group_map, device_barrier, row_panel). ANV
+// does not leave out those that are not used. A shader that declares more than
+// maxComputeSharedMemorySize is invalid: an H200 (driver 580.159.04) was lost in each of three runs
+// where a tile of 49152 bytes left them no room.
+#define SINGLE_WORDS_BYTES 16
+
+#endif

@@ -1,0 +1,87 @@
+// khr_slices.glsl: khr's accumulators in slices. Fragments hide the coordinates of their elements,
+// so a slice is a copy in shared memory. It takes an equal number of fragment rows from every
+// subgroup, which keeps all of them busy, and holds whole rows of the tile, so that global accesses
+// are as wide as the tile.
+const uint VALUE_SLICES = SUBTILES;
+const uint VALUE_ROWS = TILE_M / SUBTILES;
+const uint VALUE_STRIDE = KHR_SLICE_LINE(TILE_N);
+
+const uint ROW_X4 = TILE_COLUMNS / 4;  // of D
+const uint SLICE_X4 = VALUE_ROWS * ROW_X4;
+const uint SLICE_VALUES = (SLICE_X4 + LOCAL_SIZE - 1) / LOCAL_SIZE;
+const uint MOST_SLICE_VALUES = (VALUE_ROWS * (TILE_N / 4) + LOCAL_SIZE - 1) / LOCAL_SIZE;
+
+bool has_value(const uint i) {
+    return SLICE_X4 % LOCAL_SIZE == 0 || gl_LocalInvocationIndex + i * LOCAL_SIZE < SLICE_X4;
+}
+
+uvec2 value_place(const uint i) {
+    const uint at = gl_LocalInvocationIndex + i * LOCAL_SIZE;
+    return uvec2(at / ROW_X4, at % ROW_X4);
+}
+
+const uint SLICE_FRAGMENTS = ROWS / SUBTILES;
+const uint SLICE_SUBGROUP_ROWS = SLICE_FRAGMENTS * FRAGMENT_M;  // of one subgroup
+
+uint value_row(const uint slice, const uint row) {
+    return row / SLICE_SUBGROUP_ROWS * SUBGROUP_M + slice * SLICE_SUBGROUP_ROWS +
+           row % SLICE_SUBGROUP_ROWS;
+}
+
+void begin_slice(const Acc acc, const uint slice) {
+    const uvec2 at = subgroup_position();
+    barrier();
+    EACH_FRAGMENT(i, j) {
+        if (i / SLICE_FRAGMENTS == slice)
+            coopMatStore(acc.fragment[i][j], sh,
+                         (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
+                                 VALUE_STRIDE +
+                             (at.y * SUBGROUP_N + j * FRAGMENT_N) / 4,
+                         VALUE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+    }
+    barrier();
+}
+
+vec4 slice_value(const Acc acc, const uint slice, const uint i) {
+    const uvec2 at = value_place(i);
+    return uintBitsToFloat(sh[at.x * VALUE_STRIDE + at.y]);
+}
+
+Pair4 slice_pair(const Acc acc, const uint slice, const uint i) {
+    const uvec2 at = value_place(i);
+    const uint line = at.x * VALUE_STRIDE;
+    const vec4 one = uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at.y : at.y)]);
+    const vec4 other =
+        uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at.y + 1 : at.y + HALF_N / 4)]);
+    return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
+}
+
+// Slices share their code, which takes longer to compile than all the rest (H200, driver
+// 580.159.04: 0.8 instead of 1.2 s).
+#define EACH_SLICE(slice) [[dont_unroll]] for (uint slice = 0; slice < VALUE_SLICES; ++slice)
+
+// An invocation loads C of so many values before it computes the first one: the cost of a loop over
+// single values is the latency of these loads (H200, driver 580.159.04, residual of 8192x8192: 3.36
+// instead of 3.50 ms). The array has a fixed size, because arrays whose size chooses between
+// specialization constants are left in memory there.
+#define MOST_BATCH KHR_EPILOGUE_LOADS
+const uint FULL_BATCH = SLICE_VALUES < MOST_BATCH ? SLICE_VALUES : MOST_BATCH;
+const uint BATCH = C_VECTOR == 0 ? 1 : PEEL == 0 ? 1 : FULL_BATCH;
+// The condition is has_value(first), said so that the number of turns is not a constant: nothing
+// unrolls the loop.
+#define EACH_BATCH(first) \
+    for (uint first = 0; gl_LocalInvocationIndex + first * LOCAL_SIZE < SLICE_X4; first += BATCH)
+
+// All values of an invocation have the same columns, and so the same bias along N, where rows
+// divide evenly over the workgroup.
+const bool KEEPS_BIAS = LOCAL_SIZE % ROW_X4 == 0;
+const uint VALUE_COLUMNS = 1;
+#define MOST_VALUE_COLUMNS 1
+uint value_column(const uint i) { return 0; }
+
+// The memory of a slice is the scratch memory, too.
+void begin_scratch() {}
+void set_scratch(const uint at, const vec2 value) {
+    sh[at] = floatBitsToUint(vec4(value, 0.0, 0.0));
+}
+vec2 scratch(const uint at) { return uintBitsToFloat(sh[at].xy); }

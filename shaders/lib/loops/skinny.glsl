@@ -1,0 +1,149 @@
+// skinny.glsl: LOOP_SKINNY: multiply-adds for few rows of A, where what counts is reading B once,
+// as fast as may be. An invocation reads its own pieces of B, 8 × 8 elements, and what it needs of
+// A straight into registers. Nothing is staged, so nobody waits for anybody, and all lines of a
+// piece are on their way at once. Invocations that share columns add up their sums at the end, in
+// order of K.
+const uint PIECE = SKINNY_PIECE;
+const uint LANES_N = TILE_N / PIECE;
+const uint LANES_K = TILE_K / PIECE;
+const uint GROUPS = PIECE / GROUP;  // of a line of a piece
+
+const bool A_K_INNER = A_COL_MAJOR == 0;
+const bool B_K_INNER = B_COL_MAJOR != 0;
+
+// The sums of one row of the tile.
+shared vec4 sums[SKINNY_SUMS(TILE_N, TILE_K)];  // [LANES_K][TILE_N / 4]
+
+struct Acc {
+    vec4 row[TILE_M][PIECE / 4];
+};
+
+void acc_clear(out Acc acc) {
+    [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+        [[unroll]] for (uint x = 0; x < PIECE / 4; ++x) acc.row[m][x] = vec4(0.0);
+}
+
+// x along K, y along N; neighbours read neighbouring memory.
+uvec2 lane_position() {
+    const uint i = gl_LocalInvocationIndex;
+    return B_K_INNER ? uvec2(i % LANES_K, i / LANES_K) : uvec2(i / LANES_N, i % LANES_N);
+}
+
+float load_input(uint64_t base, uint outer, uint ld, uint inner) {
+    return load1(base + (uint64_t(outer) * ld + inner) * IN_SIZE, IN_TYPE);
+}
+float load_a(const Tile t, uint m, uint k) {
+    const uint row = min(t.row + m, t.row_end - 1);
+    return A_K_INNER ? load_input(t.a, row, size_lda(), k) : load_input(t.a, k, size_lda(), row);
+}
+float load_b(const Tile t, uint k, uint n) {
+    const uint col = min(n, b_columns() - 1);
+    return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
+}
+
+// Element (k, n) of a piece of B, of which [line][group] was loaded.
+float piece_element(const uvec4 piece[PIECE][GROUPS], const uint k, const uint n) {
+    const uint line = B_K_INNER ? n : k, e = B_K_INNER ? k : n;
+    return group_element(piece[line][e / GROUP], e % GROUP);
+}
+
+void add_products(inout Acc acc, const uint m, const float a, const vec4 b[PIECE / 4]) {
+    [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
+        acc.row[m][x] = fma(vec4(a), b[x], acc.row[m][x]);
+}
+
+// k to k + 7, all of which exist. Columns past the edge repeat others: they are never stored.
+void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
+    uvec4 piece[PIECE][GROUPS], a[TILE_M][GROUPS];
+    const uint width = B_PADDED != 0 ? size_ldb() : b_columns();  // that can be read
+    if (B_VECTOR != 0) {
+        [[unroll]] for (uint line = 0; line < PIECE; ++line)
+            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
+                const uint outer = B_K_INNER ? min(n + line, b_columns() - 1) : k + line;
+                const uint inner = B_K_INNER ? k + g * GROUP : min(n + g * GROUP, width - GROUP);
+                piece[line][g] = U32x4(t.b + (uint64_t(outer) * size_ldb() + inner) * IN_SIZE).x;
+            }
+    }
+    if (A_K_INNER && A_VECTOR != 0) {
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+            [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
+                const uint row = min(t.row + m, t.row_end - 1);
+                a[m][g] = U32x4(t.a + (uint64_t(row) * size_lda() + k + g * GROUP) * IN_SIZE).x;
+            }
+    }
+    [[unroll]] for (uint i = 0; i < PIECE; ++i) {
+        vec4 b[PIECE / 4];
+        [[unroll]] for (uint j = 0; j < PIECE; ++j)
+            b[j / 4][j % 4] =
+                B_VECTOR != 0 ? piece_element(piece, i, j) : load_b(t, k + i, n + j);
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m)
+            add_products(acc, m,
+                         A_K_INNER && A_VECTOR != 0 ? group_element(a[m][i / GROUP], i % GROUP)
+                                                    : load_a(t, m, k + i),
+                         b);
+    }
+}
+
+void mma_tile(inout Acc acc, const Tile whole) {
+    const uvec2 lane = lane_position();
+    const bool right = B_HALVES != 0 && lane.y * PIECE >= HALF_N;
+    Tile t = whole;
+    t.b += right ? p.b_right : 0;
+    const uint n = b_column(t.col) + lane.y * PIECE - (right ? HALF_N : 0);
+    const uint steps = (t.k_end - t.k_begin) / TILE_K;
+    uint k = t.k_begin + lane.x * PIECE;
+    [[dont_unroll]] for (uint step = 0; step < steps; ++step, k += TILE_K)
+        multiply_piece(acc, t, k, n);
+    if (K_TAIL == 0) return;
+    const uint end = min(k + PIECE, t.k_end);
+    [[dont_unroll]] for (; k < end; ++k) {
+        vec4 b[PIECE / 4];
+        [[unroll]] for (uint j = 0; j < PIECE; ++j) b[j / 4][j % 4] = load_b(t, k, n + j);
+        [[unroll]] for (uint m = 0; m < TILE_M; ++m) add_products(acc, m, load_a(t, m, k), b);
+    }
+}
+
+// A slice is a row of the tile. Sums of all invocations that share columns stand in shared memory.
+const uint VALUE_SLICES = TILE_M;
+const uint VALUE_ROWS = 1;
+const uint SLICE_X4 = TILE_COLUMNS / 4;
+const uint SLICE_VALUES = (SLICE_X4 + LOCAL_SIZE - 1) / LOCAL_SIZE;
+
+bool has_value(const uint i) { return gl_LocalInvocationIndex + i * LOCAL_SIZE < SLICE_X4; }
+uvec2 value_place(const uint i) { return uvec2(0, gl_LocalInvocationIndex + i * LOCAL_SIZE); }
+uint value_row(const uint slice, const uint row) { return slice; }
+
+void begin_slice(const Acc acc, const uint slice) {
+    const uvec2 lane = lane_position();
+    barrier();
+    [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
+        sums[lane.x * (TILE_N / 4) + lane.y * (PIECE / 4) + x] = acc.row[slice][x];
+    barrier();
+}
+
+vec4 total(const uint x4) {
+    vec4 sum = sums[x4];
+    for (uint i = 1; i < LANES_K; ++i) sum += sums[i * (TILE_N / 4) + x4];
+    return sum;
+}
+
+vec4 slice_value(const Acc acc, const uint slice, const uint i) { return total(value_place(i).y); }
+
+Pair4 slice_pair(const Acc acc, const uint slice, const uint i) {
+    const uint at = value_place(i).y;
+    const vec4 one = total(B_PAIRS != 0 ? 2 * at : at);
+    const vec4 other = total(B_PAIRS != 0 ? 2 * at + 1 : at + HALF_N / 4);
+    return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
+}
+
+// Accumulators are registers: the slice must be a constant. There is one value in nearly all tiles.
+#define EACH_SLICE(slice) [[unroll]] for (uint slice = 0; slice < VALUE_SLICES; ++slice)
+#define EACH_BATCH(first) \
+    for (uint first = 0; first < SLICE_VALUES; ++first) if (has_value(first))
+#define MOST_BATCH 1
+const uint BATCH = 1;
+
+const bool KEEPS_BIAS = false;
+const uint VALUE_COLUMNS = 1;
+#define MOST_VALUE_COLUMNS 1
+uint value_column(const uint i) { return 0; }

@@ -1,0 +1,63 @@
+// row_panel_state.glsl: what the tiles of a panel, those of the same rows, have told of these rows.
+// The states stand in the workspace: [panel][column of tiles][row of the tile], two words each,
+// which say themselves whether they are there.
+const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
+
+uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix
+uint panel_tiles() { return (size_n() + TILE_N - 1) / TILE_N; }
+uint64_t panel_states(uint64_t number) {
+    return p.row_states + number * panel_tiles() * TILE_M * 8;
+}
+
+// Supplied by the kernel: tells all that wait that one has waited too long, and whether one has.
+void give_up();
+bool has_given_up();
+
+// Neighbouring tiles whose states are asked for at once.
+const uint BLOCK_TILES = ROW_BLOCK / TILE_N;
+const uint MOST_BLOCK_TILES = 32;  // tiles are at least 32 columns wide
+
+// The state of a row of a panel: a tree up to ROW_BLOCK columns, then from left to right. False:
+// not all tiles have told theirs in time. `left`: how often this invocation may still ask, for all
+// of its rows.
+bool panel_state(const uint64_t states, const uint row, const bool waits, inout uint left,
+                 out RowState total) {
+    const uint columns = panel_tiles();
+    bool in_time = true;
+    total = no_row_state();
+    [[dont_unroll]] for (uint first = 0; first < columns; first += BLOCK_TILES) {
+        uvec2 words[MOST_BLOCK_TILES];
+        [[dont_unroll]] while (true) {
+            bool told = true;
+            [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
+                // The last one once more instead of none: no branch around a load.
+                const uint column = min(first + i, columns - 1);
+                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * 8;
+                words[i] = uvec2(0);
+                words[i].x = atomicLoad(SharedWord(at).x, RELAXED);
+                if (ROW_HAS_Y) words[i].y = atomicLoad(SharedWord(at + 4).x, RELAXED);
+                if (words[i].x == UNTOLD || words[i].y == UNTOLD) told = false;
+            }
+            if (told || !waits) break;
+            if (left == 0) give_up();
+            if (left == 0 || has_given_up()) {
+                left = 0;
+                in_time = false;
+                break;
+            }
+            --left;
+        }
+        RowState s[MOST_BLOCK_TILES];
+        [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
+            s[i] = no_row_state();
+            if (first + i < columns)
+                s[i] = RowState(float(min(size_n() - (first + i) * TILE_N, TILE_N)),
+                                uintBitsToFloat(words[i].x), uintBitsToFloat(words[i].y));
+        }
+        [[unroll]] for (uint width = 1; width < BLOCK_TILES; width *= 2)
+            [[unroll]] for (uint i = 0; i < BLOCK_TILES; i += 2 * width)
+                s[i] = merge_rows(s[i], s[i + width], false);
+        total = first == 0 ? s[0] : merge_rows(total, s[0], false);
+    }
+    return in_time;
+}

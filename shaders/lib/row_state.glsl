@@ -1,0 +1,116 @@
+// row_state.glsl: row reductions: the knowledge of some elements of a row, and how that of
+// neighbours is merged. All in f32 from the values before the last cast.
+//
+// The order is the same whoever merges: x4s, then neighbouring x4s, pairs of x4s, … up to ROW_BLOCK
+// columns, then blocks from left to right. So all strategies and tiles give the same bits, if the
+// products have them.
+
+// The members' meaning depends on the operation:
+//   sum, mean                 x = sum of v
+//   rms_norm, l2_normalize    x = sum of v²
+//   layer_norm, variance      x = mean, y = sum of (v - mean)²   merged as by Chan, Golub and
+//                             LeVeque, Updating formulae and a pairwise algorithm for computing
+//                             sample variances, 1979
+//   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
+//                             Gimelshein, Online normalizer calculation for softmax, 2018
+//   max                       x = max
+// n: how many elements; 0: nothing is known.
+struct RowState {
+    float n, x, y;
+};
+
+const bool ROW_MOMENTS = ROW_OP == ROW_OP_LAYER_NORM ? true : ROW_OP == ROW_OP_VARIANCE;
+const bool ROW_EXPONENTIALS = ROW_OP == ROW_OP_SOFTMAX ? true : ROW_OP == ROW_OP_LOGSUMEXP;
+const bool ROW_SQUARES = ROW_OP == ROW_OP_RMS_NORM ? true : ROW_OP == ROW_OP_L2_NORMALIZE;
+const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
+const bool ROW_HAS_Y = ROW_MOMENTS ? true : ROW_EXPONENTIALS;
+const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else D is transformed
+
+const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
+
+bool is_minus_infinity(float x) { return floatBitsToUint(x) == 0xff800000u; }
+bool is_infinite(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
+
+// NaN goes through, which GLSL does not promise of max().
+float max_or_nan(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : max(a, b); }
+
+// exp() that gives 0 for minus infinity on every device.
+float exponential(float x) { return is_minus_infinity(x) ? 0.0 : exp(x); }
+vec4 exponential(const vec4 x) {
+    return vec4(exponential(x.x), exponential(x.y), exponential(x.z), exponential(x.w));
+}
+
+// Exponents are relative to it: exp(Inf - Inf) would be NaN.
+float exponent_shift(float largest) { return is_infinite(largest) ? 0.0 : largest; }
+
+// The state of an x4, of which the first `valid`, at least one, exist.
+RowState row_state(const vec4 v, const uint valid) {
+    const bvec4 exists = EDGES == 0 ? bvec4(true) : lessThan(uvec4(0, 1, 2, 3), uvec4(valid));
+    RowState s = RowState(EDGES == 0 ? 4.0 : float(min(valid, 4)), 0.0, 0.0);
+    if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
+        const vec4 e = mix(vec4(MINUS_INFINITY), v, exists);
+        s.x = max_or_nan(max_or_nan(e.x, e.y), max_or_nan(e.z, e.w));
+        if (ROW_EXPONENTIALS) {
+            precise const vec4 t = exponential(e - vec4(exponent_shift(s.x)));
+            precise const float sum = (t.x + t.y) + (t.z + t.w);
+            s.y = sum;
+        }
+        return s;
+    }
+    const vec4 e = mix(vec4(0.0), v, exists);
+    precise const vec4 t = ROW_SQUARES ? e * e : e;
+    precise const float sum = (t.x + t.y) + (t.z + t.w);
+    s.x = sum;
+    if (ROW_MOMENTS) {
+        precise const float mean = s.n == 4.0 ? sum * 0.25 : sum / s.n;
+        precise const vec4 d = mix(vec4(0.0), v - vec4(mean), exists);
+        precise const vec4 square = d * d;
+        precise const float squares = (square.x + square.y) + (square.z + square.w);
+        s.x = mean;
+        s.y = squares;
+    }
+    return s;
+}
+
+// The state of elements that nothing is known about, or of none.
+RowState no_row_state() {
+    return RowState(0.0, ROW_MAXIMUM || ROW_EXPONENTIALS ? MINUS_INFINITY : 0.0, 0.0);
+}
+
+// The state's y, if its maximum were `largest`.
+float relative_to(const float largest, const RowState s) {
+    if (is_minus_infinity(s.x)) return 0.0;
+    precise const float y = s.y * exp(exponent_shift(s.x) - exponent_shift(largest));
+    return y;
+}
+
+// `a` stands left of `b`. `equal`: they are known to be of as many elements, at least one.
+RowState merge_rows(const RowState a, const RowState b, const bool equal) {
+    RowState s = RowState(a.n + b.n, 0.0, 0.0);
+    if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
+        s.x = max_or_nan(a.x, b.x);
+        if (ROW_EXPONENTIALS) {
+            precise const float sum = relative_to(s.x, a) + relative_to(s.x, b);
+            s.y = sum;
+        }
+        return s;
+    }
+    if (ROW_MOMENTS) {
+        // Nothing is taken of an empty side, so that it cannot be 0/0. Equal sides need no
+        // division, which devices round as they like.
+        precise const float part = equal || a.n == b.n ? 0.5 : b.n / max(s.n, 1.0);
+        precise const float delta = b.x - a.x;
+        precise const float mean = a.x + delta * part;
+        precise const float squares = (a.y + b.y) + delta * delta * (a.n * part);
+        const bool none = !equal && b.n == 0.0;
+        s.x = none ? a.x : mean;
+        s.y = none ? a.y : squares;
+        return s;
+    }
+    precise const float sum = a.x + b.x;
+    s.x = !equal && b.n == 0.0 ? a.x : sum;  // -0 + 0 would be 0
+    return s;
+}
+
+// Merges halves of a tree within a tile: without edges they are equal.
+RowState merge_halves(const RowState a, const RowState b) { return merge_rows(a, b, EDGES == 0); }

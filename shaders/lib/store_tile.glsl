@@ -1,0 +1,81 @@
+// store_tile.glsl: store_tile of the contract, for main loops that show their accumulators in
+// slices.
+
+// An x4 of accumulators ends in the epilogue or, with split-K, as a partial result.
+vec4 tile_c4(const Tile t, uint row, uint col) {
+    return SPLIT == SPLIT_NONE ? epilogue_c4(t, row, col) : vec4(0.0);
+}
+vec4 tile_bias4(const Tile t, uint row, uint col) {
+    return SPLIT == SPLIT_NONE ? epilogue_bias4(t, row, col) : vec4(0.0);
+}
+void tile_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+    if (SPLIT == SPLIT_NONE)
+        epilogue_store4(t, row, col, acc, c, bias);
+    else if (is_inside(t, row, col))
+        Partial4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
+}
+
+// The same of a gated product.
+Pair4 tile_gated_bias4(const Tile t, uint row, uint col) {
+    if (SPLIT != SPLIT_NONE) return Pair4(vec4(0.0), vec4(0.0));
+    return gated_bias4(t, row, col);
+}
+void tile_gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
+    if (SPLIT == SPLIT_NONE) {
+        gated_store4(t, row, col, acc, bias);
+    } else if (is_inside(t, row, col)) {
+        const uint64_t at = element(t.partial, TYPE_F32, row, partial_ld(), col);
+        Partial4(at).x = acc.l;
+        Partial4(at + partial_row_bytes()).x = acc.r;
+    }
+}
+
+// Row and column in D of value i of a slice.
+uvec2 value_position(const Tile t, const uint slice, const uint i) {
+    const uvec2 place = value_place(i);
+    return uvec2(t.row + value_row(slice, place.x), t.col + place.y * 4);
+}
+
+// Batches may reach beyond the last value.
+bool is_value(const uint i) {
+    return (SLICE_VALUES % BATCH == 0 || i < SLICE_VALUES) && has_value(i);
+}
+
+void store_tile(const Acc acc, const Tile t) {
+    // The bias of a column is loaded once.
+    const bool is_kept = KEEPS_BIAS && BIAS == BIAS_ALONG_N;
+    vec4 bias[MOST_VALUE_COLUMNS];
+    Pair4 gated_bias[MOST_VALUE_COLUMNS];
+    [[unroll]] for (uint j = 0; j < VALUE_COLUMNS; ++j) {
+        const uint col = t.col + value_place(j).y * 4;
+        bias[j] = vec4(0.0);
+        gated_bias[j] = Pair4(bias[j], bias[j]);
+        if (is_kept && GATED) gated_bias[j] = tile_gated_bias4(t, t.row, col);
+        else if (is_kept) bias[j] = tile_bias4(t, t.row, col);
+    }
+    EACH_SLICE(slice) {
+        begin_slice(acc, slice);
+        EACH_BATCH(first) {
+            vec4 c[MOST_BATCH];
+            [[unroll]] for (uint b = 0; b < BATCH; ++b) {
+                // The first one once more instead of none: no branch around a load.
+                const uvec2 d = value_position(t, slice, is_value(first + b) ? first + b : first);
+                c[b] = tile_c4(t, d.x, d.y);
+            }
+            [[unroll]] for (uint b = 0; b < BATCH; ++b) {
+                const uint i = first + b;
+                if (!is_value(i)) continue;
+                const uvec2 d = value_position(t, slice, i);
+                if (GATED) {
+                    Pair4 own = gated_bias[value_column(i)];
+                    if (!is_kept) own = tile_gated_bias4(t, d.x, d.y);
+                    tile_gated_store4(t, d.x, d.y, slice_pair(acc, slice, i), own);
+                } else {
+                    vec4 own = bias[value_column(i)];
+                    if (!is_kept) own = tile_bias4(t, d.x, d.y);
+                    tile_store4(t, d.x, d.y, slice_value(acc, slice, i), c[b], own);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// types.h: the element types, one row each. Compiled as C++ and GLSL; types.glsl says how a type is
+// loaded, stored and converted.
+#ifndef VKGEMM_TYPES_H
+#define VKGEMM_TYPES_H
+
+// The values of the constants *_TYPE and of the IN_TYPE macro: consecutive from 1.
+#define TYPE_NONE 0
+#define TYPE_F16 1
+#define TYPE_BF16 2
+#define TYPE_F32 3
+
+// X(name, bytes of an element)
+#define VKGEMM_TYPES(X) \
+    X(F16, 2) \
+    X(BF16, 2) \
+    X(F32, 4)
+
+#endif

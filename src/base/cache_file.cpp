@@ -1,0 +1,194 @@
+#include "base/cache_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <system_error>
+
+#include "base/errors.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+constexpr char magic[] = {'v', 'k', 'g', 'e', 'm', 'm', 'P', 'C'};
+
+enum Offset : std::size_t {
+  version_offset = 8,
+  payload_bytes_offset = 16,
+  hash_offset = 24,
+  hashed_offset = 32,  // the hash covers everything from here
+  vendor_offset = 32,
+  device_offset = 36,
+  driver_version_offset = 40,
+  uuid_offset = 48,
+};
+
+// Vulkan's own header at the start of the payload (VkPipelineCacheHeaderVersionOne): u32 size,
+// u32 version, u32 vendor, u32 device, u8[16] uuid.
+constexpr std::size_t vulkan_header_bytes = 32;
+
+// Byte by byte, so that neither alignment nor the host's byte order matters.
+template <class T>
+T read(std::span<const std::byte> bytes, std::size_t offset) noexcept {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value |= static_cast<T>(std::to_integer<T>(bytes[offset + i]) << (8 * i));
+  }
+  return value;
+}
+
+template <class T>
+void write(std::span<std::byte> bytes, std::size_t offset, T value) noexcept {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
+  }
+}
+
+Error discard(std::string reason) { return Error{Status::io_error, std::move(reason)}; }
+
+Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t expected) {
+  return discard(std::string(what) + " is " + std::to_string(found) + ", expected " +
+                 std::to_string(expected));
+}
+
+// Processes that save at once must not write into each other's file; the last rename stays.
+Result<std::filesystem::path> write_temporary(const std::filesystem::path& path,
+                                              std::span<const std::byte> file) {
+  std::random_device random;
+  std::filesystem::path temporary = path;
+  temporary += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
+  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
+  stream.write(reinterpret_cast<const char*>(file.data()),
+               static_cast<std::streamsize>(file.size()));
+  stream.close();
+  if (!stream) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return Error{Status::io_error, temporary.string() + ": cannot be written"};
+  }
+  return temporary;
+}
+
+}  // namespace
+
+std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::byte byte : bytes) {
+    hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+Result<std::span<const std::byte>> parse_cache_file(std::span<const std::byte> file,
+                                                    const CacheIdentity& expected) {
+  if (file.size() < cache_header_bytes) {
+    return discard("it has " + std::to_string(file.size()) + " bytes, fewer than its header");
+  }
+  if (std::memcmp(file.data(), magic, sizeof(magic)) != 0) {
+    return discard("it is not a pipeline cache of vkgemm");
+  }
+  if (const auto version = read<std::uint32_t>(file, version_offset);
+      version != cache_file_version) {
+    return discard_number("its version", version, cache_file_version);
+  }
+  const std::span<const std::byte> payload = file.subspan(cache_header_bytes);
+  if (const auto bytes = read<std::uint64_t>(file, payload_bytes_offset); bytes != payload.size()) {
+    return discard_number("its payload in bytes", payload.size(), bytes);
+  }
+  if (read<std::uint64_t>(file, hash_offset) != fnv1a(file.subspan(hashed_offset))) {
+    return discard("its hash does not match its content");
+  }
+  if (const auto vendor = read<std::uint32_t>(file, vendor_offset); vendor != expected.vendor_id) {
+    return discard_number("its vendor id", vendor, expected.vendor_id);
+  }
+  if (const auto device = read<std::uint32_t>(file, device_offset); device != expected.device_id) {
+    return discard_number("its device id", device, expected.device_id);
+  }
+  if (const auto driver = read<std::uint32_t>(file, driver_version_offset);
+      driver != expected.driver_version) {
+    return discard_number("its driver version", driver, expected.driver_version);
+  }
+  if (std::memcmp(file.data() + uuid_offset, expected.uuid.data(), VK_UUID_SIZE) != 0) {
+    return discard("its pipeline cache UUID is another one");
+  }
+  if (!payload.empty() && !is_pipeline_cache_data(payload, expected)) {
+    return discard("its payload does not start with this device's VkPipelineCacheHeader");
+  }
+  return payload;
+}
+
+bool is_pipeline_cache_data(std::span<const std::byte> data,
+                            const CacheIdentity& identity) noexcept {
+  return data.size() >= vulkan_header_bytes &&
+         read<std::uint32_t>(data, 0) >= vulkan_header_bytes &&
+         read<std::uint32_t>(data, 0) <= data.size() &&
+         read<std::uint32_t>(data, 4) == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+         read<std::uint32_t>(data, 8) == identity.vendor_id &&
+         read<std::uint32_t>(data, 12) == identity.device_id &&
+         std::memcmp(data.data() + 16, identity.uuid.data(), VK_UUID_SIZE) == 0;
+}
+
+std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
+                                       const CacheIdentity& identity) {
+  std::vector<std::byte> file(cache_header_bytes + payload.size());
+  const std::span<std::byte> bytes(file);
+  std::memcpy(file.data(), magic, sizeof(magic));
+  write<std::uint32_t>(bytes, version_offset, cache_file_version);
+  write<std::uint64_t>(bytes, payload_bytes_offset, payload.size());
+  write<std::uint32_t>(bytes, vendor_offset, identity.vendor_id);
+  write<std::uint32_t>(bytes, device_offset, identity.device_id);
+  write<std::uint32_t>(bytes, driver_version_offset, identity.driver_version);
+  std::memcpy(file.data() + uuid_offset, identity.uuid.data(), VK_UUID_SIZE);
+  std::copy(payload.begin(), payload.end(), file.begin() + cache_header_bytes);
+  write<std::uint64_t>(bytes, hash_offset, fnv1a(bytes.subspan(hashed_offset)));
+  return file;
+}
+
+Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path,
+                                               std::uint64_t max_bytes) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (!exists && !error) return std::vector<std::byte>{};
+  const std::uintmax_t bytes = error ? 0 : std::filesystem::file_size(path, error);
+  if (error) return Error{Status::io_error, path.string() + ": " + error.message()};
+  if (bytes > max_bytes) {
+    return Error{Status::io_error, path.string() + ": " + std::to_string(bytes) +
+                                       " bytes are more than such a file has"};
+  }
+  std::vector<std::byte> content(bytes);
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(bytes));
+  if (!stream) return Error{Status::io_error, path.string() + ": cannot be read"};
+  return content;
+}
+
+Result<void> try_replace_cache_file(const std::filesystem::path& path) {
+  const auto temporary = write_temporary(path, {});
+  if (!temporary) return temporary.error();
+  std::error_code error;
+  std::filesystem::remove(*temporary, error);
+  if (std::filesystem::is_directory(path, error)) {
+    return Error{Status::io_error, path.string() + ": is a directory"};
+  }
+  return {};
+}
+
+Result<void> replace_cache_file(const std::filesystem::path& path,
+                                std::span<const std::byte> file) {
+  const auto temporary = write_temporary(path, file);
+  if (!temporary) return temporary.error();
+  std::error_code error;
+  std::filesystem::rename(*temporary, path, error);
+  if (error) {
+    const std::string reason = error.message();
+    std::filesystem::remove(*temporary, error);
+    return Error{Status::io_error, path.string() + ": " + reason};
+  }
+  return {};
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,50 @@
+#include "base/log.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace vkgemm {
+
+namespace {
+
+std::string_view to_string(LogLevel level) noexcept {
+  switch (level) {
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      return "error";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Log::Log(LogCallback callback) : callback_(std::move(callback)) {
+  const char* const target = std::getenv("VKGEMM_LOG");
+  if (target == nullptr || *target == '\0') return;
+  if (std::string_view(target) == "stderr") {
+    stream_ = stderr;
+    return;
+  }
+  file_.reset(std::fopen(target, "a"));
+  stream_ = file_.get();
+  if (stream_ == nullptr) {
+    write(LogLevel::warning, std::string("VKGEMM_LOG: cannot append to ") + target);
+  }
+}
+
+void Log::write(LogLevel level, std::string_view message) const {
+  if (callback_) callback_(level, message);
+  if (stream_ != nullptr) {
+    // One call a line: stdio locks each, so lines of several threads stay whole.
+    std::string line = "vkgemm ";
+    line.append(to_string(level)).append(": ").append(message).append("\n");
+    std::fwrite(line.data(), 1, line.size(), stream_);
+    std::fflush(stream_);
+  }
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,31 @@
+// caps_query.hpp: asks a physical device, once, for everything that decisions are made from.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "device/features.hpp"
+#include "device/vk.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// The features without which not even the fma path runs.
+std::initializer_list<Feature> required_features() noexcept;
+
+// The extensions and features that the driver lists and supports. Structures of extensions it does
+// not list are not queried.
+Result<Facilities> query_supported(const InstanceFunctions& functions,
+                                   VkPhysicalDevice physical_device);
+
+// `enabled` is what the device was, or will be, created with; only what is supported as well
+// counts. A missing feature is no error: it stands in PathSupport::reason. A call that fails is
+// one. A driver that the deny-list says not to ask for its shapes isn't.
+Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
+                              const Facilities& supported, const Facilities& enabled,
+                              bool use_deny_list = true);
+
+}  // namespace vkgemm

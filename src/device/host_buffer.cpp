@@ -1,0 +1,100 @@
+#include "device/host_buffer.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace vkgemm {
+namespace {
+
+constexpr VkMemoryPropertyFlags coherent =
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
+std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProperties& memory,
+                                              std::uint32_t allowed, VkMemoryPropertyFlags needed) {
+  for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    if ((allowed >> i & 1) != 0 && (memory.memoryTypes[i].propertyFlags & needed) == needed) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<void> HostBuffer::allocate(const VkPhysicalDeviceMemoryProperties& memory,
+                                  VkDeviceSize bytes) {
+  auto allocated = allocate_memory(memory, bytes);
+  if (!allocated) free();
+  return allocated;
+}
+
+void HostBuffer::abandon() noexcept {
+  buffer_ = VK_NULL_HANDLE;
+  memory_ = VK_NULL_HANDLE;
+}
+
+void HostBuffer::free() noexcept {
+  if (buffer_ != VK_NULL_HANDLE) functions_.vkDestroyBuffer(device_, buffer_, nullptr);
+  if (memory_ != VK_NULL_HANDLE) functions_.vkFreeMemory(device_, memory_, nullptr);
+  abandon();
+}
+
+Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties& memory,
+                                         VkDeviceSize bytes) {
+  const VkBufferCreateInfo buffer_info{
+      .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+      .pNext = nullptr,
+      .flags = 0,
+      .size = bytes,
+      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+      .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+      .queueFamilyIndexCount = 0,
+      .pQueueFamilyIndices = nullptr,
+  };
+  VkResult result = functions_.vkCreateBuffer(device_, &buffer_info, nullptr, &buffer_);
+  if (result != VK_SUCCESS) return driver_error("vkCreateBuffer", result);
+
+  VkMemoryRequirements requirements{};
+  functions_.vkGetBufferMemoryRequirements(device_, buffer_, &requirements);
+  const VkMemoryAllocateFlagsInfo flags{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+      .pNext = nullptr,
+      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+      .deviceMask = 0,
+  };
+  // Memory of the device if there is such memory, and some of it left.
+  result = VK_ERROR_FEATURE_NOT_PRESENT;
+  for (const VkMemoryPropertyFlags needed :
+       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
+    const auto type = find_memory_type(memory, requirements.memoryTypeBits, needed);
+    if (!type) continue;
+    const VkMemoryAllocateInfo memory_info{
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &flags,
+        .allocationSize = requirements.size,
+        .memoryTypeIndex = *type,
+    };
+    result = functions_.vkAllocateMemory(device_, &memory_info, nullptr, &memory_);
+    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
+  }
+  if (result == VK_ERROR_FEATURE_NOT_PRESENT) {
+    return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
+  }
+  if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
+  result = functions_.vkBindBufferMemory(device_, buffer_, memory_, 0);
+  if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);
+  void* mapped = nullptr;
+  result = functions_.vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
+  if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
+
+  const VkBufferDeviceAddressInfo address_info{
+      .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+      .pNext = nullptr,
+      .buffer = buffer_,
+  };
+  address_ = functions_.vkGetBufferDeviceAddress(device_, &address_info);
+  mapped_ = static_cast<std::byte*>(mapped);
+  return {};
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,48 @@
+// check.hpp: what the checks of legality share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/text.hpp"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// A grid that needs more dispatches than this would take minutes to record and to run.
+constexpr std::uint64_t most_dispatches = 65536;
+
+// The case that is asked about, and the place for the reason if anybody wants to know it.
+struct Case {
+  const Config& config;
+  const ResolvedProblem& problem;
+  const DeviceCaps& caps;
+  std::string* reason = nullptr;
+
+  template <class... Parts>
+  bool refuse(const Parts&... parts) const {
+    if (reason != nullptr) *reason = concat(parts...);
+    return false;
+  }
+};
+
+// Pieces of messages that cost nothing until they are printed: is_legal() asks about every row of a
+// table whenever a plan is made.
+struct Size2 {
+  std::uint32_t m, n;
+};
+struct Size3 {
+  std::uint32_t m, n, k;
+};
+inline void append_to(std::string& out, const Size2& size) { out += concat(size.m, 'x', size.n); }
+inline void append_to(std::string& out, const Size3& size) {
+  out += concat(size.m, 'x', size.n, 'x', size.k);
+}
+inline Size3 tile_of(const Config& c) { return {c.tile_m, c.tile_n, c.tile_k}; }
+
+// The check against knowledge of the driver beyond what it says itself.
+bool check_verdicts(const Case& s);
+
+}  // namespace vkgemm

@@ -1,0 +1,87 @@
+// dispatch_plan.hpp: what is recorded: pipelines, their parameters and grids, in order. Pure data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "kernels/addresses.hpp"
+#include "kernels/tiling.hpp"
+#include "lib/abi.h"
+
+namespace vkgemm {
+
+// A pipeline: a shader module and the value of every specialization constant, by id.
+struct PipelineKey {
+  std::string_view module;  // static storage: the name of an embedded module
+  std::array<std::uint32_t, SPEC_COUNT> constants{};
+  std::uint32_t required_subgroup_size = 0;  // 0: any
+
+  bool operator==(const PipelineKey&) const = default;
+};
+
+struct PipelineKeyHash {
+  std::size_t operator()(const PipelineKey& key) const noexcept;
+};
+
+// The workspace of a problem as packed() shows it: where its parts begin, in bytes, each at
+// a multiple of 256 of them.
+struct WorkspaceLayout {
+  std::uint64_t a = 0;  // the copies come first
+  std::uint64_t b = 0;
+  std::uint64_t partial = 0;
+  std::uint64_t control = 0;
+  std::uint64_t states = 0;  // of rows, in tiles
+  std::uint64_t values = 0;  // of rows, in two passes
+  std::uint64_t bytes = 0;   // of it all
+};
+
+// One pipeline, dispatched once or, if the grid is large, in chunks.
+struct Step {
+  PipelineKey key;
+  Parameters params;  // all but addresses, first_tile and first_batch
+  std::vector<Dispatch> dispatches;
+
+  // The same for a part of the problem that has fewer rows, or matrices, than the others
+  // (RowChunks).
+  std::vector<Dispatch> last_dispatches = {};
+  bool writes_values = false;  // between the passes of a row reduction, instead of D
+
+  // A copy (pack.hpp): the operand that it reads, and where in the workspace the product finds it
+  // instead.
+  std::uint64_t Addresses::*copied = nullptr;
+  std::uint64_t copy_offset = 0;
+
+  // The parameters of steps that know A and B, or partial results.
+  gpu::GemmParams& gemm() noexcept { return *std::get_if<gpu::GemmParams>(&params); }
+  const gpu::GemmParams& gemm() const noexcept { return *std::get_if<gpu::GemmParams>(&params); }
+};
+
+// A row reduction in two passes whose values don't fit the workspace: so many rows of so many
+// matrices at a time, and how far apart rows and matrices of the operands are, in bytes.
+struct RowChunks {
+  std::uint64_t rows = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t all_rows = 0;
+  std::uint64_t all_batches = 0;
+  Addresses row_pitch;
+  Addresses batch_pitch;
+
+  bool is_whole() const noexcept { return rows >= all_rows && batches >= all_batches; }
+  std::uint64_t count() const noexcept;
+};
+
+// All that computes a problem with a configuration.
+struct DispatchPlan {
+  std::vector<Step> before;  // beside each other, then a barrier
+  Step product;
+  std::vector<Step> after;  // each behind a barrier
+  bool values_in_d = false;
+  std::optional<RowChunks> chunks;  // product and after, again and again, with barriers between
+  WorkspaceLayout workspace;
+  std::uint64_t shared_memory_bytes = 0;
+};
+
+}  // namespace vkgemm

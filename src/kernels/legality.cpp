@@ -1,0 +1,175 @@
+// legality.cpp: every reason against a configuration that can be known without the device. The
+// demands of a main loop or a part of the problem stand with it (loops/, parts/).
+#include "kernels/legality.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "kernels/check.hpp"
+#include "kernels/footprint.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/parts/rows.hpp"
+#include "kernels/tiling.hpp"
+#include "lib/abi.h"
+#include "problem/data_type.hpp"
+
+namespace vkgemm {
+namespace {
+
+bool check_range(const Case& s, const Parameter& parameter) {
+  for (std::size_t i = 0; i < parameter.count; ++i) {
+    const std::uint32_t value = parameter.get(s.config, i);
+    if (!parameter.names.empty()) {
+      if (value < parameter.names.size()) continue;
+      return s.refuse(parameter.name, " is ", value, ": no such enumerator");
+    }
+    if (value >= parameter.min && value <= parameter.max) continue;
+    return s.refuse(parameter.fields[i], " is ", value, ": main loop ",
+                    to_string(s.config.main_loop()), " takes ", parameter.min, " to ",
+                    parameter.max);
+  }
+  return true;
+}
+
+bool check_ranges(const Case& s) {
+  const auto in_range = [&](const Parameter& parameter) { return check_range(s, parameter); };
+  if (!std::ranges::all_of(common_parameters(), in_range) ||
+      !std::ranges::all_of(descriptor(s.config).parameters, in_range)) {
+    return false;
+  }
+  // Parameters that a kernel has no use for have one value, so that equal kernels have equal
+  // configurations.
+  const Config& c = s.config;
+  const bool barrier = c.reduction_mode == ReductionMode::device_barrier;
+  if (c.spin_limit != default_spin_limit && !barrier && c.rows != RowStrategy::panel) {
+    return s.refuse("spin_limit is ", c.spin_limit, ": nobody waits, so it must be ",
+                    default_spin_limit);
+  }
+  if (c.workgroups != 0 && !barrier && c.schedule != Schedule::persistent) {
+    return s.refuse("workgroups is ", c.workgroups, ": only reduction_mode device_barrier and ",
+                    "schedule persistent have a number of their own");
+  }
+  return true;
+}
+
+// The types that matrix units multiply. Multiply-adds widen every type.
+bool check_input_type(const Case& s) {
+  const DataType input = s.problem.a.type;
+  const Path path = s.config.path();
+  if (descriptor(s.config).widens_inputs) return true;
+  switch (row_of(input).matrix_units) {
+    case MatrixUnits::none:
+      return s.refuse("input type ", to_string(input), " needs true ", to_string(input),
+                      " arithmetic, which path ", to_string(path), " does not have");
+    case MatrixUnits::listed_bfloat16:
+      if (s.caps.bf16_matrices) return true;
+      return s.refuse("input type ", to_string(input), " on path ", to_string(path), " needs ",
+                      to_string(input), " cooperative matrices (VK_KHR_shader_bfloat16)");
+    case MatrixUnits::listed:
+      return true;
+  }
+  return true;
+}
+
+bool check_registers(const Case& s) {
+  const Config& c = s.config;
+  const std::uint32_t accumulators = accumulator_count(c);
+  const std::uint32_t most = descriptor(c).most_accumulators;
+  if (accumulators <= most) return true;
+  return s.refuse("tile ", tile_of(c), " needs ", accumulators, " accumulators in each of ",
+                  invocations(c), " invocations, at most ", most,
+                  " stay in registers of main loop ", to_string(c.main_loop()));
+}
+
+bool check_limits(const Case& s) {
+  const Config& c = s.config;
+  const Limits& limits = s.caps.limits;
+  if (invocations(c) > limits.max_invocations) {
+    return s.refuse("invocations is ", invocations(c), ", the device has at most ",
+                    limits.max_invocations);
+  }
+  const std::uint64_t shared = shared_memory_bytes(c, s.problem, s.caps);
+  if (shared > limits.max_shared_memory_bytes) {
+    return s.refuse("tile ", tile_of(c), " needs ", shared,
+                    " bytes of shared memory, the device has ", limits.max_shared_memory_bytes);
+  }
+  if (sizeof(gpu::GemmParams) > limits.max_push_constant_bytes) {
+    return s.refuse("parameters take ", sizeof(gpu::GemmParams),
+                    " bytes of push constants, the device has ", limits.max_push_constant_bytes);
+  }
+  return true;
+}
+
+bool check_grid(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  const std::uint64_t tiles = tile_count(c, p);
+  constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
+  if (tiles > most_tiles) {
+    return s.refuse("tile ", tile_of(c), " cuts D into ", tiles, " tiles, at most ", most_tiles,
+                    " can be numbered");
+  }
+  // The band that a tile belongs to is found by division in 32 bits.
+  const std::uint64_t band = (p.n + d_tile_n(c, p) - 1) / d_tile_n(c, p) * c.swizzle;
+  if (band > std::numeric_limits<std::uint32_t>::max()) {
+    return s.refuse("swizzle is ", c.swizzle, ": a band of ", band,
+                    " tiles cannot be numbered in 32 bits");
+  }
+  const std::uint64_t dispatches =
+      c.schedule == Schedule::persistent ? 1 : dispatch_count(tiles, p.batch, s.caps.limits);
+  if (dispatches > most_dispatches) {
+    return s.refuse("tile ", tile_of(c), " needs ", dispatches, " dispatches, at most ",
+                    most_dispatches, " are recorded");
+  }
+  return true;
+}
+
+bool check_product(const Case& s) {
+  return check_input_type(s) && descriptor(s.config).check(s) && check_registers(s) &&
+         check_limits(s) && check_grid(s) && check_verdicts(s);
+}
+
+// In an order that makes later checks safe: ranges first.
+bool check(const Case& s) {
+  const Path path = s.config.path();
+  const PathSupport& support = s.caps.path(path);
+  if (!support.available) {
+    return s.refuse("path ", to_string(path), " is off: ", support.reason);
+  }
+  if (!check_ranges(s)) return false;
+  for (const Part* part : parts()) {
+    if (!part->check(s)) return false;
+  }
+  if (s.config.rows != RowStrategy::two_pass) return check_product(s);
+  const ResolvedProblem values = value_problem(s.config, s.problem);
+  return check_product({.config = s.config, .problem = values, .caps = s.caps, .reason = s.reason});
+}
+
+}  // namespace
+
+bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  const ResolvedProblem seen = packed(problem, config);
+  return check({.config = config, .problem = seen, .caps = target.caps}) &&
+         !why_refused(target.refused, config, problem, target.caps.architecture);
+}
+
+bool has_legal_ranges(const Config& config, const ResolvedProblem& problem,
+                      const DeviceCaps& caps) {
+  return check_ranges({.config = config, .problem = problem, .caps = caps});
+}
+
+std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
+                                       const Target& target) {
+  std::string reason;
+  const ResolvedProblem seen = packed(problem, config);
+  if (!check({.config = config, .problem = seen, .caps = target.caps, .reason = &reason})) {
+    return reason;
+  }
+  return why_refused(target.refused, config, problem, target.caps.architecture);
+}
+
+}  // namespace vkgemm

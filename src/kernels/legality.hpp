@@ -1,0 +1,27 @@
+// legality.hpp: can this configuration compute this problem on this device? Pure; no preference.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/target.hpp"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// Nothing if legal, else the first reason against it, with the field and the figures:
+// "tile 256x256x64 needs 69632 bytes of shared memory, the device has 49152".
+std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
+                                       const Target& target);
+
+// The same without the words, and without allocating: asked for every row whenever a plan is made.
+bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target);
+
+// True if every part of the configuration is one that its path takes: before that is known nothing
+// may divide by a part, or count up to it. Implied by is_legal().
+bool has_legal_ranges(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+
+}  // namespace vkgemm

@@ -1,0 +1,151 @@
+// fma.cpp: the main loop on plain multiply-adds, with register tiles.
+#include "kernels/loops/loops.hpp"
+#include "kernels/parts/rows.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Operands stay in registers beside the accumulators.
+constexpr std::uint32_t most_accumulators = 128;
+
+constexpr Parameter parameters[] = {
+    of_loop<FmaLoop, &FmaLoop::fragment_m, &FmaLoop::fragment_n>(
+        {.name = "fragment",
+         .fields = {"fragment_m", "fragment_n"},
+         .min = 1,
+         .max = largest_tile,
+         .forms_tile = true,
+         .scales = true}),
+    of_loop<FmaLoop, &FmaLoop::peel>({.name = "peel", .fields = {"peel"}, .max = 1, .left_out = 1}),
+};
+
+const FmaLoop& fma(const Config& c) { return std::get<FmaLoop>(c.loop); }
+
+std::uint32_t workgroup_size(const Config& c) {
+  const FmaLoop& l = fma(c);
+  if (l.fragment_m == 0 || l.fragment_n == 0) return 0;
+  return saturated_product(c.tile_m / l.fragment_m, c.tile_n / l.fragment_n);
+}
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  const Size2 fragment{fma(c).fragment_m, fma(c).fragment_n};
+  if (fragment.m % x4 != 0 || fragment.n % x4 != 0) {
+    return s.refuse("fragment ", fragment, ": not multiples of ", x4);
+  }
+  if (c.tile_m % fragment.m != 0 || c.tile_n % fragment.n != 0) {
+    return s.refuse("tile ", tile_of(c), " does not divide into fragments of ", fragment);
+  }
+  // An invocation holds what belongs together.
+  if (p.gated && fragment.n % (2 * x4) != 0) {
+    return s.refuse("gated: fragment_n is ", fragment.n, ", not a multiple of ", 2 * x4,
+                    ": half of it is for the left product, half for the right one");
+  }
+  const std::uint32_t width = load_width(p.a);
+  const std::uint32_t a_line = is_k_inner_a(p) ? c.tile_k : c.tile_m;
+  const std::uint32_t b_line = is_k_inner_b(p) ? c.tile_k : c.tile_n;
+  if (a_line % width != 0 || b_line % width != 0) {
+    const bool is_a = a_line % width != 0;
+    return s.refuse("tile ", tile_of(c), " has rows of ", is_a ? a_line : b_line, " elements of ",
+                    is_a ? "A" : "B", " to load: not a multiple of ", width);
+  }
+  return true;
+}
+
+std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem&, const Limits&) {
+  const std::uint64_t stage = FMA_STAGE(c.tile_m, c.tile_n, c.tile_k);
+  const std::uint64_t scratch =
+      keeps_tiles(c.rows) ? FMA_SCRATCH(c.tile_m, c.tile_n, fma(c).fragment_m) : 0;
+  return std::max(stage, scratch) * UNIT_BYTES;
+}
+
+void specialize(Constants& constants, const Config& c) {
+  constants.set(SPEC_FRAGMENT_M, fma(c).fragment_m);
+  constants.set(SPEC_FRAGMENT_N, fma(c).fragment_n);
+  constants.set(SPEC_PEEL, fma(c).peel);
+}
+
+std::optional<Config> reshaped(const Config& config, const TilePart& tile, const ResolvedProblem&,
+                               const DeviceCaps&) {
+  if (tile.m % fma(config).fragment_m != 0) return std::nullopt;
+  Config c = config;
+  c.tile_m = tile.m;
+  c.tile_n = tile.n;
+  return c;
+}
+
+std::optional<Config> smaller(const Config& config) {
+  if (config.tile_k < 2 || config.tile_k % 2 != 0) return std::nullopt;
+  Config c = config;
+  c.tile_k /= 2;
+  return c;
+}
+
+void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps& caps) {
+  constexpr std::uint32_t fewest_invocations = 32;
+  for (const auto& [rows, columns] : {std::pair{4u, 4u}, {4u, 8u}, {8u, 4u}, {8u, 8u}}) {
+    for (const std::uint32_t m : {8u, 16u, 32u, 64u, 128u, 256u}) {
+      for (const std::uint32_t n : {8u, 16u, 32u, 64u, 128u, 256u}) {
+        for (const std::uint32_t k : {8u, 16u, 32u}) {
+          if (m < rows || n < columns) continue;
+          const Config c{
+              .loop = FmaLoop{.fragment_m = rows, .fragment_n = columns, .peel = !is_cpu(caps)},
+              .tile_m = m,
+              .tile_n = n,
+              .tile_k = k};
+          if (workgroup_size(c) >= fewest_invocations) out.push_back(c);
+        }
+      }
+    }
+  }
+}
+
+void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
+  for (const DataTypeRow& row : data_types) {
+    out.push_back({.loop = MainLoop::fma, .input = row.type});
+  }
+}
+
+std::vector<Config> trials(const KernelKind&, const DeviceCaps& caps) {
+  return {{.loop = FmaLoop{.fragment_m = 4, .fragment_n = 4, .peel = !is_cpu(caps)},
+           .tile_m = 16,
+           .tile_n = 16,
+           .tile_k = 8,
+           .swizzle = 2}};
+}
+
+}  // namespace
+
+constexpr LoopDescriptor fma_loop{
+    .loop = MainLoop::fma,
+    .name = "fma",
+    .parameters = parameters,
+    .empty = [] { return Config{.loop = FmaLoop{}}; },
+    .shows_stores = true,
+    .keeps_values = true,
+    .multiplies_pairs = true,
+    .widens_inputs = true,
+    .kin = MainLoop::fma,
+    .invocations = workgroup_size,
+    .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / workgroup_size(c); },
+    .most_accumulators = most_accumulators,
+    .part =
+        [](const Config& c) {
+          return TilePart{fma(c).fragment_m, fma(c).fragment_n};
+        },
+    .check = check,
+    .shared_memory_bytes = shared_memory_bytes,
+    .load_vector = load_width,
+    .specialize = specialize,
+    .reshaped = reshaped,
+    .smaller = smaller,
+    .propose = propose,
+    .kinds = kinds,
+    .trials = trials,
+    .covers = covers_any,
+    .denied = denied_without_sizes,
+    .kind_text = input_text,
+};
+
+}  // namespace vkgemm

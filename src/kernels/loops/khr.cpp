@@ -1,0 +1,121 @@
+// khr.cpp: the main loop that stages one k-tile at a time for subgroup-scope matrices.
+#include "kernels/loops/khr_fragments.hpp"
+
+namespace vkgemm {
+namespace {
+
+// 64x96 per subgroup of 32 (192 each) spills on the H200 (driver 580.159.04), 80x64 (160 each) does
+// not. Compilers with smaller register files refuse more by rows of the tables.
+constexpr std::uint32_t most_accumulators = 160;
+
+constexpr std::uint32_t proposed_depths[] = {1, 2, 4};
+
+std::optional<Config> smaller(const Config& config) {
+  Config c = config;
+  const std::uint32_t step = 2 * khr(c).fragment_k;
+  if (c.tile_k < step || c.tile_k % step != 0) return std::nullopt;
+  c.tile_k /= 2;
+  return c;
+}
+
+void add_fragment(std::vector<KernelKind>& kinds, const FragmentShape& shape,
+                  const DeviceCaps& caps) {
+  const Limits& limits = caps.limits;
+  const bool fixed = limits.min_subgroup_size == limits.max_subgroup_size;
+  if (!fixed && !limits.subgroup_size_control) return;
+  for (std::uint64_t size = limits.min_subgroup_size; size != 0 && size <= limits.max_subgroup_size;
+       size *= 2) {
+    add_kind(kinds, {.loop = MainLoop::khr,
+                     .input = shape.input,
+                     .m = shape.m,
+                     .n = shape.n,
+                     .k = shape.k,
+                     .subgroup_size = static_cast<std::uint32_t>(size)});
+  }
+}
+
+// Any multiple of a flexible shape is one, so those that anybody asks for: the smallest, and what
+// tables propose.
+void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
+                  const DeviceCaps& caps, std::span<const Config> proposed) {
+  const auto add = [&](const Size3& size) {
+    if (size.m == 0 || !is_multiple(size, shape.input, shape)) return;
+    add_fragment(kinds, {.input = shape.input, .m = size.m, .n = size.n, .k = size.k}, caps);
+  };
+  add({shape.granularity_m, shape.granularity_n, shape.granularity_k});
+  for (const Config& c : proposed) {
+    if (descriptor(c).kin != MainLoop::khr) continue;
+    add({khr(c).fragment_m, khr(c).fragment_n, khr(c).fragment_k});
+  }
+}
+
+void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
+  const auto multiplies = [](const auto& shape) {
+    return on_matrix_units(shape.input) && shape.accumulator == DataType::f32;
+  };
+  for (const FragmentShape& shape : caps.fragment_shapes) {
+    if (multiplies(shape)) add_fragment(out, shape, caps);
+  }
+  for (const FlexibleShape& shape : caps.flexible_shapes) {
+    if (multiplies(shape) && shape.scope == MatrixScope::subgroup) {
+      add_flexible(out, shape, caps, proposed);
+    }
+  }
+}
+
+// Tiles of four fragments of 16x16x16 took a CPU's driver more than a minute (lavapipe 26.2.6 on
+// two busy cores).
+bool compiles_for_long(const KernelKind& kind, const DeviceCaps& caps) {
+  return is_cpu(caps) && kind.m * kind.n * kind.k > 512;
+}
+
+std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
+  std::vector<Config> configs;
+  // Two subgroups that hold two fragments each, if there is room.
+  for (const auto& [subgroups, fragments] : {std::pair{2u, 2u}, {2u, 1u}, {1u, 1u}}) {
+    if (compiles_for_long(kind, caps) && subgroups * fragments > 1) continue;
+    configs.push_back({.loop = KhrLoop{.fragment_m = kind.m,
+                                       .fragment_n = kind.n,
+                                       .fragment_k = kind.k,
+                                       .subgroups_m = subgroups,
+                                       .subgroups_n = 1,
+                                       .subgroup_size = kind.subgroup_size,
+                                       .peel = !is_cpu(caps)},
+                       .tile_m = kind.m * subgroups,
+                       .tile_n = kind.n * fragments,
+                       .tile_k = kind.k * fragments,
+                       .swizzle = 2});
+  }
+  return configs;
+}
+
+}  // namespace
+
+constexpr LoopDescriptor khr_loop = [] {
+  LoopDescriptor loop = khr_fragments_loop;
+  loop.loop = MainLoop::khr;
+  loop.name = "khr";
+  loop.parameters = khr_parameters<KhrLoop>;
+  loop.empty = [] { return Config{.loop = KhrLoop{}}; };
+  loop.most_accumulators = most_accumulators;
+  loop.check = check_khr;
+  loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {
+    return khr_shared_memory_bytes(c, KHR_STAGE(is_k_inner_a(p), is_k_inner_b(p), c.tile_m,
+                                                c.tile_n, c.tile_k, size_in_bytes(p.a.type)));
+  };
+  loop.smaller = smaller;
+  loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,
+                    const DeviceCaps& caps) {
+    propose_khr(out, problem, caps, proposed_depths,
+                [](const KhrLoop& l) { return Config{.loop = l}; });
+  };
+  loop.kinds = kinds;
+  loop.trials = trials;
+  loop.kind_text = [](const KernelKind& kind) {
+    return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
+                  ", subgroups of ", kind.subgroup_size);
+  };
+  return loop;
+}();
+
+}  // namespace vkgemm

@@ -1,0 +1,22 @@
+#include <algorithm>
+#include <iterator>
+
+#include "kernels/loops/loops.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr const LoopDescriptor* descriptors[] = {
+    &nv_loop, &khr_loop, &khr_ring_loop, &fma_loop, &skinny_loop,
+};
+static_assert(std::size(descriptors) == std::variant_size_v<decltype(Config::loop)>);
+
+}  // namespace
+
+std::span<const LoopDescriptor* const> main_loops() noexcept { return descriptors; }
+
+const LoopDescriptor& descriptor(MainLoop loop) noexcept {
+  return *descriptors[static_cast<std::size_t>(loop)];
+}
+
+}  // namespace vkgemm

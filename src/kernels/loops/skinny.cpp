@@ -1,0 +1,89 @@
+// skinny.cpp: the skinny loop, for few rows of A, where reading B once, as fast as may be, is what
+// counts.
+#include "kernels/loops/loops.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Rows of a tile: 64 accumulators beside pieces of A and B.
+constexpr std::uint32_t most_rows = 8;
+
+constexpr std::uint32_t piece = SKINNY_PIECE;
+
+std::uint32_t workgroup_size(const Config& c) {
+  return saturated_product(c.tile_n / piece, c.tile_k / piece);
+}
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  if (c.tile_m > most_rows) {
+    return s.refuse("tile ", tile_of(c), " has ", c.tile_m, " rows: at most ", most_rows,
+                    " stay in registers of main loop skinny");
+  }
+  if (c.tile_n % piece != 0 || c.tile_k % piece != 0) {
+    return s.refuse("tile ", tile_of(c), " does not divide into pieces of ", Size2{piece, piece});
+  }
+  if (s.problem.gated && c.tile_n % (2 * piece) != 0) {
+    return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * piece,
+                    ": half of it is for the left product, half for the right one");
+  }
+  return true;
+}
+
+void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&) {
+  constexpr std::uint32_t fewest_invocations = 32;
+  for (const std::uint32_t m : {1u, 2u, 4u, 8u}) {
+    for (const std::uint32_t n : {8u, 16u, 32u, 64u, 128u}) {
+      for (const std::uint32_t k : {64u, 128u, 256u, 512u, 1024u}) {
+        const Config c{.loop = SkinnyLoop{}, .tile_m = m, .tile_n = n, .tile_k = k};
+        if (workgroup_size(c) >= fewest_invocations) out.push_back(c);
+      }
+    }
+  }
+}
+
+void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
+  for (const DataTypeRow& row : data_types) {
+    out.push_back({.loop = MainLoop::skinny, .input = row.type});
+  }
+}
+
+std::vector<Config> trials(const KernelKind&, const DeviceCaps&) {
+  return {{.loop = SkinnyLoop{}, .tile_m = 3, .tile_n = 16, .tile_k = 32, .swizzle = 2}};
+}
+
+}  // namespace
+
+constexpr LoopDescriptor skinny_loop{
+    .loop = MainLoop::skinny,
+    .name = "skinny",
+    .empty = [] { return Config{.loop = SkinnyLoop{}}; },
+    .shows_stores = true,
+    .multiplies_pairs = true,
+    .widens_inputs = true,
+    .kin = MainLoop::skinny,
+    .invocations = workgroup_size,
+    .accumulators = [](const Config& c) { return c.tile_m * piece; },
+    .most_accumulators = most_rows * piece,
+    .part =
+        [](const Config& c) {
+          return TilePart{c.tile_m, piece};
+        },
+    .check = check,
+    .shared_memory_bytes =
+        [](const Config& c, const ResolvedProblem&, const Limits&) {
+          return std::uint64_t{SKINNY_SUMS(c.tile_n, c.tile_k)} * UNIT_BYTES;
+        },
+    .load_vector = load_width,
+    // Single elements are loaded then, of which eight times as many are on their way. Derived, not
+    // timed.
+    .cost = {.misaligned = 3.0, .bound_by_memory = true},
+    .propose = propose,
+    .kinds = kinds,
+    .trials = trials,
+    .covers = covers_any,
+    .denied = denied_without_sizes,
+    .kind_text = input_text,
+};
+
+}  // namespace vkgemm

@@ -1,0 +1,148 @@
+#include "kernels/lowering.hpp"
+
+#include <limits>
+
+#include "kernels/footprint.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/parts/rows.hpp"
+#include "kernels/parts/split_k.hpp"
+#include "kernels/steps.hpp"
+#include "kernels/workspace.hpp"
+
+namespace vkgemm {
+namespace {
+
+using gpu::GemmParams;
+
+// Columns of a column-major B that are l and r by turns are two halves, each with twice the ld.
+std::uint64_t ldb_of(const ResolvedProblem& p) {
+  const bool by_turns = p.is_gated(GatedB::interleaved) && p.b.layout == Layout::col_major;
+  return by_turns ? 2 * p.b.ld : p.b.ld;
+}
+
+void set_tiling(Constants& constants, const Config& c) {
+  constants.set(SPEC_LOCAL_SIZE, invocations(c));
+  constants.set(SPEC_TILE_M, c.tile_m);
+  constants.set(SPEC_TILE_N, c.tile_n);
+  constants.set(SPEC_TILE_K, c.tile_k);
+  // Sizes that a main loop has no use for: shared code may divide by them.
+  for (const std::size_t id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
+                               SPEC_SUBGROUPS_N, SPEC_SUBTILES}) {
+    constants.set(id, std::uint32_t{1});
+  }
+  constants.set(SPEC_SWIZZLE, c.swizzle);
+  if (const auto specialize = descriptor(c).specialize) specialize(constants, c);
+}
+
+void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
+  constants.set(SPEC_A_COL_MAJOR, p.a.layout == Layout::col_major);
+  constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
+  const LoopDescriptor& loop = descriptor(c);
+  const std::uint32_t a_vector = p.a_allows_vectors() ? loop.load_vector(p.a) : 0;
+  const std::uint32_t b_vector = p.b_allows_vectors() ? loop.load_vector(p.b) : 0;
+  constants.set(SPEC_A_VECTOR, a_vector);
+  constants.set(SPEC_B_VECTOR, b_vector);
+  constants.set(SPEC_A_PADDED, c.pack_a);
+  constants.set(SPEC_B_PADDED, c.pack_b);
+  // Element by element loads are slow and long: unrolled they only take longer to compile.
+  const bool vectors = a_vector != 0 && b_vector != 0;
+  const std::uint32_t unroll = vectors && loop.unroll_k != nullptr ? loop.unroll_k(c) : 1;
+  constants.set(SPEC_UNROLL_K, unroll);
+  if (c.static_shape) {
+    constants.set(SPEC_STATIC_N, p.n);
+    constants.set(SPEC_STATIC_K, p.k);
+    constants.set(SPEC_STATIC_LDA, p.a.ld);
+    constants.set(SPEC_STATIC_LDB, ldb_of(p));
+  }
+  // Groups end anywhere.
+  constants.set(SPEC_EDGES,
+                p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0 || p.n % d_tile_n(c, p) != 0);
+  // Slices of K are whole steps, but need not be whole unrolled ones.
+  constants.set(SPEC_K_TAIL, p.is_grouped(GroupAlong::k) ||
+                                 p.k % (std::uint64_t{c.tile_k} * unroll) != 0 ||
+                                 (c.slices > 1 && unroll > 1));
+}
+
+GemmParams make_params(const ResolvedProblem& p) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const Epilogue& e = p.epilogue;
+  const auto stride = [](const ResolvedMatrix& matrix) {
+    return matrix.batch_stride * size_in_bytes(matrix.type);
+  };
+  GemmParams out{};
+  out.a_batch = stride(p.a);
+  out.b_batch = stride(p.b);
+  out.d_batch = stride(p.d);
+  out.m = narrow(p.m);
+  out.n = narrow(p.n);
+  out.k = narrow(p.k);
+  out.batch = narrow(p.batch);
+  out.lda = narrow(p.a.ld);
+  out.ldb = narrow(ldb_of(p));
+  out.ldd = narrow(p.d.ld);
+  if (p.has_c()) {
+    out.c_batch = stride(p.c);
+    out.ldc = narrow(p.c.ld);
+  }
+  if (p.has_aux()) {
+    out.aux_batch = stride(p.aux);
+    out.ld_aux = narrow(p.aux.ld);
+  }
+  if (p.gated && p.gated->b != GatedB::separate) {
+    out.b_right = p.right_offset() * size_in_bytes(p.b.type);
+  }
+  if (p.has_bias()) out.bias_batch = e.bias_batch_stride * size_in_bytes(e.bias_type);
+  out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
+  out.beta = e.beta;
+  out.clamp_min = e.clamp_min.value_or(-infinity);
+  out.clamp_max = e.clamp_max.value_or(infinity);
+  return out;
+}
+
+// The product, with all parts but the second pass over rows.
+DispatchPlan lower_product(const Config& config, const ResolvedProblem& original,
+                           const Target& target) {
+  const DeviceCaps& caps = target.caps;
+  DispatchPlan out;
+  const ResolvedProblem problem = packed(original, config);
+  out.workspace = workspace_layout(config, problem);
+  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
+  Step& product = out.product;
+  const bool in_one = config.slices > 1 && adds_in_product(config);
+  product.key.module = module_name(in_one ? KernelModule::gemm_split : KernelModule::gemm,
+                                   config.main_loop(), problem.a.type);
+  // Without size control the device has one size only, which needs no saying.
+  const auto subgroup_size = descriptor(config).subgroup_size;
+  if (subgroup_size != nullptr && caps.limits.subgroup_size_control) {
+    product.key.required_subgroup_size = subgroup_size(config);
+  }
+  Constants constants(product.key.constants);
+  set_tiling(constants, config);
+  set_operands(constants, config, problem);
+  if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
+  GemmParams params = make_params(problem);
+  params.slices = config.slices;
+  params.spin_limit = config.spin_limit;
+  product.params = params;
+  product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
+  Lowering lowering{config, original, problem, target, out, constants};
+  for (const Part* part : parts()) part->lower(lowering);
+  if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
+    out.before.push_back(reset_step(words, row_state_bytes(config, problem), caps.limits));
+  }
+  return out;
+}
+
+}  // namespace
+
+DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  if (config.rows != RowStrategy::two_pass) return lower_product(config, problem, target);
+  DispatchPlan out = lower_product(config, value_problem(config, problem), target);
+  out.workspace = workspace_layout(config, problem);
+  add_second_pass(out, config, problem, target);
+  return out;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,147 @@
+// main_loop.hpp: what is to be known of a main loop, as data. Legality, lowering, estimates, the
+// tuner, the self-test and the printing of configurations fold over these descriptors; each stands
+// in a file of its own in loops/. README.md says how to add one. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/check.hpp"
+#include "kernels/constants.hpp"
+#include "kernels/parameter.hpp"
+#include "kernels/timing.hpp"
+#include "problem/data_type.hpp"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/self_test.hpp"
+
+namespace vkgemm {
+
+// Elements of A or B that are loaded at once, in 16 bytes.
+inline std::uint32_t load_width(const ResolvedMatrix& matrix) {
+  return 16 / size_in_bytes(matrix.type);
+}
+
+// A part of the tile, in elements.
+struct TilePart {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+};
+
+// How a loop's times differ from what its row's rate and the table's timing say.
+struct LoopCost {
+  // Products take so many times as long where A or B is loaded element by element.
+  double misaligned = 1.0;
+  // So many times the fixed time of a tile.
+  double tile = 1.0;
+  // A factor of the latency of loads; null: 1.
+  double TimingModel::*latency = nullptr;
+  // Bound by memory, which workgroups share evenly, rather than by products.
+  bool bound_by_memory = false;
+};
+
+struct LoopDescriptor {
+  MainLoop loop = MainLoop::fma;
+  std::string_view name;  // in configurations and in the names of shader modules
+  std::span<const Parameter> parameters;
+  Config (*empty)() = nullptr;  // a configuration of this loop whose parameters have no values yet
+
+  // The parts that it can be combined with.
+  bool shows_stores = false;      // to other workgroups of the same dispatch: ReductionMode
+  bool keeps_values = false;      // until whole rows are known: RowStrategy
+  bool multiplies_pairs = false;  // gated products
+  bool stores_x4 = true;          // four elements at once; else whole matrices
+  bool widens_inputs = false;     // to f32, whatever their type
+  bool gains_by_packing = false;  // 16-bit operands
+
+  // Loops whose rates are of one scale, and whose instructions one self-test proves, name the same.
+  MainLoop kin = MainLoop::fma;
+
+  // The invocations of a workgroup. The configuration's ranges need not be legal.
+  std::uint32_t (*invocations)(const Config&) = nullptr;
+
+  // From here on ranges are legal.
+
+  // f32 accumulators of one invocation, and how many stay in registers.
+  std::uint32_t (*accumulators)(const Config&) = nullptr;
+  std::uint32_t most_accumulators = 0;
+
+  // The part of the tile whose A and B are loaded for itself: of a subgroup, or an invocation.
+  TilePart (*part)(const Config&) = nullptr;
+
+  // The check for all else that makes a configuration of it illegal.
+  bool (*check)(const Case&) = nullptr;
+
+  // Shared memory that its shader declares, or the driver reserves, but for the words and the row
+  // states that kernels have beside it.
+  std::uint64_t (*shared_memory_bytes)(const Config&, const ResolvedProblem&,
+                                       const Limits&) = nullptr;
+
+  // Elements that A or B is loaded by, if it allows for 16 bytes at a time.
+  std::uint32_t (*load_vector)(const ResolvedMatrix&) = nullptr;
+  // Steps of tile_k in an iteration, if A and B are loaded so; null: 1.
+  std::uint32_t (*unroll_k)(const Config&) = nullptr;
+  // Sets the constants of its parameters; null: it has none.
+  void (*specialize)(Constants&, const Config&) = nullptr;
+  // The pipeline requires it; null: any.
+  std::uint32_t (*subgroup_size)(const Config&) = nullptr;
+
+  LoopCost cost;
+
+  // The same loop with a tile of another form, and what follows from it; nothing if it can't.
+  std::optional<Config> (*reshaped)(const Config&, const TilePart& tile, const ResolvedProblem&,
+                                    const DeviceCaps&) = nullptr;
+  // A configuration that takes less shared memory with the same tile of D; nothing if there is
+  // none.
+  std::optional<Config> (*smaller)(const Config&) = nullptr;
+
+  // Configurations that a tuner begins with; what it changes at once beside single parameters; and
+  // what follows from another tile (null: nothing).
+  void (*propose)(std::vector<Config>&, const ResolvedProblem&, const DeviceCaps&) = nullptr;
+  std::span<void (*const)(Config&)> steps;
+  void (*refit)(Config&, const ResolvedProblem&, const DeviceCaps&) = nullptr;
+
+  // The self-test: kinds of kernels that the device offers (`proposed`: what tables propose), small
+  // configurations of a kind, what a kind and a denial speak for, and the kind in words. Null for
+  // those that another loop's kinds speak for.
+  void (*kinds)(std::vector<KernelKind>&, const DeviceCaps&,
+                std::span<const Config> proposed) = nullptr;
+  std::vector<Config> (*trials)(const KernelKind&, const DeviceCaps&) = nullptr;
+  bool (*covers)(const KernelKind&, const Config&) = nullptr;
+  bool (*denied)(const Denial&, const Config&) = nullptr;
+  std::string (*kind_text)(const KernelKind&) = nullptr;
+};
+
+// In the order of the enumerators.
+std::span<const LoopDescriptor* const> main_loops() noexcept;
+const LoopDescriptor& descriptor(MainLoop loop) noexcept;
+inline const LoopDescriptor& descriptor(const Config& config) noexcept {
+  return descriptor(config.main_loop());
+}
+
+// The invocations of a workgroup; saturates at 2^32 - 1.
+inline std::uint32_t invocations(const Config& config) {
+  return descriptor(config).invocations(config);
+}
+
+// The depth of K that an iteration of the main loop takes, if it loads A and B by vectors.
+inline std::uint64_t k_step(const Config& config) {
+  const auto unroll = descriptor(config).unroll_k;
+  return std::uint64_t{config.tile_k} * (unroll != nullptr ? unroll(config) : 1);
+}
+
+// f32 accumulators of one invocation.
+inline std::uint32_t accumulator_count(const Config& config) {
+  return descriptor(config).accumulators(config);
+}
+
+// Loads of a tile for each product, by its perimeter and those of its parts: the port to shared
+// memory is what binds most main loops (bench/NOTES.md).
+double perimeter(const Config& config);
+
+}  // namespace vkgemm

@@ -1,0 +1,56 @@
+// part.hpp: what composes with every main loop: slices of K, groups, gates, row reductions, packed
+// operands. Each is described in a file of its own in parts/: what it asks for, what it adds to the
+// dispatches, and what it costs. README.md says how to add one. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/check.hpp"
+#include "kernels/constants.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/target.hpp"
+#include "kernels/timing.hpp"
+
+namespace vkgemm {
+
+// A dispatch plan under construction. The product is there, without what parts add to it.
+struct Lowering {
+  const Config& config;
+  const ResolvedProblem& original;
+  const ResolvedProblem& problem;  // as the product's kernel sees it: with packed operands
+  const Target& target;
+  DispatchPlan& plan;
+  Constants& constants;  // of the product
+};
+
+// How a product runs, as far as the cost of a part depends on it.
+struct ProductCost {
+  double microseconds = 0.0;
+  double rounds = 0.0;    // of as many tiles as are resident at a time
+  double resident = 0.0;  // workgroups of a compute unit
+};
+
+struct Part {
+  std::string_view name;
+
+  // True if the configuration has it as the problem asks for it, and the device can do it.
+  bool (*check)(const Case&) = nullptr;
+
+  // Adds it; nothing if problem and configuration don't have it.
+  void (*lower)(Lowering&) = nullptr;
+
+  // Microseconds beside the product; null: none.
+  double (*cost)(const Config&, const ResolvedProblem&, const TimingModel&,
+                 const ProductCost&) = nullptr;
+
+  // A line of Plan::explain(), or nothing.
+  std::string (*describe)(const Config&, const ResolvedProblem&, const DispatchPlan&) = nullptr;
+};
+
+// In the order in which they are checked and lowered.
+std::span<const Part* const> parts() noexcept;
+
+}  // namespace vkgemm

@@ -1,0 +1,52 @@
+// gated.cpp: which tiles can hold two products, and what is not built for them.
+#include "kernels/parts/gated.hpp"
+
+#include "base/text.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/tiling.hpp"
+
+namespace vkgemm {
+namespace {
+
+// GATE_* are in the order of the enumerators.
+std::uint32_t gate_constant(Gate gate) {
+  static_assert(GATE_GLU == GATE_SIGMOID_TANH + static_cast<int>(Gate::glu));
+  return GATE_SIGMOID_TANH + static_cast<std::uint32_t>(gate);
+}
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (!p.gated) return true;
+  if (!descriptor(c).multiplies_pairs) {
+    return s.refuse("gated: not built on main loop ", to_string(c.main_loop()));
+  }
+  if (c.pack_b) {
+    return s.refuse("pack is ", c.pack_a ? "ab" : "b", ": B is not packed for gated products");
+  }
+  // Each load lies in one half.
+  const std::uint32_t piece = load_width(p.a);
+  if (c.tile_n % (2 * piece) == 0) return true;
+  return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * piece,
+                  ": half of it is for the left product, half for the right one");
+}
+
+void lower(Lowering& l) { set_gate(l.constants, l.problem); }
+
+std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
+  if (!p.gated) return {};
+  return concat("gated: ", to_string(p.gated->gate), ", b ", to_string(p.gated->b), ": a tile of ",
+                c.tile_n, " columns is ", d_tile_n(c, p), " of D");
+}
+
+}  // namespace
+
+void set_gate(Constants& constants, const ResolvedProblem& problem) {
+  if (!problem.gated) return;
+  constants.set(SPEC_GATE, gate_constant(problem.gated->gate));
+  constants.set(SPEC_GATE_INTERLEAVED, problem.gated->b == GatedB::interleaved);
+}
+
+constexpr Part gated_part{.name = "gated", .check = check, .lower = lower, .describe = describe};
+
+}  // namespace vkgemm

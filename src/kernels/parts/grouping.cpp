@@ -1,0 +1,79 @@
+// grouping.cpp: what goes with groups, and what only they have.
+#include "kernels/parts/grouping.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.hpp"
+#include "kernels/occupancy.hpp"
+#include "kernels/steps.hpp"
+#include "kernels/tiling.hpp"
+
+namespace vkgemm {
+namespace {
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  const bool persistent = c.schedule == Schedule::persistent;
+  if (!p.grouping) {
+    return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
+  }
+  if (c.slices > 1) return s.refuse("slices is ", c.slices, ": not built for grouped problems");
+  if (c.pack_a || c.pack_b) return s.refuse("pack: not built for grouped problems");
+  // Tiles of all groups are numbered together.
+  constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
+  if (persistent && tile_count(c, p) > most_tiles / p.batch) {
+    return s.refuse("schedule is persistent: ", tile_count(c, p), " tiles in each of ", p.batch,
+                    " groups, at most ", most_tiles, " can be numbered");
+  }
+  return true;
+}
+
+// As many as are resident at a time, but no more than there are tiles.
+std::uint32_t persistent_workgroups(const Config& config, const ResolvedProblem& problem,
+                                    const Target& target) {
+  const std::uint64_t wanted =
+      config.workgroups != 0 ? config.workgroups
+                             : resident_workgroups(config, target.timing, problem, target.caps);
+  const std::uint64_t most = workgroup_limit(target.caps.limits, 0);
+  return narrow(std::min({wanted, most, tile_count(config, problem) * problem.batch}));
+}
+
+void lower(Lowering& l) {
+  if (!l.problem.grouping) return;
+  const Grouping& grouping = *l.problem.grouping;
+  Step& product = l.plan.product;
+  product.key.module = module_name(KernelModule::grouped, l.config.main_loop(), l.problem.a.type);
+  l.constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
+                                                                : std::uint32_t{GROUPED_ALONG_K});
+  l.constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
+  l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
+  product.gemm().groups = grouping.groups;
+  if (l.config.schedule == Schedule::persistent) {
+    product.dispatches = {
+        {.tiles = persistent_workgroups(l.config, l.problem, l.target), .batches = 1}};
+  }
+}
+
+std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
+  if (!p.grouping) return {};
+  std::string text = concat("grouped along ", to_string(p.grouping->along), ": ",
+                            p.grouping->groups, p.grouping->groups == 1 ? " group" : " groups",
+                            ", b ", to_string(p.grouping->b), ", ");
+  if (p.is_grouped(GroupAlong::m)) {
+    text += concat(p.m / c.tile_m + p.grouping->groups, " slots of ", c.tile_m, " rows, ");
+  }
+  text += concat("schedule ", to_string(c.schedule));
+  if (c.schedule == Schedule::persistent) {
+    text += concat(": ", tile_count(c, p) * p.batch, " tiles by turns");
+  }
+  return text;
+}
+
+}  // namespace
+
+constexpr Part grouping_part{
+    .name = "groups", .check = check, .lower = lower, .describe = describe};
+
+}  // namespace vkgemm

@@ -1,0 +1,15 @@
+// grouping.hpp: groups of rows or of K, whose offsets the device reads.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/part.hpp"
+
+namespace vkgemm {
+
+extern const Part grouping_part;
+
+// The word of the workspace that tells of bad offsets.
+inline constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
+
+}  // namespace vkgemm

@@ -1,0 +1,139 @@
+#include "kernels/parts/pack.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/tiling.hpp"
+#include "lib/footprint.h"
+
+namespace vkgemm {
+namespace {
+
+// Elements: a cache line of 16-bit ones.
+constexpr std::uint64_t ld_multiple = 64;
+
+std::uint64_t rounded_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Describes the packed copy of an operand that is `width` wide along M or N.
+void pack(ResolvedMatrix& matrix, bool is_a, std::uint64_t width, std::uint64_t depth) {
+  matrix.layout = is_a ? Layout::col_major : Layout::row_major;
+  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), ld_multiple);
+  (is_a ? matrix.rows : matrix.cols) = matrix.ld;
+  (is_a ? matrix.cols : matrix.rows) = depth;
+  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.ld * depth;
+  matrix.alignment = 256;
+  matrix.bytes = 0;  // no span of the caller's
+}
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  const ResolvedProblem& p = s.problem;
+  if (!c.pack_a && !c.pack_b) return true;
+  const std::string_view name = c.pack_a && c.pack_b ? "ab" : c.pack_a ? "a" : "b";
+  if (size_in_bytes(p.a.type) != 2) {
+    return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
+                    " are not packed, 16-bit ones are");
+  }
+  const Limits& limits = s.caps.limits;
+  constexpr std::uint32_t shared = PACK_BYTES;
+  if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
+    return s.refuse("pack is ", name, ": the kernel that packs takes ", PACK_LOCAL_SIZE,
+                    " invocations and ", shared, " bytes of shared memory, the device has ",
+                    limits.max_invocations, " and ", limits.max_shared_memory_bytes);
+  }
+  for (const ResolvedMatrix* matrix : {c.pack_a ? &p.a : nullptr, c.pack_b ? &p.b : nullptr}) {
+    if (matrix == nullptr) continue;
+    constexpr std::uint64_t most_ld = std::numeric_limits<std::int32_t>::max();
+    const std::uint64_t depth = matrix->layout == Layout::col_major ? matrix->cols : matrix->rows;
+    const std::uint64_t matrices = matrix->batch_stride != 0 ? p.batch : 1;
+    const std::uint64_t tiles = (matrix->ld / PACK_TILE) * (depth / PACK_TILE + 1);
+    if (matrix->ld > most_ld || depth > most_ld || tiles > most_ld ||
+        matrices > most_workspace_bytes / (matrix->ld * (depth + 1) * sizeof(std::uint16_t)) ||
+        dispatch_count(tiles, matrices, s.caps.limits) > most_dispatches) {
+      return s.refuse("pack is ", name, ": ", matrices, " copies of ", matrix->ld, " by ", depth,
+                      " elements are too large");
+    }
+  }
+  return true;
+}
+
+// Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
+Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
+               std::uint64_t k, std::uint64_t batch, const Limits& limits) {
+  const bool is_a = copy.layout == Layout::col_major;
+  const std::uint64_t depth = is_a ? copy.cols : copy.rows;
+  Step step;
+  step.copied = is_a ? &Addresses::a : &Addresses::b;
+  step.key.module = "pack";
+  Constants constants(step.key.constants);
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
+  constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
+  constants.set(SPEC_A_VECTOR, source.allows_vectors(16) ? load_width(source) : 0);
+  gpu::PackParams params{};
+  params.width = narrow(width);
+  params.depth = narrow(k);
+  params.source_ld = narrow(source.ld);
+  params.copy_ld = narrow(copy.ld);
+  params.copy_depth = narrow(depth);
+  params.source_batch = source.batch_stride * size_in_bytes(source.type);
+  params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
+  step.params = params;
+  const std::uint64_t tiles = divided_up(copy.ld, PACK_TILE) * divided_up(depth, PACK_TILE);
+  step.dispatches = cut_grid(tiles, copy.batch_stride != 0 ? batch : 1, limits);
+  return step;
+}
+
+void lower(Lowering& l) {
+  const auto copy = [&](const ResolvedMatrix& source, const ResolvedMatrix& target,
+                        std::uint64_t width, std::uint64_t offset) {
+    if (l.original.k == 0) return;  // is not read
+    l.plan.before.push_back(
+        pack_step(source, target, width, l.original.k, l.original.batch, l.target.caps.limits));
+    l.plan.before.back().copy_offset = offset;
+  };
+  if (l.config.pack_a) copy(l.original.a, l.problem.a, l.original.m, l.plan.workspace.a);
+  if (l.config.pack_b) copy(l.original.b, l.problem.b, l.original.n, l.plan.workspace.b);
+}
+
+// Copies run beside each other, then comes a barrier.
+double cost(const Config& config, const ResolvedProblem& original, const TimingModel& timing,
+            const ProductCost&) {
+  if (!config.pack_a && !config.pack_b) return 0.0;
+  const ResolvedProblem seen = packed(original, config);
+  const double bytes = static_cast<double>(config.pack_a ? packed_bytes(seen.a, seen.batch) : 0) +
+                       static_cast<double>(config.pack_b ? packed_bytes(seen.b, seen.batch) : 0);
+  return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
+}
+
+std::string describe(const Config& c, const ResolvedProblem&, const DispatchPlan&) {
+  if (!c.pack_a && !c.pack_b) return {};
+  return concat("packing: ", c.pack_a && c.pack_b ? "2 operands" : "1 operand",
+                ", by dispatches before");
+}
+
+}  // namespace
+
+ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
+  ResolvedProblem out = problem;
+  // Where both are copied, the depth is padded with zeros, too.
+  if (config.pack_a && config.pack_b) out.k = rounded_up(problem.k, std::max(config.tile_k, 1u));
+  if (config.pack_a) pack(out.a, true, problem.m, out.k);
+  if (config.pack_b) pack(out.b, false, problem.n, out.k);
+  return out;
+}
+
+std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
+  const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
+  const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
+  return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
+}
+
+constexpr Part pack_part{
+    .name = "packing", .check = check, .lower = lower, .cost = cost, .describe = describe};
+
+}  // namespace vkgemm

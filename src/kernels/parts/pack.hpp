@@ -1,0 +1,20 @@
+// pack.hpp: operands that are copied into the workspace before they are multiplied, in the form
+// that the main loops load best: K is the outer direction, rows begin at cache lines, and the
+// padding may be read.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/part.hpp"
+
+namespace vkgemm {
+
+extern const Part pack_part;
+
+// The problem as the kernel of this configuration sees it: the same if nothing is packed.
+ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
+
+// Bytes of workspace that a copy takes; of the operand of packed().
+std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch);
+
+}  // namespace vkgemm

@@ -1,0 +1,122 @@
+#include "kernels/parts/rows.hpp"
+
+#include <algorithm>
+
+#include "kernels/tiling.hpp"
+#include "lib/footprint.h"
+
+namespace vkgemm {
+namespace {
+
+// Values of a part, which the second pass reads while they are in the L2 cache. Derived: those of
+// current GPUs hold 6 to 126 MB; smaller parts are less work at a time for all compute units.
+constexpr std::uint64_t most_part_bytes = std::uint64_t{64} << 20;
+
+constexpr std::uint32_t row_alignment = 256;
+
+ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chunks) {
+  const std::uint64_t ld = divided_up(problem.n, 4) * 4;
+  return {.type = DataType::f32,
+          .layout = Layout::row_major,
+          .rows = chunks.rows,
+          .cols = problem.n,
+          .ld = ld,
+          .batch_stride = chunks.batches > 1 ? chunks.rows * ld : 0,
+          .alignment = row_alignment};
+}
+
+std::uint64_t row_pitch(const ResolvedMatrix& matrix) {
+  return (matrix.layout == Layout::row_major ? matrix.ld : 1) * size_in_bytes(matrix.type);
+}
+
+std::uint64_t batch_pitch(const ResolvedMatrix& matrix) {
+  return matrix.batch_stride * size_in_bytes(matrix.type);
+}
+
+}  // namespace
+
+std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem) {
+  return divided_up(problem.n, config.tile_n);
+}
+
+bool values_stand_in_d(const ResolvedProblem& problem) {
+  return problem.has_d() && problem.d.type == DataType::f32 &&
+         problem.d.layout == Layout::row_major;
+}
+
+RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
+  RowChunks out{.rows = problem.m,
+                .batches = problem.batch,
+                .all_rows = problem.m,
+                .all_batches = problem.batch};
+  out.row_pitch.a = row_pitch(problem.a);
+  if (problem.has_c()) out.row_pitch.c = row_pitch(problem.c);
+  if (problem.has_d()) out.row_pitch.d = row_pitch(problem.d);
+  if (problem.has_aux()) out.row_pitch.aux = row_pitch(problem.aux);
+  if (problem.epilogue.bias == Bias::along_m) {
+    out.row_pitch.bias = size_in_bytes(problem.epilogue.bias_type);
+  }
+  if (is_scalar(problem.rows->op)) {
+    out.row_pitch.row_values = size_in_bytes(problem.rows->value_type);
+    out.batch_pitch.row_values = problem.m * out.row_pitch.row_values;
+  }
+  out.batch_pitch.a = batch_pitch(problem.a);
+  out.batch_pitch.b = batch_pitch(problem.b);
+  if (problem.has_c()) out.batch_pitch.c = batch_pitch(problem.c);
+  if (problem.has_d()) out.batch_pitch.d = batch_pitch(problem.d);
+  if (problem.has_aux()) out.batch_pitch.aux = batch_pitch(problem.aux);
+  if (problem.has_bias()) {
+    out.batch_pitch.bias =
+        problem.epilogue.bias_batch_stride * size_in_bytes(problem.epilogue.bias_type);
+  }
+  // Slices of K are for products that are small.
+  if (values_stand_in_d(problem) || config.slices > 1) return out;
+  const std::uint64_t row_bytes = divided_up(problem.n, 4) * 4 * sizeof(float);
+  const std::uint64_t fitting = std::max<std::uint64_t>(
+      std::min(problem.max_workspace_bytes, most_part_bytes) / row_bytes, 1);
+  out.batches = std::clamp<std::uint64_t>(fitting / std::max<std::uint64_t>(problem.m, 1), 1,
+                                          std::max<std::uint64_t>(problem.batch, 1));
+  if (fitting < problem.m) {
+    out.rows = std::max<std::uint64_t>(fitting / config.tile_m, 1) * config.tile_m;
+    out.rows = std::min(out.rows, problem.m);
+  }
+  return out;
+}
+
+ResolvedProblem value_problem(const Config& config, const ResolvedProblem& problem, bool last) {
+  const RowChunks chunks = row_chunks(config, problem);
+  ResolvedProblem out = problem;
+  out.rows.reset();
+  out.m = chunks.rows;
+  out.batch = chunks.batches;
+  if (!values_stand_in_d(problem)) out.d = value_matrix(problem, chunks);
+  if (last && chunks.all_rows % chunks.rows != 0) out.m = chunks.all_rows % chunks.rows;
+  if (last && chunks.all_batches % chunks.batches != 0)
+    out.batch = chunks.all_batches % chunks.batches;
+  return out;
+}
+
+std::uint64_t row_control_words(const Config& config, const ResolvedProblem& problem) {
+  // One number a row needs no waiting.
+  if (!problem.rows || config.rows != RowStrategy::panel || is_scalar(problem.rows->op)) return 0;
+  return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
+}
+
+std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& problem) {
+  if (config.rows != RowStrategy::panel && config.rows != RowStrategy::recompute) return 0;
+  const std::uint64_t rows = divided_up(problem.m, config.tile_m) * config.tile_m;
+  return rows * problem.batch * tile_columns(config, problem) * 2 * sizeof(float);
+}
+
+std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& problem) {
+  if (config.rows != RowStrategy::two_pass || !problem.rows || values_stand_in_d(problem)) return 0;
+  const RowChunks chunks = row_chunks(config, problem);
+  return chunks.rows * chunks.batches * value_matrix(problem, chunks).ld * sizeof(float);
+}
+
+std::uint64_t row_part_bytes(const Config& config) {
+  if (config.tile_n < least_row_tile_n) return 0;  // is not legal
+  return std::uint64_t{ROW_PART_BYTES(config.tile_m, config.tile_n)};
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,30 @@
+// split_k.hpp: slices of K, whose partial results stand in the workspace until they are added.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/part.hpp"
+
+namespace vkgemm {
+
+extern const Part split_k_part;
+
+// Leading dimension of the partial results: N, padded to 16 bytes; with a gate twice.
+std::uint64_t partial_ld(const ResolvedProblem& problem);
+
+// Workgroups that add the partial results of one matrix of the batch.
+std::uint64_t sum_block_count(const ResolvedProblem& problem);
+
+// Bytes of all partial results, and words that the workgroups which add them share.
+std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem);
+std::uint64_t split_control_words(const Config& config, const ResolvedProblem& problem);
+
+// True if the product's own dispatch runs the epilogue.
+constexpr bool adds_in_product(const Config& config) noexcept {
+  return config.slices == 1 || config.reduction_mode != ReductionMode::two_dispatches;
+}
+
+// The time that adding slices takes, if each partial result takes `write_and_read` microseconds.
+double sum_cost(std::uint32_t slices, double write_and_read, const TimingModel& timing);
+
+}  // namespace vkgemm

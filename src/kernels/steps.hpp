@@ -1,0 +1,39 @@
+// steps.hpp: what the steps of several parts are made of.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/constants.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "lib/abi.h"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// Workspaces that no device has are at least so large.
+inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
+
+// Kernels that have a module for each main loop and input type (shaders/modules.txt).
+enum class KernelModule : std::uint8_t { gemm, gemm_split, grouped, reduce_tiles };
+std::string_view module_name(KernelModule kernel, MainLoop loop, DataType input);
+
+// True if an epilogue may access C, D or aux in pieces of four neighbours of a row.
+inline bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
+  return matrix.layout == Layout::row_major &&
+         matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+}
+
+// The constants of an elementwise epilogue. `x4`: it works on four elements at once, where they
+// allow it.
+void set_epilogue(Constants& constants, const ResolvedProblem& problem, bool x4);
+
+// One dispatch along x sets so many words to zero on any device.
+inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
+
+// Sets the words that workgroups share to zero, and states of rows to what says that nobody told.
+Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits);
+
+}  // namespace vkgemm

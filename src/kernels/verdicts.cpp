@@ -1,0 +1,97 @@
+// verdicts.cpp: what the self-test and the deny-list say against a configuration.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "kernels/check.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/verdicts.hpp"
+
+namespace vkgemm {
+namespace {
+
+// True if a denial speaks for a configuration.
+bool covers(const Denial& denial, const Config& c, DataType input) noexcept {
+  return denial.path == c.path() && (!denial.input || *denial.input == input) &&
+         descriptor(c).denied(denial, c);
+}
+
+bool has_passed(const Config& config, DataType input, const DeviceCaps& caps) {
+  return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
+    return verdict.outcome == Outcome::passed && covers(verdict.kind, config, input);
+  });
+}
+
+}  // namespace
+
+bool covers(const KernelKind& kind, const Config& c, DataType input) noexcept {
+  const LoopDescriptor& loop = descriptor(c);
+  return kind.loop == loop.kin && kind.input == input && loop.covers(kind, c);
+}
+
+bool covers(const Denial& denial, const KernelKind& kind) noexcept {
+  const auto is_any_or = [](std::uint32_t wanted, std::uint32_t value) {
+    return wanted == 0 || wanted == value;
+  };
+  return denial.path == path_of(kind.loop) && (!denial.input || *denial.input == kind.input) &&
+         is_any_or(denial.m, kind.m) && is_any_or(denial.n, kind.n) && is_any_or(denial.k, kind.k);
+}
+
+const Verdict* failed_verdict(const Config& config, DataType input, const DeviceCaps& caps) {
+  const auto found = std::ranges::find_if(caps.verdicts, [&](const Verdict& verdict) {
+    return verdict.failed() && covers(verdict.kind, config, input);
+  });
+  return found != caps.verdicts.end() ? &*found : nullptr;
+}
+
+const Denial* denial(const Config& config, DataType input, const DeviceCaps& caps) {
+  const auto found = std::ranges::find_if(
+      caps.denials, [&](const Denial& denial) { return covers(denial, config, input); });
+  if (found == caps.denials.end() || has_passed(config, input, caps)) return nullptr;
+  return &*found;
+}
+
+std::string driver_text(const DeviceCaps& caps) {
+  if (caps.driver_info.empty()) return caps.driver_name;
+  return concat(caps.driver_name, " ", caps.driver_info);
+}
+
+std::string why_failed(const Verdict& verdict, const DeviceCaps& caps) {
+  std::string text =
+      concat(to_string(verdict.kind), ": failed the self-test on driver ", driver_text(caps), ": ");
+  if (verdict.outcome != Outcome::wrong_result || verdict.detail.empty()) {
+    text += to_string(verdict.outcome);
+    if (!verdict.detail.empty()) text += ": ";
+  }
+  return text += verdict.detail;
+}
+
+std::vector<std::string> refusals(DataType input, const DeviceCaps& caps) {
+  std::vector<std::string> reasons;
+  for (const Verdict& verdict : caps.verdicts) {
+    if (verdict.failed() && verdict.kind.input == input) {
+      reasons.push_back(why_failed(verdict, caps));
+    }
+  }
+  for (const Denial& denial : caps.denials) {
+    if (!denial.input || *denial.input == input) {
+      reasons.push_back(concat("path ", to_string(denial.path), ": ", denial.reason,
+                               " (but for what passed the self-test)"));
+    }
+  }
+  return reasons;
+}
+
+bool check_verdicts(const Case& s) {
+  if (s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
+  const DataType input = s.problem.a.type;
+  if (const Verdict* const failed = failed_verdict(s.config, input, s.caps)) {
+    return s.reason != nullptr ? s.refuse(why_failed(*failed, s.caps)) : false;
+  }
+  if (const Denial* const denied = denial(s.config, input, s.caps)) {
+    return s.refuse("path ", to_string(s.config.path()), ": ", denied->reason);
+  }
+  return true;
+}
+
+}  // namespace vkgemm

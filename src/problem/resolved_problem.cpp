@@ -1,0 +1,452 @@
+// resolved_problem.cpp: the checks that need no device, and the defaults.
+#include "problem/resolved_problem.hpp"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Kernels index with 32 bits and keep one bit for sums.
+constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
+constexpr std::uint32_t most_groups = 65535;
+
+// The bytes of A and B that kernels load at a time.
+constexpr std::uint32_t load_bytes = 16;
+
+using MaybeError = std::optional<Error>;
+
+Error invalid(std::string message) { return {Status::invalid_argument, std::move(message)}; }
+Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
+
+std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
+  return value / divisor + (value % divisor != 0 ? 1 : 0);
+}
+
+std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
+  if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
+  return a * b;
+}
+
+std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
+  if (a > std::numeric_limits<std::uint64_t>::max() - b) return std::nullopt;
+  return a + b;
+}
+
+// Bytes from the first to the last element of `count` pieces of `length` elements that start
+// `stride` elements apart; nothing if that does not fit 64 bits.
+std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t stride,
+                                             std::uint64_t length, DataType type) {
+  if (count == 0 || length == 0) return 0;
+  const auto last = checked_multiply(count - 1, stride);
+  const auto elements = last ? checked_add(*last, length) : std::nullopt;
+  return elements ? checked_multiply(*elements, size_in_bytes(type)) : std::nullopt;
+}
+
+MaybeError check_size(std::string_view field, std::uint64_t value) {
+  if (value <= largest_size) return std::nullopt;
+  return invalid(concat(field, " is ", value, ": at most ", largest_size, " is supported"));
+}
+
+MaybeError check_number(std::string_view field, float value) {
+  if (!std::isnan(value)) return std::nullopt;
+  return invalid(concat("epilogue.", field, " is nan: a number is needed"));
+}
+
+MaybeError check_enumerators(const Problem& problem) {
+  const auto check = [](std::string_view field, auto value) -> MaybeError {
+    if (to_string(value) != "?") return std::nullopt;
+    return invalid(concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+  };
+  const std::pair<std::string_view, const Matrix*> matrices[] = {{"a", &problem.a},
+                                                                 {"b", &problem.b},
+                                                                 {"c", &problem.c},
+                                                                 {"d", &problem.d},
+                                                                 {"aux", &problem.aux}};
+  for (const auto& [name, matrix] : matrices) {
+    if (auto error = check(concat(name, ".type"), matrix->type)) return error;
+    if (auto error = check(concat(name, ".layout"), matrix->layout)) return error;
+  }
+  const Epilogue& epilogue = problem.epilogue;
+  if (auto error = check("epilogue.bias", epilogue.bias)) return error;
+  if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
+  if (auto error = check("epilogue.activation", epilogue.activation)) return error;
+  if (const auto& rows = problem.row_reduction) {
+    if (auto error = check("row_reduction.op", rows->op)) return error;
+    if (auto error = check("row_reduction.vector_type", rows->vector_type)) return error;
+    if (auto error = check("row_reduction.value_type", rows->value_type)) return error;
+  }
+  if (const auto mode = problem.split_k.reduction_mode) {
+    if (auto error = check("split_k.reduction_mode", *mode)) return error;
+  }
+  if (problem.gated) {
+    if (auto error = check("gated.gate", problem.gated->gate)) return error;
+    if (auto error = check("gated.b", problem.gated->b)) return error;
+  }
+  if (!problem.grouping) return std::nullopt;
+  if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
+  if (auto error = check("grouping.along", problem.grouping->along)) return error;
+  return check("grouping.b", problem.grouping->b);
+}
+
+MaybeError check_grouping(const Problem& problem) {
+  if (!problem.grouping) return std::nullopt;
+  const Grouping& grouping = *problem.grouping;
+  if (grouping.groups > most_groups) {
+    return invalid(concat("grouping.groups is ", grouping.groups, ": at most ", most_groups,
+                          " are supported"));
+  }
+  if (problem.batch != 1) {
+    return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
+  }
+  if (problem.split_k.slices > 1) {
+    return unsupported(
+        concat("split_k.slices is ", problem.split_k.slices, ": with grouping it must be 0 or 1"));
+  }
+  if (grouping.along == GroupAlong::k) {
+    if (grouping.b == GroupedB::shared) return std::nullopt;
+    return unsupported(
+        "grouping.b is per_group and grouping.along is k: groups of K share the matrix B, each has "
+        "rows of it");
+  }
+  if (problem.d.layout == Layout::col_major) {
+    return unsupported("d.layout is col_major and grouping.along is m: D must be row_major");
+  }
+  const Epilogue& epilogue = problem.epilogue;
+  if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
+  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                        ": with grouping.along m, a bias along_m is one for all rows"));
+}
+
+MaybeError check_gated(const Problem& problem) {
+  if (!problem.gated) return std::nullopt;
+  const auto with_gate = [&](const auto&... other) {
+    return unsupported(concat(other..., " and gated.gate is ", to_string(problem.gated->gate),
+                              ": not built together"));
+  };
+  if (problem.epilogue.beta != 0.0f) return with_gate("epilogue.beta is ", problem.epilogue.beta);
+  if (problem.epilogue.activation != Activation::none) {
+    return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
+  }
+  if (problem.row_reduction) {
+    return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
+  }
+  if (problem.n <= largest_size / 2) return std::nullopt;
+  return invalid(
+      concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
+}
+
+float default_eps(RowOp op) {
+  switch (op) {
+    case RowOp::rms_norm:
+      return 1e-6f;
+    case RowOp::layer_norm:
+      return 1e-5f;
+    case RowOp::l2_normalize:
+      return 1e-12f;
+    default:
+      return 0.0f;
+  }
+}
+
+MaybeError check_rows(const Problem& problem) {
+  if (!problem.row_reduction) return std::nullopt;
+  const RowReduction& rows = *problem.row_reduction;
+  const std::string_view op = to_string(rows.op);
+  if (problem.grouping) {
+    return unsupported(concat("row_reduction.op is ", op, " and there is a grouping: not built"));
+  }
+  if (rows.eps) {
+    if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
+      return invalid(concat("row_reduction.eps is ", *rows.eps,
+                            ": a number is needed that is finite and not below 0"));
+    }
+    if (default_eps(rows.op) == 0.0f) {
+      return invalid(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
+    }
+  }
+  const bool is_norm = rows.op == RowOp::rms_norm || rows.op == RowOp::layer_norm;
+  if (!is_norm && (rows.gamma || rows.beta)) {
+    return unsupported(concat("row_reduction.", rows.gamma ? "gamma" : "beta",
+                              " is true and row_reduction.op is ", op,
+                              ": rms_norm and layer_norm have them"));
+  }
+  if (!is_scalar(rows.op) && !rows.store_d) {
+    return invalid(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
+  }
+  return std::nullopt;
+}
+
+MaybeError check_epilogue(const Epilogue& epilogue) {
+  if (auto error = check_number("alpha", epilogue.alpha)) return error;
+  if (auto error = check_number("beta", epilogue.beta)) return error;
+  if (epilogue.clamp_min) {
+    if (auto error = check_number("clamp_min", *epilogue.clamp_min)) return error;
+  }
+  if (epilogue.clamp_max) {
+    if (auto error = check_number("clamp_max", *epilogue.clamp_max)) return error;
+  }
+  if (epilogue.clamp_min && epilogue.clamp_max && *epilogue.clamp_min > *epilogue.clamp_max) {
+    return invalid(concat("epilogue.clamp_min is ", *epilogue.clamp_min,
+                          ", which is more than epilogue.clamp_max, ", *epilogue.clamp_max));
+  }
+  return std::nullopt;
+}
+
+enum class Access : std::uint8_t { read, write };
+
+// The part of the problem that messages about one operand need.
+struct OperandInfo {
+  std::string_view name;       // the caller's field
+  std::string_view rows_name;  // what its rows and columns are: M, N or K
+  std::string_view cols_name;
+  Access access = Access::read;
+  std::string_view collection = "batch";  // whose matrices there are
+};
+
+MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
+                              const ResolvedMatrix& out, std::uint64_t outer, std::uint64_t batch) {
+  if (info.access == Access::read || batch <= 1) return std::nullopt;
+  if (matrix.batch_stride == std::uint64_t{0}) {
+    return invalid(concat(info.name, ".batch_stride is 0: the ", batch, " matrices of the ",
+                          info.collection, " would overwrite each other"));
+  }
+  if (outer == 0 || out.contiguous() == 0) return std::nullopt;
+  // outer and ld are below 2^31: no overflow here.
+  const std::uint64_t extent = (outer - 1) * out.ld + out.contiguous();
+  if (out.batch_stride >= extent) return std::nullopt;
+  // The batch may also lie side by side within the rows, as heads of an attention layer do.
+  const auto last = checked_multiply(batch - 1, out.batch_stride);
+  const auto side_by_side = last ? checked_add(*last, out.contiguous()) : std::nullopt;
+  if (out.batch_stride >= out.contiguous() && side_by_side && *side_by_side <= out.ld) {
+    return std::nullopt;
+  }
+  return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": the matrices of the ",
+                        info.collection, " would overlap, at least ", extent, " is needed"));
+}
+
+// `touched`: whether the problem accesses the operand at all.
+Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& matrix,
+                                      std::uint64_t rows, std::uint64_t cols, std::uint64_t batch,
+                                      bool touched) {
+  const bool row_major = matrix.layout == Layout::row_major;
+  const std::uint32_t element = size_in_bytes(matrix.type);
+  ResolvedMatrix out{.type = matrix.type,
+                     .layout = matrix.layout,
+                     .rows = rows,
+                     .cols = cols,
+                     .alignment = matrix.alignment};
+  const std::uint64_t length = out.contiguous();
+  const std::uint64_t outer = row_major ? rows : cols;
+
+  if (matrix.ld) {
+    const auto what = concat(row_major ? "a row" : "a column", " of ",
+                             row_major ? info.cols_name : info.rows_name, " = ", length);
+    if (*matrix.ld == 0) {
+      return invalid(
+          concat(info.name, ".ld is 0: ", what, " needs at least ", length == 0 ? 1 : length));
+    }
+    if (*matrix.ld < length) {
+      return invalid(
+          concat(info.name, ".ld is ", *matrix.ld, ": ", what, " needs at least ", length));
+    }
+    if (auto error = check_size(concat(info.name, ".ld"), *matrix.ld)) return *error;
+  }
+  out.ld = matrix.ld.value_or(length);
+
+  const std::uint32_t alignment = matrix.alignment;
+  if (alignment < element || (alignment & (alignment - 1)) != 0) {
+    return invalid(concat(info.name, ".alignment is ", alignment,
+                          ": a power of two is needed, at least ", element, ", the size of ",
+                          to_string(matrix.type)));
+  }
+
+  // A stride that is never taken is 0, so that it cannot stand in the way of vectors.
+  out.batch_stride = batch > 1 ? matrix.batch_stride.value_or(outer * out.ld) : 0;
+  if (auto error = check_batch_stride(info, matrix, out, outer, batch)) return *error;
+
+  if (!touched || outer == 0 || length == 0 || batch == 0) return out;
+  const std::uint64_t extent = (outer - 1) * out.ld + length;
+  const auto bytes = extent_in_bytes(batch, out.batch_stride, extent, matrix.type);
+  if (!bytes) {
+    return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": a batch of ", batch,
+                          " does not fit 64 bits of bytes"));
+  }
+  out.bytes = *bytes;
+  return out;
+}
+
+// The same memory seen as the transposed matrix.
+ResolvedMatrix transposed(ResolvedMatrix matrix) {
+  std::swap(matrix.rows, matrix.cols);
+  matrix.layout = matrix.layout == Layout::row_major ? Layout::col_major : Layout::row_major;
+  return matrix;
+}
+
+void transpose(ResolvedProblem& problem) {
+  std::swap(problem.m, problem.n);
+  std::swap(problem.a, problem.b);
+  for (ResolvedMatrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
+    *matrix = transposed(*matrix);
+  }
+  Bias& bias = problem.epilogue.bias;
+  if (bias != Bias::none) bias = bias == Bias::along_n ? Bias::along_m : Bias::along_n;
+  problem.transposed = true;
+}
+
+MaybeError check_bias(const ResolvedProblem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  const std::uint64_t count = problem.bias_count();
+  if (epilogue.bias == Bias::none || count <= 1) return std::nullopt;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.product_n() : problem.m;
+  const auto bytes = extent_in_bytes(count, epilogue.bias_batch_stride, length, epilogue.bias_type);
+  if (bytes) return std::nullopt;
+  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                        ": a batch of ", count, " does not fit 64 bits of bytes"));
+}
+
+MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_of_d) {
+  if (layout == layout_of_d) return std::nullopt;
+  return unsupported(concat(name, ".layout is ", to_string(layout), " and d.layout is ",
+                            to_string(layout_of_d), ": C, D and aux must share one layout"));
+}
+
+}  // namespace
+
+bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
+  // Products may wrap: the remainder modulo a power of two stays right.
+  const std::uint64_t element = size_in_bytes(type);
+  return alignment % width_bytes == 0 && ld * element % width_bytes == 0 &&
+         batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
+}
+
+std::uint64_t ResolvedProblem::b_count() const noexcept {
+  if (!grouping) return batch;
+  return grouping->b == GroupedB::per_group ? grouping->groups : 1;
+}
+
+std::uint64_t ResolvedProblem::bias_count() const noexcept {
+  return grouping ? grouping->groups : batch;
+}
+
+std::uint64_t ResolvedProblem::typical_m() const noexcept {
+  return is_grouped(GroupAlong::m) ? divided_up(m, grouping->groups) : m;
+}
+
+std::uint64_t ResolvedProblem::typical_k() const noexcept {
+  return is_grouped(GroupAlong::k) ? divided_up(k, grouping->groups) : k;
+}
+
+bool ResolvedProblem::a_allows_vectors() const noexcept {
+  const bool cut =
+      grouping && (a.layout == Layout::col_major) == (grouping->along == GroupAlong::m);
+  return !cut && a.allows_vectors(load_bytes);
+}
+
+std::uint64_t ResolvedProblem::right_offset() const noexcept {
+  const std::uint64_t column = is_gated(GatedB::interleaved) ? 1 : n;
+  return b.layout == Layout::col_major ? column * b.ld : column;
+}
+
+bool ResolvedProblem::b_allows_vectors() const noexcept {
+  const bool halves_cut =
+      is_gated(GatedB::halves) && right_offset() * size_in_bytes(b.type) % load_bytes != 0;
+  const bool cut = halves_cut || (is_grouped(GroupAlong::k) && b.layout == Layout::col_major);
+  return !cut && b.allows_vectors(load_bytes);
+}
+
+std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
+  if (!has_bias() || is_empty()) return 0;
+  const std::uint64_t length = epilogue.bias == Bias::along_n ? product_n() : m;
+  return extent_in_bytes(bias_count(), epilogue.bias_batch_stride, length, epilogue.bias_type)
+      .value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+Result<ResolvedProblem> resolve(const Problem& problem) {
+  const std::pair<std::string_view, std::uint64_t> sizes[] = {
+      {"m", problem.m}, {"n", problem.n}, {"k", problem.k}, {"batch", problem.batch}};
+  for (const auto& [field, value] : sizes) {
+    if (auto error = check_size(field, value)) return *error;
+  }
+  if (auto error = check_enumerators(problem)) return *error;
+  if (auto error = check_grouping(problem)) return *error;
+  if (auto error = check_gated(problem)) return *error;
+  if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (auto error = check_rows(problem)) return *error;
+  if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
+    return invalid(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
+                          ": must be a number of milliseconds, or 0 for no limit"));
+  }
+  if (problem.split_k.slices > most_slices) {
+    return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
+                          " are supported"));
+  }
+  if (problem.a.type != problem.b.type) {
+    return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",
+                              to_string(problem.b.type), ": A and B must share one type"));
+  }
+
+  ResolvedProblem out{.m = problem.m,
+                      .n = problem.n,
+                      .k = problem.k,
+                      .batch = problem.batch,
+                      .epilogue = problem.epilogue,
+                      .gated = problem.gated,
+                      .grouping = problem.grouping,
+                      .rows = problem.row_reduction,
+                      .split_k = problem.split_k,
+                      .max_workspace_bytes = problem.max_workspace_bytes,
+                      .max_dispatch_us = 1000.0 * problem.max_dispatch_ms};
+  if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
+  if (out.rows) out.eps = out.rows->eps.value_or(default_eps(out.rows->op));
+  const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,
+                                std::uint64_t rows, std::uint64_t cols,
+                                std::uint64_t count) -> MaybeError {
+    if (problem.grouping) info.collection = "groups";
+    auto resolved = resolve_matrix(info, matrix, rows, cols, count, !out.is_empty());
+    if (!resolved) return resolved.error();
+    target = *resolved;
+    return std::nullopt;
+  };
+  const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
+
+  if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
+    return *error;
+  const std::string_view doubled = out.gated ? "2N" : "N";
+  const std::string_view b_columns = out.b_columns() != n ? doubled : "N";
+  if (auto error = resolve_into(out.b, {"b", "K", b_columns}, problem.b, k, out.b_columns(),
+                                out.b_count())) {
+    return *error;
+  }
+  if (auto error =
+          resolve_into(out.d, {"d", "M", "N", Access::write}, problem.d, m, n, out.batch)) {
+    return *error;
+  }
+  if (!out.has_d()) out.d.bytes = 0;
+  if (out.has_c()) {
+    if (auto error = check_one_layout("c", problem.c.layout, problem.d.layout)) return *error;
+    if (auto error = resolve_into(out.c, {"c", "M", "N"}, problem.c, m, n, out.batch))
+      return *error;
+  }
+  if (out.has_aux()) {
+    if (auto error = check_one_layout("aux", problem.aux.layout, problem.d.layout)) return *error;
+    if (auto error = resolve_into(out.aux, {"aux", "M", doubled, Access::write}, problem.aux, m,
+                                  out.product_n(), out.batch)) {
+      return *error;
+    }
+  }
+  if (auto error = check_bias(out)) return *error;
+  if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;
+
+  // Rows that are reduced stay rows, columns that are paired stay columns.
+  if (problem.d.layout == Layout::col_major && !out.rows && !out.gated) transpose(out);
+  return out;
+}
+
+}  // namespace vkgemm

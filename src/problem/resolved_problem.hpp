@@ -1,0 +1,94 @@
+// resolved_problem.hpp: a Problem that was checked, with nothing left to default. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// A Matrix with its shape and nothing optional. `bytes` is how far the last element that the
+// problem touches reaches from the first, over the whole batch: what a span must hold.
+struct ResolvedMatrix {
+  DataType type = DataType::f16;
+  Layout layout = Layout::row_major;
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::uint64_t ld = 0;
+  std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
+  std::uint32_t alignment = 16;
+  std::uint64_t bytes = 0;
+
+  // Elements that stand next to each other: the length of a row, or of a column.
+  std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
+
+  // True if every row of every matrix of the batch can be accessed in pieces of `width_bytes`.
+  bool allows_vectors(std::uint32_t width_bytes) const noexcept;
+};
+
+// D, C and aux are always row-major here: a column-major problem is turned into the product of the
+// transposes, D^T = B^T · A^T, which swaps A with B, M with N, and the direction of the bias.
+// Groups of K are a batch of products here that share A and B.
+struct ResolvedProblem {
+  std::uint64_t m = 0;
+  std::uint64_t n = 0;
+  std::uint64_t k = 0;
+  std::uint64_t batch = 1;
+  ResolvedMatrix a = {};
+  ResolvedMatrix b = {};
+  ResolvedMatrix c = {};
+  ResolvedMatrix d = {};
+  ResolvedMatrix aux = {};
+  Epilogue epilogue = {};
+  std::optional<Gated> gated = std::nullopt;
+  std::optional<Grouping> grouping = std::nullopt;
+  std::optional<RowReduction> rows = std::nullopt;
+  float eps = 0.0f;  // of rows
+  SplitK split_k = {};
+  std::uint64_t max_workspace_bytes = 0;
+  double max_dispatch_us = 0.0;  // 0: any
+  bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
+
+  bool has_c() const noexcept { return epilogue.beta != 0.0f; }
+  bool has_aux() const noexcept { return epilogue.aux; }
+  bool has_d() const noexcept { return !rows || !is_scalar(rows->op) || rows->store_d; }
+  bool has_bias() const noexcept { return epilogue.bias != Bias::none; }
+  bool is_empty() const noexcept {
+    return m == 0 || n == 0 || batch == 0 || (grouping && grouping->groups == 0);
+  }
+  bool is_grouped(GroupAlong along) const noexcept { return grouping && grouping->along == along; }
+
+  // Columns of what is multiplied: N, of a gated product 2N. b_columns: those of the matrix B,
+  // where a half of it may be another operand.
+  std::uint64_t product_n() const noexcept { return gated ? 2 * n : n; }
+  std::uint64_t b_columns() const noexcept { return is_gated(GatedB::separate) ? n : product_n(); }
+  bool is_gated(GatedB columns) const noexcept { return gated && gated->b == columns; }
+
+  // Elements from the left half of B to the right one, where both are of one matrix.
+  std::uint64_t right_offset() const noexcept;
+
+  // How many matrices A and B have, and how many biases there are.
+  std::uint64_t a_count() const noexcept { return is_grouped(GroupAlong::k) ? 1 : batch; }
+  std::uint64_t b_count() const noexcept;
+  std::uint64_t bias_count() const noexcept;
+
+  // Rows and depth of a product: of an average group, else of all.
+  std::uint64_t typical_m() const noexcept;
+  std::uint64_t typical_k() const noexcept;
+
+  // True if A or B can be loaded 16 bytes at a time. Groups that begin at any element of what
+  // stands next to each other forbid it, and so does a right half that begins at any element.
+  bool a_allows_vectors() const noexcept;
+  bool b_allows_vectors() const noexcept;
+
+  // Bytes that the bias span must hold; 0 without a bias.
+  std::uint64_t bias_bytes() const noexcept;
+};
+
+// Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.
+// Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").
+Result<ResolvedProblem> resolve(const Problem& problem);
+
+}  // namespace vkgemm

@@ -1,0 +1,169 @@
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "device/caps_query.hpp"
+#include "device/features.hpp"
+#include "device/vk.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/self_test_run.hpp"
+#include "tuning/table_file.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+Result<void> check_create_info(const ContextCreateInfo& info) {
+  if (info.instance == VK_NULL_HANDLE) return invalid_argument("instance is VK_NULL_HANDLE");
+  if (info.physical_device == VK_NULL_HANDLE) {
+    return invalid_argument("physical_device is VK_NULL_HANDLE");
+  }
+  if (info.device == VK_NULL_HANDLE) return invalid_argument("device is VK_NULL_HANDLE");
+  if (info.get_instance_proc_addr == nullptr) {
+    return invalid_argument("get_instance_proc_addr is null");
+  }
+  for (std::size_t i = 0; i < info.enabled_extensions.size(); ++i) {
+    if (info.enabled_extensions[i] == nullptr) {
+      return invalid_argument(concat("enabled_extensions[", i, "] is null"));
+    }
+  }
+  if (info.enabled_features == nullptr) {
+    return invalid_argument(
+        "enabled_features is null: vkgemm must know what the device was created with");
+  }
+  if (info.enabled_features->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2) {
+    return invalid_argument(concat("enabled_features->sType is ",
+                                   static_cast<int>(info.enabled_features->sType),
+                                   ", not VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2"));
+  }
+  if (info.pipeline_cache != VK_NULL_HANDLE && !info.pipeline_cache_file.empty()) {
+    return invalid_argument("pipeline_cache and pipeline_cache_file are both given: " +
+                            info.pipeline_cache_file.string());
+  }
+  return {};
+}
+
+}  // namespace
+
+Error device_lost_error() {
+  return Error{Status::device_lost, "the device was lost", VK_ERROR_DEVICE_LOST};
+}
+
+Result<Context> Context::create(const ContextCreateInfo& info) {
+  return without_exceptions([&]() -> Result<Context> {
+    if (auto checked = check_create_info(info); !checked) return checked.error();
+    const auto instance_functions =
+        load_instance_functions(info.get_instance_proc_addr, info.instance);
+    if (!instance_functions) return instance_functions.error();
+    const auto device_functions = load_device_functions(*instance_functions, info.device);
+    if (!device_functions) return device_functions.error();
+    const auto supported = query_supported(*instance_functions, info.physical_device);
+    if (!supported) return supported.error();
+
+    Facilities enabled;
+    for (const char* extension : info.enabled_extensions) enabled.extensions.emplace(extension);
+    enabled.features = read_features(info.enabled_features);
+    auto queried = query_caps(*instance_functions, info.physical_device, *supported, enabled,
+                              info.self_test.use_deny_list);
+    if (!queried) return queried.error();
+    DeviceCaps& caps = *queried;
+    if (!caps.fma.available) {
+      return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
+    }
+
+    const char* const variable = std::getenv("VKGEMM_TUNING");
+    auto loaded = load_tables(info.tuning_file, variable != nullptr ? variable : "", caps);
+    if (!loaded) return loaded.error();
+
+    PipelineCacheInfo cache_info{
+        .device = info.device,
+        .application_cache = info.pipeline_cache,
+        .file = info.pipeline_cache_file,
+        .identity = {.vendor_id = caps.vendor_id,
+                     .device_id = caps.device_id,
+                     .driver_version = caps.driver_version,
+                     .uuid = caps.pipeline_cache_uuid},
+        .capture_statistics = enabled.has(Feature::pipeline_executable_info) &&
+                              supported->has(Feature::pipeline_executable_info),
+        .set_name = instance_functions->vkSetDebugUtilsObjectNameEXT,
+    };
+    VkPhysicalDeviceMemoryProperties memory{};
+    instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
+    auto verdicts = collect_verdicts(info, {.instance_functions = *instance_functions,
+                                            .functions = *device_functions,
+                                            .memory = memory,
+                                            .caps = caps,
+                                            .pipelines = cache_info});
+    if (!verdicts) return verdicts.error();
+    caps.verdicts = std::move(*verdicts);
+    auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
+                                       std::move(cache_info), std::move(loaded->tables));
+    for (const std::string& warning : loaded->warnings) {
+      impl->log.write(LogLevel::warning, warning);
+    }
+    if (auto ready = impl->pipelines.init(); !ready) return ready.error();
+    return Context(std::move(impl));
+  });
+}
+
+Context::Context(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Context::Context(Context&&) noexcept = default;
+
+Context& Context::operator=(Context&& other) noexcept {
+  std::swap(impl_, other.impl_);  // what was here is saved when `other` goes
+  return *this;
+}
+
+Context::~Context() {
+  if (impl_ == nullptr || device_lost()) return;
+  if (auto saved = save_pipeline_cache(); !saved) {
+    (void)without_exceptions([&]() -> Result<void> {
+      impl_->log.write(LogLevel::warning, "pipeline cache not saved: " + saved.error().message);
+      return {};
+    });
+  }
+}
+
+const DeviceCaps& Context::caps() const noexcept { return impl_->caps; }
+std::span<const Verdict> Context::verdicts() const noexcept { return impl_->caps.verdicts; }
+
+Result<Plan> Context::plan(const Problem& problem) const {
+  return without_exceptions([&] { return impl_->make_plan(impl_, problem, nullptr); });
+}
+
+Result<Plan> Context::plan(const Problem& problem, const Config& config) const {
+  return without_exceptions([&] { return impl_->make_plan(impl_, problem, &config); });
+}
+
+Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const {
+  return without_exceptions([&]() -> Result<std::vector<Candidate>> {
+    if (device_lost()) return device_lost_error();
+    const Result<ResolvedProblem> resolved = resolve(problem);
+    if (!resolved) return resolved.error();
+    std::vector<Candidate> candidates;
+    if (resolved->is_empty()) return candidates;
+    for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {
+      candidates.push_back({scored.config, provenance_of(*scored.row, scored.config)});
+    }
+    return candidates;
+  });
+}
+
+std::uint32_t Context::barrier_aborts() const noexcept { return impl_->aborts.count(); }
+
+void Context::notify_device_lost() const noexcept { impl_->lost = true; }
+bool Context::device_lost() const noexcept { return impl_->lost; }
+
+Result<void> Context::save_pipeline_cache() const {
+  return without_exceptions([&]() -> Result<void> {
+    if (device_lost()) return device_lost_error();
+    Result<void> saved = impl_->pipelines.save();
+    if (!saved && saved.error().status == Status::device_lost) impl_->lost = true;
+    return saved;
+  });
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,56 @@
+// context_impl.hpp: what a Context and the Plans made from it share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "device/vk.hpp"
+#include "runtime/abort_counter.hpp"
+#include "runtime/pipeline_cache.hpp"
+#include "tuning/device_tables.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+struct Context::Impl {
+  Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
+       const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
+       PipelineCacheInfo cache_info, std::vector<TuningTable> loaded)
+      : log(info.log),
+        functions(device_functions),
+        caps(std::move(device_caps)),
+        caps_after_abort(caps),
+        tables(caps.architecture, std::move(loaded)),
+        pipelines(functions, log, std::move(cache_info)),
+        aborts(functions, memory, info.device) {
+    caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
+  }
+
+  Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+                         const Config* config);
+
+  // The capabilities that plans are made for: one barrier that had to be given up is the last one
+  // that is tried.
+  const DeviceCaps& usable_caps() const noexcept {
+    return aborts.count() == 0 ? caps : caps_after_abort;
+  }
+
+  Log log;
+  DeviceFunctions functions;
+  DeviceCaps caps;
+  DeviceCaps caps_after_abort;
+  DeviceTables tables;
+  PipelineCache pipelines;
+  AbortCounter aborts;
+  std::atomic<bool> lost = false;
+};
+
+// The error that every call on a lost device returns.
+Error device_lost_error();
+
+}  // namespace vkgemm

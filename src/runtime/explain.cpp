@@ -1,0 +1,267 @@
+// explain.cpp: what a plan tells people about itself.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
+#include "kernels/parts/split_k.hpp"
+#include "kernels/verdicts.hpp"
+#include "problem/data_type.hpp"
+#include "runtime/plan_impl.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+// How a kernel would like to access an operand: `elements` at once, in parts of at most 16 bytes.
+std::string why_scalar(const ResolvedMatrix& matrix, std::uint64_t batch, std::uint32_t elements) {
+  const std::uint32_t bytes = std::min(elements * size_in_bytes(matrix.type), 16u);
+  if (matrix.alignment < bytes) {
+    return concat("its alignment is ", matrix.alignment, ", not ", bytes);
+  }
+  const auto indivisible = [&](std::string_view name, std::uint64_t value) {
+    return concat(name, " ", value, " is not a multiple of ", elements);
+  };
+  if (matrix.ld % elements != 0) return indivisible("ld", matrix.ld);
+  if (matrix.contiguous() % elements != 0) {
+    return indivisible(matrix.layout == Layout::row_major ? "row length" : "column length",
+                       matrix.contiguous());
+  }
+  if (batch > 1 && matrix.batch_stride % elements != 0) {
+    return indivisible("batch_stride", matrix.batch_stride);
+  }
+  return "this kernel has no use for vectors here";
+}
+
+std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
+                            std::uint64_t batch, std::uint32_t elements, bool vector) {
+  std::string line = concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout),
+                            ", ld ", matrix.ld, ", ");
+  if (vector) return line + concat(elements, " elements at once\n");
+  return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
+}
+
+std::string describe_operands(const Plan::Impl& plan) {
+  const ResolvedProblem& p = plan.resolved;
+  const PipelineKey& product = plan.dispatch_plan.product.key;
+  const PipelineKey& last = adds_in_product(plan.config)
+                                ? product
+                                : plan.dispatch_plan.after.front().key;  // has the epilogue
+  const auto loads = [&](std::size_t id) { return product.constants[id] != 0; };
+  const auto constant = [&](std::size_t id) { return last.constants[id] != 0; };
+  // A second pass over rows stores D.
+  const bool two_pass = plan.config.rows == RowStrategy::two_pass;
+  const PipelineKey& stores = two_pass ? plan.dispatch_plan.after.back().key : last;
+  // The widths that lowering decides by.
+  const std::uint32_t load = 16 / size_in_bytes(p.a.type);
+  constexpr std::uint32_t epilogue = 4;
+  std::string text;
+  // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
+  const bool nv = !descriptor(plan.config).stores_x4 && adds_in_product(plan.config) && !two_pass;
+  const auto describe_matrix = [](std::string_view name, const ResolvedMatrix& matrix,
+                                  std::string_view how) {
+    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
+                  matrix.ld, ", ", how, "\n");
+  };
+  const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
+                                  std::size_t id, bool allowed) {
+    if (!allowed && matrix.allows_vectors(16) && &matrix == &p.b && !p.grouping) {
+      return describe_matrix(name, matrix,
+                             concat("element by element: its right half begins at element ",
+                                    p.right_offset(), ", not a multiple of ", load));
+    }
+    if (!allowed && matrix.allows_vectors(16)) {
+      return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
+    }
+    if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
+    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
+                  matrix.ld, ", packed in the workspace first, by a dispatch\n");
+  };
+  const Config& c = plan.config;
+  text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
+                         p.a_allows_vectors());
+  const std::string_view b = p.is_gated(GatedB::separate) ? "b, b_right" : "b";
+  text +=
+      describe_input(p.transposed ? "a^T" : b, p.b, c.pack_b, SPEC_B_VECTOR, p.b_allows_vectors());
+  if (nv) {
+    if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
+    text += describe_matrix("d", p.d, "stored as whole matrices");
+    if (p.has_aux()) text += describe_matrix("aux", p.aux, "stored as whole matrices");
+    return text;
+  }
+  if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
+  if (p.has_d())
+    text += describe_access("d", p.d, p.batch, epilogue, stores.constants[SPEC_D_VECTOR] != 0);
+  if (p.has_aux()) {
+    text += describe_access("aux", p.aux, p.batch, epilogue, constant(SPEC_AUX_VECTOR));
+  }
+  return text;
+}
+
+std::string shape_text(const TunedProblem& p) {
+  std::string text = concat("m ", p.m, ", n ", p.n, ", k ", p.k);
+  if (p.count != 1) text += concat(", ", p.count, " times");
+  return text;
+}
+
+// True if the time is one of this very problem, as far as tables tell problems apart.
+bool is_measured(const TunedShape& shape, const Plan::Impl& plan) {
+  return shape.problem == tuned_problem(plan.resolved);
+}
+
+// The part that a loaded table, or a shape that was tuned, has in the choice.
+std::string describe_tuning(const Plan::Impl& plan) {
+  const DeviceTables& tables = plan.context->tables;
+  std::string text;
+  const TuningTable* const table =
+      plan.row != nullptr ? tables.loaded_table_of(*plan.row) : nullptr;
+  if (table != nullptr) text += concat("  tuning table: ", table->source, "\n");
+  if (!plan.choice) return text;
+  const auto nearest = tables.nearest(plan.resolved, plan.context->caps);
+  if (!nearest) return text;
+  const TunedShape& shape = *nearest->shape;
+  const bool chosen = plan.choice->tuned == nearest->shape;
+  std::string measured = concat("measured ", microseconds(shape.microseconds));
+  const std::string& device = nearest->table->device;
+  if (!device.empty() && device != plan.context->caps.name) measured += concat(" on ", device);
+  if (is_measured(shape, plan)) return text + concat("  tuned: this shape, ", measured, "\n");
+  if (nearest->distance == 0.0) {
+    return text + concat("  tuned: this shape with another epilogue, ", measured, " there\n");
+  }
+  const double rounded = std::round(nearest->distance * 100.0) / 100.0;
+  text += concat("  nearest tuned shape: ", shape_text(shape.problem), ", ", rounded,
+                 " doublings away, ", measured);
+  if (!chosen) {
+    text += concat("; not taken, since by the estimate it is slower here: ",
+                   to_string(shape.row.config));
+  }
+  return text + "\n";
+}
+
+// Products in another type than the inputs' are worth a line; both are exact.
+std::string describe_conversion(const Plan::Impl& plan) {
+  const DataType input = plan.resolved.a.type;
+  if (!descriptor(plan.config).widens_inputs || input == DataType::f32) return {};
+  std::string line =
+      concat("  ", to_string(input), " is widened to f32 and multiplied by fma (exact, slower)");
+  if (row_of(input).matrix_units == MatrixUnits::listed_bfloat16 &&
+      !plan.context->caps.bf16_matrices) {
+    line += ": no bf16 cooperative matrices on this device";
+  }
+  return line + "\n";
+}
+
+// How long dispatches take, if the problem limits that.
+std::string describe_times(const Plan::Impl& plan) {
+  if (!plan.times) return {};
+  const DispatchTimes& times = *plan.times;
+  std::string text =
+      concat("  max_dispatch_ms ", plan.problem.max_dispatch_ms, ": ", plan.dispatch_count,
+             plan.dispatch_count == 1 ? " dispatch" : " dispatches", " in all");
+  if (!std::isfinite(times.longest)) return text + ", as short as can be: there is no estimate\n";
+  text += concat(", at most ", microseconds(times.longest), " each by the estimate");
+  if (!times.kept) {
+    text += can_be_cut(plan.config)
+                ? "; longer than wanted: workgroups that run at the same time, or wait for each "
+                  "other, stay together"
+                : "; longer than wanted: workgroups of this configuration can't be separated";
+  }
+  return text + "\n";
+}
+
+std::string why_not(const Plan::Impl& plan, Path path) {
+  const Context::Impl& context = *plan.context;
+  const PathSupport& support = context.caps.path(path);
+  if (!support.available) return support.reason;
+  for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
+    if (scored.row->config.path() != path) continue;
+    if (!plan.choice) return "the caller chose the configuration";
+    if (plan.choice->tuned != nullptr) {
+      return "legal, but a tuned shape speaks for another: " + to_string(scored.config);
+    }
+    return "legal, but estimated to be slower: " + to_string(scored.config);
+  }
+  const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
+  return reason.empty() ? "the tuning tables have no row for this problem" : reason;
+}
+
+}  // namespace
+
+std::string Plan::Impl::provenance() const {
+  if (row != nullptr) return provenance_of(*row, config);
+  return "chosen by the caller, in no tuning table";
+}
+
+std::string Plan::Impl::command_line() const {
+  std::string line = "vkgemm run " + to_command_line(problem);
+  if (!resolved.is_empty()) line += " --config " + to_string(config);
+  return line;
+}
+
+std::string Plan::Impl::explain() const {
+  const DeviceCaps& caps = context->caps;
+  const ResolvedProblem& p = resolved;
+  // The caller's M and N: a column-major D is computed as its transpose.
+  std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
+                            problem.batch, ", ", to_string(problem.a.type), " -> ",
+                            to_string(problem.d.type), " on ", caps.name, " (", caps.architecture,
+                            caps.architecture_by_properties ? ", by its properties" : "", ")\n");
+  if (p.is_empty()) return text + "nothing to compute: record() records nothing\n";
+
+  text += concat("path ", to_string(config.path()), ", configuration ", to_string(config), "\n");
+  text += concat("  provenance: ", provenance(), "\n");
+  text += describe_tuning(*this);
+  if (p.transposed) {
+    text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
+  }
+  if (!p.transposed && p.has_d() && problem.d.layout == Layout::col_major) {
+    text += concat("  d is column-major and ", p.rows ? "rows are reduced" : "columns are paired",
+                   ": c, d and aux are accessed element by element\n");
+  }
+  std::uint64_t workgroups = 0;
+  for (const Dispatch& dispatch : dispatch_plan.product.dispatches) {
+    workgroups += std::uint64_t{dispatch.tiles} * dispatch.batches * dispatch.slices;
+  }
+  text += concat("  grid: ", workgroups, " workgroups of ", invocations(config), " invocations in ",
+                 dispatch_plan.product.dispatches.size(),
+                 dispatch_plan.product.dispatches.size() == 1 ? " dispatch" : " dispatches");
+  if (caps.limits.compute_units != 0) {
+    text += concat(", on ", caps.limits.compute_units, " compute units");
+  }
+  for (const Part* part : parts()) {
+    const std::string line = part->describe(config, p, dispatch_plan);
+    if (!line.empty()) text += "\n  " + line;
+  }
+  if (choice) {
+    const char* const how = !choice->timed ? "estimate: "
+                            : is_measured(*choice->tuned, *this)
+                                ? "measured: "
+                                : "measured with another epilogue: ";
+    text += concat("\n  ", how, microseconds(choice->cost));
+    if (choice->cost != choice->unsplit_cost) {
+      text += concat(", in one slice ", microseconds(choice->unsplit_cost));
+    }
+  }
+  text += concat("\n  shared memory: ", dispatch_plan.shared_memory_bytes, " of ",
+                 caps.limits.max_shared_memory_bytes,
+                 " bytes, workspace: ", dispatch_plan.workspace.bytes, " bytes\n");
+  text += describe_times(*this);
+  text += describe_conversion(*this);
+  text += describe_operands(*this);
+  for (const Path path : {Path::nv, Path::khr}) {
+    if (path >= config.path()) break;
+    text += concat("not ", to_string(path), ": ", why_not(*this, path), "\n");
+  }
+  for (const std::string& refused : refusals(p.a.type, caps)) {
+    text += concat("refused: ", refused, "\n");
+  }
+  return text;
+}
+
+}  // namespace vkgemm

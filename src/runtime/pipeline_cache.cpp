@@ -1,0 +1,250 @@
+#include "runtime/pipeline_cache.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "embedded.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+std::span<const std::uint32_t> find_module(std::string_view name) noexcept {
+  for (const auto& module : embedded::modules()) {
+    if (module.name == name) return module.words;
+  }
+  return {};
+}
+
+// Destroys what a failed or finished build leaves behind.
+class ShaderModule {
+ public:
+  ShaderModule(const DeviceFunctions& functions, VkDevice device)
+      : functions_(functions), device_(device) {}
+  ~ShaderModule() { functions_.vkDestroyShaderModule(device_, handle_, nullptr); }
+  ShaderModule(const ShaderModule&) = delete;
+  ShaderModule& operator=(const ShaderModule&) = delete;
+
+  VkResult create(std::span<const std::uint32_t> words) {
+    const VkShaderModuleCreateInfo info{
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .pNext = nullptr,
+        .flags = 0,
+        .codeSize = words.size_bytes(),
+        .pCode = words.data(),
+    };
+    return functions_.vkCreateShaderModule(device_, &info, nullptr, &handle_);
+  }
+  VkShaderModule handle() const noexcept { return handle_; }
+
+ private:
+  const DeviceFunctions& functions_;
+  VkDevice device_;
+  VkShaderModule handle_ = VK_NULL_HANDLE;
+};
+
+constexpr std::array<VkSpecializationMapEntry, SPEC_COUNT> specialization_map() noexcept {
+  std::array<VkSpecializationMapEntry, SPEC_COUNT> map{};
+  for (std::uint32_t id = 0; id < SPEC_COUNT; ++id) {
+    map[id] = {.constantID = id,
+               .offset = static_cast<std::uint32_t>(id * sizeof(std::uint32_t)),
+               .size = sizeof(std::uint32_t)};
+  }
+  return map;
+}
+
+// Modules that many configurations share: what a pipeline of theirs does, none of them says.
+constexpr std::string_view shared_modules[] = {"pack", "reset", "sum_slices", "reduce_rows",
+                                               "merge_states"};
+
+}  // namespace
+
+std::string pipeline_name(const PipelineKey& key, const Config& config) {
+  const bool shared = std::ranges::find(shared_modules, key.module) != std::end(shared_modules);
+  return shared ? std::string(key.module) : to_string(config);
+}
+
+PipelineCache::PipelineCache(const DeviceFunctions& functions, const Log& log,
+                             PipelineCacheInfo info)
+    : functions_(functions), log_(log), info_(std::move(info)) {}
+
+PipelineCache::~PipelineCache() {
+  for (auto& [key, entry] : entries_) {
+    functions_.vkDestroyPipeline(info_.device, entry.pipeline.load(), nullptr);
+  }
+  functions_.vkDestroyPipelineCache(info_.device, own_cache_, nullptr);
+  functions_.vkDestroyPipelineLayout(info_.device, layout_, nullptr);
+}
+
+Result<void> PipelineCache::init() {
+  const VkPushConstantRange range{
+      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .offset = 0, .size = sizeof(gpu::GemmParams)};
+  const VkPipelineLayoutCreateInfo layout_info{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+      .pNext = nullptr,
+      .flags = 0,
+      .setLayoutCount = 0,
+      .pSetLayouts = nullptr,
+      .pushConstantRangeCount = 1,
+      .pPushConstantRanges = &range,
+  };
+  const VkResult result =
+      functions_.vkCreatePipelineLayout(info_.device, &layout_info, nullptr, &layout_);
+  if (result < VK_SUCCESS) return driver_error("vkCreatePipelineLayout", result);
+  if (info_.application_cache == VK_NULL_HANDLE && !info_.file.empty()) return load_file();
+  return {};
+}
+
+Result<void> PipelineCache::load_file() {
+  std::span<const std::byte> payload;
+  const auto discard = [&](const Error& error) {
+    log_.write(LogLevel::warning, "pipeline cache " + info_.file.string() +
+                                      " is discarded and rebuilt: " + error.message);
+  };
+  Result<std::vector<std::byte>> file = read_cache_file(info_.file);
+  if (!file) {
+    discard(file.error());
+  } else if (!file->empty()) {
+    const auto parsed = parse_cache_file(*file, info_.identity);
+    if (parsed) {
+      payload = *parsed;
+    } else {
+      discard(parsed.error());
+    }
+  }
+  VkPipelineCacheCreateInfo cache_info{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+      .pNext = nullptr,
+      .flags = 0,
+      .initialDataSize = payload.size(),
+      .pInitialData = payload.data(),
+  };
+  const VkResult result =
+      functions_.vkCreatePipelineCache(info_.device, &cache_info, nullptr, &own_cache_);
+  if (result < VK_SUCCESS) return driver_error("vkCreatePipelineCache", result);
+  return {};
+}
+
+Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& config) {
+  Entry* entry = nullptr;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) entry = &found->second;
+  }
+  if (entry == nullptr) {
+    const std::unique_lock lock(mutex_);
+    entry = &entries_.try_emplace(key).first->second;
+  }
+  if (const VkPipeline pipeline = entry->pipeline.load(std::memory_order_acquire)) return pipeline;
+
+  const std::scoped_lock lock(entry->building);
+  if (const VkPipeline pipeline = entry->pipeline.load(std::memory_order_acquire)) return pipeline;
+  Result<VkPipeline> built = build(key, config);
+  if (built) {
+    entry->pipeline.store(*built, std::memory_order_release);
+    unsaved_ = true;
+  }
+  return built;
+}
+
+Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
+  const std::span<const std::uint32_t> words = find_module(key.module);
+  if (words.empty()) {
+    return Error{Status::unsupported,
+                 "this build of vkgemm has no shader module " + std::string(key.module)};
+  }
+  ShaderModule module(functions_, info_.device);
+  if (const VkResult result = module.create(words); result < VK_SUCCESS) {
+    return driver_error("vkCreateShaderModule", result);
+  }
+
+  static constexpr auto map = specialization_map();
+  const VkSpecializationInfo specialization{
+      .mapEntryCount = static_cast<std::uint32_t>(map.size()),
+      .pMapEntries = map.data(),
+      .dataSize = sizeof(key.constants),
+      .pData = key.constants.data(),
+  };
+  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup_size{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+      .pNext = nullptr,
+      .requiredSubgroupSize = key.required_subgroup_size,
+  };
+  // Kernels that require a size count on full subgroups, too: each computes a part of the tile.
+  const bool sized = key.required_subgroup_size != 0;
+  const VkPipelineShaderStageCreateFlags full =
+      VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  const VkPipelineCreateFlags capture = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+  const VkComputePipelineCreateInfo info{
+      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .pNext = nullptr,
+      .flags = info_.capture_statistics ? capture : 0,
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = sized ? &subgroup_size : nullptr,
+                .flags = sized ? full : 0,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = module.handle(),
+                .pName = "main",
+                .pSpecializationInfo = &specialization},
+      .layout = layout_,
+      .basePipelineHandle = VK_NULL_HANDLE,
+      .basePipelineIndex = -1,
+  };
+  const VkPipelineCache cache =
+      info_.application_cache != VK_NULL_HANDLE ? info_.application_cache : own_cache_;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  const VkResult result =
+      functions_.vkCreateComputePipelines(info_.device, cache, 1, &info, nullptr, &pipeline);
+  if (result != VK_SUCCESS) {
+    Error error = driver_error("vkCreateComputePipelines", result);
+    error.message += " for " + pipeline_name(key, config);
+    return error;
+  }
+
+  if (info_.set_name != nullptr) {
+    const std::string name = "vkgemm " + pipeline_name(key, config);
+    const VkDebugUtilsObjectNameInfoEXT name_info{
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+        .pNext = nullptr,
+        .objectType = VK_OBJECT_TYPE_PIPELINE,
+        .objectHandle = (std::uint64_t)pipeline,  // a pointer or an integer, by the platform
+        .pObjectName = name.c_str(),
+    };
+    info_.set_name(info_.device, &name_info);  // a name more or less is no reason to fail
+  }
+  return pipeline;
+}
+
+Result<void> PipelineCache::save() {
+  if (own_cache_ == VK_NULL_HANDLE) return {};
+  const std::scoped_lock lock(saving_);
+  if (!unsaved_.exchange(false)) return {};
+
+  std::vector<std::byte> payload;
+  VkResult result = VK_INCOMPLETE;
+  while (result == VK_INCOMPLETE) {  // it may grow between the two calls
+    std::size_t bytes = 0;
+    result = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, nullptr);
+    if (result < VK_SUCCESS) break;
+    payload.resize(bytes);
+    result = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, payload.data());
+    payload.resize(bytes);
+  }
+  // Nothing that would be discarded is kept; the file then says that there is nothing.
+  if (!is_pipeline_cache_data(payload, info_.identity)) payload.clear();
+  Result<void> saved;
+  if (result < VK_SUCCESS) {
+    saved = driver_error("vkGetPipelineCacheData", result);
+  } else {
+    saved = replace_cache_file(info_.file, make_cache_file(payload, info_.identity));
+  }
+  if (!saved) unsaved_ = true;
+  return saved;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,81 @@
+// pipeline_cache.hpp: the pipelines of one context, each built once, and what is kept on disk.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/cache_file.hpp"
+#include "base/log.hpp"
+#include "device/vk.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "vkgemm/config.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+struct PipelineCacheInfo {
+  VkDevice device = VK_NULL_HANDLE;
+  VkPipelineCache application_cache = VK_NULL_HANDLE;  // used instead of `file`, never destroyed
+  std::filesystem::path file;                          // empty: none
+  CacheIdentity identity;
+  // Registers, spills … can be asked of every pipeline: the application enabled
+  // pipelineExecutableInfo, which nobody does but to ask.
+  bool capture_statistics = false;
+  PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;  // null: VK_EXT_debug_utils is off
+};
+
+// The name of a pipeline for people, in messages and debuggers: the configuration it was built for,
+// or its module if that is of no configuration in particular.
+std::string pipeline_name(const PipelineKey& key, const Config& config);
+
+// All members may be called from several threads at once. Different pipelines are built at the
+// same time; threads that want the same one wait for the first of them.
+class PipelineCache {
+ public:
+  // `functions` and `log` must outlive the cache. init() first, once.
+  PipelineCache(const DeviceFunctions& functions, const Log& log, PipelineCacheInfo info);
+  ~PipelineCache();
+  PipelineCache(const PipelineCache&) = delete;
+  PipelineCache& operator=(const PipelineCache&) = delete;
+
+  Result<void> init();
+
+  // The only slow step of the library, the first time that a key is asked for; later neither
+  // allocates nor waits. `config` names the pipeline for debuggers. A failure is not kept: the
+  // next call tries again.
+  Result<VkPipeline> get(const PipelineKey& key, const Config& config);
+
+  // Push constants and nothing else: every pipeline's layout.
+  VkPipelineLayout layout() const noexcept { return layout_; }
+
+  // Writes the file if there is one and pipelines were built since it was read or written.
+  Result<void> save();
+
+ private:
+  struct Entry {
+    std::mutex building;
+    std::atomic<VkPipeline> pipeline = VK_NULL_HANDLE;
+  };
+
+  Result<void> load_file();
+  Result<VkPipeline> build(const PipelineKey& key, const Config& config);
+
+  const DeviceFunctions& functions_;
+  const Log& log_;
+  const PipelineCacheInfo info_;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkPipelineCache own_cache_ = VK_NULL_HANDLE;
+  std::atomic<bool> unsaved_ = false;
+  std::mutex saving_;
+
+  std::shared_mutex mutex_;  // guards the map, not the entries: those never move or go
+  std::unordered_map<PipelineKey, Entry, PipelineKeyHash> entries_;
+};
+
+}  // namespace vkgemm

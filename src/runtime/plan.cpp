@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
+#include "runtime/plan_impl.hpp"
+#include "runtime/plan_internal.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+namespace {
+
+// Commands of one recording. Commands of dispatches that are not in the range are left out.
+class Recorder {
+ public:
+  Recorder(const Context::Impl& context, VkCommandBuffer commands, DispatchRange range)
+      : vk_(context.functions),
+        layout_(context.pipelines.layout()),
+        commands_(commands),
+        range_(range) {}
+
+  // Dispatches so far, whether or not in the range.
+  std::uint32_t count() const noexcept { return count_; }
+
+  // `params`: a parameter block.
+  template <class Block>
+  void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches, Block params) {
+    bool bound = false;
+    for (const Dispatch& dispatch : dispatches) {
+      const bool waits = std::exchange(waits_, false);
+      const bool host_reads = std::exchange(host_reads_, false);
+      const std::uint32_t number = count_++;
+      if (number < range_.first || number - range_.first >= range_.count) continue;
+      if (waits) record_barrier(host_reads);
+      if (!bound) vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+      params.first_tile = dispatch.first_tile;
+      params.first_batch = dispatch.first_batch;
+      // The chunks of a large grid differ in the first two words only.
+      constexpr std::uint32_t chunk_bytes = 2 * sizeof(std::uint32_t);
+      vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             bound ? chunk_bytes : std::uint32_t{sizeof(Block)}, &params);
+      bound = true;
+      vk_.vkCmdDispatch(commands_, dispatch.tiles, dispatch.batches, dispatch.slices);
+    }
+  }
+
+  // The next dispatch, and all after it, begin when earlier ones have ended, and see what those
+  // wrote; so does the host if it reads.
+  void wait(bool host_reads = false) noexcept {
+    waits_ = true;
+    host_reads_ = host_reads_ || host_reads;
+  }
+
+ private:
+  void record_barrier(bool host_reads) {
+    const VkMemoryBarrier barrier{
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .pNext = nullptr,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         (host_reads ? VkAccessFlags{VK_ACCESS_HOST_READ_BIT} : 0),
+    };
+    const VkPipelineStageFlags readers =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+        (host_reads ? VkPipelineStageFlags{VK_PIPELINE_STAGE_HOST_BIT} : 0);
+    vk_.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, readers, 0, 1,
+                             &barrier, 0, nullptr, 0, nullptr);
+  }
+
+  const DeviceFunctions& vk_;
+  VkPipelineLayout layout_;
+  VkCommandBuffer commands_;
+  DispatchRange range_;
+  std::uint32_t count_ = 0;
+  bool waits_ = false;
+  bool host_reads_ = false;
+};
+
+// True if workgroups wait for one another, and may give up.
+bool may_give_up(const Config& config, const ResolvedProblem& problem) {
+  return config.reduction_mode == ReductionMode::device_barrier ||
+         (config.rows == RowStrategy::panel && !is_scalar(problem.rows->op));
+}
+
+// The addresses of a chunk of the problem that begins at this row of this matrix. Where chunks do
+// not differ, pitches are 0.
+Addresses advanced(const Addresses& whole, const RowChunks& chunks, std::uint64_t row,
+                   std::uint64_t batch) noexcept {
+  using Words = std::array<std::uint64_t, sizeof(Addresses) / sizeof(std::uint64_t)>;
+  auto at = std::bit_cast<Words>(whole);
+  const auto row_pitch = std::bit_cast<Words>(chunks.row_pitch);
+  const auto batch_pitch = std::bit_cast<Words>(chunks.batch_pitch);
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] += row * row_pitch[i] + batch * batch_pitch[i];
+  return std::bit_cast<Addresses>(at);
+}
+
+// `rows`: of a chunk; 0: it is not divided.
+void record_step(Recorder& recorder, const Step& step, VkPipeline pipeline,
+                 const std::vector<Dispatch>& dispatches, const Addresses& at,
+                 std::uint64_t rows = 0) {
+  const auto record_block = [&](auto params) {
+    bind(params, at);
+    if constexpr (requires { params.m; }) {
+      if (rows != 0) params.m = static_cast<std::uint32_t>(rows);
+    }
+    recorder.dispatch(pipeline, dispatches, params);
+  };
+  std::visit(record_block, step.params);
+}
+
+// Operands are known to be right.
+void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& operands) {
+  const DispatchPlan& dispatches = plan.dispatch_plan;
+  const WorkspaceLayout& layout = dispatches.workspace;
+  Addresses whole;
+  // The workspace stays 0 if none is wanted: with groups that says that nobody is to be told of bad
+  // offsets.
+  plan.rules.bind(operands, whole);
+  whole.partial = whole.workspace + layout.partial;
+  whole.control = whole.workspace + layout.control;
+  whole.row_states = whole.workspace + layout.states;
+  whole.aborts = plan.aborts;
+
+  // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets.
+  if (layout.bytes != 0 && !plan.resolved.grouping) recorder.wait();
+  for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
+    const Step& step = dispatches.before[i];
+    if (step.copied != nullptr) {
+      whole.source = whole.*step.copied;
+      whole.copy = whole.*step.copied = whole.workspace + step.copy_offset;
+    }
+    record_step(recorder, step, plan.before[i], step.dispatches, whole);
+  }
+  if (!dispatches.before.empty()) recorder.wait();
+
+  const auto record_chunk = [&](Addresses at, std::uint64_t rows, bool last) {
+    at.values = dispatches.values_in_d ? at.d : whole.workspace + layout.values;
+    const auto record = [&](const Step& step, VkPipeline pipeline) {
+      Addresses own = at;
+      if (step.writes_values) own.d = at.values;
+      record_step(recorder, step, pipeline, last ? step.last_dispatches : step.dispatches, own,
+                  rows);
+    };
+    record(dispatches.product, plan.product);
+    for (std::size_t i = 0; i < dispatches.after.size(); ++i) {
+      recorder.wait(plan.aborts != 0);
+      record(dispatches.after[i], plan.after[i]);
+    }
+  };
+  if (!dispatches.chunks) return record_chunk(whole, 0, false);
+  const RowChunks& chunks = *dispatches.chunks;
+  for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
+    for (std::uint64_t row = 0; row < chunks.all_rows; row += chunks.rows) {
+      if (batch + row != 0) recorder.wait();
+      const std::uint64_t rows = std::min(chunks.rows, chunks.all_rows - row);
+      const bool last = rows < chunks.rows || chunks.all_batches - batch < chunks.batches;
+      record_chunk(advanced(whole, chunks, row, batch), rows, last);
+    }
+  }
+}
+
+std::uint32_t count_dispatches(const Plan::Impl& plan) {
+  Recorder recorder(*plan.context, VK_NULL_HANDLE, {.first = 0, .count = 0});
+  record_checked(plan, recorder, {});
+  return recorder.count();
+}
+
+Result<void> check_range(DispatchRange range, std::uint32_t count) {
+  const auto there_are = [count] {
+    return concat(": the plan has ", count, count == 1 ? " dispatch" : " dispatches");
+  };
+  if (range.first > count) {
+    return invalid_argument(concat("range.first is ", range.first, there_are()));
+  }
+  if (range.count != UINT32_MAX && range.count > count - range.first) {
+    return invalid_argument(
+        concat("range.count is ", range.count, " from ", range.first, " on", there_are()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+                                      const Config* config) {
+  if (lost) return device_lost_error();
+  Result<ResolvedProblem> resolved = resolve(problem);
+  if (!resolved) return resolved.error();
+
+  auto plan = std::make_shared<Plan::Impl>();
+  plan->context = self;
+  plan->problem = problem;
+  plan->resolved = *resolved;
+  if (config != nullptr) plan->config = *config;
+  if (resolved->is_empty()) return Plan(std::move(plan));
+
+  const DeviceCaps& usable = usable_caps();
+  const Target target = tables.target(usable);
+  if (config == nullptr) {
+    plan->choice = tables.best(*resolved, usable);
+    if (!plan->choice) {
+      return Error{Status::unsupported,
+                   concat("no configuration computes this problem on ", caps.name, ": ",
+                          tables.why_nothing_is_legal(*resolved, usable))};
+    }
+    plan->row = plan->choice->row;
+    plan->config = plan->choice->config;
+  } else {
+    if (const auto reason = why_illegal(*config, *resolved, target)) {
+      return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
+    }
+    plan->row = tables.find(*config, *resolved);
+  }
+
+  plan->dispatch_plan = lower(plan->config, *resolved, target);
+  if (resolved->max_dispatch_us > 0.0) {
+    const std::optional<double> time =
+        plan->choice ? plan->choice->cost : tables.estimate(plan->config, *resolved, usable);
+    plan->times = limit_dispatches(plan->dispatch_plan, time, plan->config, *resolved, target);
+  }
+  plan->rules = OperandRules(*resolved, plan->dispatch_plan.workspace.bytes);
+  const auto build = [&](const PipelineKey& key) {
+    Result<VkPipeline> pipeline = pipelines.get(key, plan->config);
+    if (!pipeline) {
+      if (pipeline.error().status == Status::device_lost) lost = true;
+      if (log.enabled()) {
+        log.write(LogLevel::error, concat(plan->command_line(), ": ", pipeline.error().message));
+      }
+    }
+    return pipeline;
+  };
+  const Result<VkPipeline> product = build(plan->dispatch_plan.product.key);
+  if (!product) return product.error();
+  plan->product = *product;
+  const auto build_all = [&](const std::vector<Step>& steps,
+                             std::vector<VkPipeline>& out) -> Result<void> {
+    for (const Step& step : steps) {
+      const Result<VkPipeline> pipeline = build(step.key);
+      if (!pipeline) return pipeline.error();
+      out.push_back(*pipeline);
+    }
+    return {};
+  };
+  if (auto built = build_all(plan->dispatch_plan.before, plan->before); !built)
+    return built.error();
+  if (auto built = build_all(plan->dispatch_plan.after, plan->after); !built) return built.error();
+  if (may_give_up(plan->config, *resolved)) {
+    const Result<VkDeviceAddress> counter = aborts.address();
+    if (!counter) return counter.error();
+    plan->aborts = *counter;
+  }
+  plan->dispatch_count = count_dispatches(*plan);
+  if (log.enabled()) log.write(LogLevel::info, plan->command_line());
+  return Plan(std::move(plan));
+}
+
+Plan::Plan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+const Problem& Plan::problem() const noexcept { return impl_->problem; }
+const Config& Plan::config() const noexcept { return impl_->config; }
+std::uint64_t Plan::workspace_bytes() const noexcept {
+  return impl_->dispatch_plan.workspace.bytes;
+}
+std::string Plan::explain() const { return impl_->explain(); }
+std::string Plan::command_line() const { return impl_->command_line(); }
+
+std::uint32_t Plan::dispatch_count() const noexcept { return impl_->dispatch_count; }
+
+Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operands,
+                          DispatchRange range) const {
+  return without_exceptions([&]() -> Result<void> {
+    const Impl& plan = *impl_;
+    if (plan.context->lost.load(std::memory_order_relaxed)) return device_lost_error();
+    if (command_buffer == VK_NULL_HANDLE) {
+      return invalid_argument("command_buffer is VK_NULL_HANDLE");
+    }
+    if (auto checked = check_range(range, plan.dispatch_count); !checked) return checked;
+    if (plan.resolved.is_empty()) return {};
+    if (auto checked = plan.rules.check(operands); !checked) return checked;
+
+    Recorder recorder(*plan.context, command_buffer, range);
+    record_checked(plan, recorder, operands);
+    return {};
+  });
+}
+
+Result<void> Context::record(const Plan& plan, VkCommandBuffer command_buffer,
+                             const Operands& operands, DispatchRange range) const {
+  if (plan.impl_ == nullptr || plan.impl_->context != impl_) {
+    return without_exceptions([]() -> Result<void> {
+      return Error{Status::wrong_context, "the plan was made by another context"};
+    });
+  }
+  return plan.record(command_buffer, operands, range);
+}
+
+VkPipeline pipeline_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).product; }
+const DispatchPlan& dispatch_plan_of(const Plan& plan) noexcept {
+  return InternalAccess::impl(plan).dispatch_plan;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,39 @@
+// plan_impl.hpp: a plan: everything that record() needs, worked out beforehand.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/dispatch_limit.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "problem/resolved_problem.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/operand_check.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+struct Plan::Impl {
+  std::shared_ptr<Context::Impl> context;  // keeps the pipeline
+  Problem problem;
+  ResolvedProblem resolved;
+  Config config;                    // of no meaning for an empty problem
+  std::optional<ScoredRow> choice;  // what choose() thought, unless the caller chose
+  const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
+  DispatchPlan dispatch_plan;       // no dispatches for an empty problem
+  OperandRules rules;
+  std::vector<VkPipeline> before;  // of the dispatch plan's steps
+  VkPipeline product = VK_NULL_HANDLE;
+  std::vector<VkPipeline> after;
+  std::optional<DispatchTimes> times;  // if the problem limits them
+  std::uint32_t dispatch_count = 0;
+  VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up
+
+  std::string provenance() const;
+  std::string command_line() const;
+  std::string explain() const;
+};
+
+}  // namespace vkgemm

@@ -1,0 +1,127 @@
+// exact_product.cpp: operands of the self-test, and what must come out, bit for bit.
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "base/text.hpp"
+#include "self_test/self_test.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Behind every matrix: as far as a kernel that overshoots a tile would reach at least.
+constexpr std::uint64_t margin_bytes = 64;
+
+std::uint64_t index_of(const Matrix& matrix, std::uint64_t row, std::uint64_t col) {
+  return matrix.layout == Layout::row_major ? row * *matrix.ld + col : col * *matrix.ld + row;
+}
+
+std::uint64_t bytes_of(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols) {
+  const std::uint64_t outer = matrix.layout == Layout::row_major ? rows : cols;
+  return outer * *matrix.ld * size_in_bytes(matrix.type) + margin_bytes;
+}
+
+// Well mixed, so that elements next to each other have nothing to do with each other.
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+// One of eight is negative.
+int element(std::uint64_t operand, std::uint64_t row, std::uint64_t col) {
+  const std::uint64_t random = mixed((operand << 48) + (row << 24) + col + 1);
+  const int size = 1 + static_cast<int>(random % 15);
+  return (random >> 32) % 8 == 0 ? -size : size;
+}
+
+// Small integers are exact in all types.
+void store(std::byte* to, DataType type, int value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  constexpr std::uint32_t exponents = (127 - 15) << 10;  // from f32's bias to f16's
+  const auto write = [to](auto element) { std::memcpy(to, &element, sizeof(element)); };
+  switch (type) {
+    case DataType::f16:
+      return write(static_cast<std::uint16_t>(((bits >> 16) & 0x8000) +
+                                              ((bits & 0x7fffffff) >> 13) - exponents));
+    case DataType::bf16:
+      return write(static_cast<std::uint16_t>(bits >> 16));
+    case DataType::f32:
+      return write(bits);
+  }
+}
+
+std::vector<std::byte> operand(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                               std::uint64_t number) {
+  std::vector<std::byte> bytes(bytes_of(matrix, rows, cols), ExactProduct::poison);
+  const std::uint32_t size = size_in_bytes(matrix.type);
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    for (std::uint64_t col = 0; col < cols; ++col) {
+      store(bytes.data() + index_of(matrix, row, col) * size, matrix.type,
+            element(number, row, col));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ExactProduct::ExactProduct(const Problem& problem)
+    : problem_(problem),
+      a_(operand(problem.a, problem.m, problem.k, 0)),
+      b_(operand(problem.b, problem.k, problem.n, 1)),
+      expected_(bytes_of(problem.d, problem.m, problem.n), poison) {
+  assert(problem.d.type == DataType::f32);
+  std::vector<int> row_of_a(problem.k);
+  std::vector<int> columns_of_b(problem.k * problem.n);
+  for (std::uint64_t k = 0; k < problem.k; ++k) {
+    for (std::uint64_t col = 0; col < problem.n; ++col) {
+      columns_of_b[col * problem.k + k] = element(1, k, col);
+    }
+  }
+  for (std::uint64_t row = 0; row < problem.m; ++row) {
+    for (std::uint64_t k = 0; k < problem.k; ++k) row_of_a[k] = element(0, row, k);
+    for (std::uint64_t col = 0; col < problem.n; ++col) {
+      int sum = 0;
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
+        sum += row_of_a[k] * columns_of_b[col * problem.k + k];
+      }
+      store(expected_.data() + index_of(problem.d, row, col) * sizeof(float), DataType::f32, sum);
+    }
+  }
+}
+
+std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d) const {
+  if (std::ranges::equal(d, expected_)) return std::nullopt;
+  const auto value = [](std::span<const std::byte> bytes, std::uint64_t index) {
+    float number = 0;
+    std::memcpy(&number, bytes.data() + index * sizeof(number), sizeof(number));
+    return std::isnan(number) ? std::string("NaN") : concat(number);
+  };
+  const auto what = concat("m ", problem_.m, ", n ", problem_.n, ", k ", problem_.k, ", a ",
+                           to_string(problem_.a.layout), ", b ", to_string(problem_.b.layout));
+  std::uint64_t wrong = 0;
+  std::string first;
+  for (std::uint64_t row = 0; row < problem_.m; ++row) {
+    for (std::uint64_t col = 0; col < problem_.n; ++col) {
+      const std::uint64_t index = index_of(problem_.d, row, col);
+      if ((index + 1) * sizeof(float) <= d.size() &&
+          std::memcmp(&d[index * sizeof(float)], &expected_[index * sizeof(float)],
+                      sizeof(float)) == 0) {
+        continue;
+      }
+      if (wrong++ != 0) continue;
+      const bool there = (index + 1) * sizeof(float) <= d.size();
+      first =
+          concat("expected ", value(expected_, index), ", got ",
+                 there ? value(d, index) : std::string("nothing"), " at (", row, ", ", col, ")");
+    }
+  }
+  if (wrong == 0) return concat("wrote where no element of D stands (", what, ")");
+  return concat(first, ", ", wrong, " of ", problem_.m * problem_.n, " elements are wrong (", what,
+                ")");
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,144 @@
+// self_test.cpp: what is tried on a device: kinds of kernels, a configuration for each, its
+// products.
+#include "self_test/self_test.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
+#include "problem/resolved_problem.hpp"
+#include "tuning/device_tables.hpp"
+#include "tuning/table.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr std::array both_layouts = {Layout::row_major, Layout::col_major};
+
+constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
+    {Outcome::passed, "passed"},
+    {Outcome::wrong_result, "wrong_result"},
+    {Outcome::driver_error, "driver_error"},
+    {Outcome::device_lost, "device_lost"},
+    {Outcome::timed_out, "timed_out"},
+    {Outcome::crashed, "crashed"},
+    {Outcome::untested, "untested"},
+};
+
+// For tiles of these sizes: several tiles, the last ones cut off.
+Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned) {
+  // In what a 16-byte load holds of the narrowest types.
+  constexpr std::uint64_t group = 8;
+  const auto up = [&](std::uint64_t value) { return (value + group - 1) / group * group; };
+  const std::uint64_t tile_m = config.tile_m;
+  const std::uint64_t tile_n = config.tile_n;
+  const std::uint64_t tile_k = config.tile_k;
+  const bool odd = !aligned;
+  Problem problem{.m = odd ? tile_m + tile_m / 2 + 3 : up(tile_m + group),
+                  .n = odd ? 2 * tile_n + 5 : up(2 * tile_n + group),
+                  .k = odd ? 3 * tile_k + 1 : up(3 * tile_k + group),
+                  .a = {.type = input, .layout = a},
+                  .b = {.type = input, .layout = b},
+                  .d = {.type = DataType::f32},
+                  .max_workspace_bytes = 0};
+  const std::uint64_t step = odd ? 2 : group;
+  if (problem.n == problem.m) problem.n += step;
+  while (problem.k == problem.m || problem.k == problem.n) problem.k += step;
+  const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                       std::uint64_t padding) {
+    matrix.ld = (matrix.layout == Layout::row_major ? cols : rows) + (odd ? padding : group);
+    matrix.alignment = odd ? size_in_bytes(matrix.type) : 16;
+  };
+  pad(problem.a, problem.m, problem.k, 3);
+  pad(problem.b, problem.k, problem.n, 5);
+  pad(problem.d, problem.m, problem.n, 1);
+  return problem;
+}
+
+DeviceCaps unjudged(const DeviceCaps& caps) {
+  DeviceCaps copy = caps;
+  copy.verdicts.clear();
+  copy.denials.clear();
+  return copy;
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) noexcept {
+  for (const auto& [value, name] : outcome_names) {
+    if (value == outcome) return name;
+  }
+  return "?";
+}
+
+std::optional<Outcome> parse_outcome(std::string_view text) noexcept {
+  for (const auto& [value, name] : outcome_names) {
+    if (name == text) return value;
+  }
+  return std::nullopt;
+}
+
+std::string to_string(const KernelKind& kind) {
+  const LoopDescriptor& loop = descriptor(descriptor(kind.loop).kin);
+  return concat("main loop ", loop.name, ", ", loop.kind_text(kind));
+}
+
+std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
+  std::vector<Config> proposed;
+  for (const TuningTable* table :
+       {&built_in_table(caps.architecture), &built_in_table("generic")}) {
+    for (const TuningRow& row : table->rows) proposed.push_back(row.config);
+  }
+  std::vector<KernelKind> kinds;
+  // The loops that every device has come first.
+  const auto loops = main_loops();
+  std::for_each(loops.rbegin(), loops.rend(), [&](const LoopDescriptor* loop) {
+    if (loop->kinds == nullptr || !caps.path(path_of(loop->loop)).available) return;
+    loop->kinds(kinds, caps, proposed);
+  });
+  return kinds;
+}
+
+Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps) {
+  const auto trials = descriptor(kind.loop).trials;
+  if (trials == nullptr) {
+    return Error{Status::unsupported, concat("main loop ", to_string(kind.loop), " is tried as ",
+                                             to_string(descriptor(kind.loop).kin))};
+  }
+  const DeviceCaps plain = unjudged(caps);
+  const DeviceTables tables(caps.architecture);
+  const Target target = tables.target(plain);
+  std::string first_reason;
+  for (const Config& config : trials(kind, caps)) {
+    std::optional<std::string> reason;
+    for (const Layout a : both_layouts) {
+      for (const Layout b : both_layouts) {
+        const Result<ResolvedProblem> problem = resolve(product(config, kind.input, a, b, a == b));
+        if (!problem) return problem.error();
+        if (!reason) reason = why_illegal(config, *problem, target);
+      }
+    }
+    if (!reason) return config;
+    if (first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
+  }
+  return Error{Status::unsupported, first_reason};
+}
+
+std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
+                                        const DeviceCaps& caps) {
+  const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  std::vector<Problem> problems;
+  for (const Layout a : both_layouts) {
+    for (const Layout b : both_layouts) {
+      // The two that are left out have A and B in layouts of the others.
+      if (few && a != b) continue;
+      const bool aligned = few ? a == Layout::row_major : a == b;
+      problems.push_back(product(config, kind.input, a, b, aligned));
+    }
+  }
+  return problems;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,38 @@
+// tune_task.hpp: what `vkgemm tune` was asked for, as its processes hand it on.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tool/planning.hpp"
+#include "tool/tune_problems.hpp"
+#include "tuning/table.hpp"
+
+namespace vkgemm::tool {
+
+struct TuneLimits {
+  std::size_t per_problem = 48;  // configurations that the search begins with
+  double within = 2.5;           // of estimates
+  std::uint64_t repeat = 0;      // timings of a round; 0: as many as are sensible
+  bool warm_l2 = false;
+  bool static_shapes = false;
+  std::optional<Path> path;
+  std::uint32_t threads = 0;  // that build ahead
+};
+
+struct TuneTask {
+  std::vector<TuneProblem> problems;  // of the session's cases
+  DeviceOptions device;
+  TuneLimits limits;
+  bool from_generic = false;
+  bool compare = false;               // what tables choose, and what they would by estimates alone
+  std::optional<TuningTable> table;   // to compare with
+  bool table_is_optional = false;     // left out if it is for another device
+  std::optional<TuningTable> before;  // to go on with
+  std::chrono::steady_clock::time_point deadline;
+};
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,219 @@
+#include "tuning/device_tables.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "kernels/dispatch_limit.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/parts/pack.hpp"
+
+namespace vkgemm {
+
+DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
+    : loaded_(std::move(loaded)), refused_(built_in_refusals(architecture)) {
+  for (const TuningTable& table : loaded_) tables_.push_back(&table);
+  const TuningTable& own = built_in_table(architecture);
+  const TuningTable& generic = built_in_table("generic");
+  if (&own != &generic) tables_.push_back(&own);
+  tables_.push_back(&generic);
+}
+
+Target DeviceTables::target(const DeviceCaps& caps) const {
+  return {caps, refused_, tables_.front()->timing};
+}
+
+bool DeviceTables::denied(const Config& config, DataType input_type) const noexcept {
+  return std::ranges::any_of(
+      loaded_, [&](const TuningTable& table) { return is_denied(table, config, input_type); });
+}
+
+std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
+                                          const DeviceCaps& caps) const {
+  std::vector<ScoredRow> unique;
+  if (const auto tuned_row = tuned(estimated(problem, caps), problem, caps)) {
+    unique.push_back(*tuned_row);
+  }
+  for (const TuningTable* table : tables_) {
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps))) {
+      const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
+      if (std::none_of(unique.begin(), unique.end(), same) &&
+          !denied(scored.config, problem.a.type)) {
+        unique.push_back(scored);
+      }
+    }
+  }
+  return unique;
+}
+
+std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
+                                                               const DeviceCaps& caps) const {
+  for (const TuningTable* table : tables_) {
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps))) {
+      if (!denied(scored.config, problem.a.type)) return Estimated{table, scored};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  return nearest(estimated(problem, caps), problem, caps);
+}
+
+std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& other,
+                                             const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  std::optional<Nearest> nearest;
+  for (const TuningTable* table : tables_) {
+    const auto found = nearest_shape(*table, problem, [&](const Config& config) {
+      return is_usable(config, problem, target(caps)) && !denied(config, problem.a.type);
+    });
+    if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
+    // Rows that were loaded go before shapes that are built in.
+    if (other && other->table == table) break;
+  }
+  return nearest;
+}
+
+std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
+                                             const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  const auto found = nearest(other, problem, caps);
+  if (!found) return std::nullopt;
+  const TunedShape& shape = *found->shape;
+  const Config& config = shape.row.config;
+  ScoredRow scored{.row = &shape.row,
+                   .config = config,
+                   .cost = shape.microseconds,
+                   .unsplit_cost = shape.microseconds,
+                   .tuned = &shape,
+                   .distance = found->distance};
+  const auto unless_too_long = [&]() -> std::optional<ScoredRow> {
+    if (exceeds_dispatch_limit(config, scored.cost, problem)) return std::nullopt;
+    return scored;
+  };
+  const bool same_device = found->table->device.empty() || found->table->device == caps.name;
+  scored.timed = found->distance == 0.0 && same_device;
+  if (scored.timed || !other) return unless_too_long();
+  const TuningTable& table = *other->table;
+  const auto rate = similar_rate(table, config, problem);
+  if (!rate) return unless_too_long();
+  if (found->distance == 0.0) {
+    scored.cost = scored.unsplit_cost = estimate_cost(config, *rate, table.timing, problem, caps);
+    return unless_too_long();
+  }
+  const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
+  const auto best_there = vkgemm::rank(table, tuned_at, target(caps));
+  const Opinion opinion{
+      .here = estimate_cost(config, *rate, table.timing, problem, caps),
+      .best_here = other->row.cost,
+      .there = estimate_cost(config, *rate, table.timing, tuned_at, caps),
+      .best_there = best_there.empty() ? 0.0 : best_there.front().cost,
+  };
+  if (opinion.objects()) return std::nullopt;
+  // As much better or worse than its estimate as it was found to be there.
+  const double error = same_device ? shape.microseconds / opinion.there : 1.0;
+  scored.cost = scored.unsplit_cost = opinion.here * error;
+  return unless_too_long();
+}
+
+std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
+                                            const DeviceCaps& caps) const {
+  const auto other = estimated(problem, caps);
+  if (auto scored = tuned(other, problem, caps)) return scored;
+  if (!other) return std::nullopt;
+  return other->row;
+}
+
+std::optional<ScoredRow> DeviceTables::best_estimate(const ResolvedProblem& problem,
+                                                     const DeviceCaps& caps) const {
+  const auto best = estimated(problem, caps);
+  if (!best) return std::nullopt;
+  return best->row;
+}
+
+std::optional<double> DeviceTables::estimate(const Config& config, const ResolvedProblem& problem,
+                                             const DeviceCaps& caps) const {
+  for (const TuningTable* table : tables_) {
+    const auto rate = similar_rate(*table, config, problem);
+    if (rate) return estimate_cost(config, *rate, table->timing, problem, caps);
+  }
+  return std::nullopt;
+}
+
+const TuningTable* DeviceTables::loaded_table_of(const TuningRow& row) const noexcept {
+  for (const TuningTable& table : loaded_) {
+    const auto is_row = [&](const TuningRow& other) { return &other == &row; };
+    const auto is_shape = [&](const TunedShape& shape) { return &shape.row == &row; };
+    if (std::ranges::any_of(table.rows, is_row) || std::ranges::any_of(table.tuned, is_shape)) {
+      return &table;
+    }
+  }
+  return nullptr;
+}
+
+const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem& problem) const {
+  const TunedProblem wanted = tuned_problem(problem);
+  for (const TuningTable* table : tables_) {
+    for (const TunedShape& shape : table->tuned) {
+      if (shape.row.config == config && shape_distance(shape.problem, wanted) == 0.0) {
+        return &shape.row;
+      }
+    }
+  }
+  const ResolvedProblem seen = packed(problem, config);
+  for (const TuningTable* table : tables_) {
+    for (const TuningRow& row : table->rows) {
+      Config same = config;
+      if (row.config.slices == 1) {
+        same.slices = 1;
+        same.reduction_mode = row.config.reduction_mode;
+        same.spin_limit = row.config.spin_limit;
+      }
+      same.rows = row.config.rows;
+      if (config.rows == RowStrategy::panel) {
+        same.swizzle = row.config.swizzle;
+        same.spin_limit = row.config.spin_limit;
+      }
+      same.pack_a = row.config.pack_a;
+      same.pack_b = row.config.pack_b;
+      if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
+      if (row.config.workgroups == 0) same.workgroups = 0;
+      if (row.config == same && row.matches(seen)) return &row;
+    }
+  }
+  return nullptr;
+}
+
+std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
+                                               const DeviceCaps& caps) const {
+  std::string reasons;
+  for (const TuningTable* table : tables_) {
+    if (!reasons.empty()) reasons += '\n';
+    reasons += vkgemm::why_nothing_is_legal(*table, problem, target(caps));
+    for (const DeniedConfig& config : table->denied) {
+      if (config.input_type && *config.input_type != problem.a.type) continue;
+      reasons += concat('\n', to_string(config.config), ": denied by ", table->source, ": ",
+                        config.reason);
+    }
+  }
+  return reasons;
+}
+
+std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem,
+                                       const DeviceCaps& caps) const {
+  for (const TuningTable* table : tables_) {
+    for (const TuningRow& row : table->rows) {
+      if (row.config.path() != path || !row.matches(problem)) continue;
+      Config config = row.config;
+      if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
+      if (auto reason = why_illegal(config, problem, target(caps))) {
+        return to_string(row.config) + ": " + *reason;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,80 @@
+// device_tables.hpp: the tuning tables as one context uses them. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/target.hpp"
+#include "tuning/nearest.hpp"
+#include "tuning/rank.hpp"
+#include "tuning/table.hpp"
+
+namespace vkgemm {
+
+// The tuning tables of one device. Estimates of two tables cannot be compared (their rates have
+// different scales), so the first one that has a legal row decides: those that were loaded, the
+// architecture's own, the generic one. Before its rows comes what was tuned (nearest.hpp), in that
+// table or one before it: the nearest shape, of equally near ones that of the first table. A
+// configuration that a loaded table denies is never chosen.
+class DeviceTables {
+ public:
+  // With those that were loaded, the preferred one first.
+  explicit DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded = {});
+  DeviceTables(const DeviceTables&) = delete;  // rows are pointed at
+  DeviceTables& operator=(const DeviceTables&) = delete;
+
+  // A device with what these tables know of it: its refusals, and the timing of the table that is
+  // preferred. Points at them and at the capabilities.
+  Target target(const DeviceCaps& caps) const;
+
+  // Rows that are legal here, best first, without repetitions of a configuration.
+  std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The first of rank().
+  std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The first of them by estimates alone, whatever was tuned.
+  std::optional<ScoredRow> best_estimate(const ResolvedProblem& problem,
+                                         const DeviceCaps& caps) const;
+
+  // The time that a configuration would take, in microseconds, by the rate of a similar row of the
+  // first table that has one.
+  std::optional<double> estimate(const Config& config, const ResolvedProblem& problem,
+                                 const DeviceCaps& caps) const;
+
+  // A row that proposes this configuration, in any number of slices and packing any
+  // operand, for this problem; or null.
+  const TuningRow* find(const Config& config, const ResolvedProblem& problem) const;
+
+  // The tuned shape that speaks for the problem, whether or not the estimate objects.
+  std::optional<Nearest> nearest(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The loaded table that a row is of; null for rows that are built in.
+  const TuningTable* loaded_table_of(const TuningRow& row) const noexcept;
+
+  std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+  // The first reason against the rows of one path; empty if no row of that path matches.
+  std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
+
+ private:
+  // The row that a table estimates to be best, with the table.
+  struct Estimated {
+    const TuningTable* table = nullptr;
+    ScoredRow row;
+  };
+  std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  std::optional<Nearest> nearest(const std::optional<Estimated>& other,
+                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
+                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  bool denied(const Config& config, DataType input_type) const noexcept;
+
+  std::vector<TuningTable> loaded_;
+  std::vector<RefusedConfig> refused_;      // by tables that are built in
+  std::vector<const TuningTable*> tables_;  // the preferred one first
+};
+
+}  // namespace vkgemm

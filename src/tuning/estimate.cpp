@@ -1,0 +1,194 @@
+// estimate.cpp: the model.
+//
+// Every compute unit gets its share of the tiles and computes as many at a time as fit.
+// A tile takes a fixed time and, for each k-tile of K, the longer of two: the products, at the
+// row's rate and shared with the tiles beside it, or what it takes until a k-tile that was asked
+// for has come. Large shapes are bound by the first, small and skinny ones by the second, and for
+// them split-K pays: more slices are more k-tiles on their way at once.
+#include "tuning/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/main_loop.hpp"
+#include "kernels/occupancy.hpp"
+#include "kernels/part.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/parts/split_k.hpp"
+#include "kernels/tiling.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr double cache_line_bytes = 128.0;
+
+// The invocations that keep a compute unit busy: with less the same tile takes longer (H200, driver
+// 580.159.04: khr 128x128x32 176 TFLOP/s with one workgroup of 128 resident instead of two). Fitted
+// with nvidia_sm90's timing.
+constexpr double busy_invocations = 200.0;
+
+// The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
+// whole one, those beyond the matrix nothing.
+double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
+  const double size = size_in_bytes(problem.a.type);
+  // K is the inner direction of lines, or the other one.
+  const auto bytes = [&](double outer, bool k_inner) {
+    const double lines = k_inner ? outer : c.tile_k;
+    const double length = k_inner ? c.tile_k : outer;
+    return lines * std::max(length * size, cache_line_bytes);
+  };
+  const double rows = std::min<double>(c.tile_m, static_cast<double>(problem.typical_m()));
+  const double columns = std::min<double>(c.tile_n, static_cast<double>(problem.product_n()));
+  return (bytes(rows, problem.a.layout == Layout::row_major) +
+          bytes(columns, problem.b.layout == Layout::col_major)) /
+         kilobyte;
+}
+
+// The time of the problem's parts beside the product.
+double part_costs(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
+                  const ProductCost& product) {
+  double sum = 0.0;
+  for (const Part* part : parts()) {
+    if (part->cost != nullptr) sum += part->cost(config, problem, timing, product);
+  }
+  return sum;
+}
+
+// The matrices of a batch; one may serve all.
+double matrices(const ResolvedMatrix& matrix, const ResolvedProblem& problem) {
+  const bool shared = matrix.batch_stride == 0 && !problem.grouping;
+  return shared ? 1.0 : static_cast<double>(problem.batch);
+}
+
+// D, and what the epilogue reads and writes beside it. Less than what is read first: much of
+// it stays in the cache (fitted with nvidia_sm90's timing).
+double result_kilobytes(const ResolvedProblem& problem) {
+  constexpr double not_cached = 0.7;
+  const auto bytes = [&](const ResolvedMatrix& matrix, std::uint64_t columns) {
+    return static_cast<double>(problem.m) * static_cast<double>(columns) *
+           matrices(matrix, problem) * size_in_bytes(matrix.type);
+  };
+  double sum = 0.0;
+  if (problem.has_d()) sum += bytes(problem.d, problem.n);
+  if (problem.has_c()) sum += bytes(problem.c, problem.n);
+  if (problem.has_aux()) sum += bytes(problem.aux, problem.product_n());
+  return not_cached * sum / kilobyte;
+}
+
+// Two things at a time take as long as the longer one, and a little longer if both are long: the
+// fourth root of the sum of their fourth powers.
+double together(double a, double b) {
+  const double longer = std::max(a, b);
+  if (!(longer > 0.0) || !std::isfinite(longer)) return longer;
+  const double ratio = std::min(a, b) / longer;
+  return longer * std::sqrt(std::sqrt(1.0 + ratio * ratio * ratio * ratio));
+}
+
+Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timing,
+                           const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const double elements = size_in_bytes(problem.a.type) / kilobyte;
+  const auto m = static_cast<double>(problem.m);
+  const auto n = static_cast<double>(problem.product_n());
+  const auto k = static_cast<double>(problem.typical_k());
+  const auto batch = static_cast<double>(problem.batch);
+  const double area = static_cast<double>(c.tile_m) * c.tile_n;
+  const LoopCost& cost = descriptor(c).cost;
+  Estimate::Shape s{};
+  s.bound_by_memory = cost.bound_by_memory;
+  s.units = compute_units(caps);
+  s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
+  double matrices_b = matrices(problem.b, problem);
+  if (problem.is_grouped(GroupAlong::m)) {
+    // As if all groups that hold anything were of one size.
+    const double groups = std::min<double>(problem.grouping->groups, m);
+    const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
+    s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
+    matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
+  }
+  s.k_tiles = std::ceil(k / c.tile_k);
+  s.resident = workgroups_that_fit(c, timing, problem, caps);
+  const bool vectors = problem.a_allows_vectors() && problem.b_allows_vectors();
+  s.k_tile_work = 2.0 * area * c.tile_k * (vectors ? 1.0 : cost.misaligned) * timing.compute_units /
+                  (rate * 1e6);
+  const double waits = cost.latency != nullptr ? timing.*cost.latency : 1.0;
+  s.latency = waits * timing.latency;
+  s.first_latency = waits * timing.first_latency;
+  s.tile = timing.tile * cost.tile;
+  s.lone = std::clamp(busy_invocations / invocations(c), 1.0, 2.0);
+  s.k_tile_load = k_tile_kilobytes(c, problem) / timing.load;
+  const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
+  s.store = stored * sizeof(float) / kilobyte / timing.store;
+  const double operands = k * (m * matrices(problem.a, problem) + n * matrices_b) * elements;
+  s.memory = (operands + result_kilobytes(problem)) / timing.memory;
+  s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
+  return s;
+}
+
+// Rounds of as many tiles as are resident.
+double rounds(const Estimate::Shape& s) {
+  return std::max(std::ceil(s.tiles / s.units / s.resident), 1.0);
+}
+
+// Workgroups share the memory evenly; half of the compute units are enough to keep it busy.
+double estimate_bound_by_memory(const Estimate::Shape& s, std::uint32_t slices,
+                                const TimingModel& timing) {
+  const double share = std::max(s.tiles * slices / s.units, 0.5);
+  const double k_tiles = std::ceil(s.k_tiles / slices);
+  const double wait = s.latency + s.first_latency + s.k_tile_load;
+  return timing.launch +
+         together(s.tile + k_tiles * std::max(share * s.k_tile_work, wait), s.memory);
+}
+
+double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingModel& timing,
+                bool cpu) {
+  const double share = std::ceil(s.tiles * slices / s.units);  // workgroups of a compute unit
+  const double k_tiles = std::ceil(s.k_tiles / slices);
+  if (cpu) return share * (k_tiles * s.k_tile_work + s.store);
+  const double sum = sum_cost(slices, s.results, timing);
+  if (s.bound_by_memory) return estimate_bound_by_memory(s, slices, timing) + sum;
+  const double latency = s.latency + s.first_latency / share;
+  const double busy = s.resident * s.k_tile_work;  // what the rate says, with all tiles that fit
+  const auto round = [&](double workgroups) {      // of that many at a time
+    double work = workgroups * s.k_tile_work;
+    double wait = latency + workgroups * s.k_tile_load;
+    // The rate was measured in many rounds, whose tiles hide each other's latency.
+    if (share >= 2.0 * s.resident) {
+      wait = std::min(wait, busy);
+    } else {
+      work = std::max(work, s.lone * s.k_tile_work);
+    }
+    return s.tile + workgroups * s.store + k_tiles * std::max(work, wait);
+  };
+  const double rounds = std::floor(share / s.resident);
+  const double rest = share - rounds * s.resident;
+  const double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
+  return together(time, s.memory) + timing.launch + sum;
+}
+
+}  // namespace
+
+Estimate::Estimate(const Config& config, double rate, const TimingModel& timing,
+                   const ResolvedProblem& problem, const DeviceCaps& caps)
+    : config_(config),
+      timing_(timing),
+      problem_(problem),
+      cpu_(caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU),
+      shape_(make_shape(config, rate, timing, packed(problem, config), caps)) {}
+
+double Estimate::microseconds(std::uint32_t slices) const {
+  const double product = estimate(shape_, slices, timing_, cpu_);
+  return product +
+         part_costs(config_, problem_, timing_, {product, rounds(shape_), shape_.resident});
+}
+
+bool Estimate::has_use_for(std::uint32_t slices) const {
+  const Shape& s = shape_;
+  return slices <= s.k_tiles && s.tiles * slices <= 2.0 * s.units * std::max(s.resident, 2.0);
+}
+
+double estimate_cost(const Config& config, double rate, const TimingModel& timing,
+                     const ResolvedProblem& problem, const DeviceCaps& caps) {
+  return Estimate(config, rate, timing, problem, caps).microseconds(config.slices);
+}
+
+}  // namespace vkgemm

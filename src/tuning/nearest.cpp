@@ -1,0 +1,120 @@
+#include "tuning/nearest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/workspace.hpp"
+
+namespace vkgemm {
+namespace {
+
+double doublings(std::uint64_t a, std::uint64_t b) noexcept {
+  const auto size = [](std::uint64_t value) {
+    return static_cast<double>(std::max<std::uint64_t>(value, 1));
+  };
+  return std::log2(size(a) / size(b));
+}
+
+// How unlike two tiles are: what they load for each product, and how large they are. Tiles that are
+// alike in that differ by which way they lie.
+double unlikeness(const Config& a, const Config& b) {
+  constexpr double lying_otherwise = 0.01;
+  return std::abs(std::log2(perimeter(a) / perimeter(b))) +
+         lying_otherwise * std::abs(std::log2(static_cast<double>(a.tile_m) / b.tile_m)) +
+         std::abs(std::log2(static_cast<double>(a.tile_k) / b.tile_k)) +
+         std::abs(std::log2(static_cast<double>(invocations(a)) / invocations(b))) +
+         (a.main_loop() != b.main_loop() ? 1.0 : 0.0);
+}
+
+}  // namespace
+
+double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
+  if (a.family != b.family || a.input_type != b.input_type || a.a_layout != b.a_layout ||
+      a.b_layout != b.b_layout || a.aligned != b.aligned) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double m = doublings(a.m, b.m);
+  const double n = doublings(a.n, b.n);
+  const double k = doublings(a.k, b.k);
+  const double count = doublings(a.count, b.count);
+  return std::sqrt(m * m + n * n + k * k + count * count);
+}
+
+ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem& shape) {
+  ResolvedProblem p = problem;
+  p.m = shape.m;
+  p.n = p.gated ? std::max<std::uint64_t>(shape.n / 2, 1) : shape.n;
+  p.k = shape.k;
+  if (!p.is_grouped(GroupAlong::m)) p.batch = shape.count;
+  if (p.grouping) {
+    p.grouping->groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(shape.count, 65535));
+    (p.grouping->along == GroupAlong::m ? p.m : p.k) *= p.grouping->groups;
+  }
+  const auto resize = [](ResolvedMatrix& matrix, std::uint64_t rows, std::uint64_t cols) {
+    matrix.rows = rows;
+    matrix.cols = cols;
+  };
+  resize(p.a, p.m, p.k);
+  resize(p.b, p.k, p.b_columns());
+  for (ResolvedMatrix* matrix : {&p.c, &p.d}) resize(*matrix, p.m, p.n);
+  resize(p.aux, p.m, p.product_n());
+  return p;
+}
+
+std::optional<Nearest> nearest_shape(const TuningTable& table, const ResolvedProblem& problem,
+                                     const std::function<bool(const Config&)>& usable) {
+  if (table.tuned.empty()) return std::nullopt;
+  const TunedProblem wanted = tuned_problem(problem);
+  std::optional<Nearest> best;
+  for (const TunedShape& shape : table.tuned) {
+    const double distance = shape_distance(shape.problem, wanted);
+    if (!(distance < nearest_reach)) continue;
+    const auto same_epilogue = [&](const TunedShape& s) {
+      return s.problem.has_epilogue_of(wanted);
+    };
+    const bool nearer =
+        !best || distance < best->distance ||
+        (distance == best->distance && same_epilogue(shape) && !same_epilogue(*best->shape));
+    if (nearer && usable(shape.row.config)) best = Nearest{&shape, distance, &table};
+  }
+  return best;
+}
+
+bool Opinion::objects() const noexcept {
+  const double error = best_there > 0.0 ? std::max(there / best_there, 1.0) : 1.0;
+  // A figure that is none objects to nothing.
+  return here > nearest_tolerance * error * best_here;
+}
+
+bool is_usable(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  const SplitK& split = problem.split_k;
+  if (split.slices != 0 && config.slices != split.slices) return false;
+  if (config.slices > 1 && split.reduction_mode && config.reduction_mode != *split.reduction_mode)
+    return false;
+  return is_legal(config, problem, target) && fits_workspace(config, packed(problem, config));
+}
+
+std::optional<double> similar_rate(const TuningTable& table, const Config& config,
+                                   const ResolvedProblem& problem) {
+  const ResolvedProblem seen = packed(problem, config);
+  const MainLoop kin = descriptor(config).kin;
+  const TuningRow* similar = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const TuningRow& row : table.rows) {
+    // The row may be of any size: only the rate is wanted.
+    if (descriptor(row.config).kin != kin || !row.matches_kind(seen)) continue;
+    const double difference = unlikeness(row.config, config);
+    if (difference >= least) continue;
+    least = difference;
+    similar = &row;
+  }
+  if (similar == nullptr) return std::nullopt;
+  const double gain = perimeter(similar->config) / perimeter(config);
+  return similar->rate * std::clamp(gain, 0.1, 1.25);
+}
+
+}  // namespace vkgemm

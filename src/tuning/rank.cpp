@@ -1,0 +1,183 @@
+// rank.cpp: which of the legal configurations to prefer.
+#include "tuning/rank.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/text.hpp"
+#include "kernels/dispatch_limit.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/workspace.hpp"
+#include "tuning/estimate.hpp"
+#include "tuning/row_variants.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Slices that choose() considers, and how much less time anything must take to be worth a
+// workspace.
+constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
+constexpr double worth_a_workspace = 0.97;
+
+// m·n·k from which packing is considered: below, one more dispatch is a good part of the whole.
+constexpr double fewest_products_to_pack = 0x1p30;
+
+bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+
+// In so many slices, added by whom the caller says or, if he doesn't, by a second dispatch.
+Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& problem) {
+  config.slices = slices;
+  if (slices > 1)
+    config.reduction_mode = problem.split_k.reduction_mode.value_or(ReductionMode::two_dispatches);
+  return config;
+}
+
+// Adds the configuration, and if slices of K are estimated to be better the same with these; or
+// with as many as the caller wants.
+void score(const TuningRow& row, const RowVariant& variant, const TimingModel& timing,
+           const ResolvedProblem& original, const Target& target, std::vector<ScoredRow>& out) {
+  const DeviceCaps& caps = target.caps;
+  const Config& config = variant.config;
+  const ResolvedProblem problem = packed(original, config);
+  const auto fits = [&](const Config& c) { return fits_workspace(c, problem); };
+  if (!fits(config)) return;
+  const Estimate estimate(config, row.rate * variant.rate_factor, timing, original, caps);
+  const double plain = estimate.microseconds(config.slices);
+  // A table's figures may be of any size.
+  if (!std::isfinite(plain)) return;
+  ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
+  if (const std::uint32_t wanted = original.split_k.slices; wanted != 0) {
+    best.config = with_slices(config, wanted, original);
+    best.cost = estimate.microseconds(wanted);
+    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, original, target) &&
+        !exceeds_dispatch_limit(best.config, best.cost, original)) {
+      out.push_back(best);
+    }
+    return;
+  }
+  if (!exceeds_dispatch_limit(config, plain, original)) out.push_back(best);
+  const bool whole = original.rows && config.rows != RowStrategy::two_pass;
+  if (config.slices > 1 || is_cpu(caps) || original.grouping || whole) return;
+  for (const std::uint32_t slices : slice_counts) {
+    if (!estimate.has_use_for(slices)) break;
+    const Config split = with_slices(config, slices, original);
+    if (!fits(split)) break;
+    const double time = estimate.microseconds(slices);
+    // Not below: a figure that is none is not chosen, either.
+    if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
+    if (!is_legal(split, original, target) || exceeds_dispatch_limit(split, time, original))
+      continue;
+    best.config = split;
+    best.cost = time;
+  }
+  if (best.config.slices > 1) out.push_back(best);
+}
+
+// The operands that might be worth packing: those that the kernels load badly, of large products.
+std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const bool a = problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16);
+  const bool b = problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16);
+  std::vector<Config> options;
+  if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
+      size_in_bytes(problem.a.type) != 2) {
+    return options;
+  }
+  const double products = static_cast<double>(problem.m) *
+                          static_cast<double>(problem.product_n()) *
+                          static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+  if (products < fewest_products_to_pack) return options;
+  if (a) options.push_back({.pack_a = true});
+  if (problem.gated) return options;  // B is not packed
+  if (b) options.push_back({.pack_b = true});
+  if (a && b) options.push_back({.pack_a = true, .pack_b = true});
+  return options;
+}
+
+}  // namespace
+
+std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
+                            const Target& target) {
+  const DeviceCaps& caps = target.caps;
+  std::vector<ScoredRow> out;
+  const auto consider = [&](const TuningRow& row, const Config& config) {
+    // Variants have as many accumulators: they are as bad.
+    if (why_refused(table.refused, row.config, problem, caps.architecture)) return;
+    for (const RowVariant& variant : row_variants(config, problem, caps)) {
+      if (!is_legal(variant.config, problem, target) ||
+          why_refused(table.refused, variant.config, problem, caps.architecture)) {
+        continue;
+      }
+      score(row, variant, table.timing, problem, target, out);
+    }
+  };
+  for (const TuningRow& row : table.rows) {
+    if (row.matches(problem)) consider(row, row.config);
+  }
+  double best_plain = std::numeric_limits<double>::infinity();
+  for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
+  const std::size_t plain = out.size();
+  for (const Config& option : pack_options(problem, caps)) {
+    for (const TuningRow& row : table.rows) {
+      Config config = row.config;
+      config.pack_a = option.pack_a;
+      config.pack_b = option.pack_b;
+      if (descriptor(row.config).gains_by_packing && row.matches(packed(problem, config))) {
+        consider(row, config);
+      }
+    }
+  }
+  const auto not_worth_it = [&](const ScoredRow& scored) {
+    return scored.cost >= worth_a_workspace * best_plain;
+  };
+  const auto first_packed = out.begin() + static_cast<std::ptrdiff_t>(plain);
+  out.erase(std::remove_if(first_packed, out.end(), not_worth_it), out.end());
+  std::ranges::stable_sort(out, {}, &ScoredRow::cost);
+  return out;
+}
+
+std::string microseconds(double time) { return concat(std::round(time * 10.0) / 10.0, " us"); }
+
+std::string to_string(const ScoredRow& scored) {
+  return concat(to_string(scored.config), ", estimated ", microseconds(scored.cost), ", rate ",
+                scored.row->rate, ", ", scored.row->provenance);
+}
+
+std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem& problem,
+                                 const Target& target) {
+  const DeviceCaps& caps = target.caps;
+  std::string out;
+  for (const TuningRow& row : table.rows) {
+    if (!row.matches(problem)) continue;
+    Config config =
+        with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
+    if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
+    auto reason = why_illegal(config, problem, target);
+    if (!reason) reason = why_refused(table.refused, row.config, problem, caps.architecture);
+    const std::uint64_t bytes = reason ? 0 : workspace_layout(config, problem).bytes;
+    if (bytes > problem.max_workspace_bytes) {
+      reason = concat("wants a workspace of ", bytes, " bytes, max_workspace_bytes is ",
+                      problem.max_workspace_bytes);
+    }
+    if (!reason) {
+      const double time = estimate_cost(config, row.rate, table.timing, problem, caps);
+      if (exceeds_dispatch_limit(config, time, problem)) {
+        reason = concat("its one dispatch would take ", microseconds(time),
+                        " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0);
+      }
+    }
+    if (!reason) continue;
+    if (!out.empty()) out += '\n';
+    out += concat(to_string(row.config), ": ", *reason);
+  }
+  if (out.empty()) {
+    out = concat("no row of tuning table ", in_quotes(table.architecture), " matches the problem");
+  }
+  return out;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,91 @@
+#include "tuning/table_file.hpp"
+
+#include <cstdint>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Adds warnings about a table that is used all the same.
+void warn_of(const TuningTable& table, const DeviceCaps& caps, std::vector<std::string>& warnings) {
+  const auto warn = [&](std::string_view what, const std::string& theirs, const std::string& ours) {
+    if (theirs.empty() || theirs == ours) return;
+    warnings.push_back(concat(table.source, ": tuned for ", what, " ", in_quotes(theirs),
+                              ", this is ", in_quotes(ours), ": used all the same"));
+  };
+  warn("device", table.device, caps.name);
+  warn("driver", table.driver,
+       caps.driver_name + (caps.driver_info.empty() ? "" : " ") + caps.driver_info);
+}
+
+Result<TuningTable> load(const std::filesystem::path& path, const DeviceCaps& caps) {
+  Result<TuningTable> table = read_tuning_file(path);
+  if (!table) return table;
+  if (auto checked = check_device(*table, caps); !checked) return checked.error();
+  // Rates of one table are compared by one model: by that of the device, unless it has its own.
+  if (!table->has_timing) table->timing = built_in_table(caps.architecture).timing;
+  return table;
+}
+
+}  // namespace
+
+Result<TuningTable> read_tuning_file(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const auto unreadable = [&](std::string_view why) {
+    return Error{Status::io_error, concat("tuning table ", name, ": ", why)};
+  };
+  std::error_code error;
+  // A pipe or a device might never end.
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return unreadable(error ? error.message() : "is no file");
+  }
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) return unreadable(error.message());
+  if (bytes > longest_tuning_table) {
+    return Error{Status::invalid_argument,
+                 concat("tuning table ", name, ": is ", bytes, " bytes long, at most ",
+                        longest_tuning_table, " are read")};
+  }
+  std::string text(bytes, '\0');
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(text.data(), static_cast<std::streamsize>(bytes));
+  if (!stream) return unreadable("cannot be read");
+  Result<TuningTable> table = parse_tuning_table(text, "tuning table " + name);
+  if (table) table->source = name;
+  return table;
+}
+
+Result<void> check_device(const TuningTable& table, const DeviceCaps& caps) {
+  if (table.architecture == caps.architecture) return {};
+  return Error{Status::invalid_argument, concat("tuning table ", table.source, ": architecture is ",
+                                                in_quotes(table.architecture), ", ", caps.name,
+                                                " is ", in_quotes(caps.architecture))};
+}
+
+Result<LoadedTables> load_tables(const std::filesystem::path& file, std::string_view variable,
+                                 const DeviceCaps& caps) {
+  LoadedTables loaded;
+  const auto add = [&](TuningTable table) {
+    warn_of(table, caps, loaded.warnings);
+    loaded.tables.push_back(std::move(table));
+  };
+  if (!variable.empty()) {
+    if (auto table = load(variable, caps)) {
+      add(*std::move(table));
+    } else {
+      loaded.warnings.push_back(concat("VKGEMM_TUNING is left out: ", table.error().message));
+    }
+  }
+  if (!file.empty()) {
+    auto table = load(file, caps);
+    if (!table) return table.error();
+    add(*std::move(table));
+  }
+  return loaded;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,41 @@
+// tuned_problem.hpp: what of a problem decides which configuration is the fastest. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "problem/resolved_problem.hpp"
+
+namespace vkgemm {
+
+// The matrices other than A, B and D that an epilogue moves.
+enum class EpilogueMatrices : std::uint8_t { none, c, aux, c_aux };
+std::string_view to_string(EpilogueMatrices matrices) noexcept;
+std::optional<EpilogueMatrices> parse_epilogue_matrices(std::string_view text) noexcept;
+
+// A problem as far as tuning tables tell one from another.
+struct TunedProblem {
+  // gemm, grouped_m or grouped_k; with "+gated", and with "+" and the operation on rows, if any.
+  std::string family = "gemm";
+  DataType input_type = DataType::f16;
+  Layout a_layout = Layout::row_major;
+  Layout b_layout = Layout::row_major;
+  bool aligned = true;  // A and B can be loaded 16 bytes at a time
+  EpilogueMatrices epilogue = EpilogueMatrices::none;
+  DataType d_type = DataType::f16;
+  bool d_col_major = false;  // and not computed as its transpose: accessed element by element
+  // As TuningRow's ranges take them, and how many products or groups there are.
+  std::uint64_t m = 0, n = 0, k = 0, count = 1;
+
+  bool operator==(const TunedProblem&) const = default;
+  bool has_epilogue_of(const TunedProblem& other) const noexcept {
+    return epilogue == other.epilogue && d_type == other.d_type && d_col_major == other.d_col_major;
+  }
+};
+TunedProblem tuned_problem(const ResolvedProblem& problem);
+// The text, if it is a family.
+std::optional<std::string> parse_tuned_family(std::string_view text);
+
+}  // namespace vkgemm

@@ -1,0 +1,351 @@
+// Shared memory: what the shaders declare against what legality believes. Evaluates the
+// specialization constants in the SPIR-V of every kernel that the built-in tables lead to.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "embedded.hpp"
+#include "kernels/dispatch_plan.hpp"
+#include "kernels/footprint.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
+#include "lib/footprint.h"
+#include "problem/data_type.hpp"
+#include "test_devices.hpp"
+#include "tuning/row_variants.hpp"
+#include "tuning/table.hpp"
+
+namespace vkgemm {
+namespace {
+
+// --- SPIR-V
+// -----------------------------------------------------------------------------------------
+
+// The instructions that sizes depend on, by their numbers in the specification.
+enum Op : std::uint32_t {
+  op_type_int = 21,
+  op_type_float = 22,
+  op_type_vector = 23,
+  op_type_array = 28,
+  op_type_struct = 30,
+  op_type_pointer = 32,
+  op_constant_true = 41,
+  op_constant_false = 42,
+  op_constant = 43,
+  op_spec_constant_true = 48,
+  op_spec_constant_false = 49,
+  op_spec_constant = 50,
+  op_spec_constant_op = 52,
+  op_function = 54,
+  op_variable = 59,
+  op_decorate = 71,
+};
+constexpr std::uint32_t decoration_spec_id = 1;
+constexpr std::uint32_t storage_class_workgroup = 4;
+
+using Constants = std::array<std::uint32_t, SPEC_COUNT>;
+
+class Module {
+ public:
+  explicit Module(std::span<const std::uint32_t> words)
+      : value_(words[3]), bytes_(words[3]), pointee_(words[3]) {
+    for (std::size_t at = 5; at < words.size();) {
+      const auto instruction = words.subspan(at, words[at] >> 16);
+      const std::uint32_t op = words[at] & 0xffff;
+      if (op == op_function) break;  // all that is declared stands before
+      if (op == op_decorate && instruction[2] == decoration_spec_id) {
+        spec_ids_[instruction[1]] = instruction[3];
+      }
+      if (op >= op_type_int && op <= op_variable) declarations_.push_back(instruction);
+      at += instruction.size();
+    }
+  }
+
+  // Bytes of all variables in shared memory, with these values of the specialization constants.
+  // Nothing if an instruction is not known here.
+  std::optional<std::uint64_t> shared_bytes(const Constants& constants) {
+    std::uint64_t sum = 0;
+    for (const auto i : declarations_) {
+      switch (i[0] & 0xffff) {
+        case op_type_int:
+        case op_type_float:
+          bytes_[i[1]] = i[2] / 8;
+          break;
+        case op_type_vector:
+          bytes_[i[1]] = bytes_[i[2]] * i[3];
+          break;
+        case op_type_array:
+          bytes_[i[1]] = bytes_[i[2]] * value_[i[3]];
+          break;
+        case op_type_struct:
+          bytes_[i[1]] = 0;
+          for (const std::uint32_t member : i.subspan(2)) bytes_[i[1]] += bytes_[member];
+          break;
+        case op_type_pointer:
+          pointee_[i[1]] = i[3];
+          break;
+        case op_constant_true:
+        case op_constant_false:
+          value_[i[2]] = (i[0] & 0xffff) == op_constant_true ? 1 : 0;
+          break;
+        case op_constant:
+          value_[i[2]] = i[3];
+          break;
+        case op_spec_constant_true:
+        case op_spec_constant_false:
+        case op_spec_constant:
+          value_[i[2]] = constants.at(spec_ids_.at(i[2]));
+          break;
+        case op_spec_constant_op: {
+          const auto result = evaluate(i[3], i.subspan(4), value_);
+          if (!result) return std::nullopt;
+          value_[i[2]] = *result;
+          break;
+        }
+        case op_variable:
+          if (i[3] == storage_class_workgroup) sum += bytes_[pointee_[i[1]]];
+          break;
+        default:
+          break;
+      }
+    }
+    return sum;
+  }
+
+ private:
+  static std::optional<std::uint64_t> evaluate(std::uint32_t op,
+                                               std::span<const std::uint32_t> operands,
+                                               const std::vector<std::uint64_t>& value) {
+    const std::uint64_t x = value[operands[0]];
+    const std::uint64_t y = operands.size() > 1 ? value[operands[1]] : 0;
+    const auto word = [](std::uint64_t result) { return result & 0xffffffffu; };
+    // A choice between two of which one is not meant may divide by 0.
+    const std::uint64_t divisor = y != 0 ? y : 1;
+    switch (op) {
+      case 113:  // UConvert
+      case 124:  // Bitcast
+        return x;
+      case 128:  // IAdd
+        return word(x + y);
+      case 130:  // ISub
+        return word(x - y);
+      case 132:  // IMul
+        return word(x * y);
+      case 134:  // UDiv
+        return x / divisor;
+      case 137:  // UMod
+        return x % divisor;
+      case 164:  // LogicalEqual
+      case 170:  // IEqual
+        return x == y;
+      case 165:  // LogicalNotEqual
+      case 171:  // INotEqual
+        return x != y;
+      case 166:  // LogicalOr
+      case 197:  // BitwiseOr
+        return x | y;
+      case 167:  // LogicalAnd
+      case 199:  // BitwiseAnd
+        return x & y;
+      case 168:  // LogicalNot
+        return x == 0;
+      case 169:  // Select
+        return x != 0 ? y : value[operands[2]];
+      case 172:  // UGreaterThan
+        return x > y;
+      case 174:  // UGreaterThanEqual
+        return x >= y;
+      case 176:  // ULessThan
+        return x < y;
+      case 178:  // ULessThanEqual
+        return x <= y;
+      case 194:  // ShiftRightLogical
+        return x >> y;
+      case 196:  // ShiftLeftLogical
+        return word(x << y);
+      default:
+        ADD_FAILURE() << "the specialization constants use instruction " << op;
+        return std::nullopt;
+    }
+  }
+
+  // By the result's id.
+  std::vector<std::uint64_t> value_;
+  std::vector<std::uint64_t> bytes_;
+  std::vector<std::uint32_t> pointee_;
+  std::vector<std::span<const std::uint32_t>> declarations_;
+  std::map<std::uint32_t, std::uint32_t> spec_ids_;
+};
+
+std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
+  static std::map<std::string_view, Module> modules;
+  static std::unordered_map<PipelineKey, std::optional<std::uint64_t>, PipelineKeyHash> known;
+  if (modules.empty()) {
+    for (const embedded::Module& module : embedded::modules()) {
+      modules.emplace(module.name, Module(module.words));
+    }
+  }
+  const auto [entry, is_new] = known.try_emplace(key);
+  if (!is_new) return entry->second;
+  const auto found = modules.find(key.module);
+  if (found == modules.end()) {
+    ADD_FAILURE() << "no module " << key.module;
+  } else {
+    entry->second = found->second.shared_bytes(key.constants);
+  }
+  return entry->second;
+}
+
+// --- what is lowered
+// -----------------------------------------------------------------------------------------
+
+// A device on which all rows are legal, whatever they are for.
+DeviceCaps any_device() {
+  DeviceCaps caps = test::h200();
+  caps.name = "any device";
+  caps.architecture = "generic";
+  caps.limits.max_shared_memory_bytes = 1 << 20;
+  caps.limits.min_subgroup_size = 8;
+  caps.limits.max_subgroup_size = 128;
+  caps.limits.max_subgroups_per_workgroup = 64;
+  caps.limits.compute_units = 0;  // not known
+  for (const DataType type : {DataType::f16, DataType::bf16}) {
+    caps.flexible_shapes.push_back({type, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0});
+  }
+  return caps;
+}
+
+class Footprint : public testing::Test {
+ protected:
+  // Single words are counted whether or not a kernel has them, hence the difference.
+  static void expect_agreement(const PipelineKey& key, std::uint64_t computed,
+                               const Config& config) {
+    const std::optional<std::uint64_t> declared = declared_bytes(key);
+    ASSERT_TRUE(declared) << to_string(config);
+    ASSERT_LE(*declared, computed) << key.module << ", " << to_string(config);
+    ASSERT_LT(computed - *declared, 32u) << key.module << ", " << to_string(config);
+  }
+
+  // Whatever a plan of it would dispatch, if it is legal.
+  void check(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+    if (!is_legal(config, problem, caps)) return;
+    const DispatchPlan kernel = lower(config, problem, caps);
+    std::uint64_t computed = kernel.shared_memory_bytes;
+    if (config.path() == Path::nv) computed -= caps.limits.nv_reserved_shared_memory_bytes;
+    expect_agreement(kernel.product.key, computed, config);
+    modules_.emplace(kernel.product.key.module);
+    for (const auto* steps : {&kernel.before, &kernel.after}) {
+      for (const Step& step : *steps) {
+        const std::string_view name = step.key.module;
+        modules_.emplace(name);
+        expect_agreement(
+            step.key,
+            name == "pack"          ? PACK_BYTES
+            : name == "reduce_rows" ? REDUCE_ROWS_BYTES
+            : std::holds_alternative<gpu::GemmParams>(step.params) && name != "sum_slices"
+                ? computed
+                : 0,
+            config);
+      }
+    }
+    ++count_;
+  }
+
+  // The configuration as a row has it, and with all that changes its kernels.
+  void check_all(const Config& row, const ResolvedProblem& problem, const DeviceCaps& caps) {
+    for (const RowVariant& variant : row_variants(row, problem, caps)) {
+      check(variant.config, problem, caps);
+    }
+    if (problem.rows) return;
+    Config config = row;
+    config.schedule = Schedule::persistent;
+    check(config, problem, caps);
+    config = row;
+    config.pack_a = config.pack_b = true;
+    check(config, problem, caps);
+    config = row;
+    config.slices = 3;
+    for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
+                                     ReductionMode::device_barrier}) {
+      config.reduction_mode = mode;
+      check(config, problem, caps);
+    }
+  }
+
+  std::set<std::string_view> modules_;
+  int count_ = 0;
+};
+
+std::vector<Problem> parts_of(Problem problem) {
+  std::vector<Problem> out{problem};
+  for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
+    out.push_back(problem);
+    out.back().gated = {.gate = Gate::swiglu, .b = b};
+  }
+  for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+    out.push_back(problem);
+    out.back().grouping = {.groups = 9, .along = along};
+  }
+  for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp}) {
+    out.push_back(problem);
+    out.back().row_reduction = {.op = op};
+    out.back().max_workspace_bytes = std::uint64_t{1} << 30;
+  }
+  return out;
+}
+
+TEST(Types, HaveTheirSizesOnBothSides) {
+  const std::map<std::uint32_t, std::uint32_t> bytes{
+#define VKGEMM_BYTES(name, bytes) {TYPE_##name, bytes},
+      VKGEMM_TYPES(VKGEMM_BYTES)
+#undef VKGEMM_BYTES
+  };
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+    EXPECT_EQ(bytes.at(row_of(type).constant), size_in_bytes(type)) << to_string(type);
+  }
+}
+
+TEST_F(Footprint, IsWhatTheShadersDeclare) {
+  const DeviceCaps caps = any_device();
+  for (const embedded::Text& table : embedded::tables()) {
+    const TuningTable& built_in = built_in_table(table.name);
+    ASSERT_EQ(built_in.architecture, table.name);
+    for (const TuningRow& row : built_in.rows) {
+      const int before = count_;
+      for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+        for (const Layout a : {Layout::row_major, Layout::col_major}) {
+          for (const Layout b : {Layout::row_major, Layout::col_major}) {
+            Problem whole = test::gemm(1000, 256, 1000, type);
+            whole.a.layout = a;
+            whole.b.layout = b;
+            for (const Problem& problem : parts_of(whole)) {
+              const Result<ResolvedProblem> resolved = resolve(problem);
+              ASSERT_TRUE(resolved) << resolved.error().message;
+              check_all(row.config, *resolved, caps);
+              if (HasFatalFailure()) return;
+            }
+          }
+        }
+      }
+      EXPECT_GT(count_, before) << to_string(row.config) << " is never legal";
+    }
+  }
+  // All kernels of the library.
+  for (const embedded::Module& module : embedded::modules()) {
+    if (module.name == "ceiling" || module.name == "bandwidth") continue;
+    EXPECT_TRUE(modules_.contains(module.name)) << module.name << " was never lowered";
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm
