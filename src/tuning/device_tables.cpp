@@ -23,7 +23,7 @@ Target DeviceTables::target(const DeviceCaps& caps) const {
   return {caps, refused_, tables_.front()->timing};
 }
 
-bool DeviceTables::denied(const Config& config, DataType input_type) const noexcept {
+bool DeviceTables::denied(const Config& config, DataType input_type) const {
   return std::ranges::any_of(
       loaded_, [&](const TuningTable& table) { return is_denied(table, config, input_type); });
 }

@@ -70,7 +70,7 @@ class DeviceTables {
                                  const ResolvedProblem& problem, const DeviceCaps& caps) const;
   std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps) const;
-  bool denied(const Config& config, DataType input_type) const noexcept;
+  bool denied(const Config& config, DataType input_type) const;
 
   std::vector<TuningTable> loaded_;
   std::vector<RefusedConfig> refused_;      // by tables that are built in

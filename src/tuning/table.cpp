@@ -441,7 +441,7 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
   }
 }
 
-bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept {
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type) {
   return std::ranges::any_of(table.denied, [&](const DeniedConfig& denied) {
     if (denied.input_type && *denied.input_type != input_type) return false;
     return denied.wrong ? forbids(denied.config, config) : denied.config == config;

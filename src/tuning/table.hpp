@@ -104,7 +104,7 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // True if the table denies the configuration for inputs of this type.
-bool is_denied(const TuningTable& table, const Config& config, DataType input_type) noexcept;
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type);
 
 // The configurations that any of the built-in tables refuses on an architecture. They are part of
 // legality for all who make plans (Target): no caller of a Context gets around it.
