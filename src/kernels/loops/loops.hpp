@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "kernels/main_loop.hpp"
 #include "lib/abi.h"

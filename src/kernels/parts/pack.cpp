@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
 
