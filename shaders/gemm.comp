@@ -2,6 +2,7 @@
 // (SPLIT_TWO_DISPATCHES) it is a slice of K of one, whose partial results sum_slices.comp adds.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS GemmParams
 #include "lib/contract.glsl"
 
 void main() {

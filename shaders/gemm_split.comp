@@ -2,6 +2,7 @@
 // them, too. SPLIT says who adds: see lib/split_k.glsl.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS SplitParams
 #include "lib/contract.glsl"
 #include "lib/sum_partials.glsl"
 #include "lib/device_barrier.glsl"
@@ -31,6 +32,11 @@ void sum_all(const uint number, const uint participants) {
     for (; i < count * p.batch; i += step) sum_numbered4(i / count, i % count);
 }
 
+// The word that counts the slices of this workgroup's tile that are done.
+uint64_t tile_counter() {
+    return CONTROL_WORD(CONTROL_WORDS + uint64_t(dense_batch()) * tile_count() + dense_id());
+}
+
 // Slices of tiles, which workgroups that stand in for one another take as they come.
 uint item_count() { return tile_count() * p.batch * p.slices; }
 Tile item_tile(const uint item) {
@@ -54,7 +60,7 @@ void main() {
         ++items;
         if (!by_ticket) break;
     }
-    if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile.counter)) sum_tile(tile);
+    if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile_counter())) sum_tile(tile);
     if (SPLIT == SPLIT_DEVICE_BARRIER && items != 0) {
         uint number;
         const uint participants = wait_for_all(items, item_count(), number);

@@ -2,6 +2,7 @@
 // of K, each with its own D. Where groups begin is read on the device.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS GroupedParams
 #include "lib/contract.glsl"
 #include "lib/grouped.glsl"
 

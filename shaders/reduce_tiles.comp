@@ -3,6 +3,7 @@
 // rows, a panel, for which it waits; or from an earlier dispatch of this.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#define PARAMS ReduceTilesParams
 #include "lib/contract.glsl"
 #include "lib/row_state.glsl"
 #include "lib/row_result.glsl"

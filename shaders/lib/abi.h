@@ -10,58 +10,93 @@
 #include "constants.h"
 
 #ifdef __cplusplus
+#include <cstddef>
 #include <cstdint>
 namespace vkgemm::gpu {
 using uint = std::uint32_t;
 using std::uint64_t;
 #endif
 
-// gemm.comp, gemm_split.comp, grouped.comp, sum_slices.comp, reduce_tiles.comp.
+// gemm.comp, sum_slices.comp. The parameters of every kernel of products begin like this, with what
+// all of them use: a dispatch waits for each line of the constant cache that it reads.
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here, since the library transposes the problem if
 // not, but for row reductions and gates, which know rows from columns.
+#define VKGEMM_GEMM_FIELDS                                                                        \
+    uint first_tile;  /* of a chunk of the grid, along x */                                       \
+    uint first_batch; /* along y */                                                               \
+    uint m;                                                                                       \
+    uint n;                                                                                       \
+    uint k;                                                                                       \
+    uint lda;                                                                                     \
+    uint ldb;                                                                                     \
+    uint ldd;                                                                                     \
+    uint64_t a; /* element (0, 0) of the first matrix; so b, d, c, aux */                         \
+    uint64_t b;                                                                                   \
+    uint64_t d;                                                                                   \
+    float alpha;                                                                                  \
+    float beta;                                                                                   \
+    uint64_t a_batch; /* between matrices of the batch; so b_batch to aux_batch */                \
+    uint64_t b_batch;                                                                             \
+    uint64_t d_batch;                                                                             \
+    uint64_t partial; /* split-K: partial results, see split_k.glsl */                            \
+    uint slices;      /* split-K: slices of K */                                                  \
+    uint batch;       /* matrices */                                                              \
+    uint64_t c;                                                                                   \
+    uint64_t c_batch;                                                                             \
+    uint ldc;                                                                                     \
+    uint ld_aux;                                                                                  \
+    uint64_t bias;                                                                                \
+    uint64_t bias_batch;                                                                          \
+    uint64_t aux;                                                                                 \
+    uint64_t aux_batch;                                                                           \
+    float clamp_min;                                                                              \
+    float clamp_max;                                                                              \
+    uint64_t b_right; /* gated: from b to the right half of B, modulo 2^64 */
+
 struct GemmParams {
-    uint first_tile;   // of a chunk of the grid, along x
-    uint first_batch;  // along y
-    uint64_t a;        // element (0, 0) of the first matrix; so b to aux
-    uint64_t b;
-    uint64_t c;
-    uint64_t d;
-    uint64_t bias;
-    uint64_t aux;
-    uint64_t a_batch;  // between matrices of the batch; so b_batch to aux_batch
-    uint64_t b_batch;
-    uint64_t c_batch;
-    uint64_t d_batch;
-    uint64_t bias_batch;
-    uint64_t aux_batch;
-    uint64_t b_right;     // gated: from b to the right half of B, modulo 2^64
-    uint64_t workspace;   // partial results (split_k.glsl), or a word for bad offsets (grouped.glsl)
-    uint64_t control;     // words that workgroups share (device_barrier.glsl)
-    uint64_t aborts;      // a word that counts barriers that were given up; 0: nobody counts
-    uint64_t offsets;     // grouped: where the groups begin
-    uint64_t gamma;       // rows: a factor for each column (row_result.glsl)
-    uint64_t shift;       // rows: a summand for each column
-    uint64_t row_values;  // rows: one number a row, packed over the batch
-    uint64_t row_states;  // rows: the workgroups' knowledge of their parts of rows (row_panel.glsl)
-    uint m;
-    uint n;
-    uint k;
-    uint batch;  // matrices
-    uint lda;
-    uint ldb;
-    uint ldc;
-    uint ldd;
-    uint ld_aux;
-    float alpha;
-    float beta;
-    float clamp_min;
-    float clamp_max;
-    uint slices;      // split-K: slices of K
-    uint spin_limit;  // how often a workgroup that waits asks before it gives up
-    uint groups;      // grouped: how many
-    float eps;        // rows: against division by 0
-    uint row_stage;   // rows: ROW_STAGE_*
+    VKGEMM_GEMM_FIELDS
+};
+
+// VKGEMM_PRODUCT_BLOCK(name): a block that begins with these fields, in C++ as its member `gemm`.
+#ifdef __cplusplus
+#define VKGEMM_PRODUCT_BLOCK(name) \
+    struct name {                  \
+        GemmParams gemm;
+#else
+#define VKGEMM_PRODUCT_BLOCK(name) \
+    struct name {                  \
+        VKGEMM_GEMM_FIELDS
+#endif
+
+// gemm_split.comp.
+VKGEMM_PRODUCT_BLOCK(SplitParams)
+    uint64_t control;  // words that workgroups share (device_barrier.glsl)
+    uint64_t aborts;   // a word that counts barriers that were given up; 0: nobody counts
+    uint spin_limit;   // how often a workgroup that waits asks before it gives up
+    uint unused;       // makes the size a multiple of 8
+};
+
+// grouped.comp.
+VKGEMM_PRODUCT_BLOCK(GroupedParams)
+    uint64_t offsets;    // where the groups begin
+    uint64_t bad_group;  // a word for the lowest group with bad offsets; 0: nobody asks
+    uint groups;
+    uint unused;
+};
+
+// reduce_tiles.comp.
+VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
+    uint64_t control;     // as in SplitParams; so aborts, spin_limit
+    uint64_t aborts;
+    uint64_t gamma;       // a factor for each column (row_result.glsl)
+    uint64_t shift;       // a summand for each column
+    uint64_t row_values;  // one number a row, packed over the batch
+    uint64_t row_states;  // the workgroups' knowledge of their parts of rows (row_panel.glsl)
+    uint spin_limit;
+    float eps;       // against division by 0
+    uint row_stage;  // ROW_STAGE_*
+    uint unused;
 };
 
 // pack.comp: copies a 16-bit operand that is `width` wide along M or N and `depth` deep.
@@ -121,6 +156,8 @@ struct MergeParams {
 };
 
 #ifdef __cplusplus
+// The pipeline layout, and what is asked of a device, are for the largest.
+inline constexpr std::size_t most_parameter_bytes = sizeof(ReduceTilesParams);
 }  // namespace vkgemm::gpu
 #endif
 #endif

@@ -1,5 +1,6 @@
 // contract.glsl: what every main loop supplies and every kernel may call. MAIN_LOOP and IN_TYPE are
-// set by modules.txt; everything else is a specialization constant. The loops are in loops/.
+// set by modules.txt, PARAMS by the kernel; everything else is a specialization constant. The loops
+// are in loops/.
 //
 // All kernels call
 //   Acc                         the accumulators of one tile: declare, then acc_clear (a type with
@@ -11,8 +12,8 @@
 //                               partial results
 // Either may be called again in the same workgroup only after a barrier().
 //
-// A loop that defines OWN_STORE_TILE supplies store_tile itself, and serves neither gates nor row
-// reductions. For all others store_tile.glsl does, from what follows.
+// A loop that defines OWN_STORE_TILE supplies store_tile itself, and serves no row reductions. For
+// all others store_tile.glsl does, from what follows.
 //
 // Accumulators are shown in slices: sets of rows of the tile, whose values, x4s, are dealt out to
 // the invocations of the workgroup. All invocations take the slices in order.
@@ -45,11 +46,11 @@
 //
 // Sizes of arrays should not be choices between specialization constants: NVIDIA's driver 580.159.04
 // leaves such arrays in memory.
-#define PARAMS GemmParams
 #include "common.glsl"
 #include "elements.glsl"
 #include "tile.glsl"
 #include "epilogue.glsl"
+#include "tile_x4.glsl"
 
 #if MAIN_LOOP == LOOP_NV
 #include "loops/nv.glsl"

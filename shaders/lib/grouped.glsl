@@ -76,16 +76,16 @@ Tile grouped_tile(uint id) {
 }
 
 // Reports the lowest group whose offsets are not in order or not within the capacity, if there is a
-// workspace to tell it in. The workgroups of the first dispatch divide the groups among them.
+// word to tell it in. The workgroups of the first dispatch divide the groups among them.
 void report_bad_offsets() {
-    if (p.workspace == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;
+    if (p.bad_group == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;
     const uint workgroups = min(gl_NumWorkGroups.x, 65536);  // more have no group to look at
     if (gl_WorkGroupID.x >= workgroups) return;
     for (uint g = gl_WorkGroupID.x * LOCAL_SIZE + gl_LocalInvocationIndex; g < p.groups;
          g += workgroups * LOCAL_SIZE) {
         const int64_t begin = raw_offset(g), end = raw_offset(g + 1);
         if (begin < 0 || end < begin || end > int64_t(capacity()))
-            atomicMin(U32(p.workspace).x, g, gl_ScopeQueueFamily, gl_StorageSemanticsNone,
+            atomicMin(U32(p.bad_group).x, g, gl_ScopeQueueFamily, gl_StorageSemanticsNone,
                       gl_SemanticsRelaxed);
     }
 }

@@ -20,7 +20,7 @@ uint64_t partial_bytes() { return uint64_t(p.m) * partial_ld() * 4; }  // of one
 
 // Element (0, 0) of a slice's matrix.
 uint64_t partial_base(uint64_t batch, uint slice) {
-    return p.workspace + (batch * p.slices + slice) * partial_bytes();
+    return p.partial + (batch * p.slices + slice) * partial_bytes();
 }
 
 // Slices are whole k-tiles, as even as can be; where there are fewer k-tiles than slices, the last

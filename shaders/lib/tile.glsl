@@ -5,9 +5,8 @@ struct Tile {
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
-    // With split-K: element (0, 0) of this slice's partial results and of those of slice 0, and the
-    // word that counts the slices of this tile that are done.
-    uint64_t partial, first_partial, counter;
+    // With split-K: element (0, 0) of this slice's partial results and of those of slice 0.
+    uint64_t partial, first_partial;
 };
 
 // As size_n() in elements.glsl.
@@ -32,7 +31,7 @@ Tile batch_tile(uint64_t batch) {
     t.d = p.d + batch * p.d_batch;
     t.bias = p.bias + batch * p.bias_batch;
     t.aux = p.aux + batch * p.aux_batch;
-    t.partial = t.first_partial = t.counter = 0;
+    t.partial = t.first_partial = 0;
     return t;
 }
 
@@ -63,13 +62,12 @@ Tile tile_at(uint id, uint64_t batch, uint slice) {
         t.partial = partial_base(batch, slice);
         t.first_partial = partial_base(batch, 0);
     }
-    if (SPLIT == SPLIT_LAST_ARRIVER)
-        t.counter = p.control + (CONTROL_WORDS + batch * tile_count() + id) * 4;
     return t;
 }
 
 // The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K.
+uint dense_id() { return p.first_tile + gl_WorkGroupID.x; }
+uint dense_batch() { return p.first_batch + gl_WorkGroupID.y; }
 Tile dense_tile() {
-    return tile_at(p.first_tile + gl_WorkGroupID.x, p.first_batch + gl_WorkGroupID.y,
-                   gl_WorkGroupID.z);
+    return tile_at(dense_id(), dense_batch(), gl_WorkGroupID.z);
 }

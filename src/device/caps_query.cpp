@@ -226,10 +226,10 @@ PathSupport inspect_fma(const Inspector& inspector, const Properties& properties
         "." + std::to_string(VK_API_VERSION_MINOR(core.apiVersion)) + ", vkgemm needs 1.3");
   }
   if (auto missing = inspector.missing(required_features())) return unavailable(*missing);
-  if (caps.limits.max_push_constant_bytes < sizeof(gpu::GemmParams)) {
+  if (caps.limits.max_push_constant_bytes < gpu::most_parameter_bytes) {
     return unavailable("maxPushConstantsSize is " +
                        std::to_string(caps.limits.max_push_constant_bytes) + ", vkgemm needs " +
-                       std::to_string(sizeof(gpu::GemmParams)));
+                       std::to_string(gpu::most_parameter_bytes));
   }
   return {.available = true, .reason = {}};
 }

@@ -8,73 +8,61 @@
 
 namespace vkgemm {
 
+// Every address that a parameter block may have, by the name that it has there.
+#define VKGEMM_ADDRESSES(X)                                                                 \
+  X(a) /* of the problem as it is solved, which may be the caller's transposed; so b … */ \
+  X(b)                                                                                      \
+  X(c)                                                                                      \
+  X(d)                                                                                      \
+  X(bias)                                                                                   \
+  X(aux)                                                                                    \
+  X(offsets)                                                                                \
+  X(gamma)                                                                                  \
+  X(shift)                                                                                  \
+  X(row_values)                                                                             \
+  X(bad_group) /* the workspace of a grouped product */                                     \
+  X(partial)   /* parts of the workspace: WorkspaceLayout; so control … values */         \
+  X(control)                                                                                \
+  X(row_states)                                                                             \
+  X(values)                                                                                 \
+  X(source) /* of a copy: what it reads and what it writes */                               \
+  X(copy)                                                                                   \
+  X(aborts) /* the context's */
+
 // Device addresses of operands and of parts of the workspace; in RowChunks, distances of the same.
 struct Addresses {
-  std::uint64_t a = 0;  // of the problem as it is solved, which may be the caller's transposed
-  std::uint64_t b = 0;
+#define VKGEMM_MEMBER(name) std::uint64_t name = 0;
+  VKGEMM_ADDRESSES(VKGEMM_MEMBER)
+#undef VKGEMM_MEMBER
   std::uint64_t b_right = 0;  // from b to the right half of B, if that is an operand of its own
-  std::uint64_t c = 0;
-  std::uint64_t d = 0;
-  std::uint64_t bias = 0;
-  std::uint64_t aux = 0;
-  std::uint64_t offsets = 0;
-  std::uint64_t gamma = 0;
-  std::uint64_t shift = 0;
-  std::uint64_t row_values = 0;
-  std::uint64_t workspace = 0;  // the operand
-  std::uint64_t partial = 0;    // its parts: WorkspaceLayout
-  std::uint64_t control = 0;
-  std::uint64_t row_states = 0;
-  std::uint64_t values = 0;
-  std::uint64_t source = 0;  // of a copy: what it reads and what it writes
-  std::uint64_t copy = 0;
-  std::uint64_t aborts = 0;  // the context's
+  std::uint64_t workspace = 0;
 };
 
 // The parameters of any kernel.
-using Parameters = std::variant<gpu::GemmParams, gpu::PackParams, gpu::ResetParams,
-                                gpu::ReduceRowsParams, gpu::MergeParams>;
+using Parameters =
+    std::variant<gpu::GemmParams, gpu::SplitParams, gpu::GroupedParams, gpu::ReduceTilesParams,
+                 gpu::PackParams, gpu::ResetParams, gpu::ReduceRowsParams, gpu::MergeParams>;
 
-inline void bind(gpu::GemmParams& params, const Addresses& at) noexcept {
-  params.a = at.a;
-  params.b = at.b;
-  params.b_right += at.b_right;  // 0 if both halves are of one operand, else the block's is
-  params.c = at.c;
-  params.d = at.d;
-  params.bias = at.bias;
-  params.aux = at.aux;
-  params.workspace = at.partial;
-  params.control = at.control;
-  params.aborts = at.aborts;
-  params.offsets = at.offsets;
-  params.gamma = at.gamma;
-  params.shift = at.shift;
-  params.row_values = at.row_values;
-  params.row_states = at.row_states;
+// The part of a block that begins it, and that blocks of products share.
+template <class Block>
+auto& head_of(Block& params) noexcept {
+  if constexpr (requires { params.gemm; }) {
+    return params.gemm;
+  } else {
+    return params;
+  }
 }
 
-inline void bind(gpu::PackParams& params, const Addresses& at) noexcept {
-  params.source = at.source;
-  params.copy = at.copy;
-}
-
-inline void bind(gpu::ResetParams& params, const Addresses& at) noexcept {
-  params.control = at.control;
-  params.row_states = at.row_states;
-  params.aborts = at.aborts;
-}
-
-inline void bind(gpu::ReduceRowsParams& params, const Addresses& at) noexcept {
-  params.values = at.values;
-  params.d = at.d;
-  params.gamma = at.gamma;
-  params.shift = at.shift;
-  params.row_values = at.row_values;
-}
-
-inline void bind(gpu::MergeParams& params, const Addresses& at) noexcept {
-  params.row_values = at.row_values;
-  params.row_states = at.row_states;
+// Sets the addresses that a block has.
+template <class Block>
+void bind(Block& params, const Addresses& at) noexcept {
+  if constexpr (requires { params.gemm; }) bind(params.gemm, at);
+#define VKGEMM_BIND(name) \
+  if constexpr (requires { params.name; }) params.name = at.name;
+  VKGEMM_ADDRESSES(VKGEMM_BIND)
+#undef VKGEMM_BIND
+  // 0 if both halves are of one operand, else the block's is.
+  if constexpr (requires { params.b_right; }) params.b_right += at.b_right;
 }
 
 }  // namespace vkgemm

@@ -1,32 +1,36 @@
 #include "kernels/dispatch_plan.hpp"
 
-#include <algorithm>
 #include <cstddef>
+#include <variant>
 
 namespace vkgemm {
 namespace {
 
-using gpu::GemmParams;
-
 // The layout that GLSL gives the same blocks: no padding but at the end, which `unused` fills.
 template <class Block>
-constexpr bool begins_with_chunk = offsetof(Block, first_tile) == 0 &&
-                                   offsetof(Block, first_batch) == 4;
-static_assert(begins_with_chunk<GemmParams> && begins_with_chunk<gpu::PackParams> &&
-              begins_with_chunk<gpu::ResetParams> && begins_with_chunk<gpu::ReduceRowsParams> &&
-              begins_with_chunk<gpu::MergeParams>);
-static_assert(sizeof(GemmParams) == 248 && offsetof(GemmParams, a) == 8 &&
-              offsetof(GemmParams, b_right) == 104 && offsetof(GemmParams, m) == 176 &&
-              offsetof(GemmParams, alpha) == 212 && offsetof(GemmParams, row_stage) == 244);
+constexpr bool is_block = [] {
+  using Head = std::remove_reference_t<decltype(head_of(std::declval<Block&>()))>;
+  return offsetof(Head, first_tile) == 0 && offsetof(Head, first_batch) == 4 &&
+         sizeof(Block) % 8 == 0 && sizeof(Block) <= gpu::most_parameter_bytes;
+}();
+template <class... Blocks>
+constexpr bool are_blocks(const std::variant<Blocks...>*) {
+  return (is_block<Blocks> && ...);
+}
+static_assert(are_blocks(static_cast<const Parameters*>(nullptr)));
+
+using gpu::GemmParams;
+static_assert(sizeof(GemmParams) == 176 && offsetof(GemmParams, a) == 32 &&
+              offsetof(GemmParams, a_batch) == 64 && offsetof(GemmParams, c) == 104 &&
+              offsetof(GemmParams, bias) == 128 && offsetof(GemmParams, b_right) == 168);
+static_assert(sizeof(gpu::SplitParams) == 200 && offsetof(gpu::SplitParams, control) == 176);
+static_assert(sizeof(gpu::GroupedParams) == 200 && offsetof(gpu::GroupedParams, groups) == 192);
+static_assert(sizeof(gpu::ReduceTilesParams) == 240 &&
+              offsetof(gpu::ReduceTilesParams, row_stage) == 232);
 static_assert(sizeof(gpu::PackParams) == 64 && offsetof(gpu::PackParams, width) == 40);
 static_assert(sizeof(gpu::ResetParams) == 40 && offsetof(gpu::ResetParams, control_words) == 32);
 static_assert(sizeof(gpu::ReduceRowsParams) == 88 && offsetof(gpu::ReduceRowsParams, m) == 64);
 static_assert(sizeof(gpu::MergeParams) == 32 && offsetof(gpu::MergeParams, m) == 24);
-
-// The pipeline layout, and what is asked of a device, are for the largest.
-static_assert(sizeof(GemmParams) ==
-              std::max({sizeof(GemmParams), sizeof(gpu::PackParams), sizeof(gpu::ResetParams),
-                        sizeof(gpu::ReduceRowsParams), sizeof(gpu::MergeParams)}));
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "kernels/addresses.hpp"
@@ -54,9 +56,25 @@ struct Step {
   std::uint64_t Addresses::*copied = nullptr;
   std::uint64_t copy_offset = 0;
 
-  // The parameters of steps that know A and B, or partial results.
-  gpu::GemmParams& gemm() noexcept { return *std::get_if<gpu::GemmParams>(&params); }
-  const gpu::GemmParams& gemm() const noexcept { return *std::get_if<gpu::GemmParams>(&params); }
+  // The parameters, known to be such.
+  template <class Block>
+  Block& block() noexcept {
+    return *std::get_if<Block>(&params);
+  }
+  template <class Block>
+  const Block& block() const noexcept {
+    return *std::get_if<Block>(&params);
+  }
+
+  // What steps that know A and B, or partial results, have in common.
+  const gpu::GemmParams& gemm() const noexcept {
+    const auto product = [](const auto& block) -> const gpu::GemmParams* {
+      using Head = std::remove_reference_t<decltype(head_of(block))>;
+      if constexpr (std::is_same_v<Head, const gpu::GemmParams>) return &head_of(block);
+      return nullptr;
+    };
+    return *std::visit(product, params);
+  }
 };
 
 // A row reduction in two passes whose values don't fit the workspace: so many rows of so many

@@ -97,8 +97,8 @@ bool check_limits(const Case& s) {
     return s.refuse("tile ", tile_of(c), " needs ", shared,
                     " bytes of shared memory, the device has ", limits.max_shared_memory_bytes);
   }
-  if (sizeof(gpu::GemmParams) > limits.max_push_constant_bytes) {
-    return s.refuse("parameters take ", sizeof(gpu::GemmParams),
+  if (gpu::most_parameter_bytes > limits.max_push_constant_bytes) {
+    return s.refuse("parameters take ", gpu::most_parameter_bytes,
                     " bytes of push constants, the device has ", limits.max_push_constant_bytes);
   }
   return true;

@@ -110,9 +110,7 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   out.workspace = workspace_layout(config, problem);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
-  const bool in_one = config.slices > 1 && adds_in_product(config);
-  product.key.module = module_name(in_one ? KernelModule::gemm_split : KernelModule::gemm,
-                                   config.main_loop(), problem.a.type);
+  product.key.module = module_name(KernelModule::gemm, config.main_loop(), problem.a.type);
   // Without size control the device has one size only, which needs no saying.
   const auto subgroup_size = descriptor(config).subgroup_size;
   if (subgroup_size != nullptr && caps.limits.subgroup_size_control) {
@@ -124,7 +122,6 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
   GemmParams params = make_params(problem);
   params.slices = config.slices;
-  params.spin_limit = config.spin_limit;
   product.params = params;
   product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
   Lowering lowering{config, original, problem, target, out, constants};

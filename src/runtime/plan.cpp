@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -41,13 +43,10 @@ class Recorder {
       if (number < range_.first || number - range_.first >= range_.count) continue;
       if (waits) record_barrier(host_reads);
       if (!bound) vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-      params.first_tile = dispatch.first_tile;
-      params.first_batch = dispatch.first_batch;
-      // The chunks of a large grid differ in the first two words only.
-      constexpr std::uint32_t chunk_bytes = 2 * sizeof(std::uint32_t);
-      vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                             bound ? chunk_bytes : std::uint32_t{sizeof(Block)}, &params);
       bound = true;
+      head_of(params).first_tile = dispatch.first_tile;
+      head_of(params).first_batch = dispatch.first_batch;
+      push(std::bit_cast<std::array<std::uint32_t, sizeof(Block) / sizeof(std::uint32_t)>>(params));
       vk_.vkCmdDispatch(commands_, dispatch.tiles, dispatch.batches, dispatch.slices);
     }
   }
@@ -75,10 +74,28 @@ class Recorder {
                              &barrier, 0, nullptr, 0, nullptr);
   }
 
+  // Pushes the words that differ from those that stand there: of the chunks of a grid the first
+  // two, of a product and of what adds its slices none.
+  void push(std::span<const std::uint32_t> words) {
+    const auto stands = [&](std::size_t i) { return i < pushed_count_ && words[i] == pushed_[i]; };
+    std::size_t first = 0, end = words.size();
+    while (first < end && stands(first)) ++first;
+    while (first < end && stands(end - 1)) --end;
+    if (first == end) return;
+    const std::span<const std::uint32_t> changed = words.subspan(first, end - first);
+    vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT,
+                           static_cast<std::uint32_t>(first * sizeof(std::uint32_t)),
+                           static_cast<std::uint32_t>(changed.size_bytes()), changed.data());
+    std::ranges::copy(changed, pushed_.begin() + static_cast<std::ptrdiff_t>(first));
+    pushed_count_ = std::max(pushed_count_, end);
+  }
+
   const DeviceFunctions& vk_;
   VkPipelineLayout layout_;
   VkCommandBuffer commands_;
   DispatchRange range_;
+  std::array<std::uint32_t, gpu::most_parameter_bytes / sizeof(std::uint32_t)> pushed_{};
+  std::size_t pushed_count_ = 0;
   std::uint32_t count_ = 0;
   bool waits_ = false;
   bool host_reads_ = false;
@@ -108,8 +125,8 @@ void record_step(Recorder& recorder, const Step& step, VkPipeline pipeline,
                  std::uint64_t rows = 0) {
   const auto record_block = [&](auto params) {
     bind(params, at);
-    if constexpr (requires { params.m; }) {
-      if (rows != 0) params.m = static_cast<std::uint32_t>(rows);
+    if constexpr (requires { head_of(params).m; }) {
+      if (rows != 0) head_of(params).m = static_cast<std::uint32_t>(rows);
     }
     recorder.dispatch(pipeline, dispatches, params);
   };
@@ -124,6 +141,7 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   // The workspace stays 0 if none is wanted: with groups that says that nobody is to be told of bad
   // offsets.
   plan.rules.bind(operands, whole);
+  whole.bad_group = whole.workspace;
   whole.partial = whole.workspace + layout.partial;
   whole.control = whole.workspace + layout.control;
   whole.row_states = whole.workspace + layout.states;

@@ -74,7 +74,7 @@ class SplitK : public EachPath {
   }
 
   // All reduction modes pass, and with the same bits.
-  testing::AssertionResult passes_in_all_tiers(const Config& plain, std::uint32_t slices,
+  testing::AssertionResult passes_in_all_modes(const Config& plain, std::uint32_t slices,
                                                const Problem& problem,
                                                const TrialOptions& options = {}) const {
     const Config first = with_slices(plain, slices);
@@ -96,7 +96,7 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
   for (const std::uint32_t slices : {2u, 3u, 7u, 64u, 512u}) {
     for (const std::uint64_t k :
          {std::uint64_t{0}, std::uint64_t{1}, step, 5 * step + 3, 9 * step}) {
-      EXPECT_TRUE(passes_in_all_tiers(config(1), slices, with_padding(gemm({19, 21, k}, input()))));
+      EXPECT_TRUE(passes_in_all_modes(config(1), slices, with_padding(gemm({19, 21, k}, input()))));
     }
   }
 }
@@ -105,15 +105,15 @@ TEST_P(SplitK, AnyNumberOfSlicesOfAnyDepth) {
 // type and two layouts stand for all.
 TEST_P(SplitK, EveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
-    bool all_tiers = true;
+    bool all_modes = true;
     std::size_t turn = 0;
     for (const Config& plain : small_configs(GetParam(), type)) {
       // Every second one of path khr, rings among them.
       if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr) continue;
       const Problem problem = with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true);
-      EXPECT_TRUE(all_tiers ? passes_in_all_tiers(plain, 3, problem)
+      EXPECT_TRUE(all_modes ? passes_in_all_modes(plain, 3, problem)
                             : passes_gates(with_slices(plain, 3), problem));
-      all_tiers = !on_cpu();
+      all_modes = !on_cpu();
     }
   }
 }
@@ -128,8 +128,8 @@ TEST_P(SplitK, EveryLayout) {
         problem.c.layout = problem.d.layout = problem.aux.layout = d;
         problem.epilogue.beta = 0.5f;
         problem = with_padding(problem);
-        const bool all_tiers = !on_cpu() || (a == b && b == d);
-        EXPECT_TRUE(all_tiers ? passes_in_all_tiers(config(1), 4, problem)
+        const bool all_modes = !on_cpu() || (a == b && b == d);
+        EXPECT_TRUE(all_modes ? passes_in_all_modes(config(1), 4, problem)
                               : passes_gates(config(4), problem));
       }
     }
@@ -148,23 +148,48 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       problem.epilogue.bias_type = bias_type;
       // One piece of code for all paths: where compiling is slow, each type and each alignment.
       if (on_cpu() && GetParam() == Path::khr && aligned != (type == DataType::bf16)) continue;
-      EXPECT_TRUE(passes_in_all_tiers(config(1), 5, with_padding(problem, 8, aligned)));
+      EXPECT_TRUE(passes_in_all_modes(config(1), 5, with_padding(problem, 8, aligned)));
     }
   }
+}
+
+// Sums of integers are exact in any order. What differs then is the epilogue: that of the main loop
+// and that of the kernel that adds slices.
+TEST_P(SplitK, SameBitsAsWithoutSlices) {
+  const auto same_bits = [&](Activation activation) -> testing::AssertionResult {
+    Problem problem = gemm({33, 24, 5 * config(1).tile_k + 3}, input());
+    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue.alpha = 0.3f;  // rounds, as a product and within a fused multiply-add
+    problem.epilogue.beta = 0.7f;
+    problem.epilogue.activation = activation;
+    Trial trial(with_padding(problem, 8, true), Fill::integers);
+    if (auto ran = trial.run(config(1)); !ran) return ran;
+    for (const ReductionMode mode : modes()) {
+      if (auto same = trial.repeats(config(3, mode)); !same) {
+        return same << "\n  " << describe(config(3, mode), problem);
+      }
+    }
+    return testing::AssertionSuccess();
+  };
+  EXPECT_TRUE(same_bits(Activation::none));
+  EXPECT_TRUE(same_bits(Activation::gelu_erf));
+  if (on_cpu() && GetParam() == Path::khr) return;  // compiles slowly
+  EXPECT_TRUE(same_bits(Activation::gelu_tanh));
+  EXPECT_TRUE(same_bits(Activation::silu));
 }
 
 TEST_P(SplitK, InPlace) {
   Problem problem = gemm({17, 19, 70}, input(), DataType::f32);
   problem.c.type = DataType::f32;
   problem.epilogue.beta = -0.5f;
-  EXPECT_TRUE(passes_in_all_tiers(config(1), 3, problem, {.in_place = true}));
+  EXPECT_TRUE(passes_in_all_modes(config(1), 3, problem, {.in_place = true}));
 }
 
 // A 16×4096 by a column-major 4096×16, in 64 slices.
 TEST_P(SplitK, LongAndThin) {
   Problem problem = gemm({16, 16, 4096}, input(), input());
   problem.b.layout = Layout::col_major;
-  EXPECT_TRUE(passes_in_all_tiers(config(1), 64, problem));
+  EXPECT_TRUE(passes_in_all_modes(config(1), 64, problem));
 }
 
 TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {

@@ -346,7 +346,7 @@ TEST(LowerGrouped, Rows) {
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 1u) << "groups end anywhere";
   EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 0u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_A_VECTOR], 8u);
-  EXPECT_EQ(kernel.product.gemm().groups, 9u);
+  EXPECT_EQ(kernel.product.block<gpu::GroupedParams>().groups, 9u);
   EXPECT_EQ(kernel.product.gemm().b_batch, 512u * 512 * 2);
   EXPECT_EQ(kernel.product.gemm().bias_batch, 512u * 4);
   EXPECT_EQ(kernel.workspace.bytes, 4u);

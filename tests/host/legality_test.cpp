@@ -68,11 +68,11 @@ TEST(Legality, EveryPath) {
              "tile_m is 2147483648"},
             {"swizzle 0", [](Setting& s) { s.config.swizzle = 0; }, "swizzle is 0"},
             {"push constants exact",
-             [](Setting& s) { s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams); },
+             [](Setting& s) { s.caps.limits.max_push_constant_bytes = gpu::most_parameter_bytes; },
              ""},
             {"push constants one short",
              [](Setting& s) {
-               s.caps.limits.max_push_constant_bytes = sizeof(gpu::GemmParams) - 1;
+               s.caps.limits.max_push_constant_bytes = gpu::most_parameter_bytes - 1;
              },
              "bytes of push constants, the device has"},
             {"slices 0", [](Setting& s) { s.config.slices = 0; }, "slices is 0"},

@@ -49,7 +49,9 @@ void lower(Lowering& l) {
                                                                 : std::uint32_t{GROUPED_ALONG_K});
   l.constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
-  product.gemm().groups = grouping.groups;
+  gpu::GroupedParams params{.gemm = product.gemm()};
+  params.groups = grouping.groups;
+  product.params = params;
   if (l.config.schedule == Schedule::persistent) {
     product.dispatches = {
         {.tiles = persistent_workgroups(l.config, l.problem, l.target), .batches = 1}};

@@ -176,30 +176,36 @@ void lower(Lowering& l) {
   Step& product = out.product;
   product.key.module = module_name(KernelModule::reduce_tiles, config.main_loop(), problem.a.type);
   set_rows(product, problem);
-  product.gemm().eps = problem.eps;
+  gpu::ReduceTilesParams params{.gemm = product.gemm()};
+  params.spin_limit = config.spin_limit;
+  params.eps = problem.eps;
+  product.params = params;
   product.key.constants[SPEC_ROW_SHARED] = config.rows != RowStrategy::resident;
   const bool scalar = is_scalar(problem.rows->op);
   const auto stage = [](Step step, std::uint32_t value) {
-    step.gemm().row_stage = value;
+    step.block<gpu::ReduceTilesParams>().row_stage = value;
     return step;
   };
   switch (config.rows) {
     case RowStrategy::panel:
       if (scalar) {  // nobody needs to wait
         out.after.push_back(merge_step(config, problem, l.target.caps.limits));
-        product.gemm().row_stage = ROW_STAGE_STATISTICS;
+        product = stage(product, ROW_STAGE_STATISTICS);
         break;
       }
       // Tiles that are given up, whose states are all there: the same pipeline, so the same bits.
       out.after.push_back(stage(product, ROW_STAGE_APPLY | ROW_STAGE_GUARDED));
-      product.gemm().row_stage = ROW_STAGE_PANEL;
+      product = stage(product, ROW_STAGE_PANEL);
       break;
     case RowStrategy::recompute:
       out.after.push_back(stage(product, ROW_STAGE_APPLY));
-      product.gemm().row_stage = ROW_STAGE_STATISTICS;
+      product = stage(product, ROW_STAGE_STATISTICS);
       break;
-    default:
-      product.gemm().row_stage = ROW_STAGE_RESIDENT;
+    case RowStrategy::resident:
+      product = stage(product, ROW_STAGE_RESIDENT);
+      break;
+    case RowStrategy::none:
+    case RowStrategy::two_pass:  // no rows for the product to reduce
       break;
   }
 }

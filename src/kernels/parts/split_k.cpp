@@ -99,6 +99,13 @@ void lower(Lowering& l) {
   if (config.slices == 1) return;
   for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
   const Limits& limits = l.target.caps.limits;
+  if (adds_in_product(config)) {
+    product.key.module =
+        module_name(KernelModule::gemm_split, config.main_loop(), l.problem.a.type);
+    gpu::SplitParams params{.gemm = product.gemm()};
+    params.spin_limit = config.spin_limit;
+    product.params = params;
+  }
   switch (config.reduction_mode) {
     case ReductionMode::two_dispatches:
       l.constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_TWO_DISPATCHES});
