@@ -160,7 +160,7 @@ def time_grouped(torch, time_case):
         b = (torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
              if per_group else torch.randn(k, n, device="cuda", dtype=torch.bfloat16))
         for kernel, function in grouped_ways(torch, a, b, sizes):
-            # Of the matrices B that are used: what counts while decoding.
+            # Only the matrices B that are used: while decoding they are nearly all that is read.
             used = sum(size > 0 for size in sizes) * k * n * 2 if per_group else None
             time_and_print(
                 torch, time_case, lambda: function, 2 * m * n * k, m, n, k, "bf16", "plain", kernel,

@@ -34,19 +34,22 @@ struct DeviceSpan {
 // ignored. D may be the very same bytes as C (in place, same type, layout and strides); otherwise
 // D, aux and row_values share no byte with each other or any other operand. Columns of one larger
 // matrix, side by side, share none. A, B, C and bias may overlap.
+//
+// Matrices are aligned as the problem promises (Problem::a and others); vectors to their element
+// type, the workspace to 256 bytes.
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
   DeviceSpan b_right = {};  // GatedB::separate: the right half of B
-  DeviceSpan c = {};
+  DeviceSpan c = {};        // if beta is not 0
   DeviceSpan d = {};
-  DeviceSpan bias = {};
-  DeviceSpan aux = {};
-  DeviceSpan offsets = {};     // of groups
-  DeviceSpan gamma = {};       // of a row reduction
-  DeviceSpan beta = {};        // of a row reduction
-  DeviceSpan row_values = {};  // of a row reduction, written
-  DeviceSpan workspace = {};
+  DeviceSpan bias = {};     // N values, or M (Bias::along_m); 2N of a gated product
+  DeviceSpan aux = {};      // as large as D; 2N columns of a gated product
+  DeviceSpan offsets = {};  // grouped: groups + 1 values, where groups begin and the last one ends
+  DeviceSpan gamma = {};    // RowReduction::gamma: N factors
+  DeviceSpan beta = {};     // RowReduction::beta: N summands
+  DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
+  DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
 };
 
 // How much a message matters.
@@ -206,7 +209,9 @@ class VKGEMM_API Context {
   std::span<const Verdict> verdicts() const noexcept;
 
   // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
-  // and only the first time that a pipeline is needed.
+  // and only the first time that a pipeline is needed. Fails with invalid_argument for a problem
+  // that contradicts itself, unsupported if nothing computes it here, device_lost or the driver's
+  // VkResult.
   Result<Plan> plan(const Problem& problem) const;
 
   // The same with a configuration of the caller's choice; unsupported if it is not legal here.
@@ -214,7 +219,8 @@ class VKGEMM_API Context {
 
   // The one that was tuned for this shape, or a near one, if there is such; then every legal
   // configuration of the tuning tables' rows for this problem, preferred ones first, and some of
-  // them once more with slices of K or packed operands, where that is estimated to pay.
+  // them once more with slices of K or packed operands, where that is estimated to pay. None for an
+  // empty problem.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not

@@ -5,13 +5,6 @@
 
 #include "types.h"
 
-// The values of the MAIN_LOOP macro, one for each file of loops/.
-#define LOOP_NV 1
-#define LOOP_KHR 2
-#define LOOP_KHR_RING 3
-#define LOOP_FMA 4
-#define LOOP_SKINNY 5
-
 #define BIAS_NONE 0
 #define BIAS_ALONG_N 1
 #define BIAS_ALONG_M 2
@@ -139,6 +132,7 @@
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
 #define ROW_BLOCK 1024
+#define ROW_LEAST_TILE_N 32  // of tiles that share rows
 // Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.
 #define ROW_LOCAL_SIZE 256
 #define ROW_LANE_X4 4

@@ -52,19 +52,7 @@
 #include "epilogue.glsl"
 #include "tile_x4.glsl"
 
-#if MAIN_LOOP == LOOP_NV
-#include "loops/nv.glsl"
-#elif MAIN_LOOP == LOOP_KHR
-#include "loops/khr_staged.glsl"
-#elif MAIN_LOOP == LOOP_KHR_RING
-#include "loops/khr_ring.glsl"
-#elif MAIN_LOOP == LOOP_FMA
-#include "loops/fma.glsl"
-#elif MAIN_LOOP == LOOP_SKINNY
-#include "loops/skinny.glsl"
-#else
-#error MAIN_LOOP is none of constants.h
-#endif
+#include "main_loop.glsl"
 
 #ifndef OWN_STORE_TILE
 #include "store_tile.glsl"

@@ -4,6 +4,8 @@
 #ifndef VKGEMM_FOOTPRINT_H
 #define VKGEMM_FOOTPRINT_H
 
+#include "constants.h"
+
 #define UNIT_BYTES 16
 #define FOOTPRINT_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -15,6 +15,7 @@ uint group_offset(uint group) {
 }
 
 #include "group_map.glsl"
+#include "shared_word.glsl"
 
 // A tile outside its group ends before it begins.
 bool is_in_group(const Tile t) { return t.row < t.row_end; }
@@ -85,7 +86,6 @@ void report_bad_offsets() {
          g += workgroups * LOCAL_SIZE) {
         const int64_t begin = raw_offset(g), end = raw_offset(g + 1);
         if (begin < 0 || end < begin || end > int64_t(capacity()))
-            atomicMin(U32(p.bad_group).x, g, gl_ScopeQueueFamily, gl_StorageSemanticsNone,
-                      gl_SemanticsRelaxed);
+            atomicMin(SharedWord(p.bad_group).x, g, RELAXED);
     }
 }

@@ -6,7 +6,7 @@ const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix
 uint panel_tiles() { return (size_n() + TILE_N - 1) / TILE_N; }
 uint64_t panel_states(uint64_t number) {
-    return p.row_states + number * panel_tiles() * TILE_M * 8;
+    return p.row_states + number * panel_tiles() * TILE_M * ROW_STATE_BYTES;
 }
 
 // Supplied by the kernel: tells all that wait that one has waited too long, and whether one has.
@@ -15,7 +15,7 @@ bool has_given_up();
 
 // Neighbouring tiles whose states are asked for at once.
 const uint BLOCK_TILES = ROW_BLOCK / TILE_N;
-const uint MOST_BLOCK_TILES = 32;  // tiles are at least 32 columns wide
+const uint MOST_BLOCK_TILES = ROW_BLOCK / ROW_LEAST_TILE_N;
 
 // The state of a row of a panel: a tree up to ROW_BLOCK columns, then from left to right. False:
 // not all tiles have told theirs in time. `left`: how often this invocation may still ask, for all
@@ -32,7 +32,7 @@ bool panel_state(const uint64_t states, const uint row, const bool waits, inout 
             [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
                 // The last one once more instead of none: no branch around a load.
                 const uint column = min(first + i, columns - 1);
-                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * 8;
+                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * ROW_STATE_BYTES;
                 words[i] = uvec2(0);
                 words[i].x = atomicLoad(SharedWord(at).x, RELAXED);
                 if (ROW_HAS_Y) words[i].y = atomicLoad(SharedWord(at + 4).x, RELAXED);

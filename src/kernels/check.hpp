@@ -14,6 +14,11 @@ namespace vkgemm {
 // A grid that needs more dispatches than this would take minutes to record and to run.
 constexpr std::uint64_t most_dispatches = 65536;
 
+// True if the value is the wanted one; 0 wants any.
+inline bool is_any_or(std::uint32_t wanted, std::uint32_t value) noexcept {
+  return wanted == 0 || wanted == value;
+}
+
 // The case that is asked about, and the place for the reason if anybody wants to know it.
 struct Case {
   const Config& config;

@@ -18,31 +18,55 @@
 #include "problem/data_type.hpp"
 
 namespace vkgemm {
-namespace {
 
-bool check_range(const Case& s, const Parameter& parameter) {
-  for (std::size_t i = 0; i < parameter.count; ++i) {
-    const std::uint32_t value = parameter.get(s.config, i);
-    if (!parameter.names.empty()) {
-      if (value < parameter.names.size()) continue;
-      return s.refuse(parameter.name, " is ", value, ": no such enumerator");
-    }
-    if (value >= parameter.min && value <= parameter.max) continue;
-    return s.refuse(parameter.fields[i], " is ", value, ": main loop ",
-                    to_string(s.config.main_loop()), " takes ", parameter.min, " to ",
-                    parameter.max);
+// Multiply-adds widen every type.
+bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
+  if (descriptor(loop).widens_inputs) return true;
+  switch (row_of(input).matrix_units) {
+    case MatrixUnits::none:
+      return false;
+    case MatrixUnits::listed_bfloat16:
+      return caps.bf16_matrices;
+    case MatrixUnits::listed:
+      return true;
   }
   return true;
 }
 
-bool check_ranges(const Case& s) {
-  const auto in_range = [&](const Parameter& parameter) { return check_range(s, parameter); };
-  if (!std::ranges::all_of(common_parameters(), in_range) ||
-      !std::ranges::all_of(descriptor(s.config).parameters, in_range)) {
-    return false;
+std::string why_not_multiplied(MainLoop loop, DataType input) {
+  const std::string_view type = to_string(input), path = to_string(path_of(loop));
+  if (row_of(input).matrix_units == MatrixUnits::none) {
+    return concat("input type ", type, " needs true ", type, " arithmetic, which path ", path,
+                  " does not have");
   }
-  // Parameters that a kernel has no use for have one value, so that equal kernels have equal
-  // configurations.
+  return concat("input type ", type, " on path ", path, " needs ", type,
+                " cooperative matrices (VK_KHR_shader_bfloat16)");
+}
+
+namespace {
+
+// `reason`: as in Case.
+bool check_range(const Config& config, const Parameter& parameter, std::string* reason) {
+  const auto refuse = [&](const auto&... parts) {
+    if (reason != nullptr) *reason = concat(parts...);
+    return false;
+  };
+  for (std::size_t i = 0; i < parameter.count; ++i) {
+    const std::uint32_t value = parameter.get(config, i);
+    if (!parameter.names.empty()) {
+      if (value < parameter.names.size()) continue;
+      return refuse(parameter.name, " is ", value, ": no such enumerator");
+    }
+    if (value >= parameter.min && value <= parameter.max) continue;
+    return refuse(parameter.fields[i], " is ", value, ": main loop ", to_string(config.main_loop()),
+                  " takes ", parameter.min, " to ", parameter.max);
+  }
+  return true;
+}
+
+// Parameters that a kernel has no use for have one value, so that equal kernels have equal
+// configurations.
+bool check_unused(const Case& s) {
   const Config& c = s.config;
   const bool barrier = c.reduction_mode == ReductionMode::device_barrier;
   if (c.spin_limit != default_spin_limit && !barrier && c.rows != RowStrategy::panel) {
@@ -56,23 +80,10 @@ bool check_ranges(const Case& s) {
   return true;
 }
 
-// The types that matrix units multiply. Multiply-adds widen every type.
 bool check_input_type(const Case& s) {
-  const DataType input = s.problem.a.type;
-  const Path path = s.config.path();
-  if (descriptor(s.config).widens_inputs) return true;
-  switch (row_of(input).matrix_units) {
-    case MatrixUnits::none:
-      return s.refuse("input type ", to_string(input), " needs true ", to_string(input),
-                      " arithmetic, which path ", to_string(path), " does not have");
-    case MatrixUnits::listed_bfloat16:
-      if (s.caps.bf16_matrices) return true;
-      return s.refuse("input type ", to_string(input), " on path ", to_string(path), " needs ",
-                      to_string(input), " cooperative matrices (VK_KHR_shader_bfloat16)");
-    case MatrixUnits::listed:
-      return true;
-  }
-  return true;
+  const MainLoop loop = s.config.main_loop();
+  if (multiplies(loop, s.problem.a.type, s.caps)) return true;
+  return s.refuse(why_not_multiplied(loop, s.problem.a.type));
 }
 
 bool check_registers(const Case& s) {
@@ -140,7 +151,7 @@ bool check(const Case& s) {
   if (!support.available) {
     return s.refuse("path ", to_string(path), " is off: ", support.reason);
   }
-  if (!check_ranges(s)) return false;
+  if (!has_legal_ranges(s.config, s.reason) || !check_unused(s)) return false;
   for (const Part* part : parts()) {
     if (!part->check(s)) return false;
   }
@@ -157,9 +168,12 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Target
          !why_refused(target.refused, config, problem, target.caps.architecture);
 }
 
-bool has_legal_ranges(const Config& config, const ResolvedProblem& problem,
-                      const DeviceCaps& caps) {
-  return check_ranges({.config = config, .problem = problem, .caps = caps});
+bool has_legal_ranges(const Config& config, std::string* reason) {
+  const auto in_range = [&](const Parameter& parameter) {
+    return check_range(config, parameter, reason);
+  };
+  return std::ranges::all_of(common_parameters(), in_range) &&
+         std::ranges::all_of(descriptor(config).parameters, in_range);
 }
 
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,

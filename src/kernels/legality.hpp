@@ -20,8 +20,12 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
 // The same without the words, and without allocating: asked for every row whenever a plan is made.
 bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target);
 
-// True if every part of the configuration is one that its path takes: before that is known nothing
-// may divide by a part, or count up to it. Implied by is_legal().
-bool has_legal_ranges(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+// True if a main loop multiplies inputs of this type on a device; and else why not.
+bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps);
+std::string why_not_multiplied(MainLoop loop, DataType input);
+
+// True if every parameter of the configuration is one that its main loop takes: before that is
+// known nothing may divide by a parameter, or count up to it. Implied by is_legal().
+bool has_legal_ranges(const Config& config, std::string* reason = nullptr);
 
 }  // namespace vkgemm

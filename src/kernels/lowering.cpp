@@ -110,7 +110,7 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   out.workspace = workspace_layout(config, problem);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
-  product.key.module = module_name(KernelModule::gemm, config.main_loop(), problem.a.type);
+  product.key.module = module_name("gemm", config.main_loop(), problem.a.type);
   // Without size control the device has one size only, which needs no saying.
   const auto subgroup_size = descriptor(config).subgroup_size;
   if (subgroup_size != nullptr && caps.limits.subgroup_size_control) {

@@ -1,10 +1,10 @@
 #include "kernels/occupancy.hpp"
-#include "kernels/footprint.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/dispatch_plan.hpp"
+#include "device/caps.hpp"
+#include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
 
 namespace vkgemm {
@@ -25,7 +25,7 @@ constexpr double most_registers = 255.0;
 // A CPU runs tiles one by one as far as this model cares.
 double compute_units(const DeviceCaps& caps) {
   if (caps.limits.compute_units != 0) return caps.limits.compute_units;
-  return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1.0 : unknown_compute_units;
+  return is_cpu(caps) ? 1.0 : unknown_compute_units;
 }
 
 double workgroups_that_fit(const Config& c, const TimingModel& timing,

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "kernels/check.hpp"
 #include "kernels/constants.hpp"
@@ -34,15 +33,13 @@ struct ProductCost {
 };
 
 struct Part {
-  std::string_view name;
-
   // True if the configuration has it as the problem asks for it, and the device can do it.
   bool (*check)(const Case&) = nullptr;
 
   // Adds it; nothing if problem and configuration don't have it.
   void (*lower)(Lowering&) = nullptr;
 
-  // Microseconds beside the product; null: none.
+  // Microseconds beside the product; null: none. The other three are required.
   double (*cost)(const Config&, const ResolvedProblem&, const TimingModel&,
                  const ProductCost&) = nullptr;
 

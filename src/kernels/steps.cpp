@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "base/text.hpp"
+#include "embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "problem/data_type.hpp"
 
@@ -43,8 +43,6 @@ std::uint32_t activation_constant(Activation activation) {
   return ACTIVATION_NONE;
 }
 
-constexpr std::string_view kernel_names[] = {"gemm", "gemm_split", "grouped", "reduce_tiles"};
-
 bool allows_aux_vectors(const ResolvedProblem& p) {
   const bool right_half = p.gated && p.gated->b != GatedB::interleaved;
   return allows_epilogue_vectors(p.aux) && !(right_half && p.n % 4 != 0);
@@ -74,23 +72,12 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
 }
 
-std::string_view module_name(KernelModule kernel, MainLoop loop, DataType input) {
-  // [kernel][loop][type]; more than there are modules. Pipeline keys point at them.
-  static const auto names = [] {
-    std::vector<std::vector<std::vector<std::string>>> out;
-    for (const std::string_view kernel_name : kernel_names) {
-      auto& loops = out.emplace_back();
-      for (const LoopDescriptor* main_loop : main_loops()) {
-        auto& types = loops.emplace_back();
-        for (const DataTypeRow& row : data_types) {
-          types.push_back(concat(kernel_name, '_', main_loop->name, '_', row.name));
-        }
-      }
-    }
-    return out;
-  }();
-  return names[static_cast<std::size_t>(kernel)][static_cast<std::size_t>(loop)]
-              [static_cast<std::size_t>(input)];
+std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input) {
+  const std::string name = concat(kernel, '_', descriptor(loop).name, '_', row_of(input).name);
+  const auto modules = embedded::modules();
+  const auto found = std::ranges::find(modules, name, &embedded::Module::name);
+  // Legality keeps it from those that there are not.
+  return found != modules.end() ? found->name : std::string_view();
 }
 
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {

@@ -16,9 +16,8 @@ namespace vkgemm {
 // Workspaces that no device has are at least so large.
 inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 
-// Kernels that have a module for each main loop and input type (shaders/modules.txt).
-enum class KernelModule : std::uint8_t { gemm, gemm_split, grouped, reduce_tiles };
-std::string_view module_name(KernelModule kernel, MainLoop loop, DataType input);
+// The module of a kernel that has one for each main loop and input type (shaders/modules.txt).
+std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input);
 
 // True if an epilogue may access C, D or aux in pieces of four neighbours of a row.
 inline bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {

@@ -1,11 +1,12 @@
 // verdicts.cpp: what the self-test and the deny-list say against a configuration.
+#include "kernels/verdicts.hpp"
+
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "device/caps.hpp"
 #include "kernels/check.hpp"
-#include "kernels/dispatch_plan.hpp"
 #include "kernels/main_loop.hpp"
-#include "kernels/verdicts.hpp"
 
 namespace vkgemm {
 namespace {
@@ -30,9 +31,6 @@ bool covers(const KernelKind& kind, const Config& c, DataType input) noexcept {
 }
 
 bool covers(const Denial& denial, const KernelKind& kind) noexcept {
-  const auto is_any_or = [](std::uint32_t wanted, std::uint32_t value) {
-    return wanted == 0 || wanted == value;
-  };
   return denial.path == path_of(kind.loop) && (!denial.input || *denial.input == kind.input) &&
          is_any_or(denial.m, kind.m) && is_any_or(denial.n, kind.n) && is_any_or(denial.k, kind.k);
 }
@@ -49,11 +47,6 @@ const Denial* denial(const Config& config, DataType input, const DeviceCaps& cap
       caps.denials, [&](const Denial& denial) { return covers(denial, config, input); });
   if (found == caps.denials.end() || has_passed(config, input, caps)) return nullptr;
   return &*found;
-}
-
-std::string driver_text(const DeviceCaps& caps) {
-  if (caps.driver_info.empty()) return caps.driver_name;
-  return concat(caps.driver_name, " ", caps.driver_info);
 }
 
 std::string why_failed(const Verdict& verdict, const DeviceCaps& caps) {

@@ -25,7 +25,4 @@ std::string why_failed(const Verdict& verdict, const DeviceCaps& caps);
 // All that is refused of kernels for these inputs, a sentence each.
 std::vector<std::string> refusals(DataType input, const DeviceCaps& caps);
 
-// "NVIDIA 580.159.04"
-std::string driver_text(const DeviceCaps& caps);
-
 }  // namespace vkgemm

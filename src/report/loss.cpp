@@ -24,7 +24,6 @@ LossRow parse_row(const Fields& fields) {
   fields.text("device", row.device);
   fields.text("driver", row.driver);
   fields.text("commit", row.commit);
-  fields.text("date", row.date);
   fields.needed_text("problem", row.problem);
   row.list = "problems";
   fields.text("list", row.list);

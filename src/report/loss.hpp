@@ -1,6 +1,5 @@
-// loss.hpp: what the choice of a tuning table loses, a row for each problem: as `vkgemm tune
-// --compare
-// --json` prints it, summed up and drawn.
+// loss.hpp: what the choice of a tuning table loses, a row for each problem: as
+// `vkgemm tune --compare --json` prints it, summed up and drawn.
 #pragma once
 
 #include <cmath>
@@ -14,7 +13,7 @@
 namespace vkgemm::report {
 
 struct LossRow {
-  std::string device, driver, commit, date;
+  std::string device, driver, commit;
   std::string list;          // the problems that are summed up together
   std::string label;         // for people
   std::string problem;       // arguments of `vkgemm run`

@@ -12,6 +12,7 @@
 
 #include "report/compare.hpp"
 #include "report/plot_internal.hpp"
+#include "vkgemm/problem.hpp"
 
 namespace vkgemm::report {
 namespace {
@@ -29,33 +30,15 @@ constexpr std::array<FamilyLook, kFamilies> looks = {{{"dense", "#0072b2"},
                                                       {"row reduction", "#d55e00"},
                                                       {"gated", "#b4649a"}}};
 
-constexpr std::array<std::string_view, 5> row_scalars = {"logsumexp", "sum", "max", "mean",
-                                                         "variance"};
-constexpr std::array<std::string_view, 4> row_vectors = {"rms_norm", "layer_norm", "softmax",
-                                                         "l2_normalize"};
-constexpr std::array<std::string_view, 6> gates = {"sigmoid_tanh", "geglu_erf", "geglu_tanh",
-                                                   "swiglu",       "reglu",     "glu"};
-
-template <class Names>
-bool is_one_of(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The last part of "heavy+softmax", and the first of "swiglu:interleaved".
-std::string_view row_op_of(std::string_view epilogue) {
-  return epilogue.substr(epilogue.rfind('+') + 1);
+std::optional<RowOp> row_op_of(std::string_view epilogue) {
+  return parse_row_op(epilogue.substr(epilogue.rfind('+') + 1));
 }
-std::string_view gate_of(std::string_view epilogue) {
-  return epilogue.substr(0, epilogue.find(':'));
+std::optional<Gate> gate_of(std::string_view epilogue) {
+  return parse_gate(epilogue.substr(0, epilogue.find(':')));
 }
 
 double bytes_of(std::string_view type) { return type == "f32" ? 4.0 : 2.0; }
-
-std::string join(const std::set<std::string>& parts, const char* separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
 
 // Many runs measure the ceiling once and pass the other cases a flag.
 void lend_ceilings(std::vector<BenchRow>& rows) {
@@ -89,7 +72,7 @@ std::string title_of(PlotKind kind) {
   return "Speed";
 }
 
-// Device, driver, commit; of peers too. Where the figure starts.
+// Device, driver, commit; of peers too. Returns where the figure begins.
 double draw_title(Svg& svg, const std::vector<BenchRow>& rows, PlotKind kind) {
   std::set<std::string> devices, commits, peers;
   for (const BenchRow& row : rows) {
@@ -125,9 +108,8 @@ std::optional<PlotKind> parse_plot_kind(std::string_view text) noexcept {
 
 Family family_of(const BenchRow& row) {
   if (!row.groups.empty()) return Family::grouped;
-  const std::string_view op = row_op_of(row.epilogue);
-  if (is_one_of(row_vectors, op) || is_one_of(row_scalars, op)) return Family::row_reduction;
-  if (is_one_of(gates, gate_of(row.epilogue))) return Family::gated;
+  if (row_op_of(row.epilogue)) return Family::row_reduction;
+  if (gate_of(row.epilogue)) return Family::gated;
   if (row.epilogue != "plain") return Family::epilogue;
   return row.config.find("slices=") != std::string::npos ? Family::split_k : Family::dense;
 }
@@ -149,7 +131,7 @@ double compulsory_bytes(const BenchRow& row) {
   if (row.groups.ends_with("b per_group")) matrices = std::atof(row.groups.c_str());
   double elements = m * k + matrices * (gated ? 2.0 : 1.0) * n * k;
   // A row's number alone is what such rows are for; D beside it would be in `bytes`.
-  if (!is_one_of(row_scalars, row_op_of(row.epilogue))) elements += m * n;
+  if (const auto op = row_op_of(row.epilogue); !op || !is_scalar(*op)) elements += m * n;
   if (row.epilogue.starts_with("heavy")) elements += 2.0 * m * n;
   return elements * bytes_of(row.type);
 }
@@ -172,12 +154,19 @@ std::string short_label(const BenchRow& row) {
   return text;
 }
 
-std::string print_time(double ms) {
+std::string number(const char* format, double value) {
   std::array<char, 32> text{};
-  const double value = ms < 1.0 ? ms * 1e3 : ms;
-  const char* const pattern = value < 10.0 ? "%.2f %s" : value < 100.0 ? "%.1f %s" : "%.0f %s";
-  std::snprintf(text.data(), text.size(), pattern, value, ms < 1.0 ? "µs" : "ms");
+  std::snprintf(text.data(), text.size(), format, value);
   return text.data();
+}
+
+std::string print_time(double ms) {
+  const double value = ms < 1.0 ? ms * 1e3 : ms;
+  return number(value < 10.0    ? "%.2f"
+                : value < 100.0 ? "%.1f"
+                                : "%.0f",
+                value) +
+         (ms < 1.0 ? " µs" : " ms");
 }
 
 Result<std::string> plot_svg(const std::vector<BenchRow>& all, const PlotOptions& options) {

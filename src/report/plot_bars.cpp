@@ -1,7 +1,6 @@
 // plot_bars.cpp: a line for each case, under a heading for each family: the fraction of the ceiling
 // as a bar, the speed relative to a peer's as a point on a logarithmic axis.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "report/plot_internal.hpp"
@@ -22,12 +21,6 @@ struct Panel {
     return left + (std::clamp(value, low, high) - low) / (high - low) * (right - left);
   }
 };
-
-std::string number(const char* format, double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 // The axis from 0 to 1, or beyond if somebody beats the ceiling.
 Panel ceiling_panel(const std::vector<BenchRow>& rows, double left, double right) {

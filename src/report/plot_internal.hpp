@@ -24,6 +24,9 @@ double compulsory_bytes(const BenchRow& row);
 std::string short_shape(const BenchRow& row);
 std::string short_label(const BenchRow& row);
 
+// A number in a format of printf's.
+std::string number(const char* format, double value);
+
 // "7.4 µs", "3.31 ms"
 std::string print_time(double ms);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "report/compare.hpp"
 #include "report/loss.hpp"
 #include "report/plot_internal.hpp"
 
@@ -13,12 +14,6 @@ namespace {
 constexpr double kWidth = 940.0, kMargin = 24.0, kAxis = 44.0, kGap = 34.0;
 constexpr double kHeight = 150.0, kHead = 46.0;
 constexpr double kMostShown = 4.0;  // beyond it a point stands at the edge
-
-std::string number(const char* format, double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 // Lists that are called as families are have their colours.
 const char* colour_of_list(const std::string& list, std::size_t place) {
@@ -87,8 +82,7 @@ std::string origin_of(const std::vector<LossRow>& rows) {
     devices.insert(row.device + ", " + row.driver);
     if (!row.commit.empty()) commits.insert(row.commit);
   }
-  std::string text;
-  for (const std::string& device : devices) text += (text.empty() ? "" : "; ") + device;
+  std::string text = join(devices, "; ");
   for (const std::string& commit : commits) text += "; vkgemm " + commit;
   return text;
 }

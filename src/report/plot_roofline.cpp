@@ -38,12 +38,6 @@ struct Axis {
   }
 };
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
 // Lines and numbers at 1, 2 and 5 times powers of ten.
 void draw_grid(Svg& svg, const Axis& axis, bool vertical, double low, double high) {
   for (double power = std::floor(axis.first); power <= axis.last; ++power) {
@@ -53,11 +47,11 @@ void draw_grid(Svg& svg, const Axis& axis, bool vertical, double low, double hig
       const double at = axis(value);
       if (vertical) {
         svg.line({at, low}, {at, high}, ink::grid);
-        svg.text({at, high + 17.0}, number(value),
+        svg.text({at, high + 17.0}, number("%.6g", value),
                  {.size = 11.0, .anchor = "middle", .colour = ink::faint});
       } else {
         svg.line({low, at}, {high, at}, ink::grid);
-        svg.text({low - 7.0, at + 4.0}, number(value),
+        svg.text({low - 7.0, at + 4.0}, number("%.6g", value),
                  {.size = 11.0, .anchor = "end", .colour = ink::faint});
       }
     }

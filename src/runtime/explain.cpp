@@ -123,23 +123,30 @@ std::string describe_tuning(const Plan::Impl& plan) {
       plan.row != nullptr ? tables.loaded_table_of(*plan.row) : nullptr;
   if (table != nullptr) text += concat("  tuning table: ", table->source, "\n");
   if (!plan.choice) return text;
-  const auto nearest = tables.nearest(plan.resolved, plan.context->caps);
+  const auto nearest = tables.nearest(plan.resolved, *plan.caps);
   if (!nearest) return text;
   const TunedShape& shape = *nearest->shape;
   const bool chosen = plan.choice->tuned == nearest->shape;
   std::string measured = concat("measured ", microseconds(shape.microseconds));
   const std::string& device = nearest->table->device;
-  if (!device.empty() && device != plan.context->caps.name) measured += concat(" on ", device);
-  if (is_measured(shape, plan)) return text + concat("  tuned: this shape, ", measured, "\n");
-  if (nearest->distance == 0.0) {
-    return text + concat("  tuned: this shape with another epilogue, ", measured, " there\n");
+  if (!device.empty() && device != plan.caps->name) measured += concat(" on ", device);
+  if (is_measured(shape, plan)) {
+    text += concat("  tuned: this shape, ", measured);
+  } else if (nearest->distance == 0.0) {
+    text += concat("  tuned: this shape with another epilogue, ", measured, " there");
+  } else {
+    const double rounded = std::round(nearest->distance * 100.0) / 100.0;
+    text += concat("  nearest tuned shape: ", shape_text(shape.problem), ", ", rounded,
+                   " doublings away, ", measured);
   }
-  const double rounded = std::round(nearest->distance * 100.0) / 100.0;
-  text += concat("  nearest tuned shape: ", shape_text(shape.problem), ", ", rounded,
-                 " doublings away, ", measured);
   if (!chosen) {
-    text += concat("; not taken, since by the estimate it is slower here: ",
-                   to_string(shape.row.config));
+    const bool limited = plan.resolved.max_dispatch_us > 0.0;
+    // The estimate has no say at this very shape.
+    const std::string_view reason =
+        nearest->distance == 0.0 ? "its one dispatch exceeds max_dispatch_ms"
+        : limited ? "by the estimate it is slower here, or its one dispatch exceeds max_dispatch_ms"
+                  : "by the estimate it is slower here";
+    text += concat("; not taken, since ", reason, ": ", to_string(shape.row.config));
   }
   return text + "\n";
 }
@@ -150,8 +157,7 @@ std::string describe_conversion(const Plan::Impl& plan) {
   if (!descriptor(plan.config).widens_inputs || input == DataType::f32) return {};
   std::string line =
       concat("  ", to_string(input), " is widened to f32 and multiplied by fma (exact, slower)");
-  if (row_of(input).matrix_units == MatrixUnits::listed_bfloat16 &&
-      !plan.context->caps.bf16_matrices) {
+  if (row_of(input).matrix_units == MatrixUnits::listed_bfloat16 && !plan.caps->bf16_matrices) {
     line += ": no bf16 cooperative matrices on this device";
   }
   return line + "\n";
@@ -177,9 +183,15 @@ std::string describe_times(const Plan::Impl& plan) {
 
 std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
-  const PathSupport& support = context.caps.path(path);
+  const PathSupport& support = plan.caps->path(path);
   if (!support.available) return support.reason;
-  for (const ScoredRow& scored : context.tables.rank(plan.resolved, context.caps)) {
+  const DataType input = plan.resolved.a.type;
+  for (const LoopDescriptor* loop : main_loops()) {
+    if (path_of(loop->loop) == path && !multiplies(loop->loop, input, *plan.caps)) {
+      return why_not_multiplied(loop->loop, input);
+    }
+  }
+  for (const ScoredRow& scored : context.tables.rank(plan.resolved, *plan.caps)) {
     if (scored.row->config.path() != path) continue;
     if (!plan.choice) return "the caller chose the configuration";
     if (plan.choice->tuned != nullptr) {
@@ -187,7 +199,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     }
     return "legal, but estimated to be slower: " + to_string(scored.config);
   }
-  const std::string reason = context.tables.why_not_path(path, plan.resolved, context.caps);
+  const std::string reason = context.tables.why_not_path(path, plan.resolved, *plan.caps);
   return reason.empty() ? "the tuning tables have no row for this problem" : reason;
 }
 
@@ -205,13 +217,13 @@ std::string Plan::Impl::command_line() const {
 }
 
 std::string Plan::Impl::explain() const {
-  const DeviceCaps& caps = context->caps;
+  const DeviceCaps& known = *caps;
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.
   std::string text = concat("m ", problem.m, ", n ", problem.n, ", k ", problem.k, ", batch ",
                             problem.batch, ", ", to_string(problem.a.type), " -> ",
-                            to_string(problem.d.type), " on ", caps.name, " (", caps.architecture,
-                            caps.architecture_by_properties ? ", by its properties" : "", ")\n");
+                            to_string(problem.d.type), " on ", known.name, " (", known.architecture,
+                            known.architecture_by_properties ? ", by its properties" : "", ")\n");
   if (p.is_empty()) return text + "nothing to compute: record() records nothing\n";
 
   text += concat("path ", to_string(config.path()), ", configuration ", to_string(config), "\n");
@@ -231,8 +243,8 @@ std::string Plan::Impl::explain() const {
   text += concat("  grid: ", workgroups, " workgroups of ", invocations(config), " invocations in ",
                  dispatch_plan.product.dispatches.size(),
                  dispatch_plan.product.dispatches.size() == 1 ? " dispatch" : " dispatches");
-  if (caps.limits.compute_units != 0) {
-    text += concat(", on ", caps.limits.compute_units, " compute units");
+  if (known.limits.compute_units != 0) {
+    text += concat(", on ", known.limits.compute_units, " compute units");
   }
   for (const Part* part : parts()) {
     const std::string line = part->describe(config, p, dispatch_plan);
@@ -249,7 +261,7 @@ std::string Plan::Impl::explain() const {
     }
   }
   text += concat("\n  shared memory: ", dispatch_plan.shared_memory_bytes, " of ",
-                 caps.limits.max_shared_memory_bytes,
+                 known.limits.max_shared_memory_bytes,
                  " bytes, workspace: ", dispatch_plan.workspace.bytes, " bytes\n");
   text += describe_times(*this);
   text += describe_conversion(*this);
@@ -258,7 +270,7 @@ std::string Plan::Impl::explain() const {
     if (path >= config.path()) break;
     text += concat("not ", to_string(path), ": ", why_not(*this, path), "\n");
   }
-  for (const std::string& refused : refusals(p.a.type, caps)) {
+  for (const std::string& refused : refusals(p.a.type, known)) {
     text += concat("refused: ", refused, "\n");
   }
   return text;

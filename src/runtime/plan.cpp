@@ -215,12 +215,13 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
 
   auto plan = std::make_shared<Plan::Impl>();
   plan->context = self;
+  plan->caps = &usable_caps();
   plan->problem = problem;
   plan->resolved = *resolved;
   if (config != nullptr) plan->config = *config;
   if (resolved->is_empty()) return Plan(std::move(plan));
 
-  const DeviceCaps& usable = usable_caps();
+  const DeviceCaps& usable = *plan->caps;
   const Target target = tables.target(usable);
   if (config == nullptr) {
     plan->choice = tables.best(*resolved, usable);

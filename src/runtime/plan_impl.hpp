@@ -17,10 +17,11 @@ namespace vkgemm {
 
 struct Plan::Impl {
   std::shared_ptr<Context::Impl> context;  // keeps the pipeline
+  const DeviceCaps* caps = nullptr;        // the context's, as they were when this was planned
   Problem problem;
   ResolvedProblem resolved;
   Config config;                    // of no meaning for an empty problem
-  std::optional<ScoredRow> choice;  // what choose() thought, unless the caller chose
+  std::optional<ScoredRow> choice;  // what the tables chose, unless the caller did
   const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
   DispatchPlan dispatch_plan;       // no dispatches for an empty problem
   OperandRules rules;

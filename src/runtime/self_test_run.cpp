@@ -253,7 +253,7 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
-  // So that no attempt in the file is this process's.
+  // One at a time: an attempt under our number is then left from an earlier process.
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time, std::defer_lock);
   if (!options.file.empty()) lock.lock();

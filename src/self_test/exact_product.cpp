@@ -1,11 +1,11 @@
 // exact_product.cpp: operands of the self-test, and what must come out, bit for bit.
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
 
 #include "base/text.hpp"
+#include "problem/convert.hpp"
 #include "self_test/self_test.hpp"
 
 namespace vkgemm {
@@ -37,30 +37,13 @@ int element(std::uint64_t operand, std::uint64_t row, std::uint64_t col) {
   return (random >> 32) % 8 == 0 ? -size : size;
 }
 
-// Small integers are exact in all types.
-void store(std::byte* to, DataType type, int value) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  constexpr std::uint32_t exponents = (127 - 15) << 10;  // from f32's bias to f16's
-  const auto write = [to](auto element) { std::memcpy(to, &element, sizeof(element)); };
-  switch (type) {
-    case DataType::f16:
-      return write(static_cast<std::uint16_t>(((bits >> 16) & 0x8000) +
-                                              ((bits & 0x7fffffff) >> 13) - exponents));
-    case DataType::bf16:
-      return write(static_cast<std::uint16_t>(bits >> 16));
-    case DataType::f32:
-      return write(bits);
-  }
-}
-
 std::vector<std::byte> operand(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
                                std::uint64_t number) {
   std::vector<std::byte> bytes(bytes_of(matrix, rows, cols), ExactProduct::poison);
-  const std::uint32_t size = size_in_bytes(matrix.type);
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (std::uint64_t col = 0; col < cols; ++col) {
-      store(bytes.data() + index_of(matrix, row, col) * size, matrix.type,
-            element(number, row, col));
+      store_element(bytes.data(), matrix.type, index_of(matrix, row, col),
+                    element(number, row, col));
     }
   }
   return bytes;
@@ -88,7 +71,7 @@ ExactProduct::ExactProduct(const Problem& problem)
       for (std::uint64_t k = 0; k < problem.k; ++k) {
         sum += row_of_a[k] * columns_of_b[col * problem.k + k];
       }
-      store(expected_.data() + index_of(problem.d, row, col) * sizeof(float), DataType::f32, sum);
+      store_element(expected_.data(), DataType::f32, index_of(problem.d, row, col), sum);
     }
   }
 }

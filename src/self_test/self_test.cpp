@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
@@ -17,15 +18,8 @@ namespace {
 
 constexpr std::array both_layouts = {Layout::row_major, Layout::col_major};
 
-constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
-    {Outcome::passed, "passed"},
-    {Outcome::wrong_result, "wrong_result"},
-    {Outcome::driver_error, "driver_error"},
-    {Outcome::device_lost, "device_lost"},
-    {Outcome::timed_out, "timed_out"},
-    {Outcome::crashed, "crashed"},
-    {Outcome::untested, "untested"},
-};
+constexpr std::array<std::string_view, 7> outcome_names = {
+    "passed", "wrong_result", "driver_error", "device_lost", "timed_out", "crashed", "untested"};
 
 // For tiles of these sizes: several tiles, the last ones cut off.
 Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned) {
@@ -66,18 +60,10 @@ DeviceCaps unjudged(const DeviceCaps& caps) {
 
 }  // namespace
 
-std::string_view to_string(Outcome outcome) noexcept {
-  for (const auto& [value, name] : outcome_names) {
-    if (value == outcome) return name;
-  }
-  return "?";
-}
+std::string_view to_string(Outcome outcome) noexcept { return name_of(outcome_names, outcome); }
 
 std::optional<Outcome> parse_outcome(std::string_view text) noexcept {
-  for (const auto& [value, name] : outcome_names) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
+  return find_name<Outcome>(outcome_names, text);
 }
 
 std::string to_string(const KernelKind& kind) {
@@ -113,12 +99,10 @@ Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps) 
   std::string first_reason;
   for (const Config& config : trials(kind, caps)) {
     std::optional<std::string> reason;
-    for (const Layout a : both_layouts) {
-      for (const Layout b : both_layouts) {
-        const Result<ResolvedProblem> problem = resolve(product(config, kind.input, a, b, a == b));
-        if (!problem) return problem.error();
-        if (!reason) reason = why_illegal(config, *problem, target);
-      }
+    for (const Problem& one : self_test_problems(kind, config, caps)) {
+      const Result<ResolvedProblem> problem = resolve(one);
+      if (!problem) return problem.error();
+      if (!reason) reason = why_illegal(config, *problem, target);
     }
     if (!reason) return config;
     if (first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +20,8 @@
 
 namespace vkgemm {
 
-// A small configuration of the kind that is legal, whatever is known of the kind, in every layout;
-// or why there is none.
+// A small configuration of the kind that is legal for all its problems, whatever is known of the
+// kind; or why there is none.
 Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps);
 
 // The problems that are computed with it: A and B in each layout, aligned and not, M, N and K
@@ -76,10 +77,15 @@ inline constexpr std::uint32_t attempts_of_a_crash = 2;
 // Attempts that are over become verdicts where they say enough, and go where there is one.
 void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>& is_alive);
 
-// Adds a process's part to a file that others may have changed meanwhile: its verdicts, and the
-// attempt that takes the place of all that it noted before.
+// Adds a process's part to a file that others may have changed meanwhile: all verdicts that it
+// found, and the attempt that takes the place of those that they ended. An attempt that is left
+// under its number is of a process before it, as containers give each the same.
 void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t process,
            const std::optional<Attempt>& attempt);
+
+// As files, processes and `vkgemm info --json` have one. An exception says that it is none.
+nlohmann::ordered_json to_json(const Verdict& verdict);
+Verdict parse_verdict(const nlohmann::ordered_json& object);
 
 // As it stands in a file: io_error if it is none, or another device's. Untested kinds are not
 // written. Pure.

@@ -16,6 +16,7 @@
 #include "base/cache_file.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "device/caps.hpp"
 #include "embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_test/self_test.hpp"
@@ -75,13 +76,6 @@ Json to_json(const KernelKind& kind) {
           {"subgroup_size", kind.subgroup_size},
           {"invocations", kind.invocations}};
 }
-Json to_json(const Verdict& verdict) {
-  Json object = to_json(verdict.kind);
-  object["outcome"] = to_string(verdict.outcome);
-  object["detail"] = verdict.detail;
-  object["config"] = verdict.config;
-  return object;
-}
 Json to_json(const Attempt& attempt) {
   Json object = to_json(attempt.kind);
   object["process"] = attempt.process;
@@ -121,13 +115,6 @@ KernelKind parse_kind(const Json& object) {
           .invocations = number(object, "invocations")};
 }
 
-Verdict parse_verdict(const Json& object) {
-  return {.kind = parse_kind(object),
-          .outcome = named(object, "outcome", parse_outcome),
-          .detail = object.at("detail").get<std::string>(),
-          .config = object.at("config").get<std::string>()};
-}
-
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
   const Json document = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
     if (depth <= deepest_nesting) return true;
@@ -159,6 +146,21 @@ std::string environment(const char* name) {
 }
 
 }  // namespace
+
+Json to_json(const Verdict& verdict) {
+  Json object = to_json(verdict.kind);
+  object["outcome"] = to_string(verdict.outcome);
+  object["detail"] = verdict.detail;
+  object["config"] = verdict.config;
+  return object;
+}
+
+Verdict parse_verdict(const Json& object) {
+  return {.kind = parse_kind(object),
+          .outcome = named(object, "outcome", parse_outcome),
+          .detail = object.at("detail").get<std::string>(),
+          .config = object.at("config").get<std::string>()};
+}
 
 std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
   std::filesystem::path folder = environment("XDG_CACHE_HOME");
@@ -199,13 +201,19 @@ void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t proc
   const auto is = [](const KernelKind& kind) {
     return [&kind](const auto& other) { return other.kind == kind; };
   };
+  const auto is_own = [&](const KernelKind& kind) {
+    return [&](const Attempt& other) { return other.kind == kind && other.process == process; };
+  };
   for (const Verdict& verdict : found) {
+    std::erase_if(file.attempts, is_own(verdict.kind));
     if (verdict.outcome == Outcome::untested) continue;
     std::erase_if(file.verdicts, is(verdict.kind));
     std::erase_if(file.attempts, is(verdict.kind));
     file.verdicts.push_back(verdict);
   }
-  std::erase_if(file.attempts, [&](const Attempt& other) { return other.process == process; });
+  if (attempt) std::erase_if(file.attempts, is_own(attempt->kind));
+  // The rest under this number is of a process before this one.
+  settle(file, [&](std::uint32_t other) { return other != process; });
   if (attempt) file.attempts.push_back(*attempt);
 }
 

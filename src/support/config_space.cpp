@@ -40,7 +40,7 @@ class Steps {
   void change(const Change& change) {
     Config c = from_;
     change(c);
-    if (!has_legal_ranges(c, problem_, target_.caps)) return;  // halves of one, above all
+    if (!has_legal_ranges(c)) return;  // halves of one, above all
     add(c);
     const bool same_tile = c.tile_m == from_.tile_m && c.tile_n == from_.tile_n &&
                            c.tile_k == from_.tile_k && c.main_loop() == from_.main_loop();
@@ -139,7 +139,8 @@ std::vector<Config> all_neighbours(const Config& config, const ResolvedProblem& 
 }  // namespace
 
 std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
-                                         const Target& target, const SpaceLimits& limits) {
+                                         const Target& target,
+                                         const std::function<bool(const Config&)>& allowed) {
   TuningTable space;
   space.timing = table.timing;
   space.rows = table.rows;
@@ -155,9 +156,7 @@ std::vector<ProposedConfig> search_space(const TuningTable& table, const Resolve
   }
   std::vector<ProposedConfig> found;
   for (const ScoredRow& scored : rank(space, problem, target)) {
-    if (limits.allowed && !limits.allowed(scored.config)) continue;
-    if (found.size() >= limits.most) break;
-    if (!found.empty() && scored.cost > limits.within * found.front().estimate) break;
+    if (allowed && !allowed(scored.config)) continue;
     const auto same = [&](const ProposedConfig& other) { return other.config == scored.config; };
     if (std::ranges::any_of(found, same) || !is_usable(scored.config, problem, target)) continue;
     found.push_back({scored.config, scored.cost});

@@ -1,7 +1,6 @@
 // config_space.hpp: the configurations that a tuner looks at. Pure.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -13,12 +12,6 @@
 
 namespace vkgemm::support {
 
-struct SpaceLimits {
-  double within = 2.5;  // estimates up to this factor above the best one
-  std::size_t most = 48;
-  std::function<bool(const Config&)> allowed = {};  // not set: all are
-};
-
 struct ProposedConfig {
   Config config;
   double estimate = 0.0;  // microseconds
@@ -27,9 +20,10 @@ struct ProposedConfig {
 // The configurations that the table's rows propose for the problem, and the grid of tiles that the
 // main loops propose around them, each as the library completes them (slices of K, packing,
 // strategies for rows). All legal, and of a workspace that the problem allows; by estimate, the
-// best first.
+// best first. `allowed` not set: all are.
 std::vector<ProposedConfig> search_space(const TuningTable& table, const ResolvedProblem& problem,
-                                         const Target& target, const SpaceLimits& limits);
+                                         const Target& target,
+                                         const std::function<bool(const Config&)>& allowed = {});
 
 struct NeighbourLimits {
   double within = 2.0;  // estimates up to this factor above the configuration's own

@@ -16,13 +16,13 @@ std::string lower_case(std::string_view text) {
 }  // namespace
 
 std::pair<int, int> FoundDevice::rank() const noexcept {
-  const int kind = type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 0
-                   : type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
-                   : type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
-                   : type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 3
-                                                                    : 4;
   if (!requirements) return {5, 0};
   const DeviceCaps& caps = requirements->caps();
+  const int kind = caps.type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 0
+                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
+                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
+                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 3
+                                                                         : 4;
   return {kind, caps.nv.available ? 0 : caps.khr.available ? 1 : 2};
 }
 
@@ -37,7 +37,6 @@ Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
     VkPhysicalDeviceProperties properties{};
     vkGetPhysicalDeviceProperties(handle, &properties);
     device.name = properties.deviceName;
-    device.type = properties.deviceType;
     auto requirements = query_requirements(instance.handle(), handle, vkGetInstanceProcAddr);
     if (requirements) {
       device.requirements = std::move(*requirements);

@@ -18,7 +18,6 @@ struct FoundDevice {
   std::uint32_t index = 0;
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::string name;
-  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   std::optional<Requirements> requirements;
   std::string reason;
 

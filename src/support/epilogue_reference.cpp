@@ -4,8 +4,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "problem/convert.hpp"
 #include "support/activations.hpp"
-#include "support/convert.hpp"
 
 namespace vkgemm::support {
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "device/vk.hpp"
+
 namespace vkgemm::support {
 namespace {
 
@@ -68,38 +70,7 @@ struct SynchronizationValidation {
       make_struct<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
 };
 
-const char* name_of(VkResult result) {
-  switch (result) {
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-      return "VK_ERROR_OUT_OF_HOST_MEMORY";
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-      return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
-    case VK_ERROR_DEVICE_LOST:
-      return "VK_ERROR_DEVICE_LOST";
-    case VK_ERROR_INITIALIZATION_FAILED:
-      return "VK_ERROR_INITIALIZATION_FAILED";
-    case VK_ERROR_EXTENSION_NOT_PRESENT:
-      return "VK_ERROR_EXTENSION_NOT_PRESENT";
-    case VK_ERROR_FEATURE_NOT_PRESENT:
-      return "VK_ERROR_FEATURE_NOT_PRESENT";
-    case VK_ERROR_INCOMPATIBLE_DRIVER:
-      return "VK_ERROR_INCOMPATIBLE_DRIVER";
-    default:
-      return "see VkResult in vulkan_core.h";
-  }
-}
-
 }  // namespace
-
-Error vulkan_error(std::string_view call, VkResult result) {
-  Status status = Status::driver_error;
-  if (result == VK_ERROR_OUT_OF_HOST_MEMORY) status = Status::out_of_host_memory;
-  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) status = Status::out_of_device_memory;
-  if (result == VK_ERROR_DEVICE_LOST) status = Status::device_lost;
-  return {status,
-          std::string(call) + " returned " + std::to_string(result) + " (" + name_of(result) + ")",
-          result};
-}
 
 Result<std::unique_ptr<Instance>> Instance::create(
     bool validation, std::function<void(std::string_view)> on_validation_message) {
@@ -159,7 +130,7 @@ Result<std::unique_ptr<Instance>> Instance::create(
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     return Error{Status::missing_feature, "the Vulkan loader finds no driver", result};
   }
-  if (result != VK_SUCCESS) return vulkan_error("vkCreateInstance", result);
+  if (result != VK_SUCCESS) return driver_error("vkCreateInstance", result);
 
   // All functions go through the loader, so that one set of pointers serves any number of devices.
   volkLoadInstance(self->instance_);
@@ -167,7 +138,7 @@ Result<std::unique_ptr<Instance>> Instance::create(
     messenger.pNext = nullptr;
     const VkResult created =
         vkCreateDebugUtilsMessengerEXT(self->instance_, &messenger, nullptr, &self->messenger_);
-    if (created != VK_SUCCESS) return vulkan_error("vkCreateDebugUtilsMessengerEXT", created);
+    if (created != VK_SUCCESS) return driver_error("vkCreateDebugUtilsMessengerEXT", created);
   }
   return self;
 }
@@ -182,10 +153,10 @@ Instance::~Instance() {
 Result<std::vector<VkPhysicalDevice>> Instance::physical_devices() const {
   std::uint32_t count = 0;
   VkResult result = vkEnumeratePhysicalDevices(instance_, &count, nullptr);
-  if (result != VK_SUCCESS) return vulkan_error("vkEnumeratePhysicalDevices", result);
+  if (result != VK_SUCCESS) return driver_error("vkEnumeratePhysicalDevices", result);
   std::vector<VkPhysicalDevice> devices(count);
   result = vkEnumeratePhysicalDevices(instance_, &count, devices.data());
-  if (result < 0) return vulkan_error("vkEnumeratePhysicalDevices", result);
+  if (result < 0) return driver_error("vkEnumeratePhysicalDevices", result);
   devices.resize(count);
   return devices;
 }

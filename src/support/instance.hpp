@@ -1,5 +1,5 @@
-// instance.hpp: a VkInstance, with the validation layers where they are wanted, and the error
-// messages of driver calls. Internal to the runner.
+// instance.hpp: a VkInstance, with the validation layers where they are wanted. Internal to the
+// runner.
 #pragma once
 
 #include <volk.h>
@@ -14,9 +14,6 @@
 #include "vkgemm/result.hpp"
 
 namespace vkgemm::support {
-
-// "vkCreateDevice returned -4 (VK_ERROR_DEVICE_LOST)", with the Status that belongs to it.
-Error vulkan_error(std::string_view call, VkResult result);
 
 // A structure with its sType set, all else zero.
 template <class Struct>

@@ -181,14 +181,6 @@ std::optional<std::uint64_t> data_bytes(const std::vector<std::uint64_t>& shape,
   return bytes;
 }
 
-std::string print_shape(const std::vector<std::uint64_t>& shape) {
-  std::string text = "(";
-  for (const std::uint64_t dimension : shape) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(dimension);
-  }
-  return text + (shape.size() == 1 ? ",)" : ")");
-}
-
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path) {}
@@ -344,10 +336,12 @@ Result<void> write_file(const std::filesystem::path& path, const NpyArray& array
 
 }  // namespace
 
-std::uint64_t NpyArray::elements() const noexcept {
-  std::uint64_t count = shape.empty() ? 0 : 1;
-  for (const std::uint64_t dimension : shape) count *= dimension;
-  return count;
+std::string print_shape(const std::vector<std::uint64_t>& shape) {
+  std::string text = "(";
+  for (const std::uint64_t dimension : shape) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(dimension);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
 }
 
 Result<NpyArray> read_npy(const std::filesystem::path& path, const NpyReadOptions& options) {

@@ -19,9 +19,10 @@ struct NpyArray {
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;  // one, two or three (batch first) dimensions
   std::vector<std::byte> data;       // packed, little-endian
-
-  std::uint64_t elements() const noexcept;
 };
+
+// "(3, 512, 256)", as NumPy has it
+std::string print_shape(const std::vector<std::uint64_t>& shape);
 
 struct NpyReadOptions {
   bool uint16_is_bf16 = false;  // otherwise '<u2' is an error that names the flag

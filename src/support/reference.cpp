@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "support/epilogue_reference.hpp"
 #include "support/findings.hpp"
 #include "support/groups.hpp"

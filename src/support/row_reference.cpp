@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -17,7 +17,8 @@ constexpr double ulp = 0x1p-23;
 constexpr double root_error = 8.0 * ulp;
 double exp_error(double x) { return (4.0 + 2.0 * std::fabs(x)) * ulp; }
 
-// Sums of a row: as a tree of 8 levels over x4s, then one block of 1024 after the other.
+// Sums of a row: as a tree of 8 levels over groups of four columns, then one block of 1024 after
+// the other.
 double depth(std::size_t n) { return 12.0 + static_cast<double>(n) / 1024.0; }
 
 // The sums that all reductions are made of, with the bound of each.

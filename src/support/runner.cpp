@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "device/vk.hpp"
 #include "support/devices.hpp"
 #include "support/instance.hpp"
 
@@ -146,7 +147,7 @@ Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
   info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   const VkResult result = vkCreateDevice(physical_device, &info, nullptr, &device);
-  if (result != VK_SUCCESS) return vulkan_error("vkCreateDevice", result);
+  if (result != VK_SUCCESS) return driver_error("vkCreateDevice", result);
   vkGetDeviceQueue(device, queue_family, 0, &queue);
   return {};
 }
@@ -162,7 +163,7 @@ Result<void> Runner::Impl::create_allocator() {
   vmaImportVulkanFunctionsFromVolk(&info, &functions);
   info.pVulkanFunctions = &functions;
   const VkResult result = vmaCreateAllocator(&info, &allocator);
-  if (result != VK_SUCCESS) return vulkan_error("vmaCreateAllocator", result);
+  if (result != VK_SUCCESS) return driver_error("vmaCreateAllocator", result);
   return {};
 }
 
@@ -171,7 +172,7 @@ Result<void> Runner::Impl::create_command_objects() {
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = queue_family;
   VkResult result = vkCreateCommandPool(device, &pool, nullptr, &command_pool);
-  if (result != VK_SUCCESS) return vulkan_error("vkCreateCommandPool", result);
+  if (result != VK_SUCCESS) return driver_error("vkCreateCommandPool", result);
 
   auto buffer =
       make_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
@@ -179,18 +180,18 @@ Result<void> Runner::Impl::create_command_objects() {
   buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   buffer.commandBufferCount = 1;
   result = vkAllocateCommandBuffers(device, &buffer, &command_buffer);
-  if (result != VK_SUCCESS) return vulkan_error("vkAllocateCommandBuffers", result);
+  if (result != VK_SUCCESS) return driver_error("vkAllocateCommandBuffers", result);
 
   const auto fence_info = make_struct<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
   result = vkCreateFence(device, &fence_info, nullptr, &fence);
-  if (result != VK_SUCCESS) return vulkan_error("vkCreateFence", result);
+  if (result != VK_SUCCESS) return driver_error("vkCreateFence", result);
 
   if (timestamp_bits == 0) return {};
   auto query = make_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
   query.queryType = VK_QUERY_TYPE_TIMESTAMP;
   query.queryCount = 2 * kMaxBatch;
   result = vkCreateQueryPool(device, &query, nullptr, &queries);
-  if (result != VK_SUCCESS) return vulkan_error("vkCreateQueryPool", result);
+  if (result != VK_SUCCESS) return driver_error("vkCreateQueryPool", result);
   return {};
 }
 
@@ -198,7 +199,7 @@ Result<void> Runner::Impl::submit_and_wait() {
   const auto check = [this](const char* call, VkResult result) -> Result<void> {
     if (result == VK_SUCCESS) return {};
     if (result == VK_ERROR_DEVICE_LOST) context->notify_device_lost();
-    return vulkan_error(call, result);
+    return driver_error(call, result);
   };
   auto submission = make_struct<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
   submission.commandBufferCount = 1;
@@ -314,7 +315,7 @@ Result<Buffer> Runner::allocate(std::uint64_t bytes, Memory memory) {
   const VkResult result = vmaCreateBufferWithAlignment(
       impl_->allocator, &info, &allocation, buffer_alignment, &buffer.buffer_, &handle, &placed);
   if (result != VK_SUCCESS) {
-    Error error = vulkan_error("vmaCreateBufferWithAlignment", result);
+    Error error = driver_error("vmaCreateBufferWithAlignment", result);
     error.message += " for a buffer of " + std::to_string(bytes) + " bytes";
     return error;
   }
@@ -379,13 +380,13 @@ Result<void> Runner::submit(const std::function<Result<void>(VkCommandBuffer)>& 
   auto begin = make_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   VkResult result = vkBeginCommandBuffer(impl_->command_buffer, &begin);
-  if (result != VK_SUCCESS) return vulkan_error("vkBeginCommandBuffer", result);
+  if (result != VK_SUCCESS) return driver_error("vkBeginCommandBuffer", result);
   full_barrier(impl_->command_buffer);
   auto recorded = commands(impl_->command_buffer);
   full_barrier(impl_->command_buffer);
   result = vkEndCommandBuffer(impl_->command_buffer);
   if (!recorded) return recorded;
-  if (result != VK_SUCCESS) return vulkan_error("vkEndCommandBuffer", result);
+  if (result != VK_SUCCESS) return driver_error("vkEndCommandBuffer", result);
   return impl_->submit_and_wait();
 }
 
@@ -417,7 +418,7 @@ Result<std::vector<double>> Runner::time(const Commands& commands, std::uint32_t
     const VkResult result = vkGetQueryPoolResults(
         impl_->device, impl_->queries, 0, 2 * count, sizeof ticks, ticks.data(), sizeof ticks[0],
         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-    if (result != VK_SUCCESS) return vulkan_error("vkGetQueryPoolResults", result);
+    if (result != VK_SUCCESS) return driver_error("vkGetQueryPoolResults", result);
     const std::uint64_t mask =
         impl_->timestamp_bits >= 64 ? UINT64_MAX : (1ULL << impl_->timestamp_bits) - 1;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -487,28 +488,6 @@ std::vector<std::pair<std::string, std::string>> Runner::pipeline_statistics(
     }
   }
   return pairs;
-}
-
-std::vector<DeviceListing> list_devices(std::string* error) {
-  const auto fail = [error](const Error& why) {
-    if (error != nullptr) *error = why.message;
-    return std::vector<DeviceListing>();
-  };
-  auto instance = Instance::create(false);
-  if (!instance) return fail(instance.error());
-  auto devices = find_devices(**instance);
-  if (!devices) return fail(devices.error());
-  if (devices->empty() && error != nullptr) *error = "the Vulkan loader shows no device";
-  std::vector<DeviceListing> listing;
-  for (FoundDevice& device : *devices) {
-    DeviceListing entry;
-    entry.index = device.index;
-    entry.name = device.name;
-    if (device.requirements) entry.caps = device.requirements->caps();
-    entry.reason = device.reason;
-    listing.push_back(std::move(entry));
-  }
-  return listing;
 }
 
 }  // namespace vkgemm::support

@@ -19,8 +19,8 @@
 namespace vkgemm::support {
 
 struct RunnerOptions {
-  // A device's index in list_devices(), or part of its name, case-insensitive. Empty: the best one
-  // (discrete, integrated, virtual, CPU; then the first with the more capable path).
+  // A device's index (device_listing.hpp), or part of its name, case-insensitive. Empty: the best
+  // one (discrete, integrated, virtual, CPU; then the first with the more capable path).
   std::string device;
   bool validation = false;  // VK_LAYER_KHRONOS_validation with synchronization validation; also
                             // switched on by the environment variable VKGEMM_VALIDATION=1
@@ -33,16 +33,6 @@ struct RunnerOptions {
   std::optional<SelfTest> self_test;  // on the runner's queue
   std::string tuning_file;
 };
-
-struct DeviceListing {
-  std::uint32_t index = 0;
-  std::string name;
-  std::optional<DeviceCaps> caps;  // nothing if even fma cannot run
-  std::string reason;              // why not
-};
-
-// All physical devices the loader shows. Empty with a reason in *error if there is no loader.
-std::vector<DeviceListing> list_devices(std::string* error = nullptr);
 
 class Runner;
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -39,14 +39,9 @@ void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t
 template <std::uint64_t Width, class Index>
 void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
           bool along_lines, const Index& index) {
-  switch (type) {
-    case DataType::f16:
-      return pack_typed<Width, DataType::f16>(to, data, lines, depth, along_lines, index);
-    case DataType::bf16:
-      return pack_typed<Width, DataType::bf16>(to, data, lines, depth, along_lines, index);
-    case DataType::f32:
-      return pack_typed<Width, DataType::f32>(to, data, lines, depth, along_lines, index);
-  }
+  visit_type(type, [&]<DataType Type>() {
+    pack_typed<Width, Type>(to, data, lines, depth, along_lines, index);
+  });
 }
 
 // One product serves both sums: |a·b| is |a|·|b|. Fixed-size arrays, so that compilers keep them in

@@ -1,12 +1,13 @@
 #include "support/tune_session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "base/enum_names.hpp"
 #include "base/text.hpp"
 
 namespace vkgemm::support {
@@ -17,7 +18,8 @@ using nlohmann::ordered_json;
 
 constexpr double noise = 1.01;
 constexpr std::uint32_t most_deaths = 2;
-constexpr const char* verdict_names[] = {"good", "wrong", "failed", "unfit", "late"};
+constexpr std::array<std::string_view, 5> outcome_names = {"good", "wrong", "failed", "unfit",
+                                                           "late"};
 
 std::string line(const json& message) {
   // A driver's messages may be no UTF-8.
@@ -39,34 +41,15 @@ bool is_choice(const TuneCase& tuned, const Config& config) {
 
 double rounded(double value) { return std::round(value * 1000.0) / 1000.0; }
 
-double tera_flops(const TuneCase& tuned, double microseconds) {
-  return microseconds > 0.0 ? 2e-6 * tuned.multiply_adds / microseconds : 0.0;
-}
-
 Config config_of(const json& message) {
   const auto config = parse_config(message.at("config").get<std::string>());
   if (!config) throw std::runtime_error(config.error().message);
   return *config;
 }
 
-void remove(std::vector<Place>& places, const Place& one) {
-  std::erase_if(places, [&](const Place& place) { return place.same(one); });
-}
-
-bool has(const std::vector<Place>& places, const Place& one) {
-  return std::ranges::any_of(places, [&](const Place& place) { return place.same(one); });
-}
-
 void at_nothing(TuneSession& session) {
   session.at.reset();
   session.trying.reset();
-}
-
-// Whoever failed explains the death that it was suspected of.
-void convict(TuneSession& session, const Place& place) {
-  if (!has(session.suspects, place)) return;
-  remove(session.suspects, place);
-  if (session.unexplained_deaths > 0) --session.unexplained_deaths;
 }
 
 // An exception says that the line is not one of says::.
@@ -76,31 +59,15 @@ void apply_message(TuneSession& session, const json& message) {
     session.device = message.at("name");
     session.driver = message.at("driver");
     session.architecture = message.at("architecture");
-    session.building.clear();
     return at_nothing(session);
   }
   if (says == "fatal") {
     session.fatal = message.at("reason");
     return;
   }
-  if (says == "lost") {
-    session.building.clear();
-    return at_nothing(session);
-  }
+  if (says == "lost") return at_nothing(session);
   const std::size_t index = message.at("case");
   TuneCase& tuned = session.cases.at(index);
-  if (says == "builds" || says == "built" || says == "cleared") {
-    const Place place{index, config_of(message)};
-    if (says == "builds") {
-      session.building.push_back(place);
-    } else if (says == "built") {
-      remove(session.building, place);
-    } else {
-      remove(session.suspects, place);
-      at_nothing(session);
-    }
-    return;
-  }
   session.at = index;
   // Results may come after the next configuration is begun with: they are verified beside it.
   if (says != "found" || session.trying == config_of(message)) session.trying.reset();
@@ -115,22 +82,20 @@ void apply_message(TuneSession& session, const json& message) {
   } else if (says == "tries") {
     session.trying = config_of(message);
   } else if (says == "found") {
-    const Config config = config_of(message);
-    Measured* known = tuned.find(config);
-    if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = config});
-    constexpr int last = static_cast<int>(std::size(verdict_names)) - 1;
-    known->verdict = static_cast<Verdict>(std::clamp(message.at("verdict").get<int>(), 0, last));
-    known->reason = message.at("reason");
-    if (known->verdict == Verdict::failed) convict(session, {index, config});
-    known->eligible = message.at("eligible");
+    Measured& known = tuned.entry(config_of(message));
+    known.outcome =
+        find_name<TuneOutcome>(outcome_names, message.at("outcome").get<std::string>()).value();
+    known.reason = message.at("reason");
+    known.eligible = message.at("eligible");
     const std::uint32_t round = message.at("round");
-    if (round > 0 && known->round == 0) known->microseconds.clear();
-    known->round = std::max(known->round, round);
-    for (const json& time : message.at("us")) known->microseconds.push_back(time);
+    if (round > 0 && known.round == 0) known.microseconds.clear();
+    known.round = std::max(known.round, round);
+    for (const json& time : message.at("us")) known.microseconds.push_back(time);
   } else {
     tuned.done = true;
     tuned.error = message.at("error");
     session.at.reset();
+    if (session.alone == index) session.alone.reset();
   }
 }
 
@@ -160,8 +125,9 @@ TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::s
   const double us = best.median();
   char figures[160];
   std::snprintf(figures, sizeof figures,
-                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu", tera_flops(tuned, us),
-                best.microseconds.size(), tuned.measured.size());
+                ": %.4g TFLOP/s, %zu timings, verified; the fastest of %zu",
+                tera_flops(tuned.multiply_adds, us / 1000.0), best.microseconds.size(),
+                tuned.measured.size());
   TunedShape shape{.problem = tuned.problem,
                    .microseconds = rounded(us),
                    .arguments = tuned.arguments,
@@ -183,20 +149,14 @@ std::string list(const std::vector<ordered_json>& rows) {
 
 }  // namespace
 
-double Measured::median() const {
-  if (microseconds.empty()) return 0.0;
-  std::vector<double> sorted = microseconds;
-  std::ranges::sort(sorted);
-  return sorted[sorted.size() / 2];
-}
-
-Measured* TuneCase::find(const Config& config) {
-  const auto it = std::ranges::find(measured, config, &Measured::config);
-  return it == measured.end() ? nullptr : &*it;
-}
 const Measured* TuneCase::find(const Config& config) const {
   const auto it = std::ranges::find(measured, config, &Measured::config);
   return it == measured.end() ? nullptr : &*it;
+}
+
+Measured& TuneCase::entry(const Config& config) {
+  const auto it = std::ranges::find(measured, config, &Measured::config);
+  return it == measured.end() ? measured.emplace_back(Measured{.config = config}) : *it;
 }
 
 const Measured* fastest(const TuneCase& tuned, bool any) {
@@ -204,7 +164,7 @@ const Measured* fastest(const TuneCase& tuned, bool any) {
   // A configuration that went through rounds is compared with its like.
   std::uint32_t round = 0;
   const auto may = [&](const Measured& m) {
-    return m.verdict == Verdict::good && !m.microseconds.empty() && (any || m.eligible);
+    return m.outcome == TuneOutcome::good && !m.microseconds.empty() && (any || m.eligible);
   };
   for (const Measured& m : tuned.measured) {
     if (may(m) && m.round > 0) round = 1;
@@ -228,7 +188,7 @@ const Measured* fastest(const TuneCase& tuned, bool any) {
 std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most) {
   std::vector<const Measured*> good;
   for (const Measured& m : tuned.measured) {
-    if (m.verdict == Verdict::good && !m.microseconds.empty()) good.push_back(&m);
+    if (m.outcome == TuneOutcome::good && !m.microseconds.empty()) good.push_back(&m);
   }
   std::ranges::stable_sort(good, {}, [](const Measured* m) { return m->median(); });
   std::vector<Config> out;
@@ -248,12 +208,8 @@ bool is_denied(const TuneSession& session, const Config& config, DataType input_
   return std::ranges::any_of(session.cases, [&](const TuneCase& tuned) {
     const Measured* known = tuned.problem.input_type == input_type ? tuned.find(config) : nullptr;
     return known != nullptr &&
-           (known->verdict == Verdict::wrong || known->verdict == Verdict::failed);
+           (known->outcome == TuneOutcome::wrong || known->outcome == TuneOutcome::failed);
   });
-}
-
-std::uint32_t TuneSession::builders(std::uint32_t threads) const {
-  return unexplained_deaths < 32 ? threads >> unexplained_deaths : 0;
 }
 
 std::string says::device(const std::string& name, const std::string& driver,
@@ -281,23 +237,11 @@ std::string says::tries(std::size_t index, const Config& config) {
   return line({{"says", "tries"}, {"case", index}, {"config", to_string(config)}});
 }
 
-std::string says::builds(std::size_t index, const Config& config) {
-  return line({{"says", "builds"}, {"case", index}, {"config", to_string(config)}});
-}
-
-std::string says::built(std::size_t index, const Config& config) {
-  return line({{"says", "built"}, {"case", index}, {"config", to_string(config)}});
-}
-
-std::string says::cleared(std::size_t index, const Config& config) {
-  return line({{"says", "cleared"}, {"case", index}, {"config", to_string(config)}});
-}
-
 std::string says::found(std::size_t index, const Measured& m) {
   return line({{"says", "found"},
                {"case", index},
                {"config", to_string(m.config)},
-               {"verdict", static_cast<int>(m.verdict)},
+               {"outcome", name_of(outcome_names, m.outcome)},
                {"reason", m.reason},
                {"eligible", m.eligible},
                {"round", m.round},
@@ -322,30 +266,23 @@ bool take_in(TuneSession& session, std::string_view text) {
 void blame(TuneSession& session, const std::string& reason) {
   const std::optional<std::size_t> at = session.at;
   const std::optional<Config> trying = session.trying;
-  std::vector<Place> suspects = std::exchange(session.building, {});
   at_nothing(session);
-  if (!suspects.empty()) {
-    ++session.unexplained_deaths;
-    // Whoever waits for a thread to build it was not executed.
-    if (trying && !has(suspects, {*at, *trying})) suspects.push_back({*at, *trying, true});
-    for (const Place& suspect : suspects) {
-      if (!has(session.suspects, suspect)) session.suspects.push_back(suspect);
-    }
+  if (!at) return;
+  if (session.builders() != 0) {
+    session.alone = at;
     return;
   }
-  if (!at) return;
   TuneCase& tuned = session.cases[*at];
-  if (!trying) {
+  if (trying) {
+    Measured& known = tuned.entry(*trying);
+    known.outcome = TuneOutcome::failed;
+    known.reason = reason;
+  } else {
     if (++tuned.deaths <= most_deaths) return;
     tuned.done = true;
     tuned.error = reason;
-    return;
   }
-  Measured* known = tuned.find(*trying);
-  if (known == nullptr) known = &tuned.measured.emplace_back(Measured{.config = *trying});
-  known->verdict = Verdict::failed;
-  known->reason = reason;
-  convict(session, {*at, *trying});
+  session.alone.reset();
 }
 
 std::string to_table(const TuneSession& session, const TuningTable* before,
@@ -360,18 +297,18 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
     all_denied.push_back(d);
     ordered_json entry = {{"config", to_string(d.config)}};
     if (d.input_type) entry["input_type"] = to_string(*d.input_type);
-    entry["verdict"] = verdict_names[static_cast<int>(d.wrong ? Verdict::wrong : Verdict::failed)];
+    entry["verdict"] = name_of(outcome_names, d.wrong ? TuneOutcome::wrong : TuneOutcome::failed);
     entry["reason"] = d.reason;
     denied.push_back(std::move(entry));
   };
   for (const TuneCase& tuned : session.cases) {
     for (const Measured& m : tuned.measured) {
-      if (m.verdict != Verdict::wrong && m.verdict != Verdict::failed) continue;
+      if (m.outcome != TuneOutcome::wrong && m.outcome != TuneOutcome::failed) continue;
       deny({.config = m.config,
             .reason = provenance + ", " + tuned.arguments + ": " +
-                      verdict_names[static_cast<int>(m.verdict)] + ": " + m.reason,
+                      std::string(name_of(outcome_names, m.outcome)) + ": " + m.reason,
             .input_type = tuned.problem.input_type,
-            .wrong = m.verdict == Verdict::wrong});
+            .wrong = m.outcome == TuneOutcome::wrong});
     }
   }
   if (before != nullptr) std::ranges::for_each(before->denied, deny);
@@ -454,12 +391,12 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   const auto add = [&](const std::string& name, const Config& config, const Measured* m) {
     ordered_json& entry = out[name];
     entry["config"] = to_string(config);
-    if (m == nullptr || m->verdict != Verdict::good || m->microseconds.empty()) {
+    if (m == nullptr || m->outcome != TuneOutcome::good || m->microseconds.empty()) {
       entry["error"] = m == nullptr ? "not measured" : m->reason;
       return;
     }
     entry["us"] = rounded(m->median());
-    entry["tflops"] = rounded(tera_flops(tuned, m->median()));
+    entry["tflops"] = rounded(tera_flops(tuned.multiply_adds, m->median() / 1000.0));
     entry["loss"] = rounded(m->median() / best->median() - 1.0);
   };
   for (const NamedConfig& choice : tuned.choices) {
@@ -467,19 +404,16 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   }
   if (const Measured* chosen = fastest(tuned)) add("tuned", chosen->config, chosen);
   if (best != nullptr) add("best", best->config, best);
-  const auto count = [&](Verdict verdict) {
-    return std::ranges::count(tuned.measured, verdict, &Measured::verdict);
-  };
   out["candidates"] = tuned.candidates;
   out["legal"] = tuned.legal;
   out["measured"] = tuned.measured.size();
-  for (const Verdict verdict :
-       {Verdict::good, Verdict::wrong, Verdict::failed, Verdict::unfit, Verdict::late}) {
-    out[verdict_names[static_cast<int>(verdict)]] = count(verdict);
+  for (std::size_t i = 0; i < outcome_names.size(); ++i) {
+    out[std::string(outcome_names[i])] =
+        std::ranges::count(tuned.measured, static_cast<TuneOutcome>(i), &Measured::outcome);
   }
   ordered_json& timed = out["timed"] = ordered_json::object();
   for (const Measured& m : tuned.measured) {
-    if (m.verdict == Verdict::good && !m.microseconds.empty()) {
+    if (m.outcome == TuneOutcome::good && !m.microseconds.empty()) {
       timed[to_string(m.config)] = rounded(m.median());
     }
   }

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "support/statistics.hpp"
 #include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 
 namespace vkgemm::support {
 
-enum class Verdict : std::uint8_t {
+// How the trial of a configuration ended.
+enum class TuneOutcome : std::uint8_t {
   good,
   wrong,   // results outside their bounds
   failed,  // the device lost, the process dead or without an answer
@@ -24,7 +26,7 @@ enum class Verdict : std::uint8_t {
 
 struct Measured {
   Config config;
-  Verdict verdict = Verdict::good;
+  TuneOutcome outcome = TuneOutcome::good;
   std::string reason;                // if not good
   std::vector<double> microseconds;  // of the latest rounds
   // Rounds go through the best configurations by turns, so that a clock that drifts does so for
@@ -33,7 +35,7 @@ struct Measured {
   // True if it may be chosen: not if only another table proposed it, which it is compared with.
   bool eligible = true;
 
-  double median() const;
+  double median() const { return support::median(microseconds); }
 };
 
 struct NamedConfig {
@@ -56,8 +58,8 @@ struct TuneCase {
   std::string error;         // why nothing was measured, or no more
   std::uint32_t deaths = 0;  // of processes, with no configuration to blame
 
-  Measured* find(const Config& config);
   const Measured* find(const Config& config) const;
+  Measured& entry(const Config& config);  // made if there is none
 };
 
 // The fastest configuration that is good, by medians; of those that may be chosen, unless `any`.
@@ -67,15 +69,6 @@ const Measured* fastest(const TuneCase& tuned, bool any = false);
 // The configurations worth another round: good, and within this factor of the fastest; the fastest
 // first, at most so many. The tables' choices are always among them.
 std::vector<Config> survivors(const TuneCase& tuned, double within, std::size_t most);
-
-// A configuration of one problem.
-struct Place {
-  std::size_t index = 0;
-  Config config;
-  bool ran = false;  // it was executed, not only built
-
-  bool same(const Place& other) const { return index == other.index && config == other.config; }
-};
 
 struct TuneSession {
   std::string device, driver, architecture;
@@ -87,17 +80,14 @@ struct TuneSession {
   std::optional<std::size_t> at;
   std::optional<Config> trying;
 
-  // The plans that its threads build meanwhile. One of several things may have killed a process:
-  // the next one tries these suspects one at a time, and nothing beside them.
-  std::vector<Place> building;
-  std::vector<Place> suspects;
-  std::uint32_t unexplained_deaths = 0;  // of which no suspect was found guilty
+  std::uint32_t threads = 0;  // that may build plans ahead
+
+  // The problem during which a process died whose threads may have done it. It is tuned without
+  // them, so that there is one to blame.
+  std::optional<std::size_t> alone;
 
   bool done() const;
-
-  // How many threads may build: fewer after each death that is not explained (memory runs out if
-  // too many compile), and in the end none, so that there is always one to blame.
-  std::uint32_t builders(std::uint32_t threads) const;
+  std::uint32_t builders() const { return alone ? 0 : threads; }
 };
 
 // True if it gave wrong results or failed with inputs of this type, for whichever problem: the
@@ -113,10 +103,6 @@ std::string begins(std::size_t index);  // or goes on with it, and is at no conf
 std::string searches(std::size_t index, const std::vector<NamedConfig>& choices,
                      std::size_t candidates, std::size_t legal);
 std::string tries(std::size_t index, const Config& config);
-// By a thread beside what is tried: it begins to build, and has built or failed to.
-std::string builds(std::size_t index, const Config& config);
-std::string built(std::size_t index, const Config& config);
-std::string cleared(std::size_t index, const Config& config);  // a suspect that did no harm
 std::string found(std::size_t index, const Measured& measured);
 std::string done(std::size_t index, const std::string& error = {});
 // The device, or that workgroups wait at all: another process is to go on. The configuration that
@@ -128,8 +114,8 @@ std::string lost();
 bool take_in(TuneSession& session, std::string_view line);
 
 // The process that measured died, or was ended: the configuration that it was at is to blame; if it
-// was at none, the problem, which gets another chance. If threads were building, too, all are
-// suspects.
+// was at none, the problem, which gets another chance. If threads may have done it nobody is, but
+// the problem is tuned alone.
 void blame(TuneSession& session, const std::string& reason);
 
 // A table for parse_tuning_table(): the fastest of each problem, and what must not be used again.

@@ -7,6 +7,9 @@
 #include <new>
 
 #include "commit.hpp"
+#include "device/caps.hpp"
+#include "problem/data_type.hpp"
+#include "support/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
 #include "tool/ceiling.hpp"
@@ -61,7 +64,7 @@ class Bench {
 
   // False if a driver failed in one of the cases.
   bool run() {
-    const bool cpu = runner_.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    const bool cpu = is_cpu(runner_.caps());
     CaseOptions shapes = options_.cases;
     if (shapes.shapes.empty()) shapes.shapes = cpu ? kCpuShapes : kGpuShapes;
     const std::vector<BenchCase> cases =
@@ -82,8 +85,8 @@ class Bench {
 
  private:
   std::string heading() const {
-    std::string text =
-        runner_.caps().name + ", " + driver_of(runner_.caps()) + ", vkgemm " + VKGEMM_COMMIT + '\n';
+    std::string text = runner_.caps().name + ", " + driver_text(runner_.caps()) + ", vkgemm " +
+                       VKGEMM_COMMIT + '\n';
     char line[128];
     if (ceiling_ > 0.0) {
       std::snprintf(line, sizeof line,
@@ -115,7 +118,7 @@ class Bench {
     const Problem& problem = one.problem;
     BenchRow row;
     row.device = runner_.caps().name;
-    row.driver = driver_of(runner_.caps());
+    row.driver = driver_text(runner_.caps());
     row.commit = VKGEMM_COMMIT;
     row.suite = one.suite;
     row.m = problem.m;
@@ -169,7 +172,7 @@ class Bench {
                                : problem.row_reduction
                                    ? std::string(to_string(problem.row_reduction->op))
                                    : "gemm";
-    row.kernel = family + "_" + std::string(to_string(config.path())) + "_" + row.type;
+    row.kernel = family + "_" + std::string(to_string(config.main_loop())) + "_" + row.type;
     row.config = to_string(config);
     // A configuration that cannot be built is a result too; a lost device ends the run.
     const auto begin = std::chrono::steady_clock::now();
@@ -193,12 +196,12 @@ class Bench {
       }
     }
     row.repeats = times.size();
-    row.median_ms = median(times);
+    row.median_ms = support::median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
-    row.tflops = tera_flops(one.groups.worked(problem), row.median_ms);
+    row.tflops = support::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();
     // The ceiling is one of 16-bit products.
-    if (problem.a.type != DataType::f32) row.ceiling_tflops = ceiling_;
+    if (on_matrix_units(problem.a.type)) row.ceiling_tflops = ceiling_;
     row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
       const support::VerifyReport verified = data.verify();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 
 #include "tool/options.hpp"
 
@@ -15,13 +14,7 @@ using report::Format;
 namespace {
 
 std::vector<BenchRow> read_rows(const std::string& option, const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || text.view().empty()) {
-    throw Failure(usage_error, option + ": " + file + " cannot be read, or is empty");
-  }
-  return unwrap(report::parse_rows(text.view(), file));
+  return unwrap(report::parse_rows(read_file(option, file), file));
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
-  app.add_option("--dtype", types, "f16, bf16 or f32; may be repeated")->capture_default_str();
+  app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
+      ->capture_default_str();
   add_layout(app, "--layout-a", layout_a, "Layout of A");
   add_layout(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
@@ -140,7 +141,10 @@ std::vector<BenchCase> CaseOptions::cases() const {
   std::vector<BenchCase> cases;
   for (const std::string& text : types) {
     const auto type = parse_data_type(text);
-    if (!type) throw Failure(usage_error, "--dtype is '" + text + "': f16, bf16 or f32 is needed");
+    if (!type) {
+      throw Failure(usage_error,
+                    "--dtype is '" + text + "': one of " + names_of<DataType>() + " is needed");
+    }
     for (Shape shape : parse_shapes(shapes, groups)) {
       BenchCase one{.epilogue = name_epilogue(*this)};
       one.groups = groups.groups(shape.m, shape.k);

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "device/caps.hpp"
+#include "device/vk.hpp"
 #include "embedded.hpp"
-#include "tool/planning.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -23,10 +24,6 @@ constexpr std::uint32_t kRounds = 8;
 constexpr double kTargetMs = 5.0;
 constexpr std::uint64_t kCopiedBytes = 1ULL << 30;
 constexpr std::uint64_t kBlockBytes = 8 * 256 * 16;  // of a workgroup: shaders/bandwidth.comp
-
-Error driver_error(const char* call, VkResult result) {
-  return {Status::driver_error, std::string(call) + " returned " + std::to_string(result), result};
-}
 
 // A pipeline of one of the modules that only measure. Destroys what it made, also half-way.
 class Yardstick {
@@ -125,12 +122,10 @@ class Yardstick {
   VkPipeline pipeline_ = VK_NULL_HANDLE;
 };
 
-bool is_cpu(Runner& runner) { return runner.caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
-
 // A few waves of workgroups on the devices that we know.
 std::uint32_t ceiling_workgroups(Runner& runner) {
   const std::uint32_t units = runner.caps().limits.compute_units;
-  if (is_cpu(runner)) return 16;
+  if (is_cpu(runner.caps())) return 16;
   return units != 0 ? units * 16 : 2048;
 }
 
@@ -165,7 +160,7 @@ Result<double> measure_ceiling(Runner& runner, const FragmentShape& shape) {
   // constant to the compiler: on the H200 some lengths reach 573 TFLOP/s, others 625. A ceiling
   // that is measured low flatters every kernel.
   double tflops = 0.0;
-  for (std::uint32_t round = 0; round < (is_cpu(runner) ? 1 : kRounds); ++round) {
+  for (std::uint32_t round = 0; round < (is_cpu(runner.caps()) ? 1 : kRounds); ++round) {
     if (auto made = make_pipeline(iterations + round); !made) return made.error();
     const auto ms = yardstick.fastest(&address, workgroups, kRepeats, round == 0 ? 300.0 : 50.0);
     if (!ms) return ms.error();
@@ -192,7 +187,7 @@ Result<double> measure_ceiling(Runner& runner) {
 }
 
 Result<double> measure_bandwidth(Runner& runner) {
-  const bool cpu = is_cpu(runner);
+  const bool cpu = is_cpu(runner.caps());
   const std::uint64_t bytes = cpu ? kCopiedBytes / 16 : kCopiedBytes;
   auto from = runner.allocate(bytes);
   if (!from) return from.error();

@@ -12,7 +12,7 @@ CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value) {
       "geglu_tanh), silu(l)*r (swiglu), l*relu(r) (reglu), l*sigmoid(r) (glu). N is the number of "
       "columns of D, and B has 2N, those of l first; or l and r are two matrices (:separate), or "
       "neighbouring columns (:interleaved). Not with beta, an activation, --row-op",
-      "sigmoid_tanh|geglu_erf|geglu_tanh|swiglu|reglu|glu[:halves|separate|interleaved]",
+      names_of<Gate>() + "[:" + names_of<GatedB>() + "]",
       [](const std::string& text) -> std::optional<Gated> {
         const std::size_t colon = text.find(':');
         const auto gate = parse_gate(text.substr(0, colon));

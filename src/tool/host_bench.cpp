@@ -7,6 +7,7 @@
 #include "support/allocation_count.hpp"
 #include "support/heavy_epilogue.hpp"
 #include "support/reference.hpp"
+#include "support/statistics.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
@@ -45,7 +46,7 @@ HostTimes measure_host(support::Runner& runner) {
   std::vector<double> warm;
   warm.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) warm.push_back(time_plan(context, problem));
-  times.warm_plan_us = median(warm);
+  times.warm_plan_us = support::median(warm);
 
   const Plan plan = unwrap(context.plan(problem));
   const support::OperandBytes bytes = support::operand_bytes(problem);
@@ -78,7 +79,7 @@ HostTimes measure_host(support::Runner& runner) {
     }));
     times.recordings += kRecordings;
   }
-  times.record_us = median(batches);
+  times.record_us = support::median(batches);
   times.record_max_us = *std::max_element(batches.begin(), batches.end());
   return times;
 }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device/caps.hpp"
+#include "self_test/self_test.hpp"
 #include "tool/planning.hpp"
 #include "tool/self_test.hpp"
 #include "tool/tool.hpp"
@@ -35,7 +37,7 @@ nlohmann::ordered_json device_json(const support::DeviceListing& device) {
   const Limits& limits = caps.limits;
   json["usable"] = true;
   json["type"] = type_of(caps);
-  json["driver"] = driver_of(caps);
+  json["driver"] = driver_text(caps);
   json["vendor_id"] = caps.vendor_id;
   json["device_id"] = caps.device_id;
   json["architecture"] = caps.architecture;
@@ -96,7 +98,7 @@ void print_device(const support::DeviceListing& device) {
   const Limits& limits = caps.limits;
   std::printf("  type          %s, vendor 0x%04x, device 0x%04x\n", type_of(caps).c_str(),
               caps.vendor_id, caps.device_id);
-  std::printf("  driver        %s\n", driver_of(caps).c_str());
+  std::printf("  driver        %s\n", driver_text(caps).c_str());
   std::printf("  architecture  %s", caps.architecture == "generic"
                                         ? "not recognised (generic tuning table)"
                                         : caps.architecture.c_str());
@@ -145,20 +147,11 @@ void print_device(const support::DeviceListing& device) {
 nlohmann::ordered_json self_test_json(const DeviceSelfTest& test) {
   auto verdicts = nlohmann::ordered_json::array();
   for (const DeviceSelfTest::Entry& entry : test.entries) {
-    const Verdict& verdict = entry.verdict;
-    verdicts.push_back({{"kind", to_string(verdict.kind)},
-                        {"loop", to_string(verdict.kind.loop)},
-                        {"input", to_string(verdict.kind.input)},
-                        {"m", verdict.kind.m},
-                        {"n", verdict.kind.n},
-                        {"k", verdict.kind.k},
-                        {"subgroup_size", verdict.kind.subgroup_size},
-                        {"invocations", verdict.kind.invocations},
-                        {"outcome", to_string(verdict.outcome)},
-                        {"detail", verdict.detail},
-                        {"config", verdict.config},
-                        {"from_cache", entry.from_cache},
-                        {"denied", entry.denied}});
+    nlohmann::ordered_json verdict = {{"kind", to_string(entry.verdict.kind)}};
+    verdict.update(to_json(entry.verdict));
+    verdict["from_cache"] = entry.from_cache;
+    verdict["denied"] = entry.denied;
+    verdicts.push_back(std::move(verdict));
   }
   return {{"file", test.file.string()}, {"failed", test.failed()}, {"verdicts", verdicts}};
 }
@@ -211,7 +204,10 @@ bool print_devices(const InfoOptions& options, const std::vector<support::Device
     }
   }
   if (options.as_json) {
-    std::printf("%s\n", nlohmann::ordered_json{{"devices", list}}.dump(2).c_str());
+    const nlohmann::ordered_json all = {{"devices", list}};
+    // Drivers' names may be anything.
+    std::printf("%s\n",
+                all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   }
   return passed;
 }

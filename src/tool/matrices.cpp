@@ -5,7 +5,7 @@
 #include <limits>
 #include <thread>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -54,14 +54,6 @@ struct Runs {
   std::uint64_t count, length, ld, batch_stride;
 };
 
-std::string print_shape(const std::vector<std::uint64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += (i != 0 ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + (shape.size() == 1 ? ",)" : ")");
-}
-
 support::NpyArray read(const std::string& file, bool uint16_is_bf16) {
   return unwrap(support::read_npy(file, {.uint16_is_bf16 = uint16_is_bf16}));
 }
@@ -78,7 +70,7 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
   std::vector<std::byte> data(bytes);
   in_parallel(bytes / size_in_bytes(type), [&](std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t i = first; i < last; ++i) {
-      support::store_element(data.data(), type, i, element(fill, seed, i));
+      store_element(data.data(), type, i, element(fill, seed, i));
     }
   });
   return data;
@@ -104,7 +96,7 @@ std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows,
   }
   for (std::uint64_t i = 0; i < elements; ++i) {
     if (used[i]) continue;
-    support::store_element(data.data(), matrix.type, i, std::numeric_limits<double>::quiet_NaN());
+    store_element(data.data(), matrix.type, i, std::numeric_limits<double>::quiet_NaN());
   }
   return data;
 }
@@ -112,14 +104,14 @@ std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows,
 std::string LoadedMatrix::describe() const {
   std::vector<std::uint64_t> shape{rows, cols};
   if (is_batch) shape.insert(shape.begin(), batch);
-  return file + " " + print_shape(shape);
+  return file + " " + support::print_shape(shape);
 }
 
 LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
   support::NpyArray array = read(file, uint16_is_bf16);
   const std::size_t dimensions = array.shape.size();
   if (dimensions < 2) {
-    throw Failure(usage_error, file + ": shape " + print_shape(array.shape) +
+    throw Failure(usage_error, file + ": shape " + support::print_shape(array.shape) +
                                    ": a matrix (two dimensions) or a batch of them is needed");
   }
   if (dimensions == 3 && array.fortran_order && array.shape[0] > 1) {
@@ -140,13 +132,14 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
 }
 
 std::string LoadedBias::describe() const {
-  return file + " " + (batch == 1 ? print_shape({length}) : print_shape({batch, length}));
+  return file + " " +
+         (batch == 1 ? support::print_shape({length}) : support::print_shape({batch, length}));
 }
 
 LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
   support::NpyArray array = read(file, uint16_is_bf16);
   if (array.shape.size() > 2 || (array.shape.size() == 2 && array.fortran_order)) {
-    throw Failure(usage_error, file + ": shape " + print_shape(array.shape) +
+    throw Failure(usage_error, file + ": shape " + support::print_shape(array.shape) +
                                    (array.fortran_order ? " in Fortran order" : "") +
                                    ": a bias has one dimension, or two: batch, length");
   }

@@ -1,6 +1,11 @@
 #include "tool/options.hpp"
 
 #include <charconv>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 
@@ -13,6 +18,16 @@ std::uint64_t parse_size(const std::string& option, const std::string& text, std
                                            std::to_string(limit) + " is needed");
   }
   return value;
+}
+
+std::string read_file(const std::string& option, const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream || text.view().empty()) {
+    throw Failure(usage_error, option + ": " + file + " cannot be read, or is empty");
+  }
+  return std::move(text).str();
 }
 
 std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::string& text) {
@@ -44,12 +59,12 @@ CLI::Option* add_size(CLI::App& app, const std::string& names, std::optional<std
 
 CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
                       const std::string& help) {
-  return add_named(app, names, value, help, "f16|bf16|f32", parse_data_type);
+  return add_named(app, names, value, help, names_of<DataType>(), parse_data_type);
 }
 
 CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<Layout>& value,
                         const std::string& help) {
-  return add_named(app, names, value, help, "row_major|col_major", parse_layout);
+  return add_named(app, names, value, help, names_of<Layout>(), parse_layout);
 }
 
 CLI::Option* add_fill(CLI::App& app, Fill& value) {
@@ -60,7 +75,7 @@ CLI::Option* add_fill(CLI::App& app, Fill& value) {
 }
 
 CLI::Option* add_path(CLI::App& app, std::optional<Path>& value) {
-  return add_named(app, "--path", value, "Only configurations of this path", "nv|khr|fma",
+  return add_named(app, "--path", value, "Only configurations of this path", names_of<Path>(),
                    parse_path);
 }
 
@@ -96,7 +111,7 @@ void EpilogueOptions::add(CLI::App& app) {
   add_named(app, "--bias-mode,--bias-along", bias,
             "What the bias is added to: along_n (or n): N values, one a column; along_m (or m): M "
             "values, one a row",
-            "none|along_n|along_m", [](const std::string& text) -> std::optional<Bias> {
+            names_of<Bias>(), [](const std::string& text) -> std::optional<Bias> {
               if (text == "n") return Bias::along_n;
               if (text == "m") return Bias::along_m;
               return parse_bias(text);
@@ -105,7 +120,7 @@ void EpilogueOptions::add(CLI::App& app) {
   add_size(app, "--batch-stride-bias", bias_batch_stride,
            "Elements from one bias of the batch to the next; 0: one for all", UINT64_MAX >> 8);
   add_named(app, "--activation", activation, "Function applied before the cast",
-            "none|relu|gelu_erf|gelu_tanh|silu|sigmoid|tanh", parse_activation);
+            names_of<Activation>(), parse_activation);
   app.add_option("--clamp-min", clamp_min, "Lower bound of D");
   app.add_option("--clamp-max", clamp_max, "Upper bound of D");
   app.add_flag("--with-aux", with_aux, "Also compute aux, the value before the activation");

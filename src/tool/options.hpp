@@ -34,6 +34,20 @@ CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<L
 CLI::Option* add_fill(CLI::App& app, Fill& value);
 CLI::Option* add_path(CLI::App& app, std::optional<Path>& value);
 
+// What the file that the option names holds: a Failure if it is empty, or cannot be read.
+std::string read_file(const std::string& option, const std::string& file);
+
+// "nv|khr|fma": the enumerators, which to_string() names.
+template <class Enum>
+std::string names_of() {
+  std::string names;
+  for (unsigned i = 0;; ++i) {
+    const std::string_view name = to_string(static_cast<Enum>(i));
+    if (name == "?") return names;
+    names.append(i == 0 ? "" : "|").append(name);
+  }
+}
+
 // Adds an option whose text `parse` turns into a value, or into nothing if it names none.
 template <class Value, class Parse>
 CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,

@@ -2,24 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
-#include "tool/tune_fault.hpp"
+#include "tool/fault.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
 Result<Plan> build(const Context& context, const Problem& problem, const Config& config) {
-  if (has_fault("crash", config)) std::abort();  // as a driver might
-  while (has_fault("hang", config)) std::this_thread::sleep_for(std::chrono::hours(1));
+  crash_or_hang(tune_fault, to_string(config));
   return context.plan(problem, config);
 }
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const Context& context, std::uint32_t threads, Event begins, Event ends)
-    : context_(context), begins_(std::move(begins)), ends_(std::move(ends)) {
+PlanBuilder::PlanBuilder(const Context& context, std::uint32_t threads) : context_(context) {
   for (std::uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -76,7 +73,12 @@ void PlanBuilder::drop_wanted(std::size_t index) {
 }
 
 void PlanBuilder::forget(std::size_t index) {
-  const std::scoped_lock lock(mutex_);
+  drop_wanted(index);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return std::ranges::none_of(jobs_[index],
+                                [](const auto& job) { return job->state == State::building; });
+  });
   jobs_.erase(index);
 }
 
@@ -95,19 +97,16 @@ void PlanBuilder::go_on() {
 void PlanBuilder::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    std::size_t index = 0;
     std::shared_ptr<Job> job;
     changed_.wait(lock, [&] {
-      job = resting_ ? nullptr : first_wanted(index);
+      job = resting_ ? nullptr : first_wanted();
       return stop_ || job != nullptr;
     });
     if (stop_) return;
     job->state = State::building;
     ++building_;
     lock.unlock();
-    begins_(index, job->config);
     Result<Plan> plan = build(context_, *job->problem, job->config);
-    ends_(index, job->config);
     lock.lock();
     job->plan = std::move(plan);
     job->state = State::ready;
@@ -124,12 +123,10 @@ std::shared_ptr<PlanBuilder::Job> PlanBuilder::find(std::size_t index, const Con
   return job == jobs->second.end() ? nullptr : *job;
 }
 
-std::shared_ptr<PlanBuilder::Job> PlanBuilder::first_wanted(std::size_t& index) const {
-  for (const auto& [number, jobs] : jobs_) {
+std::shared_ptr<PlanBuilder::Job> PlanBuilder::first_wanted() const {
+  for (const auto& [index, jobs] : jobs_) {
     for (const auto& job : jobs) {
-      if (job->state != State::wanted) continue;
-      index = number;
-      return job;
+      if (job->state == State::wanted) return job;
     }
   }
   return nullptr;

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,11 +19,8 @@ namespace vkgemm::tool {
 
 class PlanBuilder {
  public:
-  // Called by the threads, before and after each.
-  using Event = std::function<void(std::size_t index, const Config& config)>;
-
   // The context must outlive it. Without threads, take() builds.
-  PlanBuilder(const Context& context, std::uint32_t threads, Event begins, Event ends);
+  PlanBuilder(const Context& context, std::uint32_t threads);
   ~PlanBuilder();  // waits for those that are being built
   PlanBuilder(const PlanBuilder&) = delete;
   PlanBuilder& operator=(const PlanBuilder&) = delete;
@@ -44,7 +40,7 @@ class PlanBuilder {
   // Plans that no thread has begun with are not wanted any more.
   void drop_wanted(std::size_t index);
 
-  // Nothing that was wanted for the problem is needed any more.
+  // Nothing of the problem is needed any more. Waits for plans of it that are being built.
   void forget(std::size_t index);
 
   // No thread builds until go_on().
@@ -63,10 +59,9 @@ class PlanBuilder {
 
   void work();
   std::shared_ptr<Job> find(std::size_t index, const Config& config) const;
-  std::shared_ptr<Job> first_wanted(std::size_t& index) const;
+  std::shared_ptr<Job> first_wanted() const;
 
   const Context& context_;
-  const Event begins_, ends_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::map<std::size_t, Jobs> jobs_;

@@ -1,6 +1,5 @@
 #include "tool/planning.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,7 +9,7 @@
 namespace vkgemm::tool {
 namespace {
 
-// With what the problem says of split-K.
+// The configuration that the text names, with the problem's own split-K.
 Config parse(const Problem& problem, const std::string& text) {
   auto config = parse_config(text);
   if (!config) throw Failure(usage_error, "--config: " + config.error().message);
@@ -120,10 +119,6 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
   return chosen;
 }
 
-std::string driver_of(const DeviceCaps& caps) {
-  return caps.driver_name + (caps.driver_info.empty() ? "" : " " + caps.driver_info);
-}
-
 std::string type_of(const DeviceCaps& caps) {
   switch (caps.type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -139,12 +134,6 @@ std::string type_of(const DeviceCaps& caps) {
   }
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0.0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 bool is_empty(const Problem& problem) {
   return problem.m == 0 || problem.n == 0 || problem.batch == 0 ||
          (problem.grouping && problem.grouping->groups == 0);
@@ -154,10 +143,6 @@ double multiply_adds(const Problem& problem) {
   const double columns = (problem.gated ? 2.0 : 1.0) * static_cast<double>(problem.n);
   return static_cast<double>(problem.m) * columns * static_cast<double>(problem.k) *
          static_cast<double>(problem.batch);
-}
-
-double tera_flops(const Problem& problem, double milliseconds) {
-  return milliseconds > 0.0 ? 2.0 * multiply_adds(problem) / milliseconds * 1e-9 : 0.0;
 }
 
 }  // namespace vkgemm::tool

@@ -41,13 +41,9 @@ struct Wishes {
   void apply_to(Problem& problem) const;
 };
 
-// "NVIDIA 580.159.04"
-std::string driver_of(const DeviceCaps& caps);
 std::string type_of(const DeviceCaps& caps);
 
-double median(std::vector<double> values);
 bool is_empty(const Problem& problem);
 double multiply_adds(const Problem& problem);
-double tera_flops(const Problem& problem, double milliseconds);
 
 }  // namespace vkgemm::tool

@@ -125,8 +125,8 @@ pid_t wait_until(pid_t child, int& status, Clock::time_point end) {
 
 }  // namespace
 
-// A dynamic loader that was told to start this program is the file that runs then, and what it was
-// told stands before the program's own arguments.
+// If a dynamic loader was told to start this program, the loader is the file that runs, and its
+// arguments come first.
 void remember_command_line(int argc, char** argv) {
   CommandLine& line = command_line();
   line.program = argv[0];

@@ -9,8 +9,7 @@ void RowOptions::add(CLI::App& app) {
   add_named(app, "--row-op", op,
             "What is done with every row of D, after the epilogue: rms_norm to l2_normalize change "
             "it, logsumexp to variance give one number beside it. Not with --gated or groups",
-            "rms_norm|layer_norm|softmax|l2_normalize|logsumexp|sum|max|mean|variance",
-            [](const std::string& text) { return parse_row_op(text); });
+            names_of<RowOp>(), parse_row_op);
   app.add_option("--row-eps", eps,
                  "eps of rms_norm (default 1e-6), layer_norm (1e-5) and l2_normalize (1e-12)");
   app.add_flag("--with-row-gamma", gamma,

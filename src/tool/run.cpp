@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <memory>
 
+#include "device/caps.hpp"
+#include "support/device_listing.hpp"
 #include "support/groups.hpp"
 #include "support/reference.hpp"
+#include "support/statistics.hpp"
 #include "tool/gated.hpp"
 #include "tool/job.hpp"
 #include "tool/options.hpp"
@@ -139,10 +142,10 @@ void print_problem(const Problem& p) {
 
 void print_times(const Problem& problem, const std::vector<double>& times) {
   if (times.empty()) return;
-  const double middle = median(times);
+  const double middle = support::median(times);
   std::printf("time           %.4f ms, median of %zu (min %.4f)\n", middle, times.size(),
               *std::min_element(times.begin(), times.end()));
-  std::printf("throughput     %.4g TFLOP/s\n", tera_flops(problem, middle));
+  std::printf("throughput     %.4g TFLOP/s\n", support::tera_flops(multiply_adds(problem), middle));
 }
 
 int run(const RunOptions& options) {
@@ -154,7 +157,7 @@ int run(const RunOptions& options) {
   const DeviceCaps& caps = runner->caps();
   std::printf("device         %s (%s, %s)\n", caps.name.c_str(), type_of(caps).c_str(),
               caps.architecture.c_str());
-  std::printf("driver         %s\n", driver_of(caps).c_str());
+  std::printf("driver         %s\n", driver_text(caps).c_str());
   print_problem(problem);
 
   const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);

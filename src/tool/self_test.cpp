@@ -4,36 +4,25 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "self_test/self_test.hpp"
+#include "support/runner.hpp"
+#include "tool/fault.hpp"
 #include "tool/process.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-// The tests' way to see that a driver that crashes or hangs is a verdict, and what it prints none:
-// "crash:2,hang:5" by number of the kind. Other builds don't have it.
-void maybe_fail(std::uint32_t kind) {
-#ifdef VKGEMM_SELF_TEST_FAULTS
-  const char* const text = std::getenv("VKGEMM_SELF_TEST_FAULT");
-  const std::string faults = std::string(",") + (text != nullptr ? text : "") + ",";
-  const auto asked = [&](const char* what) {
-    return faults.find("," + std::string(what) + ":" + std::to_string(kind) + ",") !=
-           std::string::npos;
-  };
-  if (asked("crash")) std::abort();
-  if (asked("chatter")) std::printf("{\"a layer\": \"says\"}");
-  if (asked("mute")) std::_Exit(success);
-  while (asked("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
-#else
-  (void)kind;
-#endif
+// Lets tests see that a crash or a hang becomes a verdict, and that other output does not.
+void meet_fault(std::uint32_t kind) {
+  const std::string place = std::to_string(kind);
+  if (has_fault(self_test_fault, "chatter", place)) std::printf("{\"a layer\": \"says\"}");
+  if (has_fault(self_test_fault, "mute", place)) std::_Exit(success);
+  crash_or_hang(self_test_fault, place);
 }
 
 // The mark that a child's verdict follows, in a line of its own: drivers and layers print there,
@@ -67,18 +56,13 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
     line = ended.output.substr(at + mark.size());
     line.resize(std::min(line.size(), line.find('\n')));
   }
-  const json told = json::parse(line, nullptr, false);
-  const auto outcome =
-      told.is_object() ? parse_outcome(told.value("outcome", "")) : std::optional<Outcome>();
-  if (!outcome) {
+  try {
+    return parse_verdict(Json::parse(line));
+  } catch (const std::exception&) {
     verdict.outcome = Outcome::untested;
     verdict.detail = "its process ended without a verdict";
     return verdict;
   }
-  verdict.outcome = *outcome;
-  verdict.detail = told.value("detail", "");
-  verdict.config = told.value("config", "");
-  return verdict;
 }
 
 std::string why_denied(const KernelKind& kind, const DeviceCaps& caps) {
@@ -182,7 +166,7 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
     index = *options.kind;
     if (index < kinds.size()) verdict.kind = kinds[index];
   }
-  maybe_fail(index);
+  meet_fault(index);
   support::RunnerOptions runner_options;
   runner_options.device = device;
   runner_options.self_test = SelfTest{.timeout_ms = options.timeout_s * 500,
@@ -198,11 +182,8 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   } else if (!(*runner)->context().verdicts().empty()) {
     verdict = (*runner)->context().verdicts().back();
   }
-  const json told = {{"outcome", to_string(verdict.outcome)},
-                     {"detail", verdict.detail},
-                     {"config", verdict.config}};
   std::printf("%s%s\n", mark.data(),
-              told.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+              to_json(verdict).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   std::fflush(stdout);
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);

@@ -4,11 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "support/runner.hpp"
+#include "support/device_listing.hpp"
 #include "vkgemm/self_test.hpp"
 
 namespace vkgemm::tool {

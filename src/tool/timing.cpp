@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/caps.hpp"
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
@@ -12,9 +13,7 @@ namespace vkgemm::tool {
 using support::Buffer;
 using support::Runner;
 
-std::uint64_t flush_bytes(const DeviceCaps& caps) {
-  return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 << 20 : 256 << 20;
-}
+std::uint64_t flush_bytes(const DeviceCaps& caps) { return is_cpu(caps) ? 1 << 20 : 256 << 20; }
 
 OperandPool::Operand OperandPool::get(DataType type, std::uint64_t bytes, std::uint64_t seed) {
   Kept& kept = kept_[{type, seed}];

@@ -6,10 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -17,6 +15,7 @@
 #include "commit.hpp"
 #include "report/loss.hpp"
 #include "support/supervisor.hpp"
+#include "tool/options.hpp"
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
 #include "tool/tune_worker.hpp"
@@ -26,8 +25,8 @@ namespace vkgemm::tool {
 namespace {
 
 using support::TuneCase;
+using support::TuneOutcome;
 using support::TuneSession;
-using support::Verdict;
 using Clock = std::chrono::steady_clock;
 
 constexpr double seconds_per_problem = 60.0;
@@ -55,7 +54,7 @@ struct TuneOptions {
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-// The second time it is meant.
+// The first signal asks for an end, the second ends the process at once.
 void request_stop(int signal_number) {
   stop_requested = 1;
   std::signal(signal_number, SIG_DFL);
@@ -101,6 +100,7 @@ std::vector<TuneProblem> list_problems(const TuneOptions& options) {
 class Tuner {
  public:
   Tuner(const TuneOptions& options, TuneTask task) : options_(options), task_(std::move(task)) {
+    session_.threads = options.limits.threads;
     for (const TuneProblem& problem : task_.problems) {
       TuneCase tuned;
       tuned.arguments = problem.arguments;
@@ -115,19 +115,11 @@ class Tuner {
     event("start", 0);
     measure();
     save();
-    const bool any = std::ranges::any_of(
-        session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
     print_results(false);
-    std::vector<report::LossRow> rows;
-    for (const TuneCase& tuned : session_.cases) {
-      unwrap(report::add_loss_rows(rows, result_of(tuned), "--compare"));
-    }
-    if (any && !options_.json) print_comparison(session_);
-    if (any && options_.compare) report_loss(rows, options_.json ? stderr : stdout);
-    if (any && !options_.plot.empty()) draw_loss(rows, options_.plot);
+    if (has_measured()) sum_up();
     if (!session_.fatal.empty()) throw Failure(device_error, session_.fatal);
     if (save_error_) throw Failure(*save_error_);
-    if (!options_.out.empty() && saved_) {
+    if (!options_.out.empty() && has_measured()) {
       std::fprintf(stderr, "wrote %s\n", options_.out.c_str());
     }
     return exit_code();
@@ -143,8 +135,7 @@ class Tuner {
         .patience_s = options_.patience,
         .stop = &stop_requested};
     int false_starts = 0;
-    // Whoever may have ended a process is found out whatever the time.
-    while (!(session_.done() && session_.suspects.empty()) && session_.fatal.empty()) {
+    while (!session_.done() && session_.fatal.empty()) {
       const std::size_t heard = lines_;
       const support::WorkerEnd end = support::supervise(
           [&](const std::function<void(std::string)>& say) {
@@ -160,13 +151,15 @@ class Tuner {
         break;
       }
       if (end.ending == support::Ending::finished) break;
-      const bool lost = !session_.at;
       support::blame(session_, end.reason);
       progress.update();
-      if (lost && lines_ == heard && ++false_starts >= most_false_starts) {
+      // The device's name alone is no start.
+      false_starts = lines_ <= heard + 1 ? false_starts + 1 : 0;
+      if (false_starts >= most_false_starts) {
         session_.fatal = "the process that measures does not start: " + end.reason;
       }
-      if (Clock::now() > task_.deadline && session_.suspects.empty()) break;
+      // What ended a process is found out whatever the time.
+      if (Clock::now() > task_.deadline && !session_.alone) break;
     }
     progress.update();
   }
@@ -192,12 +185,14 @@ class Tuner {
     return static_cast<std::size_t>(std::ranges::count(session_.cases, true, &TuneCase::done));
   }
 
+  bool has_measured() const {
+    return std::ranges::any_of(session_.cases,
+                               [](const TuneCase& tuned) { return !tuned.measured.empty(); });
+  }
+
   // Readers see the old table or the new one, never a part.
   void save() {
-    if (options_.out.empty() || session_.architecture.empty()) return;
-    const bool any = std::ranges::any_of(
-        session_.cases, [](const TuneCase& tuned) { return !tuned.measured.empty(); });
-    if (!any) return;
+    if (options_.out.empty() || !has_measured()) return;
     const std::string text =
         support::to_table(session_, task_.before ? &*task_.before : nullptr,
                           "measured: " + session_.device + ", driver " + session_.driver + ", " +
@@ -205,7 +200,17 @@ class Tuner {
     const auto saved = replace_cache_file(options_.out, std::as_bytes(std::span(text)));
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
-    saved_ = saved_ || saved.has_value();
+  }
+
+  void sum_up() const {
+    if (!options_.json) print_comparison(session_);
+    if (!options_.compare) return;
+    std::vector<report::LossRow> rows;
+    for (const TuneCase& tuned : session_.cases) {
+      unwrap(report::add_loss_rows(rows, result_of(tuned), "--compare"));
+    }
+    report_loss(rows, options_.json ? stderr : stdout);
+    if (!options_.plot.empty()) draw_loss(rows, options_.plot);
   }
 
   // For scripts that want to know, or to interfere.
@@ -223,7 +228,7 @@ class Tuner {
     return support::to_json(session_, tuned, VKGEMM_COMMIT, today());
   }
 
-  // Each as soon as it is done, so that whoever is killed has said what he knew.
+  // Prints each result when it is done, so that a kill loses none.
   void print_results(bool only_done) {
     if (!options_.json) return;
     printed_.resize(session_.cases.size());
@@ -240,8 +245,8 @@ class Tuner {
     bool wrong = false, good = false;
     std::string error;
     for (const TuneCase& tuned : session_.cases) {
-      wrong = wrong ||
-              std::ranges::count(tuned.measured, Verdict::wrong, &support::Measured::verdict) != 0;
+      wrong = wrong || std::ranges::count(tuned.measured, TuneOutcome::wrong,
+                                          &support::Measured::outcome) != 0;
       good = good || support::fastest(tuned, true) != nullptr;
       if (error.empty()) error = tuned.error;
     }
@@ -260,7 +265,6 @@ class Tuner {
   TuneSession session_;
   std::size_t lines_ = 0;
   std::vector<bool> printed_;
-  bool saved_ = false;
   std::optional<Error> save_error_;  // of the last time
 };
 
@@ -283,13 +287,7 @@ void find_table(const TuneOptions& options, TuneTask& task) {
 ExitCode report_stored(const TuneOptions& options) {
   std::vector<report::LossRow> rows;
   for (const std::string& file : options.reports) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    if (stream) text << stream.rdbuf();
-    if (!stream || text.view().empty()) {
-      throw Failure(usage_error, "--report: " + file + " cannot be read, or is empty");
-    }
-    unwrap(report::add_loss_rows(rows, text.view(), file));
+    unwrap(report::add_loss_rows(rows, read_file("--report", file), file));
   }
   print_losses(rows);
   report_loss(rows, stdout);

@@ -1,25 +1,23 @@
 #include "tool/tune_proposal.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 
+#include "device/caps.hpp"
 #include "tool/planning.hpp"
-#include "tuning/device_tables.hpp"
 #include "tuning/table_file.hpp"
 
 namespace vkgemm::tool {
 
 using support::ProposedConfig;
-using support::SpaceLimits;
 
-Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps) {
+Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
+                 const DeviceCaps& caps) {
   Proposal out;
   const auto choose = [&](const std::string& name, const std::optional<ScoredRow>& best) {
     if (best) out.choices.push_back({name, best->config});
   };
-  const DeviceTables built_in(caps.architecture);
   const Target target = built_in.target(caps);
   const auto best = built_in.best(problem, caps);
   choose("built_in", best);
@@ -30,21 +28,21 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
   if (task.compare && best && best->tuned != nullptr) {
     choose("estimate", built_in.best_estimate(problem, caps));
   }
-  SpaceLimits limits{.within = task.limits.within,
-                     .most = task.limits.per_problem,
-                     .allowed = [&](const Config& config) {
-                       return is_wanted(task, config) && !is_denied(task, config, problem.a.type);
-                     }};
+  const auto allowed = [&](const Config& config) {
+    return is_wanted(task, config) && !is_denied(task, config, problem.a.type);
+  };
   const auto search = [&](const char* architecture) {
     out.guide = &built_in_table(architecture);
-    out.space = support::search_space(*out.guide, problem, target, limits);
+    out.space = support::search_space(*out.guide, problem, target, allowed);
   };
   search(task.from_generic ? "generic" : caps.architecture.c_str());
   // An architecture's table may have nothing for a problem.
   if (out.space.empty()) search("generic");
-  limits.within = std::numeric_limits<double>::infinity();
-  limits.most = std::numeric_limits<std::size_t>::max();
-  out.legal = support::search_space(*out.guide, problem, target, limits).size();
+  out.legal = out.space.size();
+  if (out.space.empty()) return out;
+  out.space.resize(std::min(out.space.size(), task.limits.per_problem));
+  const double most = task.limits.within * out.space.front().estimate;
+  std::erase_if(out.space, [&](const ProposedConfig& c) { return c.estimate > most; });
   return out;
 }
 
@@ -72,7 +70,7 @@ Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
   }
   if (!task.before) return {};
   if (auto checked = check_device(*task.before, caps); !checked) return checked;
-  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_of(caps))) {
+  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_text(caps))) {
     return Error{Status::invalid_argument, "--resume: " + *reason};
   }
   return {};

@@ -8,6 +8,7 @@
 #include "support/config_space.hpp"
 #include "support/tune_session.hpp"
 #include "tool/tune_task.hpp"
+#include "tuning/device_tables.hpp"
 #include "vkgemm/device.hpp"
 
 namespace vkgemm::tool {
@@ -19,7 +20,9 @@ struct Proposal {
   std::size_t legal = 0;               // of all that there are, whatever the estimate says
 };
 
-Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceCaps& caps);
+// `built_in` are the device's own tables, without any that are loaded.
+Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
+                 const DeviceCaps& caps);
 
 // The configurations of both, each once, in the order in which they are looked at.
 std::vector<Config> configs_of(const Proposal& proposal);

@@ -19,7 +19,7 @@ namespace {
 using support::label;
 using support::Measured;
 using support::TuneCase;
-using support::Verdict;
+using support::TuneOutcome;
 
 constexpr auto between_lines = std::chrono::seconds(30);
 constexpr auto between_updates = std::chrono::milliseconds(200);
@@ -40,7 +40,7 @@ std::string format(const char* text, Values... values) {
 }
 
 std::string microseconds(const Measured* measured) {
-  if (measured == nullptr || measured->verdict != Verdict::good) return "-";
+  if (measured == nullptr || measured->outcome != TuneOutcome::good) return "-";
   const double us = measured->median();
   return format(us < 100.0 ? "%.2f" : "%.1f", us);
 }
@@ -55,7 +55,7 @@ const Measured* chosen_by(const TuneCase& tuned, const std::string& name) {
 // How much slower than the fastest, in per cent.
 std::string loss(const TuneCase& tuned, const Measured* measured) {
   const Measured* best = support::fastest(tuned, true);
-  if (measured == nullptr || best == nullptr || measured->verdict != Verdict::good) return "";
+  if (measured == nullptr || best == nullptr || measured->outcome != TuneOutcome::good) return "";
   return format("%+.1f %%", 100.0 * (measured->median() / best->median() - 1.0));
 }
 
@@ -110,14 +110,14 @@ std::string TuneProgress::state() const {
 void TuneProgress::update() {
   for (const TuneCase& tuned : session_.cases) {
     for (const Measured& m : tuned.measured) {
-      if (m.verdict == Verdict::good || m.verdict == Verdict::unfit) continue;
+      if (m.outcome == TuneOutcome::good || m.outcome == TuneOutcome::unfit) continue;
       const std::string config = to_string(m.config);
       if (!told_.insert(tuned.arguments + config).second) continue;
-      say((m.verdict == Verdict::wrong    ? "WRONG RESULT: "
-           : m.verdict == Verdict::failed ? "FAILED: "
-                                          : "LATE: ") +
+      say((m.outcome == TuneOutcome::wrong    ? "WRONG RESULT: "
+           : m.outcome == TuneOutcome::failed ? "FAILED: "
+                                              : "LATE: ") +
           label(tuned.problem) + ", " + config + ": " + m.reason +
-          (m.verdict == Verdict::late ? "; another process goes on" : "; denied from now on"));
+          (m.outcome == TuneOutcome::late ? "; another process goes on" : "; denied from now on"));
     }
     if (!tuned.done || !told_.insert(tuned.arguments).second) continue;
     const Measured* best = support::fastest(tuned);
@@ -164,7 +164,8 @@ void print_comparison(const support::TuneSession& session) {
     if (table) column(chosen_by(tuned, "table"));
     column(chosen);
     std::printf("%10s %6zu %8zu\n", microseconds(best).c_str(), tuned.measured.size(), tuned.legal);
-    if (best == nullptr || chosen == nullptr || own == nullptr || own->verdict != Verdict::good) {
+    if (best == nullptr || chosen == nullptr || own == nullptr ||
+        own->outcome != TuneOutcome::good) {
       continue;
     }
     built_in += std::log(own->median());

@@ -1,6 +1,7 @@
 #include "tuning/device_tables.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.hpp"
@@ -12,7 +13,10 @@ namespace vkgemm {
 
 DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
     : loaded_(std::move(loaded)), refused_(built_in_refusals(architecture)) {
-  for (const TuningTable& table : loaded_) tables_.push_back(&table);
+  for (const TuningTable& table : loaded_) {
+    tables_.push_back(&table);
+    refused_.insert(refused_.end(), table.refused.begin(), table.refused.end());
+  }
   const TuningTable& own = built_in_table(architecture);
   const TuningTable& generic = built_in_table("generic");
   if (&own != &generic) tables_.push_back(&own);
@@ -188,17 +192,34 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
 
 std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
                                                const DeviceCaps& caps) const {
-  std::string reasons;
+  std::vector<Objection> all;
   for (const TuningTable* table : tables_) {
-    if (!reasons.empty()) reasons += '\n';
-    reasons += vkgemm::why_nothing_is_legal(*table, problem, target(caps));
+    std::ranges::move(objections(*table, problem, target(caps)), std::back_inserter(all));
     for (const DeniedConfig& config : table->denied) {
       if (config.input_type && *config.input_type != problem.a.type) continue;
-      reasons += concat('\n', to_string(config.config), ": denied by ", table->source, ": ",
-                        config.reason);
+      all.push_back({.text = concat(to_string(config.config), ": denied by ", table->source, ": ",
+                                    config.reason)});
     }
   }
-  return reasons;
+  if (all.empty()) return "no row of a tuning table matches the problem";
+  const Objection* least = nullptr;
+  for (const Objection& objection : all) {
+    const std::uint64_t bytes = objection.workspace_bytes;
+    if (bytes != 0 && (least == nullptr || bytes < least->workspace_bytes)) least = &objection;
+  }
+  if (least != nullptr) {
+    return concat("max_workspace_bytes is ", problem.max_workspace_bytes,
+                  ", the least that a configuration takes is ", least->workspace_bytes, ": ",
+                  least->text);
+  }
+  constexpr std::size_t most_lines = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) {
+    if (i != 0) text += '\n';
+    text += all[i].text;
+  }
+  if (all.size() > most_lines) text += concat("\nand ", all.size() - most_lines, " more");
+  return text;
 }
 
 std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem,

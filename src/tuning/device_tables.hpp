@@ -73,7 +73,7 @@ class DeviceTables {
   bool denied(const Config& config, DataType input_type) const;
 
   std::vector<TuningTable> loaded_;
-  std::vector<RefusedConfig> refused_;      // by tables that are built in
+  std::vector<RefusedConfig> refused_;      // by loaded tables and all that are built in
   std::vector<const TuningTable*> tables_;  // the preferred one first
 };
 

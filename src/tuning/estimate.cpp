@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/caps.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
 #include "kernels/part.hpp"
@@ -172,13 +173,15 @@ Estimate::Estimate(const Config& config, double rate, const TimingModel& timing,
     : config_(config),
       timing_(timing),
       problem_(problem),
-      cpu_(caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU),
+      cpu_(is_cpu(caps)),
       shape_(make_shape(config, rate, timing, packed(problem, config), caps)) {}
 
 double Estimate::microseconds(std::uint32_t slices) const {
   const double product = estimate(shape_, slices, timing_, cpu_);
+  Config config = config_;
+  config.slices = slices;
   return product +
-         part_costs(config_, problem_, timing_, {product, rounds(shape_), shape_.resident});
+         part_costs(config, problem_, timing_, {product, rounds(shape_), shape_.resident});
 }
 
 bool Estimate::has_use_for(std::uint32_t slices) const {

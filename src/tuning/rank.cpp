@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "device/caps.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
@@ -19,15 +20,13 @@
 namespace vkgemm {
 namespace {
 
-// Slices that choose() considers, and how much less time anything must take to be worth a
+// Slices of K that are considered, and how much less time anything must take to be worth a
 // workspace.
 constexpr std::uint32_t slice_counts[] = {2, 4, 8, 16, 32, 64, 128, 256, 512};
 constexpr double worth_a_workspace = 0.97;
 
 // m·n·k from which packing is considered: below, one more dispatch is a good part of the whole.
 constexpr double fewest_products_to_pack = 0x1p30;
-
-bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
 // In so many slices, added by whom the caller says or, if he doesn't, by a second dispatch.
 Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& problem) {
@@ -106,13 +105,11 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   std::vector<ScoredRow> out;
   const auto consider = [&](const TuningRow& row, const Config& config) {
     // Variants have as many accumulators: they are as bad.
-    if (why_refused(table.refused, row.config, problem, caps.architecture)) return;
+    if (why_refused(target.refused, row.config, problem, caps.architecture)) return;
     for (const RowVariant& variant : row_variants(config, problem, caps)) {
-      if (!is_legal(variant.config, problem, target) ||
-          why_refused(table.refused, variant.config, problem, caps.architecture)) {
-        continue;
+      if (is_legal(variant.config, problem, target)) {
+        score(row, variant, table.timing, problem, target, out);
       }
-      score(row, variant, table.timing, problem, target, out);
     }
   };
   for (const TuningRow& row : table.rows) {
@@ -147,35 +144,31 @@ std::string to_string(const ScoredRow& scored) {
                 scored.row->rate, ", ", scored.row->provenance);
 }
 
-std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem& problem,
-                                 const Target& target) {
-  const DeviceCaps& caps = target.caps;
-  std::string out;
+std::vector<Objection> objections(const TuningTable& table, const ResolvedProblem& problem,
+                                  const Target& target) {
+  std::vector<Objection> out;
+  const auto object = [&out](const TuningRow& row, const auto&... reason) -> Objection& {
+    return out.emplace_back(Objection{.text = concat(to_string(row.config), ": ", reason...)});
+  };
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
     Config config =
         with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
     if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
-    auto reason = why_illegal(config, problem, target);
-    if (!reason) reason = why_refused(table.refused, row.config, problem, caps.architecture);
-    const std::uint64_t bytes = reason ? 0 : workspace_layout(config, problem).bytes;
+    if (const auto reason = why_illegal(config, problem, target)) {
+      object(row, *reason);
+      continue;
+    }
+    const std::uint64_t bytes = workspace_layout(config, problem).bytes;
     if (bytes > problem.max_workspace_bytes) {
-      reason = concat("wants a workspace of ", bytes, " bytes, max_workspace_bytes is ",
-                      problem.max_workspace_bytes);
+      object(row, "wants a workspace of ", bytes, " bytes").workspace_bytes = bytes;
+      continue;
     }
-    if (!reason) {
-      const double time = estimate_cost(config, row.rate, table.timing, problem, caps);
-      if (exceeds_dispatch_limit(config, time, problem)) {
-        reason = concat("its one dispatch would take ", microseconds(time),
-                        " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0);
-      }
+    const double time = estimate_cost(config, row.rate, table.timing, problem, target.caps);
+    if (exceeds_dispatch_limit(config, time, problem)) {
+      object(row, "its one dispatch would take ", microseconds(time),
+             " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0);
     }
-    if (!reason) continue;
-    if (!out.empty()) out += '\n';
-    out += concat(to_string(row.config), ": ", *reason);
-  }
-  if (out.empty()) {
-    out = concat("no row of tuning table ", in_quotes(table.architecture), " matches the problem");
   }
   return out;
 }

@@ -36,8 +36,12 @@ std::string microseconds(double time);
 // "khr:tile=…, estimated 18.7 us, rate 276, derived: …"
 std::string to_string(const ScoredRow& scored);
 
-// Why nothing is legal: one line a row that matched. For error messages.
-std::string why_nothing_is_legal(const TuningTable& table, const ResolvedProblem& problem,
-                                 const Target& target);
+// A row that matches and cannot be used, and why.
+struct Objection {
+  std::string text;
+  std::uint64_t workspace_bytes = 0;  // if it wants only more of them than the problem allows
+};
+std::vector<Objection> objections(const TuningTable& table, const ResolvedProblem& problem,
+                                  const Target& target);
 
 }  // namespace vkgemm

@@ -5,17 +5,15 @@
 #include <cmath>
 
 #include "kernels/footprint.hpp"
-#include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/rows.hpp"
 
 namespace vkgemm {
+
 std::optional<RowVariant> resident_variant(const Config& config, const ResolvedProblem& problem,
                                            const DeviceCaps& caps) {
   const LoopDescriptor& loop = descriptor(config);
   if (!loop.keeps_values || problem.n > most_row_tile_n) return std::nullopt;
-  // A loaded table's row may say anything.
-  if (!has_legal_ranges(config, problem, caps)) return std::nullopt;
   const std::uint32_t width =
       std::max(least_row_tile_n, static_cast<std::uint32_t>(std::bit_ceil(problem.n)));
   Config c = config;

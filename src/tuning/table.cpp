@@ -16,6 +16,7 @@
 #include "base/json_lines.hpp"
 #include "base/text.hpp"
 #include "embedded.hpp"
+#include "kernels/legality.hpp"
 
 namespace vkgemm {
 namespace {
@@ -122,8 +123,15 @@ class Node {
 
   Config config() const {
     auto parsed = parse_config(text());
-    if (!parsed) fail(path_, concat(path_, ": ", parsed.error().message));
+    if (!parsed) refuse(parsed.error().message);
     return *parsed;
+  }
+
+  // One to compute with.
+  Config proposed_config() const {
+    const Config proposed = config();
+    if (std::string reason; !has_legal_ranges(proposed, &reason)) refuse(reason);
+    return proposed;
   }
 
   bool boolean() const {
@@ -215,7 +223,7 @@ TuningRow parse_row(const Node& node) {
   if (const auto range = node.find("m")) row.m = parse_range(*range);
   if (const auto range = node.find("n")) row.n = parse_range(*range);
   if (const auto range = node.find("k")) row.k = parse_range(*range);
-  row.config = node.at("config").config();
+  row.config = node.at("config").proposed_config();
   row.rate = node.at("rate").positive();
   row.provenance = parse_provenance(node.at("provenance"));
   return row;
@@ -300,7 +308,7 @@ TunedShape parse_tuned(const Node& node) {
   p.k = size("k");
   if (node.find("count")) p.count = size("count");
   shape.microseconds = node.at("microseconds").positive();
-  shape.row.config = node.at("config").config();
+  shape.row.config = node.at("config").proposed_config();
   shape.row.rate = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                    static_cast<double>(p.k) * static_cast<double>(p.count) / shape.microseconds;
   shape.row.provenance = parse_provenance(node.at("provenance"));

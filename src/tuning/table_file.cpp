@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "device/caps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -18,8 +19,7 @@ void warn_of(const TuningTable& table, const DeviceCaps& caps, std::vector<std::
                               ", this is ", in_quotes(ours), ": used all the same"));
   };
   warn("device", table.device, caps.name);
-  warn("driver", table.driver,
-       caps.driver_name + (caps.driver_info.empty() ? "" : " ") + caps.driver_info);
+  warn("driver", table.driver, driver_text(caps));
 }
 
 Result<TuningTable> load(const std::filesystem::path& path, const DeviceCaps& caps) {

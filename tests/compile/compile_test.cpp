@@ -1,6 +1,7 @@
-// Compiles every configuration that is legal on a device, on stub devices that compute nothing, and
-// reads what the compiler says about it. A legal configuration that spills registers to memory
-// fails: it belongs into the `refused` rows of a tuning table.
+// Compiles the tables' configurations that are legal on a device, on stub devices that compute
+// nothing, and reads what the compiler says about them. A dense, gated or grouped one that spills
+// registers to memory fails: it belongs into the `refused` rows of a tuning table. Row reductions
+// may spill a little.
 //
 // VKGEMM_COMPILE_DEVICE: the device's name in the report (default: the driver's).
 // VKGEMM_COMPILE_REPORT: a .csv to write, one line a pipeline.

@@ -110,8 +110,8 @@ struct Tail {
 };
 
 testing::AssertionResult passes_as_ring(const Config& config, DataType input, Layout a, Layout b,
-                                        std::uint64_t slabs, Tail tail) {
-  const std::uint64_t k = slabs * config.tile_k + tail.elements;
+                                        std::uint64_t k_tiles, Tail tail) {
+  const std::uint64_t k = k_tiles * config.tile_k + tail.elements;
   Problem problem = gemm({config.tile_m + 8u, config.tile_n, k}, input);
   problem.a.layout = a;
   problem.b.layout = b;
@@ -147,9 +147,9 @@ TEST_P(Candidates, EveryDepthOfARing) {
       const std::uint32_t half = config.tile_k / 2;
       for (const Tail tail :
            {Tail{0, true}, Tail{8, true}, Tail{half - 1, false}, Tail{half + 1, false}}) {
-        for (std::uint64_t slabs = 0; slabs <= 8; ++slabs) {
+        for (std::uint64_t k_tiles = 0; k_tiles <= 8; ++k_tiles) {
           ASSERT_TRUE(
-              passes_as_ring(config, input, Layout::row_major, Layout::row_major, slabs, tail));
+              passes_as_ring(config, input, Layout::row_major, Layout::row_major, k_tiles, tail));
         }
       }
     }
@@ -176,8 +176,8 @@ void every_layout_of_a_ring(Path path) {
       for (const Tail tail : {Tail{0, true}, Tail{8, true}, Tail{config.tile_k / 2 + 1, true}}) {
         // Compiles slowly; without a tail it is what EveryDepthOfARing has.
         if (on_cpu() && (peels(config) ? tail.elements <= 8 : tail.elements == 0)) continue;
-        for (const std::uint64_t slabs : {0, 1, 2, 3, 5, 8}) {
-          ASSERT_TRUE(passes_as_ring(config, input, a, b, slabs, tail));
+        for (const std::uint64_t k_tiles : {0, 1, 2, 3, 5, 8}) {
+          ASSERT_TRUE(passes_as_ring(config, input, a, b, k_tiles, tail));
         }
       }
     }

@@ -6,7 +6,7 @@
 
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "support/reference.hpp"
 #include "trial.hpp"
 
@@ -18,7 +18,7 @@ using Bytes = std::vector<std::byte>;
 Bytes filled(std::uint64_t elements, DataType type, std::uint64_t seed) {
   Bytes bytes(elements * size_in_bytes(type));
   for (std::uint64_t i = 0; i < elements; ++i) {
-    support::store_element(bytes.data(), type, i, fill_value(Fill::random, seed, i));
+    store_element(bytes.data(), type, i, fill_value(Fill::random, seed, i));
   }
   return bytes;
 }

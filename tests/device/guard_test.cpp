@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "problem/convert.hpp"
 #include "problem/resolved_problem.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/convert.hpp"
 #include "support/groups.hpp"
 #include "trial.hpp"
 
@@ -205,7 +205,7 @@ class Guards : public EachPath {
     std::memset(memory.data(), 0xff, memory.bytes());
     if (!read) return;
     for (std::uint64_t e = 0; e < memory.bytes() / size_in_bytes(*read); ++e) {
-      support::store_element(memory.data(), *read, e, fill_value(Fill::random, seed, e));
+      store_element(memory.data(), *read, e, fill_value(Fill::random, seed, e));
     }
   }
 
@@ -364,7 +364,7 @@ TEST_P(Guards, StandBesideGates) {
                                              "subgroup_size=8,subtiles=1,swizzle=2,peel=0"
                                            : "fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0")
           .value();
-  const Config thin = parse_config("skinny:tile=3x16x32,swizzle=2").value();
+  const Config skinny = parse_config("skinny:tile=3x16x32,swizzle=2").value();
   for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
     for (const bool aligned : {false, true}) {
       const std::vector<Shape> shapes =
@@ -379,7 +379,7 @@ TEST_P(Guards, StandBesideGates) {
         problem.batch = 2;
         problem = with_padding(problem, aligned ? 8 : 1, aligned);
         expect_inside(config, problem);
-        if (GetParam() == Path::fma) expect_inside(thin, problem);
+        if (GetParam() == Path::fma) expect_inside(skinny, problem);
         if (!aligned && b != GatedB::halves) continue;  // as halves, before and after the sum
         Config sliced = config;
         sliced.slices = 2;
@@ -404,7 +404,7 @@ TEST_P(Guards, StandBesideGroups) {
       {{41, 20, 30, -20}, false},
   };
   const DataType input = inputs_of(GetParam()).front();
-  // Rings and the skinny loop first; of what compiles quickly.
+  // Rings and the skinny loop first, among those that compile quickly.
   std::vector<Config> configs = small_configs(GetParam(), input);
   std::erase_if(configs, [](const Config& c) { return c.path() == Path::khr && peels(c); });
   const auto is_special = [](const Config& c) {

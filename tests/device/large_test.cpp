@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -63,12 +63,12 @@ class Large : public EachPath {
     const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
     if (!reason_.empty()) GTEST_SKIP() << reason_;
     for (std::uint64_t i = 0; i < m; ++i) {
-      std::uint16_t element = support::double_to_f16(static_cast<double>(i + 1));
+      std::uint16_t element = double_to_f16(static_cast<double>(i + 1));
       ASSERT_TRUE(succeeds(runner().upload(a, (i * ld + i) * 2, &element, 2)));
     }
     std::vector<std::uint16_t> counting(k * n);
     for (std::uint64_t i = 0; i < k * n; ++i) {
-      counting[i] = support::double_to_f16(static_cast<double>(i));
+      counting[i] = double_to_f16(static_cast<double>(i));
     }
     ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), bytes.b)));
     ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
@@ -121,13 +121,12 @@ TEST_P(Large, BatchesFarApart) {
   // A_b = (b + 1) * I, B counts.
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
     for (std::uint64_t i = 0; i < 16; ++i) {
-      const std::uint16_t element = support::double_to_f16(static_cast<double>(batch + 1));
+      const std::uint16_t element = double_to_f16(static_cast<double>(batch + 1));
       ASSERT_TRUE(succeeds(runner().upload(a, (batch * stride + i * 17) * 2, &element, 2)));
     }
   }
   std::vector<std::uint16_t> counting(256);
-  for (std::size_t i = 0; i < 256; ++i)
-    counting[i] = support::double_to_f16(static_cast<double>(i));
+  for (std::size_t i = 0; i < 256; ++i) counting[i] = double_to_f16(static_cast<double>(i));
   ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), 512)));
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return plan->record(commands, {.a = a.span(), .b = b.span(), .d = d.span()});
@@ -136,7 +135,7 @@ TEST_P(Large, BatchesFarApart) {
     std::vector<std::uint16_t> got(256);
     ASSERT_TRUE(succeeds(runner().download(d, batch * stride * 2, got.data(), 512)));
     for (std::size_t i = 0; i < 256; ++i) {
-      ASSERT_EQ(support::f16_to_double(got[i]), static_cast<double>(i * (batch + 1))) << batch;
+      ASSERT_EQ(f16_to_double(got[i]), static_cast<double>(i * (batch + 1))) << batch;
     }
   }
 }
@@ -157,8 +156,7 @@ TEST_P(Large, TallMatrix) {
   const std::uint64_t special[] = {0,       828504,  828505,
                                    1657008, 1657009, m - 1};  // 2^32 bytes and 2^33
   for (const std::uint64_t row : special) {
-    const std::vector<std::uint16_t> values(
-        k, support::double_to_f16(static_cast<double>(row % 7 + 2)));
+    const std::vector<std::uint16_t> values(k, double_to_f16(static_cast<double>(row % 7 + 2)));
     ASSERT_TRUE(succeeds(runner().upload(a, row * k * 2, values.data(), k * 2)));
   }
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "harness.hpp"
+#include "support/device_listing.hpp"
 
 namespace {
 

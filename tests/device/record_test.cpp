@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "harness.hpp"
+#include "problem/convert.hpp"
 #include "problem/resolved_problem.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/convert.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -13,8 +13,8 @@ namespace {
 
 double rounded(double value, DataType type) {
   std::byte memory[4];
-  support::store_element(memory, type, 0, value);
-  return support::load_element(memory, type, 0);
+  store_element(memory, type, 0, value);
+  return load_element(memory, type, 0);
 }
 
 // Exactly between two neighbours.

@@ -16,7 +16,7 @@ endfunction()
 
 # Kinds 2 and 5 are those of f32, on every device.
 set(f32 --only "f32")
-# Without a verdict it is tried again. What else is printed doesn't matter.
+# A kind without a verdict is tried again. Anything else that is printed doesn't matter.
 check("VKGEMM_SELF_TEST_FAULT=mute:2" 0 "f32 +untested: its process ended without a verdict" --only "skinny, f32")
 check("VKGEMM_SELF_TEST_FAULT=chatter:5" 0 "main loop skinny, f32 +passed\n.*main loop fma, f32 +passed\n" ${f32})
 file(REMOVE ${FOLDER}/verdicts.json)

@@ -146,7 +146,7 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       const DataType bias_type = problem.epilogue.bias_type;
       problem.epilogue = support::heavy_epilogue();
       problem.epilogue.bias_type = bias_type;
-      // One piece of code for all paths: where compiling is slow, each type and each alignment.
+      // All paths share this code: where compiling is slow, khr takes one alignment of each type.
       if (on_cpu() && GetParam() == Path::khr && aligned != (type == DataType::bf16)) continue;
       EXPECT_TRUE(passes_in_all_modes(config(1), 5, with_padding(problem, 8, aligned)));
     }

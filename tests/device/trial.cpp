@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "harness.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "support/groups.hpp"
 
 namespace vkgemm::test {
@@ -69,7 +69,7 @@ HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
 
 void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t seed) {
   view.each([&](std::uint64_t index) {
-    support::store_element(buffer.data(), view.matrix.type, index, fill_value(fill, seed, index));
+    store_element(buffer.data(), view.matrix.type, index, fill_value(fill, seed, index));
   });
 }
 
@@ -110,7 +110,7 @@ testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
   for (std::size_t i = 0; i < got.bytes.size(); ++i)
     differences += got.bytes[i] != expected.bytes[i];
   const auto show = [&](const HostBuffer& buffer) {
-    return support::load_element(buffer.data() + element * size, type, 0);
+    return load_element(buffer.data() + element * size, type, 0);
   };
   return testing::AssertionFailure()
          << name << " differs in " << differences << " bytes, first at element offset " << element
@@ -155,8 +155,8 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   row_values_ = make_buffer(bytes.row_values, rows.value_type, options.shift);
   for (const auto& [buffer, at] : {std::pair{&gamma_, 5u}, {&beta_, 6u}}) {
     for (std::uint64_t j = 0; bytes.row_vector != 0 && j < problem.n; ++j) {
-      support::store_element(buffer->data(), rows.vector_type, j,
-                             fill_value(fill, options.seed * 8 + at, j));
+      store_element(buffer->data(), rows.vector_type, j,
+                    fill_value(fill, options.seed * 8 + at, j));
     }
   }
   offsets_.bytes.resize(margin);
@@ -178,8 +178,8 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     for (std::uint64_t b = 0; b < count; ++b) {
       for (std::uint64_t i = 0; i < bias_length(problem); ++i) {
         const std::uint64_t index = b * epilogue.bias_batch_stride + i;
-        support::store_element(bias_.data(), epilogue.bias_type, index,
-                               fill_value(fill, options.seed * 4 + 3, index));
+        store_element(bias_.data(), epilogue.bias_type, index,
+                      fill_value(fill, options.seed * 4 + 3, index));
       }
     }
   }
@@ -190,17 +190,17 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
   if (operand == 'v') {
     const Epilogue& epilogue = problem_.epilogue;
     const std::uint64_t index = batch * epilogue.bias_batch_stride + (row != 0 ? row : col);
-    support::store_element(bias_.data(), epilogue.bias_type, index, element);
+    store_element(bias_.data(), epilogue.bias_type, index, element);
     return;
   }
   if (operand == 'g' || operand == 's') {
-    support::store_element((operand == 'g' ? gamma_ : beta_).data(),
-                           problem_.row_reduction->vector_type, col, element);
+    store_element((operand == 'g' ? gamma_ : beta_).data(), problem_.row_reduction->vector_type,
+                  col, element);
     return;
   }
   const View where = view(problem_, operand);
   HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : operand == 'r' ? b_right_ : c_;
-  support::store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
+  store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
 }
 
 support::HostOperands Trial::host_operands() const {
@@ -313,7 +313,7 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   HostBuffer x = aux_, x_before = poisoned(aux_);
   const auto clear = [](const View& where, HostBuffer& buffer, std::uint64_t begin) {
     where.each([&](std::uint64_t index) {
-      support::store_element(buffer.data() + begin, where.matrix.type, index, 0.0);
+      store_element(buffer.data() + begin, where.matrix.type, index, 0.0);
     });
   };
   const auto equalise = [&](char operand, HostBuffer& got, HostBuffer& before) {
@@ -361,18 +361,16 @@ testing::AssertionResult Trial::repeats(const Plan& plan) {
 }
 
 double Trial::d(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
-  return support::load_element(d_.data(), problem_.d.type,
-                               view(problem_, 'd').index(batch, row, col));
+  return load_element(d_.data(), problem_.d.type, view(problem_, 'd').index(batch, row, col));
 }
 double Trial::row_value(std::uint64_t row, std::uint64_t batch) const {
-  return support::load_element(row_values_.data(), value_type(), batch * problem_.m + row);
+  return load_element(row_values_.data(), value_type(), batch * problem_.m + row);
 }
 DataType Trial::value_type() const {
   return problem_.row_reduction.value_or(RowReduction{}).value_type;
 }
 double Trial::aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
-  return support::load_element(aux_.data(), problem_.aux.type,
-                               view(problem_, 'x').index(batch, row, col));
+  return load_element(aux_.data(), problem_.aux.type, view(problem_, 'x').index(batch, row, col));
 }
 
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,

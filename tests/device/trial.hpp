@@ -35,7 +35,7 @@ struct HostBuffer {
   const std::byte* data() const { return bytes.data() + begin; }
 };
 
-// 0xff…: NaN in all three types. What D and aux hold before every run, and all padding.
+// A byte of NaN in every type. D and aux are full of it before every run, and so is all padding.
 inline constexpr std::byte nan_byte{0xff};
 
 struct TrialOptions {

@@ -4,7 +4,7 @@ file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(search --path fma --per-problem 2 --repeat 1)
 
-# What one line of the shell makes of the tool: "tool" is the command with its launcher.
+# Runs a line of the shell, in which $tool is the command with its launcher.
 function(shell line code output)
   list(JOIN LAUNCHER " " launcher)
   execute_process(COMMAND sh -c "tool=\"${launcher} ${TOOL}\"; ${line}" WORKING_DIRECTORY ${FOLDER}
@@ -49,7 +49,7 @@ shell("VKGEMM_TUNING=table.json $tool run --m 16 --n 24 --k 16 --dtype f32 --exp
 expect("${output}" "tuning table: table.json\n  tuned: this shape, measured [0-9.]+ us")
 expect("${output}" "verdict        PASSED")
 
-# What was measured is not claimed for another epilogue.
+# A measured time is not claimed for another epilogue.
 shell("VKGEMM_TUNING=table.json $tool run --m 16 --n 24 --k 16 --dtype f32 --beta 1 --explain --repeat 0" 0 output)
 expect("${output}" "tuned: this shape with another epilogue, measured [0-9.]+ us there\n.*\n  measured with another epilogue: ")
 
@@ -87,7 +87,7 @@ file(READ ${FOLDER}/table.json table)
 expect("${table}" "\"m\":16,\"n\":24,\"k\":16")
 expect("${table}" "\"m\":24,\"n\":16,\"k\":16")
 
-# What crashes while several are built is found by building them one at a time, and is denied alone.
+# A configuration that crashes while several are built is found by building them one at a time, and denied alone.
 set(crowd "--m 16 --n 24 --k 16 --dtype f32 --path fma --per-problem 6 --within 50 --repeat 1 --threads 3")
 set(guilty "fma:tile=32x32x16,fragment=4x4")
 shell("VKGEMM_TUNE_FAULT='crash ${guilty}' $tool tune ${crowd} --out crash.json --time-limit 6 --json 2>&1" 0 output)
@@ -96,7 +96,7 @@ expect("${output}" "\"failed\":1,")
 file(READ ${FOLDER}/crash.json table)
 expect("${table}" "\"tuned\": .*\"denied\": .\n    {\"config\":\"${guilty}\",[^\n]*\n  ]")
 
-# What hangs is found out whatever the time.
+# A configuration that hangs is found out, however little time is left.
 shell("VKGEMM_TUNE_FAULT='hang ${guilty}' $tool tune ${crowd} --patience 2 --time-limit 3 --out hang.json 2>&1 || true"
       0 output)
 expect("${output}" "FAILED: 16x24x16 f32, ${guilty}: no answer for 2 seconds; denied")
@@ -110,7 +110,7 @@ if(table MATCHES "\"config\":\"${guilty}\"")
   message(FATAL_ERROR "who is late is not dangerous, and not chosen:\n${table}")
 endif()
 
-# What is printed is all that a report needs, later and without a device.
+# The printed lines are all that a report needs, later and without a device.
 shell("$tool tune --log plans.log ${search} --compare --time-limit 1 --json --plot first.svg >compare.jsonl 2>err.log && \
 $tool tune --report compare.jsonl --plot second.svg && cmp first.svg second.svg" 0 output)
 expect("${output}" "loss: plans 1 problem, geometric mean [0-9.]+, worst [0-9.]+ \\(16x24x16 f32\\); the best of [0-9]+ tried of [0-9]+ legal")

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "harness.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {

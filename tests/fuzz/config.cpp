@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(!config.error().message.empty(), "an error says something");
     return 0;
   }
+  ++fuzz::accepted;
   const std::string printed = to_string(*config);
   const auto again = parse_config(printed);
   fuzz::require(again && *again == *config, printed + " parses to what was printed");

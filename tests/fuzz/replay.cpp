@@ -146,7 +146,13 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(current.data(), current.size());
   };
   run({});
+  vkgemm::fuzz::accepted = 0;
   for (const Input& input : corpus) run(input);
+  if (vkgemm::fuzz::accepted == 0) {
+    std::fprintf(stderr, "all files of %s are refused: are they written in another way now?\n",
+                 argv[1]);
+    return 1;
+  }
   const long mutations = argc > 2 ? std::atol(argv[2]) : 1000;
   Mutator mutator(corpus);
   for (long i = 0; i < mutations; ++i) run(mutator.next());

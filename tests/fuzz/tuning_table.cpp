@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../host/test_devices.hpp"
+#include "base/text.hpp"
 #include "fuzz.hpp"
 #include "kernels/legality.hpp"
 #include "tuning/device_tables.hpp"
@@ -53,7 +54,7 @@ void use(const TuningTable& table) {
                     " is legal: " + reason.value_or("is_legal() says no"));
         require(!std::isnan(scored.cost), to_string(scored) + " has a cost");
       }
-      if (ranked.empty()) static_cast<void>(why_nothing_is_legal(table, problem, caps));
+      if (ranked.empty()) static_cast<void>(objections(table, problem, caps));
     }
   }
 }
@@ -65,15 +66,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace vkgemm;
   if (size != 0 && data[0] != '{') {
     if (const auto config = parse_config(fuzz::as_text(data, size))) {
-      TuningTable table;
-      table.architecture = "x";
-      table.rows.resize(1);
-      table.rows[0].config = *config;
-      use(table);
+      const auto table = parse_tuning_table(
+          concat(R"({"architecture":"x","rows":[{"config":")", to_string(*config),
+                 R"(","rate":1,"provenance":"derived: x"}]})"),
+          "row.json");
+      if (table) use(*table);
     }
   }
   const auto table = parse_tuning_table(fuzz::as_text(data, size), "table.json");
   if (table) {
+    ++fuzz::accepted;
     use(*table);
   } else {
     fuzz::require_message(table.error().message, "table.json: ");

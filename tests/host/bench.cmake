@@ -1,5 +1,4 @@
-# What `vkgemm bench` says of stored rows, without a device: formats, peers, baselines, plots, and the exit
-# codes of each. TOOL, FOLDER, RESULTS.
+# `vkgemm bench` on stored rows, without a device: formats, peers, baselines, plots, and the exit codes of each. TOOL, FOLDER, RESULTS.
 file(MAKE_DIRECTORY ${FOLDER})
 set(ENV{VK_DRIVER_FILES} ${FOLDER}/none.json)  # nothing here may compute
 set(ENV{VK_ICD_FILENAMES} ${FOLDER}/none.json)

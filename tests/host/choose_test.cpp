@@ -10,6 +10,7 @@
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm {
 namespace {
@@ -150,10 +151,14 @@ TEST(Rank, SkipsWhatTheTableRefuses) {
   Problem p = gemm(64, 64, 64);
   p.max_workspace_bytes = 0;
   const ResolvedProblem r = resolved(p);
-  const auto ranked = rank(table, r, test::h200());
-  ASSERT_EQ(ranked.size(), 1u);
-  EXPECT_EQ(ranked[0].row, &table.rows[1]);
-  EXPECT_EQ(rank(table, r, test::navi31()).size(), 2u);
+  const auto ranked_on = [&](const DeviceCaps& caps) {
+    return DeviceTables(caps.architecture, {table}).rank(r, caps);
+  };
+  const auto is_refused = [&](const ScoredRow& scored) {
+    return scored.config == table.rows[0].config;
+  };
+  EXPECT_TRUE(std::ranges::none_of(ranked_on(test::h200()), is_refused));
+  EXPECT_TRUE(std::ranges::any_of(ranked_on(test::navi31()), is_refused));
 }
 
 // A rest of one workgroup of 128 invocations takes longer than its share: 472 us, measured.
@@ -224,19 +229,42 @@ TEST(Rank, ARowThatSaysItsSlicesKeepsThem) {
   EXPECT_EQ(ranked[0].cost, ranked[0].unsplit_cost);
 }
 
-TEST(WhyNothingIsLegal, OneLineARow) {
+TEST(WhyNothingIsLegal, OneObjectionARow) {
   TuningTable table;
   table.architecture = "x";
   table.rows = {row_of("nv:tile=128x128x32,invocations=128", 9),
                 row_of("khr:tile=8x8x8,fragment=8x8x8,subgroups=1x1,subgroup_size=8", 1)};
   const ResolvedProblem r = resolved(gemm(64, 64, 64));
   EXPECT_TRUE(rank(table, r, test::navi31()).empty());
-  const std::string text = why_nothing_is_legal(table, r, test::navi31());
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
-  EXPECT_TRUE(contains(text, "nv:tile=128x128x32,invocations=128: path nv is off")) << text;
-  EXPECT_TRUE(contains(text, "fragment 8x8x8")) << text;
+  const std::vector<Objection> all = objections(table, r, test::navi31());
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(contains(all[0].text, "nv:tile=128x128x32,invocations=128: path nv is off"));
+  EXPECT_TRUE(contains(all[1].text, "fragment 8x8x8")) << all[1].text;
   table.rows.clear();
-  EXPECT_TRUE(contains(why_nothing_is_legal(table, r, test::navi31()), "no row")) << text;
+  EXPECT_TRUE(objections(table, r, test::navi31()).empty());
+}
+
+TEST(WhyNothingIsLegal, SaysTheLeastWorkspace) {
+  const DeviceTables tables("nvidia_sm90");
+  Problem p = gemm(64, 64, 64);
+  p.split_k.slices = 4;
+  p.max_workspace_bytes = 100;
+  const std::string text = tables.why_nothing_is_legal(resolved(p), test::h200());
+  EXPECT_TRUE(
+      contains(text, "max_workspace_bytes is 100, the least that a configuration takes is "))
+      << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0) << text;
+}
+
+TEST(WhyNothingIsLegal, IsShort) {
+  DeviceCaps caps = test::h200();
+  for (PathSupport* path : {&caps.nv, &caps.khr, &caps.fma}) {
+    *path = {.available = false, .reason = "a test"};
+  }
+  const std::string text =
+      DeviceTables("nvidia_sm90").why_nothing_is_legal(resolved(gemm(64, 64, 64)), caps);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_TRUE(contains(text, " more")) << text;
 }
 
 TEST(ScoredRow, Prints) {

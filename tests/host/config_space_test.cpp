@@ -44,18 +44,15 @@ TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
   for (const DeviceCaps& caps : test::all_devices()) {
     for (const Problem& problem : some_problems()) {
       const ResolvedProblem p = resolved(problem);
-      const auto space =
-          search_space(built_in_table("generic"), p, caps, {.within = 3.0, .most = 100});
+      const auto space = search_space(built_in_table("generic"), p, caps);
       ASSERT_FALSE(space.empty()) << caps.name << ": " << to_command_line(problem);
+      EXPECT_TRUE(std::ranges::is_sorted(space, {}, &ProposedConfig::estimate));
       std::set<std::string> seen;
       for (const ProposedConfig& proposed : space) {
         ASSERT_TRUE(is_legal(proposed.config, p, caps)) << to_string(proposed.config);
         ASSERT_TRUE(is_usable(proposed.config, p, caps)) << to_string(proposed.config);
-        ASSERT_LE(proposed.estimate, 3.0 * space.front().estimate);
-        ASSERT_GE(proposed.estimate, space.front().estimate);
         ASSERT_TRUE(seen.insert(to_string(proposed.config)).second);
       }
-      EXPECT_LE(space.size(), 100u);
     }
   }
 }
@@ -64,8 +61,7 @@ TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
 TEST(ConfigSpace, GoesBeyondTheTable) {
   const DeviceCaps h200 = test::h200();
   const auto has = [&](const Problem& problem, std::string_view config) {
-    const auto space = search_space(built_in_table("generic"), resolved(problem), h200,
-                                    {.within = 4.0, .most = 100000});
+    const auto space = search_space(built_in_table("generic"), resolved(problem), h200);
     return std::ranges::any_of(
         space, [&](const ProposedConfig& p) { return p.config == test::config(config); });
   };
@@ -81,8 +77,8 @@ TEST(ConfigSpace, NeighboursAreLegalAndOthers) {
   for (const DeviceCaps& caps : test::all_devices()) {
     for (const Problem& problem : some_problems()) {
       const ResolvedProblem p = resolved(problem);
-      const auto space =
-          search_space(built_in_table("generic"), p, caps, {.within = 2.0, .most = 5});
+      auto space = search_space(built_in_table("generic"), p, caps);
+      space.resize(std::min<std::size_t>(space.size(), 5));
       for (const ProposedConfig& from : space) {
         const auto around =
             neighbours(built_in_table("generic"), from.config, p, caps, {.within = 1e9});
@@ -105,7 +101,7 @@ TEST(ConfigSpace, NeighboursComeByEstimate) {
   const auto estimate = [&](const Config& config) {
     return estimate_cost(config, similar_rate(table, config, p).value(), table.timing, p, h200);
   };
-  const Config from = search_space(table, p, h200, {.most = 1}).at(0).config;
+  const Config from = search_space(table, p, h200).at(0).config;
   const auto all = neighbours(table, from, p, h200, {.within = 1e9});
   const auto near = neighbours(table, from, p, h200, {.within = 1.2});
   EXPECT_TRUE(std::ranges::is_sorted(all, {}, estimate));

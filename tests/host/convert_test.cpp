@@ -1,5 +1,5 @@
 // Element conversions: every 16-bit pattern there and back, and rounding at each kind of boundary.
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@ constexpr std::uint32_t nvidia_version(std::uint32_t a, std::uint32_t b, std::ui
 // Numbers that others published beside what their drivers call themselves.
 TEST(DriverVersions, AsTheirToolsPrintThem) {
   const auto decode = decode_driver_version;
-  // FACTS: H200; gfxstream's decodeDriverVersion: 0x734a0000 is 461.40.
+  // An H200's driver is 580.159.04. In gfxstream's decodeDriverVersion 0x734a0000 is 461.40.
   EXPECT_EQ(decode(VK_DRIVER_ID_NVIDIA_PROPRIETARY, nvidia_version(580, 159, 4)),
             (DriverVersion{580, 159, 4, 0}));
   EXPECT_EQ(decode(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x734a0000), (DriverVersion{461, 40, 0, 0}));

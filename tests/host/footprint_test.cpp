@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -308,8 +309,9 @@ TEST(Types, HaveTheirSizesOnBothSides) {
       VKGEMM_TYPES(VKGEMM_BYTES)
 #undef VKGEMM_BYTES
   };
-  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
-    EXPECT_EQ(bytes.at(row_of(type).constant), size_in_bytes(type)) << to_string(type);
+  EXPECT_EQ(bytes.size(), std::size(data_types)) << "a type has a row on one side only";
+  for (const DataTypeRow& row : data_types) {
+    EXPECT_EQ(bytes.at(row.constant), size_in_bytes(row.type)) << row.name;
   }
 }
 
@@ -320,10 +322,10 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
     ASSERT_EQ(built_in.architecture, table.name);
     for (const TuningRow& row : built_in.rows) {
       const int before = count_;
-      for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+      for (const DataTypeRow& type : data_types) {
         for (const Layout a : {Layout::row_major, Layout::col_major}) {
           for (const Layout b : {Layout::row_major, Layout::col_major}) {
-            Problem whole = test::gemm(1000, 256, 1000, type);
+            Problem whole = test::gemm(1000, 256, 1000, type.type);
             whole.a.layout = a;
             whole.b.layout = b;
             for (const Problem& problem : parts_of(whole)) {

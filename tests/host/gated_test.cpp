@@ -3,15 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <vector>
 
+#include "expectations.hpp"
 #include "kernels/dispatch_plan.hpp"
-#include "kernels/legality.hpp"
-#include "kernels/lowering.hpp"
 #include "kernels/parts/split_k.hpp"
+#include "problem/convert.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/convert.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tuning/rank.hpp"
@@ -21,6 +19,8 @@ namespace {
 
 using test::contains;
 using test::gemm;
+using test::lowered;
+using test::reason;
 using test::resolved;
 
 constexpr Layout col = Layout::col_major;
@@ -36,12 +36,7 @@ Problem gated(std::uint64_t m, std::uint64_t n, std::uint64_t k, GatedB b = Gate
 // --------------------------------------------------------------------------------------------------
 
 TEST(ResolveGated, ErrorsNameFieldAndValue) {
-  struct ErrorCase {
-    std::function<void(Problem&)> change;
-    Status status;
-    std::string_view expected;
-  };
-  const ErrorCase cases[] = {
+  const test::ErrorCase cases[] = {
       {[](Problem& p) { p.epilogue.beta = 0.5f; }, Status::unsupported,
        "epilogue.beta is 0.5 and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.epilogue.activation = Activation::relu; }, Status::unsupported,
@@ -67,14 +62,7 @@ TEST(ResolveGated, ErrorsNameFieldAndValue) {
        },
        Status::invalid_argument, "aux.ld is 11: a row of 2N = 12 needs at least 12"},
   };
-  for (const ErrorCase& c : cases) {
-    Problem p = gated(4, 6, 8);
-    c.change(p);
-    const auto result = resolve(p);
-    ASSERT_FALSE(result) << c.expected;
-    EXPECT_EQ(result.error().status, c.status) << c.expected;
-    EXPECT_TRUE(contains(result.error().message, c.expected)) << result.error().message;
-  }
+  test::expect_errors(gated(4, 6, 8), cases);
 }
 
 TEST(ResolveGated, WhatHasColumnsHasTwiceAsMany) {
@@ -110,13 +98,6 @@ TEST(ResolveGated, RightHalvesThatBeginAnywhereForbidVectors) {
 // --- legality
 // ---------------------------------------------------------------------------------------------
 
-std::string reason(std::string_view config, const Problem& problem) {
-  const Config c = test::config(config);
-  const auto why = why_illegal(c, resolved(problem), test::h200());
-  EXPECT_EQ(is_legal(c, resolved(problem), test::h200()), !why);
-  return why.value_or("");
-}
-
 TEST(LegalityGated, NamesWhatIsNotBuilt) {
   const Problem f16 = gated(512, 512, 512), f32 = gated(64, 64, 64, GatedB::halves, DataType::f32);
   const std::string khr = to_string(test::khr_config);
@@ -142,10 +123,6 @@ TEST(LegalityGated, NamesWhatIsNotBuilt) {
 
 // --- what is lowered
 // --------------------------------------------------------------------------------------
-
-DispatchPlan lowered(const Problem& problem, const Config& config = test::khr_config) {
-  return lower(config, resolved(problem), test::h200());
-}
 
 TEST(KernelGated, ATileHoldsHalfAsManyColumnsOfD) {
   const ResolvedProblem p = resolved(gated(1000, 640, 512));

@@ -1,16 +1,17 @@
-// Grouped problems, as far as no device is needed: what is refused, what a dispatch is told, and
-// which group a slot belongs to.
+// Grouped problems, as far as no device is needed: what is refused, what a dispatch is told, what
+// the tables make of them, and the oracle. group_map_test.cpp has the map from slots to groups.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <limits>
-#include <random>
+#include <algorithm>
+#include <string>
+#include <vector>
 
+#include "expectations.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "problem/convert.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/convert.hpp"
 #include "support/groups.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
@@ -21,6 +22,9 @@ namespace {
 
 using test::contains;
 using test::gemm;
+using test::khr_config;
+using test::lowered;
+using test::reason;
 using test::resolved;
 
 Problem of_rows(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
@@ -35,127 +39,11 @@ Problem of_depth(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_
   return p;
 }
 
-// --- which group has a slot: the shader's own text
-// ----------------------------------------------------------
-
-namespace shader {
-
-using uint = std::uint32_t;
-uint TILE_M = 1;
-std::vector<std::int64_t> offsets;
-std::int64_t capacity = 0;
-
-uint group_offset(uint group) {
-  return static_cast<uint>(std::clamp<std::int64_t>(offsets.at(group), 0, capacity));
-}
-
-#include "lib/group_map.glsl"
-
-}  // namespace shader
-
-// Every row of every group in one tile, by all slots one after the other.
-void expect_every_row_once(const std::vector<std::uint32_t>& sizes, std::uint32_t first,
-                           std::uint32_t behind) {
-  shader::offsets = {first};
-  for (const std::uint32_t size : sizes) {
-    shader::offsets.push_back(shader::offsets.back() + size);
-  }
-  shader::capacity = shader::offsets.back() + behind;
-  const auto groups = static_cast<std::uint32_t>(sizes.size());
-  std::vector<int> owner(static_cast<std::size_t>(shader::capacity), -1);
-  const auto capacity = static_cast<std::uint32_t>(shader::capacity);
-  for (std::uint32_t slot = 0; slot < shader::slot_count(capacity, groups); ++slot) {
-    const std::uint32_t lanes = 1 + slot % 5;
-    const std::uint32_t first_group = shader::first_candidate(slot, groups, lanes);
-    ASSERT_LT(first_group, groups);
-    std::uint32_t group = groups;
-    for (std::uint32_t g = first_group; g < std::min(first_group + lanes, groups); ++g) {
-      if (!shader::has_slot(g, slot)) continue;
-      ASSERT_EQ(group, groups) << "two groups have slot " << slot;
-      group = g;
-    }
-    if (group == groups) continue;
-    const std::uint32_t end = shader::group_offset(group + 1);
-    const std::uint32_t row =
-        shader::group_offset(group) + (slot - shader::first_slot(group)) * shader::TILE_M;
-    for (std::uint32_t i = row; i < std::min(row + shader::TILE_M, end); ++i) {
-      ASSERT_EQ(owner.at(i), -1) << "row " << i << " twice";
-      owner[i] = static_cast<int>(group);
-    }
-  }
-  for (std::uint32_t g = 0; g < groups; ++g) {
-    for (std::int64_t i = shader::offsets[g]; i < shader::offsets[g + 1]; ++i) {
-      ASSERT_EQ(owner.at(static_cast<std::size_t>(i)), static_cast<int>(g)) << "row " << i;
-      owner[static_cast<std::size_t>(i)] = -1;
-    }
-  }
-  for (const int left : owner) ASSERT_EQ(left, -1) << "a row of no group";
-}
-
-TEST(GroupMap, AllSmallGroups) {
-  for (const std::uint32_t tile : {1u, 2u, 3u, 4u}) {
-    shader::TILE_M = tile;
-    // All five-tuples of sizes from 0 to 5, at all distances from a multiple of the tile.
-    for (std::uint32_t all = 0; all < 6 * 6 * 6 * 6 * 6; ++all) {
-      std::vector<std::uint32_t> sizes;
-      for (std::uint32_t rest = all, g = 0; g < 5; ++g, rest /= 6) sizes.push_back(rest % 6);
-      expect_every_row_once(sizes, all % tile, all % 3);
-      if (HasFatalFailure()) FAIL() << all << " with tiles of " << tile;
-    }
-  }
-}
-
-TEST(GroupMap, ManyGroupsOfAllSizes) {
-  std::mt19937 engine(3);
-  const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
-  for (int turn = 0; turn < 300; ++turn) {
-    shader::TILE_M = 1u << random() % 9;
-    std::vector<std::uint32_t> sizes(1 + random() % 200);
-    for (std::uint32_t& size : sizes) {
-      size = random() % 2 == 0 ? 0 : random() % (3 * shader::TILE_M + 2);
-    }
-    expect_every_row_once(sizes, random() % 5, random() % 100);
-    ASSERT_FALSE(HasFatalFailure());
-  }
-}
-
-// Whatever the offsets, the search ends, and with a group that exists.
-TEST(GroupMap, NonsenseEnds) {
-  std::mt19937_64 random(4);
-  for (int turn = 0; turn < 1000; ++turn) {
-    shader::TILE_M = 1u << random() % 9;
-    shader::capacity = static_cast<std::int64_t>(random() % 1000);
-    shader::offsets.resize(2 + random() % 50);
-    for (std::int64_t& offset : shader::offsets) offset = static_cast<std::int64_t>(random());
-    const auto groups = static_cast<std::uint32_t>(shader::offsets.size() - 1);
-    for (std::uint32_t slot = 0; slot < 1100; ++slot) {
-      ASSERT_LT(shader::first_candidate(slot, groups, 1 + slot % 7), groups);
-    }
-  }
-}
-
-TEST(GroupMap, TheHostCountsAsTheShader) {
-  for (const std::uint32_t tile : {16u, 128u}) {
-    shader::TILE_M = tile;
-    Config c = test::config("fma:tile=128x64x16,fragment=8x8");
-    c.tile_m = tile;
-    for (const std::uint64_t m : {1u, 127u, 128u, 2147483647u}) {
-      EXPECT_EQ(tile_count(c, resolved(of_rows(m, 1, 1, 9))),
-                shader::slot_count(static_cast<std::uint32_t>(m), 9));
-    }
-  }
-}
-
 // --- resolve
 // --------------------------------------------------------------------------------------------------
 
 TEST(ResolveGrouped, ErrorsNameFieldAndValue) {
-  struct ErrorCase {
-    std::function<void(Problem&)> change;
-    Status status;
-    std::string_view expected;
-  };
-  const ErrorCase cases[] = {
+  const test::ErrorCase cases[] = {
       {[](Problem& p) { p.grouping->groups = 65536; }, Status::invalid_argument,
        "grouping.groups is 65536: at most 65535 are supported"},
       {[](Problem& p) { p.batch = 3; }, Status::unsupported,
@@ -200,14 +88,7 @@ TEST(ResolveGrouped, ErrorsNameFieldAndValue) {
        Status::invalid_argument,
        "d.batch_stride is 23: the matrices of the groups would overlap, at least 24 is needed"},
   };
-  for (const ErrorCase& c : cases) {
-    Problem p = of_rows(4, 6, 8, 5);
-    c.change(p);
-    const auto result = resolve(p);
-    ASSERT_FALSE(result) << c.expected;
-    EXPECT_EQ(result.error().status, c.status) << c.expected;
-    EXPECT_TRUE(contains(result.error().message, c.expected)) << result.error().message;
-  }
+  test::expect_errors(of_rows(4, 6, 8, 5), cases);
 }
 
 TEST(ResolveGrouped, OperandsOfRows) {
@@ -305,40 +186,31 @@ TEST(ResolveGrouped, OffsetsAreAnOperand) {
 // --- legality and what is lowered
 // -----------------------------------------------------------------------------
 
-const Config khr_config =
-    test::config("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4");
-
-std::string reason(std::string_view parts, const Problem& problem) {
-  const Config c = test::config(to_string(khr_config) + std::string(parts));
-  const auto why = why_illegal(c, resolved(problem), test::h200());
-  EXPECT_EQ(is_legal(c, resolved(problem), test::h200()), !why);
-  return why.value_or("");
-}
-
 TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
+  const std::string khr = to_string(khr_config);
   const Problem rows = of_rows(500, 512, 512, 9);
-  EXPECT_EQ(reason("", rows), "");
-  EXPECT_EQ(reason(",schedule=persistent", rows), "");
-  EXPECT_EQ(reason(",schedule=persistent,workgroups=7", rows), "");
+  EXPECT_EQ(reason(khr, rows), "");
+  EXPECT_EQ(reason(khr + ",schedule=persistent", rows), "");
+  EXPECT_EQ(reason(khr + ",schedule=persistent,workgroups=7", rows), "");
   EXPECT_EQ(
-      reason(",workgroups=7", rows),
+      reason(khr + ",workgroups=7", rows),
       "workgroups is 7: only reduction_mode device_barrier and schedule persistent have a number "
       "of their own");
-  EXPECT_EQ(reason(",slices=2", rows), "slices is 2: not built for grouped problems");
-  EXPECT_EQ(reason(",pack=a", rows), "pack: not built for grouped problems");
-  EXPECT_EQ(reason(",schedule=persistent", gemm(64, 64, 64)),
+  EXPECT_EQ(reason(khr + ",slices=2", rows), "slices is 2: not built for grouped problems");
+  EXPECT_EQ(reason(khr + ",pack=a", rows), "pack: not built for grouped problems");
+  EXPECT_EQ(reason(khr + ",schedule=persistent", gemm(64, 64, 64)),
             "schedule is persistent: only grouped problems have it");
   const Problem depth = of_depth(1 << 20, 1 << 20, 64, 65535);
-  EXPECT_EQ(reason(",schedule=persistent", depth),
+  EXPECT_EQ(reason(khr + ",schedule=persistent", depth),
             "schedule is persistent: 67108864 tiles in each of 65535 groups, at most 2147483647 "
             "can be numbered");
-  EXPECT_TRUE(contains(reason("", of_rows(2147483647, 2147483647, 64, 1)), "can be numbered"));
+  EXPECT_TRUE(contains(reason(khr, of_rows(2147483647, 2147483647, 64, 1)), "can be numbered"));
 }
 
 TEST(LowerGrouped, Rows) {
   Problem p = of_rows(1024, 512, 512, 9);
   p.epilogue = {.bias = Bias::along_n, .bias_batch_stride = 512};
-  const DispatchPlan kernel = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan kernel = lowered(p);
   EXPECT_EQ(kernel.product.key.module, "grouped_khr_f16");
   EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
   EXPECT_EQ(kernel.product.key.constants[SPEC_OFFSETS_64], 0u);
@@ -355,12 +227,12 @@ TEST(LowerGrouped, Rows) {
   p.max_workspace_bytes = 3;
   p.grouping->offsets = OffsetType::int64;
   p.a.layout = Layout::col_major;
-  const DispatchPlan other = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan other = lowered(p);
   EXPECT_EQ(other.workspace.bytes, 0u);
   EXPECT_EQ(other.product.key.constants[SPEC_OFFSETS_64], 1u);
   EXPECT_EQ(other.product.key.constants[SPEC_A_VECTOR], 0u);
   // Dense pipelines know nothing of it.
-  const DispatchPlan dense = lower(khr_config, resolved(gemm(1024, 512, 512)), test::h200());
+  const DispatchPlan dense = lowered(gemm(1024, 512, 512));
   for (const std::size_t id : {SPEC_GROUPED, SPEC_OFFSETS_64, SPEC_PERSISTENT}) {
     EXPECT_EQ(dense.product.key.constants[id], 0u);
   }
@@ -368,7 +240,7 @@ TEST(LowerGrouped, Rows) {
 
 TEST(LowerGrouped, Depth) {
   const Problem p = of_depth(256, 128, 1024, 70000 / 2);
-  const DispatchPlan kernel = lower(khr_config, resolved(p), test::h200());
+  const DispatchPlan kernel = lowered(p);
   EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 0u);
   EXPECT_EQ(kernel.product.key.constants[SPEC_K_TAIL], 1u);

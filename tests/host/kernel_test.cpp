@@ -226,7 +226,7 @@ TEST(Lower, Packs) {
   EXPECT_EQ(both.before[1].copied, &Addresses::b);
   EXPECT_EQ(both.before[1].dispatches[0].batches, 1u) << "one for all";
   EXPECT_EQ(both.before[1].copy_offset, 3u * 256 * 128 * 2);
-  EXPECT_EQ(both.product.gemm().k, 128u) << "whole slabs";
+  EXPECT_EQ(both.product.gemm().k, 128u) << "whole k-tiles";
   EXPECT_EQ(both.product.key.constants[SPEC_K_TAIL], 0u);
   EXPECT_EQ(both.workspace.partial, (3u * 256 + 192) * 128 * 2);
   EXPECT_EQ(both.workspace.bytes, both.workspace.partial + 2u * 3 * 200 * 132 * 4);

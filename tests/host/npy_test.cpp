@@ -56,7 +56,9 @@ NpyArray make_array(DataType type, std::vector<std::uint64_t> shape) {
   NpyArray array;
   array.type = type;
   array.shape = std::move(shape);
-  array.data.resize(array.elements() * size_in_bytes(type));
+  std::uint64_t bytes = size_in_bytes(type);
+  for (const std::uint64_t dimension : array.shape) bytes *= dimension;
+  array.data.resize(bytes);
   for (std::size_t i = 0; i < array.data.size(); ++i) array.data[i] = static_cast<std::byte>(i);
   return array;
 }

@@ -1,4 +1,4 @@
-# What the pages name is there: options of the tool's commands, keys of tuning tables; and no key is left out.
+# The pages name nothing that is not there: no option of the tool, no key of tuning tables. No key is left out.
 # TOOL, SOURCE.
 cmake_minimum_required(VERSION 3.25)
 set(commands info run make bench tune)
@@ -26,8 +26,13 @@ function(check_options page text help)
   set(checked ${checked} PARENT_SCOPE)
 endfunction()
 
-set(checked 0)
-foreach(page IN ITEMS README.md include/API.md src/tool/README.md bench/README.md bench/TUNING.md)
+# Each page with how many options are found there at least: fewer, and they are written in another way now.
+foreach(item IN ITEMS "README.md 5" "include/API.md 1" "src/tool/README.md 60" "bench/README.md 4" "bench/TUNING.md 60"
+        "src/tables/README.md 1" "tests/README.md 2")
+  separate_arguments(item)
+  list(GET item 0 page)
+  list(GET item 1 least)
+  set(checked 0)
   read(${page} text)
   string(REGEX REPLACE "\\\\\n" "" text "${text}")
   string(REGEX REPLACE "\n *--" " --" text "${text}")  # commands within a sentence that is wrapped
@@ -41,10 +46,10 @@ foreach(page IN ITEMS README.md include/API.md src/tool/README.md bench/README.m
   foreach(word IN LISTS words)
     check_options(${page} "${word}" any)
   endforeach()
+  if(checked LESS least)
+    message(SEND_ERROR "${page}: only ${checked} options found: are they written in another way now?")
+  endif()
 endforeach()
-if(checked LESS 60)
-  message(SEND_ERROR "only ${checked} options found: are they written in another way now?")
-endif()
 
 # Keys: the first column of the tables on the format, and what the parser knows.
 read(src/tuning/table.cpp parser)

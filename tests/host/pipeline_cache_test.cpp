@@ -15,32 +15,30 @@
 
 #include "base/cache_file.hpp"
 #include "embedded.hpp"
-#include "kernels/lowering.hpp"
+#include "expectations.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
 namespace {
 
-DispatchPlan lowered(const Config& config, const Problem& problem) {
-  return lower(config, test::resolved(problem), test::h200());
-}
+using test::lowered;
 
 // A pipeline that fails to compile is named by its configuration, whatever the kernel that it is
 // compiled into.
 TEST(PipelineName, IsTheConfiguration) {
   const Config& plain = test::khr_config;
-  EXPECT_EQ(pipeline_name(lowered(plain, test::gemm(512, 512, 512)).product.key, plain),
+  EXPECT_EQ(pipeline_name(lowered(test::gemm(512, 512, 512), plain).product.key, plain),
             to_string(plain));
 
   Problem grouped = test::gemm(512, 512, 512);
   grouped.grouping = Grouping{.groups = 4, .b = GroupedB::per_group};
-  EXPECT_EQ(pipeline_name(lowered(plain, grouped).product.key, plain), to_string(plain));
+  EXPECT_EQ(pipeline_name(lowered(grouped, plain).product.key, plain), to_string(plain));
 
   Problem reduced = test::gemm(512, 512, 512);
   reduced.row_reduction = RowReduction{.op = RowOp::rms_norm};
   Config twice = plain;
   twice.rows = RowStrategy::recompute;
-  const DispatchPlan kernel = lowered(twice, reduced);
+  const DispatchPlan kernel = lowered(reduced, twice);
   EXPECT_EQ(pipeline_name(kernel.product.key, twice), to_string(twice));
   ASSERT_FALSE(kernel.after.empty());
   EXPECT_EQ(pipeline_name(kernel.after.back().key, twice), to_string(twice)) << "multiplied again";
@@ -50,7 +48,7 @@ TEST(PipelineName, IsTheModuleOfStepsThatConfigurationsShare) {
   Config config = test::khr_config;
   config.slices = 4;
   config.pack_a = true;
-  const DispatchPlan kernel = lowered(config, test::gemm(512, 512, 4096));
+  const DispatchPlan kernel = lowered(test::gemm(512, 512, 4096), config);
   ASSERT_FALSE(kernel.before.empty());
   ASSERT_FALSE(kernel.after.empty());
   EXPECT_EQ(pipeline_name(kernel.before.front().key, config), "pack");

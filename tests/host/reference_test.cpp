@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 
 namespace vkgemm::support {
 namespace {

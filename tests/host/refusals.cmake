@@ -1,4 +1,4 @@
-# What the tool refuses before it asks for a device, and in which words. TOOL, FOLDER.
+# The tool's refusals before it asks for a device, and their words. TOOL, FOLDER.
 file(MAKE_DIRECTORY ${FOLDER})
 
 function(make)

@@ -10,7 +10,7 @@
 
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"

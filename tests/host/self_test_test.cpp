@@ -9,7 +9,7 @@
 #include <set>
 
 #include "kernels/legality.hpp"
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -119,7 +119,7 @@ std::uint64_t index_of(const Matrix& matrix, std::uint64_t row, std::uint64_t co
 
 double load(std::span<const std::byte> bytes, const Matrix& matrix, std::uint64_t row,
             std::uint64_t col) {
-  return support::load_element(bytes.data(), matrix.type, index_of(matrix, row, col));
+  return load_element(bytes.data(), matrix.type, index_of(matrix, row, col));
 }
 
 // A "device": multiplies what stands in memory, element (i, k) of A taken from from_a(i, k), and
@@ -225,9 +225,8 @@ TEST(ExactProduct, SeesWhatDriversDo) {
     }
   }
   // Accumulating in f16 where f32 was asked for.
-  is_seen("f16 sums", in_place, [](float sum) {
-    return static_cast<float>(support::f16_to_double(support::double_to_f16(sum)));
-  });
+  is_seen("f16 sums", in_place,
+          [](float sum) { return static_cast<float>(f16_to_double(double_to_f16(sum))); });
 }
 
 TEST(ExactProduct, SaysWhereAndWhat) {

@@ -52,7 +52,7 @@ TuneSession measured_session() {
   found(config_a, {20.0, 21.0, 99.0}, 1);
   found(config_b, {30.0}, 1);
   EXPECT_TRUE(take_in(session, says::found(0, {.config = config_c,
-                                               .verdict = Verdict::wrong,
+                                               .outcome = TuneOutcome::wrong,
                                                .reason = "d[0, 0] is \xff 5"})));
   return session;
 }
@@ -97,14 +97,14 @@ TEST(TuneSession, TheConfigurationIsToBlameForADeath) {
   TuneSession session = measured_session();
   take_in(session, says::tries(0, config_a));
   blame(session, "signal 11");
-  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::failed);
+  EXPECT_EQ(session.cases[0].find(config_a)->outcome, TuneOutcome::failed);
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
   EXPECT_FALSE(session.cases[0].done);
   // A lost device is told beforehand: nobody else is to blame.
   take_in(session, says::tries(0, config_b));
   take_in(session, says::lost());
   blame(session, "exit code 1");
-  EXPECT_EQ(session.cases[0].find(config_b)->verdict, Verdict::good);
+  EXPECT_EQ(session.cases[0].find(config_b)->outcome, TuneOutcome::good);
   // With no configuration in hand the problem gets two more chances.
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(session.cases[1].done) << i;
@@ -115,50 +115,58 @@ TEST(TuneSession, TheConfigurationIsToBlameForADeath) {
   EXPECT_EQ(session.cases[1].error, "signal 9");
 }
 
-// A death while several are at work cannot be blamed on one: they are tried one at a time, and only
-// the guilty one is denied.
-TEST(TuneSession, WhatIsBuiltAtOnceIsSuspectedAtOnce) {
+// A death while threads build cannot be blamed on one configuration: the problem is tuned without
+// them, and then the death has one to blame.
+TEST(TuneSession, WhileThreadsBuildNobodyIsToBlame) {
   TuneSession session = session_of({gemm(64, 64, 64), gemm(128, 64, 64)});
-  const Config config_d = test::config("fma:tile=32x64x16,fragment=4x4");
-  take_in(session, says::begins(0));
-  take_in(session, says::builds(0, config_a));
-  take_in(session, says::builds(0, config_b));
-  take_in(session, says::built(0, config_b));
-  take_in(session, says::builds(1, config_c));
-  take_in(session, says::tries(0, config_b));
-  EXPECT_EQ(session.building.size(), 2u);
-  EXPECT_EQ(session.trying, config_b);
+  session.threads = 15;
+  take_in(session, says::begins(1));
+  take_in(session, says::tries(1, config_b));
   // A configuration that was verified meanwhile is told while another one is tried.
-  take_in(session, says::found(0, {.config = config_d, .microseconds = {1.0}}));
+  take_in(session, says::found(1, {.config = config_a, .microseconds = {1.0}}));
   EXPECT_EQ(session.trying, config_b);
-  EXPECT_EQ(session.builders(15), 15u);
+  EXPECT_EQ(session.builders(), 15u);
 
   blame(session, "signal 11");
-  EXPECT_EQ(session.cases[0].measured.size(), 1u);  // nobody is denied
-  EXPECT_TRUE(session.cases[1].measured.empty());
-  EXPECT_TRUE(session.building.empty());
-  ASSERT_EQ(session.suspects.size(), 3u);
-  EXPECT_TRUE(session.suspects[0].same({0, config_a}) && !session.suspects[0].ran);
-  EXPECT_TRUE(session.suspects[1].same({1, config_c}));
-  EXPECT_TRUE(session.suspects[2].same({0, config_b}) && session.suspects[2].ran);
-  EXPECT_EQ(session.builders(15), 7u);
+  EXPECT_EQ(session.cases[1].measured.size(), 1u);  // nobody is denied
+  EXPECT_EQ(session.alone, 1u);
+  EXPECT_EQ(session.builders(), 0u);
 
   take_in(session, says::device("a \"GPU\"", "driver 1", "nvidia_sm90"));
-  take_in(session, says::tries(0, config_a));
-  take_in(session, says::cleared(0, config_a));
-  EXPECT_EQ(session.suspects.size(), 2u);
   take_in(session, says::tries(1, config_c));
   blame(session, "signal 11");
   ASSERT_NE(session.cases[1].find(config_c), nullptr);
-  EXPECT_EQ(session.cases[1].find(config_c)->verdict, Verdict::failed);
-  EXPECT_EQ(session.cases[0].measured.size(), 1u);
-  ASSERT_EQ(session.suspects.size(), 1u);
-  EXPECT_EQ(session.builders(15), 15u);  // that death is explained
+  EXPECT_EQ(session.cases[1].find(config_c)->outcome, TuneOutcome::failed);
+  EXPECT_EQ(session.builders(), 15u);
+
+  // Nobody may be guilty: the memory was short. Then threads build again after the problem.
+  take_in(session, says::begins(1));
+  blame(session, "signal 9");
+  EXPECT_EQ(session.builders(), 0u);
+  take_in(session, says::done(0));
+  EXPECT_EQ(session.builders(), 0u);
+  take_in(session, says::done(1));
+  EXPECT_EQ(session.builders(), 15u);
+  EXPECT_EQ(session.cases[1].deaths, 0u);
 
   // A device that is lost names the one that lost it.
   take_in(session, says::tries(0, config_b));
-  take_in(session, says::found(0, {.config = config_b, .verdict = Verdict::failed}));
-  EXPECT_TRUE(session.suspects.empty());
+  take_in(session, says::found(0, {.config = config_b, .outcome = TuneOutcome::failed}));
+  take_in(session, says::lost());
+  blame(session, "exit code 1");
+  EXPECT_EQ(session.builders(), 15u);
+}
+
+TEST(TuneSession, AProblemThatDiesAloneIsGivenUp) {
+  TuneSession session = session_of({gemm(64, 64, 64)});
+  session.threads = 15;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(session.cases[0].done) << i;
+    take_in(session, says::begins(0));
+    blame(session, "signal 9");
+  }
+  EXPECT_TRUE(session.cases[0].done);
+  EXPECT_EQ(session.builders(), 15u);
 }
 
 TEST(TuneSession, WhatIsDeniedIsSoForAllProblemsOfItsType) {
@@ -169,32 +177,6 @@ TEST(TuneSession, WhatIsDeniedIsSoForAllProblemsOfItsType) {
   EXPECT_TRUE(is_denied(session, config_c, DataType::f16));
   EXPECT_FALSE(is_denied(session, config_b, DataType::f16));
   EXPECT_FALSE(is_denied(session, config_a, DataType::bf16));
-}
-
-// Deaths that nobody explains end with a process that has one to blame.
-TEST(TuneSession, FewerThreadsBuildAfterDeathsThatNobodyExplains) {
-  TuneSession session = session_of({gemm(64, 64, 64)});
-  std::uint32_t before = 15;
-  for (int death = 0; death < 4; ++death) {
-    take_in(session, says::builds(0, config_a));
-    blame(session, "signal 9");
-    take_in(session, says::cleared(0, config_a));
-    EXPECT_LT(session.builders(15), before);
-    before = session.builders(15);
-  }
-  EXPECT_EQ(before, 0u);
-  EXPECT_FALSE(session.cases[0].done);
-  EXPECT_TRUE(session.suspects.empty());
-  // Whoever only waits for a thread was not executed; a lost device leaves nobody to suspect.
-  take_in(session, says::builds(0, config_a));
-  take_in(session, says::tries(0, config_a));
-  blame(session, "no answer for 5 seconds");
-  ASSERT_EQ(session.suspects.size(), 1u);
-  EXPECT_FALSE(session.suspects[0].ran);
-  take_in(session, says::builds(0, config_b));
-  take_in(session, says::lost());
-  blame(session, "exit code 1");
-  EXPECT_EQ(session.suspects.size(), 1u);
 }
 
 TEST(TuneSession, WritesATableThatIsReadAgain) {
@@ -411,31 +393,28 @@ TEST(Supervisor, WorkGoesOnInAnotherProcess) {
   EXPECT_EQ(processes, 3);
   EXPECT_TRUE(session.done());
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
-  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::failed);
-  EXPECT_EQ(session.cases[0].find(config_c)->verdict, Verdict::failed);
+  EXPECT_EQ(session.cases[0].find(config_a)->outcome, TuneOutcome::failed);
+  EXPECT_EQ(session.cases[0].find(config_c)->outcome, TuneOutcome::failed);
 }
 
-// The same with several at a time: the processes that die of a crowd deny nobody.
+// The same where threads build: the process that dies of a crowd denies nobody.
 TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
   TuneSession session = session_of({gemm(64, 64, 64)});
+  session.threads = 3;
   const std::vector<Config> all = {config_a, config_b, config_c};
   const int processes = processes_until_finished(session, [&](const auto& say) {
+    say(says::begins(0));
     const auto build = [](const Config& config) {
       if (config == config_b) raise(SIGSEGV);
     };
-    for (const Place& suspect : session.suspects) {
-      say(says::tries(0, suspect.config));
-      build(suspect.config);
-      say(says::cleared(0, suspect.config));
-    }
     std::vector<Config> left;
     for (const Config& config : all) {
       if (session.cases[0].find(config) == nullptr) left.push_back(config);
     }
-    for (const Config& config : left) say(says::builds(0, config));
-    std::ranges::for_each(left, build);
+    if (session.builders() != 0) std::ranges::for_each(left, build);
     for (const Config& config : left) {
-      say(says::built(0, config));
+      say(says::tries(0, config));
+      build(config);
       say(says::found(0, {.config = config, .microseconds = {1.0}}));
     }
     say(says::done(0));
@@ -443,9 +422,9 @@ TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
   });
   EXPECT_EQ(processes, 3);
   EXPECT_TRUE(session.done());
-  EXPECT_EQ(session.cases[0].find(config_a)->verdict, Verdict::good);
-  EXPECT_EQ(session.cases[0].find(config_b)->verdict, Verdict::failed);
-  EXPECT_EQ(session.cases[0].find(config_c)->verdict, Verdict::good);
+  EXPECT_EQ(session.cases[0].find(config_a)->outcome, TuneOutcome::good);
+  EXPECT_EQ(session.cases[0].find(config_b)->outcome, TuneOutcome::failed);
+  EXPECT_EQ(session.cases[0].find(config_c)->outcome, TuneOutcome::good);
 }
 
 }  // namespace

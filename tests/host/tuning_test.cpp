@@ -125,7 +125,8 @@ TEST(Tuning, ErrorsNameRowAndField) {
     std::string text;
     std::string_view expected;
   };
-  const std::string row = R"({"config":"fma:tile=64x64x16","rate":1,"provenance":"derived: x"})";
+  const std::string row =
+      R"({"config":"fma:tile=64x64x16,fragment=8x8","rate":1,"provenance":"derived: x"})";
   const Case cases[] = {
       {"", "not JSON"},
       {"{", "line 1"},
@@ -149,6 +150,8 @@ TEST(Tuning, ErrorsNameRowAndField) {
       {table_with("config", "3"), "rows[0].config is number, not a string"},
       {table_with("config", R"("cuda:tile=1x1x1")"), "rows[0].config: configuration"},
       {table_with("config", R"("fma:tile=1x1x99999999999")"), "rows[0].config"},
+      {table_with("config", R"("fma:tile=64x64x16")"),
+       "rows[0].config: fragment_m is 0: main loop"},
       {table_with("rate", "0"), "rows[0].rate is '0'"},
       {table_with("rate", "-1"), "rows[0].rate is '-1'"},
       {table_with("rate", "null"), "rows[0].rate is 'null'"},

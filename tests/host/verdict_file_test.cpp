@@ -95,6 +95,13 @@ TEST_F(VerdictFiles, IsMerged) {
   EXPECT_EQ(content, unchanged);
   merge(content, found, 1, std::nullopt);
   EXPECT_EQ(content.attempts, std::vector{others});
+  // A process before this one had its number, and tried another kind for the second time.
+  const Attempt once{.kind = kinds[5], .process = 1};
+  content.attempts = {{.kind = kinds[6], .process = 1, .count = 2}, once};
+  merge(content, {}, 1, own);
+  EXPECT_EQ(content.verdicts.back().kind, kinds[6]);
+  EXPECT_EQ(content.verdicts.back().outcome, Outcome::crashed);
+  EXPECT_EQ(content.attempts, (std::vector{once, own}));
 }
 
 TEST(Processes, AreAskedFor) {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "support/convert.hpp"
+#include "problem/convert.hpp"
 #include "support/groups.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"

@@ -41,6 +41,9 @@ const uint K_TILE_NONE = 0, K_TILE_FULL = 1, K_TILE_TAIL = 2;
 // Multiplies the upper half of a k-tile, which `upper` holds, and the lower half of the next one,
 // which stands in the ring. Loads the one after it, if there is one, into the ring. Every turn the
 // stage that was free takes the lower half and the one that held the lower half takes the upper.
+#if KHR_RING_STAGES != 3
+#error the order of the stages below is that of three
+#endif
 void ring_step(inout Acc acc, inout Fragments lower, inout Fragments upper, const Tile t,
                const uint turn, const uint k_tile, const uint tail) {
     const uint free_stage = 2 * turn % 3 * STAGE;

@@ -132,7 +132,9 @@ void store_tile(Acc acc, const Tile t) {
     }
     coopMatPerElementNV(acc, acc, pre_element, t);
     // D may be C: nothing is stored before everything is read, whoever holds which element.
-    if (C_TYPE != TYPE_NONE) barrier();
+    if (C_TYPE != TYPE_NONE)
+        controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
+                       gl_SemanticsAcquireRelease);
     if (AUX_TYPE != TYPE_NONE) {
         const uint64_t at = element(t.aux, AUX_TYPE, t.row, p.ld_aux, t.col);
         if (AUX_TYPE == TYPE_F32) {

@@ -117,7 +117,7 @@ std::vector<Config> trials(const KernelKind&, const DeviceCaps& caps) {
 
 }  // namespace
 
-constexpr LoopDescriptor fma_loop{
+extern constexpr LoopDescriptor fma_loop{
     .loop = MainLoop::fma,
     .name = "fma",
     .parameters = parameters,

@@ -91,7 +91,7 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
 
 }  // namespace
 
-constexpr LoopDescriptor khr_loop = [] {
+extern constexpr LoopDescriptor khr_loop = [] {
   LoopDescriptor loop = khr_fragments_loop;
   loop.loop = MainLoop::khr;
   loop.name = "khr";

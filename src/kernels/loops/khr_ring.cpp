@@ -28,7 +28,7 @@ std::optional<Config> smaller(const Config& config) {
 
 }  // namespace
 
-constexpr LoopDescriptor khr_ring_loop = [] {
+extern constexpr LoopDescriptor khr_ring_loop = [] {
   LoopDescriptor loop = khr_fragments_loop;
   loop.loop = MainLoop::khr_ring;
   loop.name = "khr_ring";

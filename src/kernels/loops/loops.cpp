@@ -1,9 +1,16 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kernels/loops/loops.hpp"
+#include "kernels/main_loop.hpp"
 
 namespace vkgemm {
+
+extern const LoopDescriptor nv_loop;
+extern const LoopDescriptor khr_loop;
+extern const LoopDescriptor khr_ring_loop;
+extern const LoopDescriptor fma_loop;
+extern const LoopDescriptor skinny_loop;
+
 namespace {
 
 constexpr const LoopDescriptor* descriptors[] = {

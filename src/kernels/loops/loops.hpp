@@ -1,4 +1,4 @@
-// loops.hpp: the descriptors of all main loops, and what several of them share.
+// loops.hpp: what the descriptors of several main loops share.
 #pragma once
 
 #include <algorithm>
@@ -6,17 +6,12 @@
 #include <limits>
 #include <string>
 
+#include "device/caps.hpp"
 #include "kernels/main_loop.hpp"
 #include "lib/abi.h"
 #include "lib/footprint.h"
 
 namespace vkgemm {
-
-extern const LoopDescriptor nv_loop;
-extern const LoopDescriptor khr_loop;
-extern const LoopDescriptor khr_ring_loop;
-extern const LoopDescriptor fma_loop;
-extern const LoopDescriptor skinny_loop;
 
 // Neighbours of a row that an epilogue works on at once.
 inline constexpr std::uint32_t x4 = 4;
@@ -26,8 +21,6 @@ inline std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   return static_cast<std::uint32_t>(std::min(std::uint64_t{a} * b, most));
 }
-
-inline bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
 // True if a size is a multiple of a shape that the device lists, with f32 accumulators.
 inline bool is_multiple(const Size3& size, DataType input, const FlexibleShape& shape) {
@@ -44,11 +37,6 @@ inline bool is_k_inner_b(const ResolvedProblem& p) { return p.b.layout == Layout
 // Adds a kind of kernel that is not in the list yet.
 inline void add_kind(std::vector<KernelKind>& kinds, const KernelKind& kind) {
   if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
-}
-
-// True if the value is the wanted one; 0 wants any. For configurations and denials.
-inline bool is_any_or(std::uint32_t wanted, std::uint32_t value) noexcept {
-  return wanted == 0 || wanted == value;
 }
 
 // What loops without matrices share: the input type alone makes a kind of them, and a denial that

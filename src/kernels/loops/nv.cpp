@@ -164,7 +164,7 @@ std::string kind_text(const KernelKind& kind) {
 
 }  // namespace
 
-constexpr LoopDescriptor nv_loop{
+extern constexpr LoopDescriptor nv_loop{
     .loop = MainLoop::nv,
     .name = "nv",
     .parameters = parameters,

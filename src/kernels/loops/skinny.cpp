@@ -54,7 +54,7 @@ std::vector<Config> trials(const KernelKind&, const DeviceCaps&) {
 
 }  // namespace
 
-constexpr LoopDescriptor skinny_loop{
+extern constexpr LoopDescriptor skinny_loop{
     .loop = MainLoop::skinny,
     .name = "skinny",
     .empty = [] { return Config{.loop = SkinnyLoop{}}; },

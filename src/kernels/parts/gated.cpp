@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
 #include "kernels/tiling.hpp"
 
 namespace vkgemm {
@@ -47,6 +48,6 @@ void set_gate(Constants& constants, const ResolvedProblem& problem) {
   constants.set(SPEC_GATE_INTERLEAVED, problem.gated->b == GatedB::interleaved);
 }
 
-constexpr Part gated_part{.name = "gated", .check = check, .lower = lower, .describe = describe};
+extern constexpr Part gated_part{.check = check, .lower = lower, .describe = describe};
 
 }  // namespace vkgemm

@@ -5,8 +5,6 @@
 
 namespace vkgemm {
 
-extern const Part gated_part;
-
 // The constants of a gate, if there is one.
 void set_gate(Constants& constants, const ResolvedProblem& problem);
 

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "kernels/occupancy.hpp"
+#include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 
@@ -44,7 +45,7 @@ void lower(Lowering& l) {
   if (!l.problem.grouping) return;
   const Grouping& grouping = *l.problem.grouping;
   Step& product = l.plan.product;
-  product.key.module = module_name(KernelModule::grouped, l.config.main_loop(), l.problem.a.type);
+  product.key.module = module_name("grouped", l.config.main_loop(), l.problem.a.type);
   l.constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
                                                                 : std::uint32_t{GROUPED_ALONG_K});
   l.constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
@@ -75,7 +76,6 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 
 }  // namespace
 
-constexpr Part grouping_part{
-    .name = "groups", .check = check, .lower = lower, .describe = describe};
+extern constexpr Part grouping_part{.check = check, .lower = lower, .describe = describe};
 
 }  // namespace vkgemm

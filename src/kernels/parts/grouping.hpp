@@ -7,8 +7,6 @@
 
 namespace vkgemm {
 
-extern const Part grouping_part;
-
 // The word of the workspace that tells of bad offsets.
 inline constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
 

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
@@ -134,7 +135,6 @@ std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
   return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
 }
 
-constexpr Part pack_part{
-    .name = "packing", .check = check, .lower = lower, .cost = cost, .describe = describe};
+extern constexpr Part pack_part{.check = check, .lower = lower, .cost = cost, .describe = describe};
 
 }  // namespace vkgemm

@@ -9,8 +9,6 @@
 
 namespace vkgemm {
 
-extern const Part pack_part;
-
 // The problem as the kernel of this configuration sees it: the same if nothing is packed.
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
 

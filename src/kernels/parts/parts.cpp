@@ -1,10 +1,13 @@
-#include "kernels/parts/gated.hpp"
-#include "kernels/parts/grouping.hpp"
-#include "kernels/parts/pack.hpp"
-#include "kernels/parts/rows.hpp"
-#include "kernels/parts/split_k.hpp"
+#include "kernels/part.hpp"
 
 namespace vkgemm {
+
+extern const Part gated_part;
+extern const Part rows_part;
+extern const Part grouping_part;
+extern const Part pack_part;
+extern const Part split_k_part;
+
 namespace {
 
 constexpr const Part* all[] = {&gated_part, &rows_part, &grouping_part, &pack_part, &split_k_part};

@@ -8,11 +8,9 @@
 
 namespace vkgemm {
 
-extern const Part rows_part;
-
 // Widths of the tiles that reduce_tiles.comp takes: the least that row_panel_state.glsl counts on,
 // and the widest that is a part of a block (row_state.glsl).
-inline constexpr std::uint32_t least_row_tile_n = 32;
+inline constexpr std::uint32_t least_row_tile_n = ROW_LEAST_TILE_N;
 inline constexpr std::uint32_t most_row_tile_n = ROW_BLOCK;
 
 // True if a workgroup keeps the values of its tile until the rows are known (reduce_tiles.comp).

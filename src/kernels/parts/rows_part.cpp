@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
@@ -174,7 +175,7 @@ void lower(Lowering& l) {
   if (!problem.rows) return;
   DispatchPlan& out = l.plan;
   Step& product = out.product;
-  product.key.module = module_name(KernelModule::reduce_tiles, config.main_loop(), problem.a.type);
+  product.key.module = module_name("reduce_tiles", config.main_loop(), problem.a.type);
   set_rows(product, problem);
   gpu::ReduceTilesParams params{.gemm = product.gemm()};
   params.spin_limit = config.spin_limit;
@@ -348,7 +349,6 @@ void add_second_pass(DispatchPlan& out, const Config& config, const ResolvedProb
   out.after.push_back(reduce_step(problem, seen, last, target.caps.limits));
 }
 
-constexpr Part rows_part{
-    .name = "rows", .check = check, .lower = lower, .cost = cost, .describe = describe};
+extern constexpr Part rows_part{.check = check, .lower = lower, .cost = cost, .describe = describe};
 
 }  // namespace vkgemm

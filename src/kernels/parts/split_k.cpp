@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
 #include "kernels/parts/gated.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
@@ -100,8 +101,7 @@ void lower(Lowering& l) {
   for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
   const Limits& limits = l.target.caps.limits;
   if (adds_in_product(config)) {
-    product.key.module =
-        module_name(KernelModule::gemm_split, config.main_loop(), l.problem.a.type);
+    product.key.module = module_name("gemm_split", config.main_loop(), l.problem.a.type);
     gpu::SplitParams params{.gemm = product.gemm()};
     params.spin_limit = config.spin_limit;
     product.params = params;
@@ -176,7 +176,6 @@ double sum_cost(std::uint32_t slices, double write_and_read, const TimingModel& 
   return timing.sum + slices * write_and_read + (turns - 1.0) * timing.latency;
 }
 
-constexpr Part split_k_part{
-    .name = "split-K", .check = check, .lower = lower, .describe = describe};
+extern constexpr Part split_k_part{.check = check, .lower = lower, .describe = describe};
 
 }  // namespace vkgemm

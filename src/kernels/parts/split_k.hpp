@@ -7,8 +7,6 @@
 
 namespace vkgemm {
 
-extern const Part split_k_part;
-
 // Leading dimension of the partial results: N, padded to 16 bytes; with a gate twice.
 std::uint64_t partial_ld(const ResolvedProblem& problem);
 
