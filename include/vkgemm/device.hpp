@@ -117,9 +117,17 @@ struct DeviceCaps {
   std::vector<Denial> denials;
   std::vector<Verdict> verdicts;
 
-  // The one of these three.
+  // Whether a path may be used, and why not.
   const PathSupport& path(Path p) const noexcept {
-    return p == Path::nv ? nv : p == Path::khr ? khr : fma;
+    switch (p) {
+      case Path::nv:
+        return nv;
+      case Path::khr:
+        return khr;
+      case Path::fma:
+        break;
+    }
+    return fma;
   }
 };
 

@@ -67,7 +67,7 @@ struct Step {
   }
 
   // What steps that know A and B, or partial results, have in common.
-  const gpu::GemmParams& gemm() const noexcept {
+  const gpu::GemmParams& gemm() const {
     const auto product = [](const auto& block) -> const gpu::GemmParams* {
       using Head = std::remove_reference_t<decltype(head_of(block))>;
       if constexpr (std::is_same_v<Head, const gpu::GemmParams>) return &head_of(block);

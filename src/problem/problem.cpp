@@ -7,6 +7,7 @@
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
@@ -21,9 +22,6 @@ constexpr std::array<std::string_view, 3> gated_b_names{"halves", "separate", "i
 constexpr std::array<std::string_view, 2> offset_type_names{"int32", "int64"};
 constexpr std::array<std::string_view, 2> along_names{"m", "k"};
 constexpr std::array<std::string_view, 2> grouped_b_names{"shared", "per_group"};
-constexpr std::array<std::string_view, 9> row_op_names{"rms_norm",     "layer_norm", "softmax",
-                                                       "l2_normalize", "logsumexp",  "sum",
-                                                       "max",          "mean",       "variance"};
 constexpr std::array<std::string_view, 3> bias_names{"none", "along_n", "along_m"};
 
 // A command line under construction: " --flag value", nothing for what is at its default.
@@ -85,7 +83,10 @@ std::string_view to_string(GatedB b) noexcept { return name_of(gated_b_names, b)
 std::string_view to_string(OffsetType type) noexcept { return name_of(offset_type_names, type); }
 std::string_view to_string(GroupAlong along) noexcept { return name_of(along_names, along); }
 std::string_view to_string(GroupedB b) noexcept { return name_of(grouped_b_names, b); }
-std::string_view to_string(RowOp op) noexcept { return name_of(row_op_names, op); }
+std::string_view to_string(RowOp op) noexcept {
+  const auto index = static_cast<std::size_t>(op);
+  return index < std::size(row_ops) ? row_ops[index].name : "?";
+}
 
 std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   for (const DataTypeRow& row : data_types) {
@@ -115,7 +116,10 @@ std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept {
   return find_name<GroupAlong>(along_names, text);
 }
 std::optional<RowOp> parse_row_op(std::string_view text) noexcept {
-  return find_name<RowOp>(row_op_names, text);
+  for (const RowOpRow& row : row_ops) {
+    if (row.name == text) return row.op;
+  }
+  return std::nullopt;
 }
 
 std::string to_command_line(const Problem& problem) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
@@ -142,19 +143,6 @@ MaybeError check_gated(const Problem& problem) {
       concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
 }
 
-float default_eps(RowOp op) {
-  switch (op) {
-    case RowOp::rms_norm:
-      return 1e-6f;
-    case RowOp::layer_norm:
-      return 1e-5f;
-    case RowOp::l2_normalize:
-      return 1e-12f;
-    default:
-      return 0.0f;
-  }
-}
-
 MaybeError check_rows(const Problem& problem) {
   if (!problem.row_reduction) return std::nullopt;
   const RowReduction& rows = *problem.row_reduction;
@@ -167,12 +155,11 @@ MaybeError check_rows(const Problem& problem) {
       return invalid(concat("row_reduction.eps is ", *rows.eps,
                             ": a number is needed that is finite and not below 0"));
     }
-    if (default_eps(rows.op) == 0.0f) {
+    if (row_of(rows.op).default_eps == 0.0f) {
       return invalid(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
     }
   }
-  const bool is_norm = rows.op == RowOp::rms_norm || rows.op == RowOp::layer_norm;
-  if (!is_norm && (rows.gamma || rows.beta)) {
+  if (!row_of(rows.op).takes_vectors && (rows.gamma || rows.beta)) {
     return unsupported(concat("row_reduction.", rows.gamma ? "gamma" : "beta",
                               " is true and row_reduction.op is ", op,
                               ": rms_norm and layer_norm have them"));
@@ -404,7 +391,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .max_workspace_bytes = problem.max_workspace_bytes,
                       .max_dispatch_us = 1000.0 * problem.max_dispatch_ms};
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
-  if (out.rows) out.eps = out.rows->eps.value_or(default_eps(out.rows->op));
+  if (out.rows) out.eps = out.rows->eps.value_or(row_of(out.rows->op).default_eps);
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,
                                 std::uint64_t rows, std::uint64_t cols,
                                 std::uint64_t count) -> MaybeError {

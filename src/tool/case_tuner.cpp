@@ -103,8 +103,9 @@ class CaseTuner {
     };
     look_at(std::move(chosen), is_eligible, forever);
     // What ended a process is found out whatever the time.
-    const bool alone = bench_.session.alone == index_;
-    look_at(std::move(others), is_eligible, alone ? forever : share_of_first_looks);
+    double share = share_of_first_looks;
+    if (bench_.session.alone == index_) share = forever;
+    look_at(std::move(others), is_eligible, share);
     conclude(0);
     rounds(1, first_rounds, first_within, first_most);
     climb();

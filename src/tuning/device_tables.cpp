@@ -1,7 +1,9 @@
 #include "tuning/device_tables.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/text.hpp"
@@ -197,8 +199,8 @@ std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
     std::ranges::move(objections(*table, problem, target(caps)), std::back_inserter(all));
     for (const DeniedConfig& config : table->denied) {
       if (config.input_type && *config.input_type != problem.a.type) continue;
-      all.push_back({.text = concat(to_string(config.config), ": denied by ", table->source, ": ",
-                                    config.reason)});
+      all.push_back({.config = to_string(config.config),
+                     .reason = concat("denied by ", table->source, ": ", config.reason)});
     }
   }
   if (all.empty()) return "no row of a tuning table matches the problem";
@@ -210,15 +212,34 @@ std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
   if (least != nullptr) {
     return concat("max_workspace_bytes is ", problem.max_workspace_bytes,
                   ", the least that a configuration takes is ", least->workspace_bytes, ": ",
-                  least->text);
+                  least->config);
   }
-  constexpr std::size_t most_lines = 3;
+  // A line for each reason, the most frequent one first.
+  struct Reason {
+    const Objection* first;
+    std::size_t count;
+  };
+  std::vector<Reason> reasons;
+  for (const Objection& objection : all) {
+    const auto is_same = [&](const Reason& other) {
+      return other.first->reason == objection.reason;
+    };
+    const auto known = std::ranges::find_if(reasons, is_same);
+    if (known != reasons.end())
+      ++known->count;
+    else
+      reasons.push_back({&objection, 1});
+  }
+  std::ranges::stable_sort(reasons, std::greater(), &Reason::count);
+  constexpr std::size_t most_lines = 4;
   std::string text;
-  for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) {
-    if (i != 0) text += '\n';
-    text += all[i].text;
+  for (const Reason& reason : std::span(reasons).first(std::min(reasons.size(), most_lines))) {
+    if (!text.empty()) text += '\n';
+    text += concat(reason.first->config, ": ", reason.first->reason);
+    if (reason.count > 1) text += concat(" (and ", reason.count - 1, " more for this reason)");
   }
-  if (all.size() > most_lines) text += concat("\nand ", all.size() - most_lines, " more");
+  if (reasons.size() > most_lines)
+    text += concat("\nand ", reasons.size() - most_lines, " more reasons");
   return text;
 }
 

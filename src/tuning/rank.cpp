@@ -148,7 +148,8 @@ std::vector<Objection> objections(const TuningTable& table, const ResolvedProble
                                   const Target& target) {
   std::vector<Objection> out;
   const auto object = [&out](const TuningRow& row, const auto&... reason) -> Objection& {
-    return out.emplace_back(Objection{.text = concat(to_string(row.config), ": ", reason...)});
+    return out.emplace_back(
+        Objection{.config = to_string(row.config), .reason = concat(reason...)});
   };
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;

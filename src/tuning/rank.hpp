@@ -38,7 +38,8 @@ std::string to_string(const ScoredRow& scored);
 
 // A row that matches and cannot be used, and why.
 struct Objection {
-  std::string text;
+  std::string config;
+  std::string reason;
   std::uint64_t workspace_bytes = 0;  // if it wants only more of them than the problem allows
 };
 std::vector<Objection> objections(const TuningTable& table, const ResolvedProblem& problem,

@@ -238,8 +238,9 @@ TEST(WhyNothingIsLegal, OneObjectionARow) {
   EXPECT_TRUE(rank(table, r, test::navi31()).empty());
   const std::vector<Objection> all = objections(table, r, test::navi31());
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_TRUE(contains(all[0].text, "nv:tile=128x128x32,invocations=128: path nv is off"));
-  EXPECT_TRUE(contains(all[1].text, "fragment 8x8x8")) << all[1].text;
+  EXPECT_EQ(all[0].config, "nv:tile=128x128x32,invocations=128");
+  EXPECT_TRUE(contains(all[0].reason, "path nv is off")) << all[0].reason;
+  EXPECT_TRUE(contains(all[1].reason, "fragment 8x8x8")) << all[1].reason;
   table.rows.clear();
   EXPECT_TRUE(objections(table, r, test::navi31()).empty());
 }
@@ -256,15 +257,18 @@ TEST(WhyNothingIsLegal, SaysTheLeastWorkspace) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0) << text;
 }
 
-TEST(WhyNothingIsLegal, IsShort) {
+TEST(WhyNothingIsLegal, SaysEachReasonOnce) {
   DeviceCaps caps = test::h200();
   for (PathSupport* path : {&caps.nv, &caps.khr, &caps.fma}) {
-    *path = {.available = false, .reason = "a test"};
+    *path = {.available = false, .reason = path == &caps.fma ? "one" : "another"};
   }
   const std::string text =
       DeviceTables("nvidia_sm90").why_nothing_is_legal(resolved(gemm(64, 64, 64)), caps);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
-  EXPECT_TRUE(contains(text, " more")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  for (const std::string_view reason : {"path nv is off: another", "path khr is off: another",
+                                        "path fma is off: one", " more for this reason)"}) {
+    EXPECT_TRUE(contains(text, reason)) << text;
+  }
 }
 
 TEST(ScoredRow, Prints) {

@@ -13,6 +13,7 @@
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
+#include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
@@ -71,11 +72,15 @@ bool check_tiles(const Case& s) {
       return s.refuse("rows is resident: tile_n is ", c.tile_n, ", less than n, ", p.n);
     case RowStrategy::panel:
       return check_panel(s);
-    default:
+    case RowStrategy::recompute:
       if (!is_scalar(p.rows->op)) return true;
       return s.refuse("rows is recompute: ", to_string(p.rows->op),
                       " is one number a row, which needs no second product, panel gives it");
+    case RowStrategy::none:
+    case RowStrategy::two_pass:  // in no tiles
+      break;
   }
+  return true;
 }
 
 bool check_two_pass(const Case& s) {
@@ -116,34 +121,10 @@ bool check(const Case& s) {
 // Sizes of tiles that kernels without tiles may divide by.
 constexpr std::size_t unused_divisors[] = {SPEC_TILE_K, SPEC_SWIZZLE};
 
-std::uint32_t op_constant(RowOp op) {
-  switch (op) {
-    case RowOp::rms_norm:
-      return ROW_OP_RMS_NORM;
-    case RowOp::layer_norm:
-      return ROW_OP_LAYER_NORM;
-    case RowOp::softmax:
-      return ROW_OP_SOFTMAX;
-    case RowOp::l2_normalize:
-      return ROW_OP_L2_NORMALIZE;
-    case RowOp::logsumexp:
-      return ROW_OP_LOGSUMEXP;
-    case RowOp::sum:
-      return ROW_OP_SUM;
-    case RowOp::max:
-      return ROW_OP_MAX;
-    case RowOp::mean:
-      return ROW_OP_MEAN;
-    case RowOp::variance:
-      return ROW_OP_VARIANCE;
-  }
-  return ROW_OP_NONE;
-}
-
 void set_rows(Step& step, const ResolvedProblem& problem) {
   const RowReduction& rows = *problem.rows;
   Constants constants(step.key.constants);
-  constants.set(SPEC_ROW_OP, op_constant(rows.op));
+  constants.set(SPEC_ROW_OP, row_of(rows.op).constant);
   constants.set(SPEC_ROW_GAMMA, rows.gamma);
   constants.set(SPEC_ROW_SHIFT, rows.beta);
   constants.set(SPEC_ROW_VECTOR_TYPE, row_of(rows.vector_type).constant);
@@ -250,13 +231,13 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& seen,
   return step;
 }
 
-// The additional time of a round of tiles when its rows are reduced, with exponentials of every
+// The additional time of a round of tiles when its rows are reduced, for each exponential of every
 // value, and when workgroups wait for each other, in times of a tile's own overhead. Where two are
 // resident they cover for one another. Fitted with nvidia_sm90's timing, after H200, driver
 // 580.159.04, 2026-11-22, in rounds of 128x128 (two resident) and 128x256 (one): rms_norm in a tile
 // 0.9 us; in panels 4.7 to 5.5 and 5.5 to 8.6 us; softmax 5.6 and 8.5 us more.
 constexpr double reduce_tiles = 0.5;
-constexpr double exponential_tiles = 4.9;
+constexpr double exponential_tiles = 2.45;
 constexpr double wait_tiles = 2.5;
 constexpr double covered = 0.63;
 
@@ -271,9 +252,7 @@ double cost(const Config& config, const ResolvedProblem& problem, const TimingMo
             const ProductCost& product) {
   if (config.rows == RowStrategy::none) return 0.0;
   const RowOp op = problem.rows->op;
-  const double exponentials = op == RowOp::softmax     ? exponential_tiles
-                              : op == RowOp::logsumexp ? 0.5 * exponential_tiles
-                                                       : 0.0;
+  const double exponentials = row_of(op).exponentials * exponential_tiles;
   const double exposed = product.rounds * timing.tile * (product.resident >= 2.0 ? covered : 1.0);
   const double reduce = exposed * (reduce_tiles + exponentials);
   switch (config.rows) {
