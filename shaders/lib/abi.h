@@ -17,8 +17,9 @@ using uint = std::uint32_t;
 using std::uint64_t;
 #endif
 
-// gemm.comp, sum_slices.comp. The parameters of every kernel of products begin like this, with what
-// all of them use: a dispatch waits for each line of the constant cache that it reads.
+// gemm.comp, sum_slices.comp. The parameters of every kernel of products begin like this. The words
+// that all of them use come first: a dispatch waits for each line of constants that it reads (derived,
+// see bench/NOTES.md).
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here, since the library transposes the problem if
 // not, but for row reductions and gates, which know rows from columns.

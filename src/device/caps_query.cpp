@@ -254,18 +254,15 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
       return unavailable("requiredSubgroupSizeStages lacks the compute stage");
     }
   }
-  const auto accumulates_in_f32 = [](const auto& shape) {
-    return shape.input != DataType::f32 && shape.accumulator == DataType::f32;
-  };
   for (const Denial& denial : caps.denials) {
     if (denial.shapes_unknown) return unavailable(denial.reason);
   }
-  const bool fixed =
-      std::any_of(caps.fragment_shapes.begin(), caps.fragment_shapes.end(), accumulates_in_f32);
-  const bool flexible = std::any_of(
-      caps.flexible_shapes.begin(), caps.flexible_shapes.end(), [&](const FlexibleShape& shape) {
-        return shape.scope == MatrixScope::subgroup && accumulates_in_f32(shape);
-      });
+  const bool fixed = std::ranges::any_of(caps.fragment_shapes,
+                                         [](const FragmentShape& shape) { return is_used(shape); });
+  const bool flexible = std::any_of(caps.flexible_shapes.begin(), caps.flexible_shapes.end(),
+                                    [&](const FlexibleShape& shape) {
+                                      return shape.scope == MatrixScope::subgroup && is_used(shape);
+                                    });
   if (!fixed && !flexible) {
     return unavailable(
         "the device lists no f16 or bf16 matrix of subgroup scope with an f32 "
@@ -290,11 +287,10 @@ PathSupport inspect_nv(const Inspector& inspector, const Properties& properties,
   for (const Denial& denial : caps.denials) {
     if (denial.shapes_unknown) return unavailable(denial.reason);
   }
-  const bool listed = std::any_of(
-      caps.flexible_shapes.begin(), caps.flexible_shapes.end(), [](const FlexibleShape& shape) {
-        return shape.scope == MatrixScope::workgroup && on_matrix_units(shape.input) &&
-               shape.accumulator == DataType::f32;
-      });
+  const bool listed = std::any_of(caps.flexible_shapes.begin(), caps.flexible_shapes.end(),
+                                  [](const FlexibleShape& shape) {
+                                    return shape.scope == MatrixScope::workgroup && is_used(shape);
+                                  });
   if (!listed) {
     return unavailable(
         "the device lists no f16 or bf16 matrix of workgroup scope with an f32 "

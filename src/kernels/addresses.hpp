@@ -43,6 +43,15 @@ using Parameters =
     std::variant<gpu::GemmParams, gpu::SplitParams, gpu::GroupedParams, gpu::ReduceTilesParams,
                  gpu::PackParams, gpu::ResetParams, gpu::ReduceRowsParams, gpu::MergeParams>;
 
+// Sets a_batch, b_batch, … of a block that has them.
+template <class Block>
+void set_batch_strides(Block& params, const Addresses& strides) noexcept {
+#define VKGEMM_SET_STRIDE(name) \
+  if constexpr (requires { params.name##_batch; }) params.name##_batch = strides.name;
+  VKGEMM_ADDRESSES(VKGEMM_SET_STRIDE)
+#undef VKGEMM_SET_STRIDE
+}
+
 // The part of a block that begins it, and that blocks of products share.
 template <class Block>
 auto& head_of(Block& params) noexcept {

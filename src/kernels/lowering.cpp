@@ -4,6 +4,7 @@
 
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/operands.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/rows.hpp"
@@ -15,12 +16,6 @@ namespace vkgemm {
 namespace {
 
 using gpu::GemmParams;
-
-// Columns of a column-major B that are l and r by turns are two halves, each with twice the ld.
-std::uint64_t ldb_of(const ResolvedProblem& p) {
-  const bool by_turns = p.is_gated(GatedB::interleaved) && p.b.layout == Layout::col_major;
-  return by_turns ? 2 * p.b.ld : p.b.ld;
-}
 
 void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_LOCAL_SIZE, invocations(c));
@@ -54,7 +49,7 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
     constants.set(SPEC_STATIC_N, p.n);
     constants.set(SPEC_STATIC_K, p.k);
     constants.set(SPEC_STATIC_LDA, p.a.ld);
-    constants.set(SPEC_STATIC_LDB, ldb_of(p));
+    constants.set(SPEC_STATIC_LDB, p.ld_b());
   }
   // Groups end anywhere.
   constants.set(SPEC_EDGES,
@@ -68,32 +63,15 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
 GemmParams make_params(const ResolvedProblem& p) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Epilogue& e = p.epilogue;
-  const auto stride = [](const ResolvedMatrix& matrix) {
-    return matrix.batch_stride * size_in_bytes(matrix.type);
-  };
   GemmParams out{};
-  out.a_batch = stride(p.a);
-  out.b_batch = stride(p.b);
-  out.d_batch = stride(p.d);
   out.m = narrow(p.m);
   out.n = narrow(p.n);
   out.k = narrow(p.k);
   out.batch = narrow(p.batch);
-  out.lda = narrow(p.a.ld);
-  out.ldb = narrow(ldb_of(p));
-  out.ldd = narrow(p.d.ld);
-  if (p.has_c()) {
-    out.c_batch = stride(p.c);
-    out.ldc = narrow(p.c.ld);
-  }
-  if (p.has_aux()) {
-    out.aux_batch = stride(p.aux);
-    out.ld_aux = narrow(p.aux.ld);
-  }
+  set_strides(out, p);
   if (p.gated && p.gated->b != GatedB::separate) {
     out.b_right = p.right_offset() * size_in_bytes(p.b.type);
   }
-  if (p.has_bias()) out.bias_batch = e.bias_batch_stride * size_in_bytes(e.bias_type);
   out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
   out.beta = e.beta;
   out.clamp_min = e.clamp_min.value_or(-infinity);

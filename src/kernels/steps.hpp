@@ -19,16 +19,6 @@ inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 // The module of a kernel that has one for each main loop and input type (shaders/modules.txt).
 std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input);
 
-// True if an epilogue may access C, D or aux in pieces of four neighbours of a row.
-inline bool allows_epilogue_vectors(const ResolvedMatrix& matrix) {
-  return matrix.layout == Layout::row_major &&
-         matrix.allows_vectors(4 * size_in_bytes(matrix.type));
-}
-
-// The constants of an elementwise epilogue. `x4`: it works on four elements at once, where they
-// allow it.
-void set_epilogue(Constants& constants, const ResolvedProblem& problem, bool x4);
-
 // One dispatch along x sets so many words to zero on any device.
 inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
 

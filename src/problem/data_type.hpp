@@ -32,6 +32,7 @@ struct DataTypeRow {
   double smallest = 0.0;       // … and by this, absolutely, where it has subnormals
   double largest = 0.0;        // from here on it rounds to infinity
   MatrixUnits matrix_units = MatrixUnits::none;
+  DataType accumulator = DataType::f32;  // of its products
 };
 
 // In the order of the enumerators.
@@ -81,6 +82,12 @@ static_assert([] {
 // True if cooperative matrices multiply it anywhere.
 constexpr bool on_matrix_units(DataType type) noexcept {
   return row_of(type).matrix_units != MatrixUnits::none;
+}
+
+// True if kernels use matrices of such a shape that a device lists.
+template <class Shape>
+constexpr bool is_used(const Shape& shape) noexcept {
+  return on_matrix_units(shape.input) && shape.accumulator == row_of(shape.input).accumulator;
 }
 
 }  // namespace vkgemm

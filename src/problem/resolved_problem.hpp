@@ -66,8 +66,12 @@ struct ResolvedProblem {
   std::uint64_t b_columns() const noexcept { return is_gated(GatedB::separate) ? n : product_n(); }
   bool is_gated(GatedB columns) const noexcept { return gated && gated->b == columns; }
 
-  // Elements from the left half of B to the right one, where both are of one matrix.
+  // Elements from the left half of B to the right one, where both are of one matrix, and from line
+  // to line of each half: columns of a column-major B that are l and r by turns are two halves.
   std::uint64_t right_offset() const noexcept;
+  std::uint64_t ld_b() const noexcept {
+    return is_gated(GatedB::interleaved) && b.layout == Layout::col_major ? 2 * b.ld : b.ld;
+  }
 
   // How many matrices A and B have, and how many biases there are.
   std::uint64_t a_count() const noexcept { return is_grouped(GroupAlong::k) ? 1 : batch; }

@@ -221,8 +221,8 @@ class Guards : public EachPath {
     const OperandRules rules(resolve(problem).value(), plan->workspace_bytes());
     for (const Guard touched : {Guard::before, Guard::behind}) {
       Operands operands;
-      for (std::size_t i = 0; i < rules.rules().size(); ++i) {
-        const OperandRule& rule = rules.rules()[i];
+      std::size_t i = 0;
+      for (const Operand& rule : rules.operands()) {
         running.names[i] = rule.name;
         ASSERT_LE(rule.bytes, Guarded::capacity);
         operands.*rule.span = memories_[i]->place(rule.bytes, rule.alignment, touched);
@@ -230,6 +230,7 @@ class Guards : public EachPath {
         if (rule.span == &Operands::offsets) {
           std::ranges::copy(encoded, memories_[i]->data());
         }
+        ++i;
       }
       running.text = describe(config, problem);
       EXPECT_TRUE(succeeds(own_runner_->submit(

@@ -80,7 +80,7 @@ TEST_F(Record, SpansTooSmallByOneByte) {
     const std::uint64_t needed = (operands.*spans[i]).bytes--;
     expect_refused(
         operands, Status::span_too_small,
-        {std::string(names[i]) + " span", std::to_string(needed - 1), std::to_string(needed)});
+        {std::string(names[i]) + ".bytes", std::to_string(needed - 1), std::to_string(needed)});
   }
 }
 
@@ -88,7 +88,7 @@ TEST_F(Record, UnboundOperands) {
   for (int i = 0; i < 6; ++i) {
     Operands operands = operands_;
     operands.*spans[i] = {};
-    expect_refused(operands, Status::span_too_small, {std::string(names[i]) + " span", " 0 bytes"});
+    expect_refused(operands, Status::span_too_small, {std::string(names[i]) + ".bytes is 0,"});
     operands.*spans[i] = {.address = 0, .bytes = buffer_bytes};
     expect_refused(operands, Status::invalid_argument, {std::string(names[i]) + ".address is 0"});
     operands.*spans[i] = {.address = UINT64_MAX - 15, .bytes = buffer_bytes};

@@ -192,7 +192,7 @@ TEST(OperandCheckGated, TheRightHalfIsAnOperand) {
   EXPECT_EQ(at.b + at.b_right, 3 * mib) << "also if it stands before b";
   operands.b_right.bytes = 95;
   EXPECT_TRUE(contains(rules.check(operands).error().message,
-                       "b_right span holds 95 bytes, the problem touches 96"));
+                       "b_right.bytes is 95, the problem touches 96"));
   operands.b_right = {3 * mib + 8, 96};
   EXPECT_EQ(rules.check(operands).error().status, Status::misaligned);
   operands.b_right = {5 * mib, 96};

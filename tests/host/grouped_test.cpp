@@ -176,7 +176,7 @@ TEST(ResolveGrouped, OffsetsAreAnOperand) {
   EXPECT_EQ(at.workspace, 5 * mib);
   operands.offsets.bytes = 47;
   EXPECT_TRUE(contains(rules.check(operands).error().message,
-                       "offsets span holds 47 bytes, the problem touches 48"));
+                       "offsets.bytes is 47, the problem touches 48"));
   operands.offsets = {4 * mib + 4, 48};
   EXPECT_EQ(rules.check(operands).error().status, Status::misaligned);
   operands.offsets = {3 * mib, 48};

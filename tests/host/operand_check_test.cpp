@@ -49,8 +49,8 @@ TEST(OperandCheck, AcceptsWhatFitsExactly) {
 TEST(OperandCheck, RefusesOneByteTooFew) {
   const OperandRules rules = rules_for(full_problem());
   const std::pair<const char*, DeviceSpan Operands::*> spans[] = {
-      {"a span", &Operands::a}, {"b span", &Operands::b},       {"c span", &Operands::c},
-      {"d span", &Operands::d}, {"bias span", &Operands::bias}, {"aux span", &Operands::aux}};
+      {"a.bytes", &Operands::a}, {"b.bytes", &Operands::b},       {"c.bytes", &Operands::c},
+      {"d.bytes", &Operands::d}, {"bias.bytes", &Operands::bias}, {"aux.bytes", &Operands::aux}};
   for (const auto& [name, span] : spans) {
     Operands operands = full_operands();
     --(operands.*span).bytes;
@@ -71,7 +71,7 @@ TEST(OperandCheck, NamesTheFigures) {
   Operands operands = full_operands();
   operands.d.bytes = 1535;
   expect_error(rules_for(full_problem()).check(operands), Status::span_too_small,
-               "d span holds 1535 bytes, the problem touches 1536");
+               "d.bytes is 1535, the problem touches 1536");
 }
 
 TEST(OperandCheck, RefusesASmallOrMisalignedWorkspace) {
@@ -169,7 +169,7 @@ TEST(OperandCheck, SwapsTheInputsOfATransposedProblem) {
   EXPECT_EQ(at.b, operands.a.address);
   EXPECT_EQ(at.d, operands.d.address);
   --operands.b.bytes;
-  expect_error(rules.check(operands), Status::span_too_small, "b span holds 1535 bytes");
+  expect_error(rules.check(operands), Status::span_too_small, "b.bytes is 1535");
 }
 
 }  // namespace

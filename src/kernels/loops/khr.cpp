@@ -50,14 +50,11 @@ void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
 }
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
-  const auto multiplies = [](const auto& shape) {
-    return on_matrix_units(shape.input) && shape.accumulator == DataType::f32;
-  };
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (multiplies(shape)) add_fragment(out, shape, caps);
+    if (is_used(shape)) add_fragment(out, shape, caps);
   }
   for (const FlexibleShape& shape : caps.flexible_shapes) {
-    if (multiplies(shape) && shape.scope == MatrixScope::subgroup) {
+    if (is_used(shape) && shape.scope == MatrixScope::subgroup) {
       add_flexible(out, shape, caps, proposed);
     }
   }

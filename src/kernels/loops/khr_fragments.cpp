@@ -30,7 +30,7 @@ bool check_fragment(const Case& s) {
   const KhrLoop& l = khr(s.config);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   const DataType input = s.problem.a.type;
-  const FragmentShape wanted{input, DataType::f32, fragment.m, fragment.n, fragment.k};
+  const FragmentShape wanted{input, row_of(input).accumulator, fragment.m, fragment.n, fragment.k};
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
     return true;
   }
@@ -174,7 +174,7 @@ void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const
   constexpr std::pair<std::uint32_t, std::uint32_t> arrangements[] = {
       {1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 4}, {4, 2}, {4, 4}};
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (shape.input != problem.a.type || shape.accumulator != DataType::f32) continue;
+    if (shape.input != problem.a.type || !is_used(shape)) continue;
     for (std::uint32_t size = std::max(caps.limits.min_subgroup_size, 1u);
          size <= caps.limits.max_subgroup_size; size *= 2) {
       for (const auto& [along_m, along_n] : arrangements) {

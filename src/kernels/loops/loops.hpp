@@ -22,9 +22,9 @@ inline std::uint32_t saturated_product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>(std::min(std::uint64_t{a} * b, most));
 }
 
-// True if a size is a multiple of a shape that the device lists, with f32 accumulators.
+// True if a size is a multiple of a shape that the device lists, with the type's accumulators.
 inline bool is_multiple(const Size3& size, DataType input, const FlexibleShape& shape) {
-  return shape.input == input && shape.accumulator == DataType::f32 && shape.granularity_m != 0 &&
+  return shape.input == input && is_used(shape) && shape.granularity_m != 0 &&
          shape.granularity_n != 0 && shape.granularity_k != 0 &&
          size.m % shape.granularity_m == 0 && size.n % shape.granularity_n == 0 &&
          size.k % shape.granularity_k == 0;

@@ -116,10 +116,7 @@ void propose(std::vector<Config>& out, const ResolvedProblem& problem, const Dev
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const FlexibleShape& shape : caps.flexible_shapes) {
-    if (shape.scope != MatrixScope::workgroup || shape.accumulator != DataType::f32 ||
-        !on_matrix_units(shape.input)) {
-      continue;
-    }
+    if (shape.scope != MatrixScope::workgroup || !is_used(shape)) continue;
     add_kind(out, {.loop = MainLoop::nv,
                    .input = shape.input,
                    .m = shape.granularity_m,

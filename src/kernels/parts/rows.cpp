@@ -25,14 +25,6 @@ ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chu
           .alignment = row_alignment};
 }
 
-std::uint64_t row_pitch(const ResolvedMatrix& matrix) {
-  return (matrix.layout == Layout::row_major ? matrix.ld : 1) * size_in_bytes(matrix.type);
-}
-
-std::uint64_t batch_pitch(const ResolvedMatrix& matrix) {
-  return matrix.batch_stride * size_in_bytes(matrix.type);
-}
-
 }  // namespace
 
 std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem) {
@@ -49,26 +41,6 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
                 .batches = problem.batch,
                 .all_rows = problem.m,
                 .all_batches = problem.batch};
-  out.row_pitch.a = row_pitch(problem.a);
-  if (problem.has_c()) out.row_pitch.c = row_pitch(problem.c);
-  if (problem.has_d()) out.row_pitch.d = row_pitch(problem.d);
-  if (problem.has_aux()) out.row_pitch.aux = row_pitch(problem.aux);
-  if (problem.epilogue.bias == Bias::along_m) {
-    out.row_pitch.bias = size_in_bytes(problem.epilogue.bias_type);
-  }
-  if (is_scalar(problem.rows->op)) {
-    out.row_pitch.row_values = size_in_bytes(problem.rows->value_type);
-    out.batch_pitch.row_values = problem.m * out.row_pitch.row_values;
-  }
-  out.batch_pitch.a = batch_pitch(problem.a);
-  out.batch_pitch.b = batch_pitch(problem.b);
-  if (problem.has_c()) out.batch_pitch.c = batch_pitch(problem.c);
-  if (problem.has_d()) out.batch_pitch.d = batch_pitch(problem.d);
-  if (problem.has_aux()) out.batch_pitch.aux = batch_pitch(problem.aux);
-  if (problem.has_bias()) {
-    out.batch_pitch.bias =
-        problem.epilogue.bias_batch_stride * size_in_bytes(problem.epilogue.bias_type);
-  }
   // Slices of K are for products that are small.
   if (values_stand_in_d(problem) || config.slices > 1) return out;
   const std::uint64_t row_bytes = divided_up(problem.n, 4) * 4 * sizeof(float);
