@@ -117,7 +117,7 @@ struct DeviceCaps {
   std::vector<Denial> denials;
   std::vector<Verdict> verdicts;
 
-  // Whether a path may be used, and why not.
+  // The support of a path.
   const PathSupport& path(Path p) const noexcept {
     switch (p) {
       case Path::nv:

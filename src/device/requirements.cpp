@@ -27,9 +27,9 @@ constexpr const char* useful_extensions[] = {
     VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
 };
 
-// Optional on top of required_features(). The device scope of the memory model and the reductions
-// are for the kernels to come (split-K, row reductions), so that the applications of today need no
-// change for them. pipelineExecutableInfo is not here: it is for developers, who enable it.
+// Optional on top of required_features(). No kernel uses the device scope of the memory model and
+// the reductions yet: applications enable them today, so that they need no change for kernels that
+// do. pipelineExecutableInfo is not here: it is for developers, who enable it.
 constexpr Feature useful_features[] = {
     Feature::shader_float16,
     Feature::vulkan_memory_model_device_scope,

@@ -66,7 +66,7 @@ struct Step {
     return *std::get_if<Block>(&params);
   }
 
-  // What steps that know A and B, or partial results, have in common.
+  // The parameters that all steps have which know A and B, or partial results.
   const gpu::GemmParams& gemm() const {
     const auto product = [](const auto& block) -> const gpu::GemmParams* {
       using Head = std::remove_reference_t<decltype(head_of(block))>;

@@ -5,15 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/arithmetic.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
 namespace vkgemm {
-
-inline std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
-  return value / divisor + (value % divisor != 0 ? 1 : 0);
-}
 
 // Sizes that legality has bounded.
 inline std::uint32_t narrow(std::uint64_t value) { return static_cast<std::uint32_t>(value); }

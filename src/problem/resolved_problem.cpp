@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/arithmetic.hpp"
+#include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/row_op.hpp"
 
@@ -23,12 +25,7 @@ constexpr std::uint32_t load_bytes = 16;
 
 using MaybeError = std::optional<Error>;
 
-Error invalid(std::string message) { return {Status::invalid_argument, std::move(message)}; }
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
-
-std::uint64_t divided_up(std::uint64_t value, std::uint64_t divisor) {
-  return value / divisor + (value % divisor != 0 ? 1 : 0);
-}
 
 std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
   if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
@@ -52,18 +49,20 @@ std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t 
 
 MaybeError check_size(std::string_view field, std::uint64_t value) {
   if (value <= largest_size) return std::nullopt;
-  return invalid(concat(field, " is ", value, ": at most ", largest_size, " is supported"));
+  return invalid_argument(
+      concat(field, " is ", value, ": at most ", largest_size, " is supported"));
 }
 
 MaybeError check_number(std::string_view field, float value) {
   if (!std::isnan(value)) return std::nullopt;
-  return invalid(concat("epilogue.", field, " is nan: a number is needed"));
+  return invalid_argument(concat("epilogue.", field, " is nan: a number is needed"));
 }
 
 MaybeError check_enumerators(const Problem& problem) {
   const auto check = [](std::string_view field, auto value) -> MaybeError {
     if (to_string(value) != "?") return std::nullopt;
-    return invalid(concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+    return invalid_argument(
+        concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
   };
   const std::pair<std::string_view, const Matrix*> matrices[] = {{"a", &problem.a},
                                                                  {"b", &problem.b},
@@ -100,8 +99,8 @@ MaybeError check_grouping(const Problem& problem) {
   if (!problem.grouping) return std::nullopt;
   const Grouping& grouping = *problem.grouping;
   if (grouping.groups > most_groups) {
-    return invalid(concat("grouping.groups is ", grouping.groups, ": at most ", most_groups,
-                          " are supported"));
+    return invalid_argument(concat("grouping.groups is ", grouping.groups, ": at most ",
+                                   most_groups, " are supported"));
   }
   if (problem.batch != 1) {
     return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
@@ -121,8 +120,8 @@ MaybeError check_grouping(const Problem& problem) {
   }
   const Epilogue& epilogue = problem.epilogue;
   if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
-  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
-                        ": with grouping.along m, a bias along_m is one for all rows"));
+  return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                                 ": with grouping.along m, a bias along_m is one for all rows"));
 }
 
 MaybeError check_gated(const Problem& problem) {
@@ -139,7 +138,7 @@ MaybeError check_gated(const Problem& problem) {
     return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
   }
   if (problem.n <= largest_size / 2) return std::nullopt;
-  return invalid(
+  return invalid_argument(
       concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
 }
 
@@ -152,11 +151,11 @@ MaybeError check_rows(const Problem& problem) {
   }
   if (rows.eps) {
     if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
-      return invalid(concat("row_reduction.eps is ", *rows.eps,
-                            ": a number is needed that is finite and not below 0"));
+      return invalid_argument(concat("row_reduction.eps is ", *rows.eps,
+                                     ": a number is needed that is finite and not below 0"));
     }
     if (row_of(rows.op).default_eps == 0.0f) {
-      return invalid(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
+      return invalid_argument(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
     }
   }
   if (!row_of(rows.op).takes_vectors && (rows.gamma || rows.beta)) {
@@ -165,7 +164,7 @@ MaybeError check_rows(const Problem& problem) {
                               ": rms_norm and layer_norm have them"));
   }
   if (!is_scalar(rows.op) && !rows.store_d) {
-    return invalid(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
+    return invalid_argument(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
   }
   return std::nullopt;
 }
@@ -180,8 +179,9 @@ MaybeError check_epilogue(const Epilogue& epilogue) {
     if (auto error = check_number("clamp_max", *epilogue.clamp_max)) return error;
   }
   if (epilogue.clamp_min && epilogue.clamp_max && *epilogue.clamp_min > *epilogue.clamp_max) {
-    return invalid(concat("epilogue.clamp_min is ", *epilogue.clamp_min,
-                          ", which is more than epilogue.clamp_max, ", *epilogue.clamp_max));
+    return invalid_argument(concat("epilogue.clamp_min is ", *epilogue.clamp_min,
+                                   ", which is more than epilogue.clamp_max, ",
+                                   *epilogue.clamp_max));
   }
   return std::nullopt;
 }
@@ -201,8 +201,9 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
                               const ResolvedMatrix& out, std::uint64_t outer, std::uint64_t batch) {
   if (info.access == Access::read || batch <= 1) return std::nullopt;
   if (matrix.batch_stride == std::uint64_t{0}) {
-    return invalid(concat(info.name, ".batch_stride is 0: the ", batch, " matrices of the ",
-                          info.collection, " would overwrite each other"));
+    return invalid_argument(concat(info.name, ".batch_stride is 0: the ", batch,
+                                   " matrices of the ", info.collection,
+                                   " would overwrite each other"));
   }
   if (outer == 0 || out.contiguous() == 0) return std::nullopt;
   // outer and ld are below 2^31: no overflow here.
@@ -214,8 +215,9 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
   if (out.batch_stride >= out.contiguous() && side_by_side && *side_by_side <= out.ld) {
     return std::nullopt;
   }
-  return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": the matrices of the ",
-                        info.collection, " would overlap, at least ", extent, " is needed"));
+  return invalid_argument(concat(info.name, ".batch_stride is ", out.batch_stride,
+                                 ": the matrices of the ", info.collection,
+                                 " would overlap, at least ", extent, " is needed"));
 }
 
 // `touched`: whether the problem accesses the operand at all.
@@ -236,11 +238,11 @@ Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& mat
     const auto what = concat(row_major ? "a row" : "a column", " of ",
                              row_major ? info.cols_name : info.rows_name, " = ", length);
     if (*matrix.ld == 0) {
-      return invalid(
+      return invalid_argument(
           concat(info.name, ".ld is 0: ", what, " needs at least ", length == 0 ? 1 : length));
     }
     if (*matrix.ld < length) {
-      return invalid(
+      return invalid_argument(
           concat(info.name, ".ld is ", *matrix.ld, ": ", what, " needs at least ", length));
     }
     if (auto error = check_size(concat(info.name, ".ld"), *matrix.ld)) return *error;
@@ -249,9 +251,9 @@ Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& mat
 
   const std::uint32_t alignment = matrix.alignment;
   if (alignment < element || (alignment & (alignment - 1)) != 0) {
-    return invalid(concat(info.name, ".alignment is ", alignment,
-                          ": a power of two is needed, at least ", element, ", the size of ",
-                          to_string(matrix.type)));
+    return invalid_argument(concat(info.name, ".alignment is ", alignment,
+                                   ": a power of two is needed, at least ", element,
+                                   ", the size of ", to_string(matrix.type)));
   }
 
   // A stride that is never taken is 0, so that it cannot stand in the way of vectors.
@@ -262,8 +264,8 @@ Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& mat
   const std::uint64_t extent = (outer - 1) * out.ld + length;
   const auto bytes = extent_in_bytes(batch, out.batch_stride, extent, matrix.type);
   if (!bytes) {
-    return invalid(concat(info.name, ".batch_stride is ", out.batch_stride, ": a batch of ", batch,
-                          " does not fit 64 bits of bytes"));
+    return invalid_argument(concat(info.name, ".batch_stride is ", out.batch_stride,
+                                   ": a batch of ", batch, " does not fit 64 bits of bytes"));
   }
   out.bytes = *bytes;
   return out;
@@ -294,8 +296,8 @@ MaybeError check_bias(const ResolvedProblem& problem) {
   const std::uint64_t length = epilogue.bias == Bias::along_n ? problem.product_n() : problem.m;
   const auto bytes = extent_in_bytes(count, epilogue.bias_batch_stride, length, epilogue.bias_type);
   if (bytes) return std::nullopt;
-  return invalid(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
-                        ": a batch of ", count, " does not fit 64 bits of bytes"));
+  return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                                 ": a batch of ", count, " does not fit 64 bits of bytes"));
 }
 
 MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_of_d) {
@@ -367,12 +369,12 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (auto error = check_rows(problem)) return *error;
   if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
-    return invalid(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
-                          ": must be a number of milliseconds, or 0 for no limit"));
+    return invalid_argument(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
+                                   ": must be a number of milliseconds, or 0 for no limit"));
   }
   if (problem.split_k.slices > most_slices) {
-    return invalid(concat("split_k.slices is ", problem.split_k.slices, ": at most ", most_slices,
-                          " are supported"));
+    return invalid_argument(concat("split_k.slices is ", problem.split_k.slices, ": at most ",
+                                   most_slices, " are supported"));
   }
   if (problem.a.type != problem.b.type) {
     return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",

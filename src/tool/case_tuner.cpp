@@ -102,7 +102,7 @@ class CaseTuner {
                   proposal.space.end());
     };
     look_at(std::move(chosen), is_eligible, forever);
-    // What ended a process is found out whatever the time.
+    // The culprit of a death is looked for whatever the time.
     double share = share_of_first_looks;
     if (bench_.session.alone == index_) share = forever;
     look_at(std::move(others), is_eligible, share);

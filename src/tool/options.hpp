@@ -34,7 +34,7 @@ CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<L
 CLI::Option* add_fill(CLI::App& app, Fill& value);
 CLI::Option* add_path(CLI::App& app, std::optional<Path>& value);
 
-// What the file that the option names holds: a Failure if it is empty, or cannot be read.
+// The contents of the file that the option names. A Failure if it is empty, or cannot be read.
 std::string read_file(const std::string& option, const std::string& file);
 
 // "nv|khr|fma": the enumerators, which to_string() names.

@@ -158,7 +158,7 @@ class Tuner {
       if (false_starts >= most_false_starts) {
         session_.fatal = "the process that measures does not start: " + end.reason;
       }
-      // What ended a process is found out whatever the time.
+      // The culprit of a death is looked for whatever the time.
       if (Clock::now() > task_.deadline && !session_.alone) break;
     }
     progress.update();

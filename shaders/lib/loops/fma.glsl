@@ -1,4 +1,4 @@
-// fma.glsl: LOOP_FMA: plain multiply-adds, true f32 arithmetic for every input type. A and B are
+// fma.glsl: plain multiply-adds, true f32 arithmetic for every input type. A and B are
 // staged in shared memory as f32 with K as the outer direction, so that an invocation reads
 // neighbours along M and N as vec4.
 const bool SPREAD_LINES = false;

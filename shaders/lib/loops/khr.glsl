@@ -1,4 +1,4 @@
-// khr_staged.glsl: LOOP_KHR: VK_KHR_cooperative_matrix, one k-tile at a time staged in shared
+// khr.glsl: VK_KHR_cooperative_matrix, one k-tile at a time staged in shared
 // memory.
 const uint STAGE_DEPTH = TILE_K;
 #define STAGES_SIZE KHR_STAGE(A_K_INNER, B_K_INNER, TILE_M, TILE_N, TILE_K, IN_SIZE)

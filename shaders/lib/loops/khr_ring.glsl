@@ -1,4 +1,4 @@
-// khr_ring.glsl: LOOP_KHR_RING: VK_KHR_cooperative_matrix with three stages in shared memory, each
+// khr_ring.glsl: VK_KHR_cooperative_matrix with three stages in shared memory, each
 // half a k-tile, FRAGMENT_K, deep. While the products of one half run, fragments of the next are
 // read, and a whole k-tile is on its way to registers. It is stored after the products of both
 // halves, when one stage is free and another has been read by everyone.

@@ -1,4 +1,4 @@
-// nv.glsl: LOOP_NV: VK_NV_cooperative_matrix2: the whole tile is one workgroup-scope matrix, loaded
+// nv.glsl: VK_NV_cooperative_matrix2: the whole tile is one workgroup-scope matrix, loaded
 // and stored through tensor layouts. Its elements show their coordinates only to per-element
 // functions, and stores take whole matrices, so it has its own store_tile; no gates, no row
 // reductions.

@@ -1,4 +1,4 @@
-// skinny.glsl: LOOP_SKINNY: multiply-adds for few rows of A, where what counts is reading B once,
+// skinny.glsl: multiply-adds for few rows of A, where what counts is reading B once,
 // as fast as may be. An invocation reads its own pieces of B, 8 × 8 elements, and what it needs of
 // A straight into registers. Nothing is staged, so nobody waits for anybody, and all lines of a
 // piece are on their way at once. Invocations that share columns add up their sums at the end, in
@@ -118,8 +118,8 @@ Pair4 total_pair(const uint x4) {
     return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
 }
 
-// In slices (store_tile.glsl) it took 1.13 times as long at 1x12288x4096 and 1.29 times at
-// 16x16x32768 (H200, driver 580.159.04, 2026-11-23).
+// A version with slices (store_tile.glsl) took 1.13 times as long at 1x12288x4096 and 1.29 times at
+// 16x16x32768 (H200, driver 580.159.04, 2026-11-23); that the slices did it is derived.
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 lane = lane_position();
     [[unroll]] for (uint m = 0; m < TILE_M; ++m) {

@@ -86,7 +86,7 @@ inline constexpr double khr_misaligned = 2.05;
 bool khr_denied(const Denial& denial, const Config& config);
 bool khr_covers(const KernelKind& kind, const Config& config);
 
-// What the descriptors of both loops say alike.
+// The fields that the descriptors of both loops share.
 inline constexpr LoopDescriptor khr_fragments_loop{
     .shows_stores = true,
     .keeps_values = true,

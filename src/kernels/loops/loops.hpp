@@ -39,7 +39,7 @@ inline void add_kind(std::vector<KernelKind>& kinds, const KernelKind& kind) {
   if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
 }
 
-// What loops without matrices share: the input type alone makes a kind of them, and a denial that
+// Fields of loops without matrices: the input type alone makes a kind of them, and a denial that
 // names the sizes of matrices means others.
 inline bool covers_any(const KernelKind&, const Config&) { return true; }
 inline bool denied_without_sizes(const Denial& denial, const Config&) {

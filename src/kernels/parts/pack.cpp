@@ -17,10 +17,6 @@ namespace {
 // Elements: a cache line of 16-bit ones.
 constexpr std::uint64_t ld_multiple = 64;
 
-std::uint64_t rounded_up(std::uint64_t value, std::uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 // Describes the packed copy of an operand that is `width` wide along M or N.
 void pack(ResolvedMatrix& matrix, bool is_a, std::uint64_t width, std::uint64_t depth) {
   matrix.layout = is_a ? Layout::col_major : Layout::row_major;

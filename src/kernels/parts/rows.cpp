@@ -15,7 +15,7 @@ constexpr std::uint64_t most_part_bytes = std::uint64_t{64} << 20;
 constexpr std::uint32_t row_alignment = 256;
 
 ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chunks) {
-  const std::uint64_t ld = divided_up(problem.n, 4) * 4;
+  const std::uint64_t ld = rounded_up(problem.n, 4);
   return {.type = DataType::f32,
           .layout = Layout::row_major,
           .rows = chunks.rows,
@@ -43,7 +43,7 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
                 .all_batches = problem.batch};
   // Slices of K are for products that are small.
   if (values_stand_in_d(problem) || config.slices > 1) return out;
-  const std::uint64_t row_bytes = divided_up(problem.n, 4) * 4 * sizeof(float);
+  const std::uint64_t row_bytes = rounded_up(problem.n, 4) * sizeof(float);
   const std::uint64_t fitting = std::max<std::uint64_t>(
       std::min(problem.max_workspace_bytes, most_part_bytes) / row_bytes, 1);
   out.batches = std::clamp<std::uint64_t>(fitting / std::max<std::uint64_t>(problem.m, 1), 1,
@@ -76,7 +76,7 @@ std::uint64_t row_control_words(const Config& config, const ResolvedProblem& pro
 
 std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& problem) {
   if (config.rows != RowStrategy::panel && config.rows != RowStrategy::recompute) return 0;
-  const std::uint64_t rows = divided_up(problem.m, config.tile_m) * config.tile_m;
+  const std::uint64_t rows = rounded_up(problem.m, config.tile_m);
   return rows * problem.batch * tile_columns(config, problem) * 2 * sizeof(float);
 }
 

@@ -328,7 +328,7 @@ void add_second_pass(DispatchPlan& out, const Config& config, const ResolvedProb
   }
   const bool summed = config.slices > 1 && config.reduction_mode == ReductionMode::two_dispatches;
   (summed ? out.after.back() : out.product).writes_values = true;
-  // Whoever stands in for a barrier that was given up.
+  // The step that stands in for a barrier that was given up.
   if (config.reduction_mode == ReductionMode::device_barrier) out.after.back().writes_values = true;
   out.after.push_back(reduce_step(problem, seen, last, target.caps.limits));
 }
