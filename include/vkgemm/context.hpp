@@ -193,7 +193,7 @@ class VKGEMM_API Context {
   // Fails with invalid_argument if a member of info is missing or contradicts another, or for what
   // is in info.tuning_file, io_error if that cannot be read, missing_feature if not even the fma
   // path can run with what is enabled, and with the driver's VkResult if a query fails, naming the
-  // query. With the self-test also with device_lost, or driver_error and VK_TIMEOUT, naming the
+  // query. With the self-test also with device_lost, or driver_error if a wait fails, naming the
   // kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 

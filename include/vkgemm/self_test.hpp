@@ -56,7 +56,7 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // the process that tried it ended: twice, where nobody saw why
+  crashed,   // the process that tried it ended: twice, where nobody saw how
   untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
              // of this kind is legal here. Not kept in files.
 };
@@ -102,20 +102,30 @@ struct SelfTest {
   // A queue of the device that can compute: every kind without a verdict is tried on it, before
   // create() returns. This is the only time that vkgemm submits or waits. The queue is
   // externally synchronised: nobody else may use it meanwhile. Afterwards it is idle as far as the
-  // self-test is concerned, and all that was made for it is gone. A kind that fails is no error of
-  // create(); a lost device is, and so is a product that does not end within timeout_ms or cannot
-  // be waited for: then what was made for it is never freed, and the queue is not to be used any
-  // more.
+  // self-test is concerned, and all that was made for it is gone.
+  //
+  // A kind that fails is no error of create(), but a lost device is, and so is a wait that fails. A
+  // product that does not end within timeout_ms is none: the context goes without this kind, what
+  // follows is not tried, what was made for it is never freed, and the queue may still be busy
+  // with it. The time that the queue needs to become free and the driver to compile does not count;
+  // after ten times timeout_ms of it kinds are untested.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
 
-  // Verdicts are read from it and, if there is a queue, what is found is added to it. Before each
-  // kind it is noted that this process is trying it. A process that is gone may have crashed or
-  // been interrupted: the next create() warns and tries again, and if that one doesn't survive
-  // either, the kind has crashed and is left alone from then on. A file of another device, driver
-  // or build of vkgemm is as good as none. One file for each device and driver; processes may share
-  // it. A file that cannot be written is a warning in the log.
+  // Verdicts are read from it and, if there is a queue, what is found is added to it. Failed ones
+  // that stand there are warned of in the log.
+  //
+  // A process may be interrupted, and a machine busy. So while a kind is on the device the file
+  // says so; if that stays there, because the process ended or gave up waiting, the next create()
+  // warns and tries again. If it happens a second time within a day, the kind has crashed or timed
+  // out, and is left alone from then on. A driver that crashes while it compiles is not found out
+  // in this way, but by `vkgemm info --self-test`.
+  //
+  // Processes may share the file, also from several containers; "<file>.lock" beside it says who is
+  // alive. A file of another device, driver or build of vkgemm is replaced: use one for each, as
+  // default_verdict_file() does. What cannot be read, is no file of verdicts or cannot be written
+  // stays as it is, with a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's.
@@ -132,8 +142,9 @@ struct SelfTest {
 // capabilities alone.
 VKGEMM_API std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps);
 
-// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>-<driver>.json, where driver is VkDriverId's
-// number, or in ~/.cache, or %LOCALAPPDATA%; empty if the environment names none of them.
+// $XDG_CACHE_HOME/vkgemm/self-test-<vendor>-<device>-<hash>.json, where the hash is of the driver
+// and of the kernels in this build; or in ~/.cache, or %LOCALAPPDATA%. Empty if the environment
+// names none of them.
 VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
 
 // Empty if there is no file; io_error, saying why, if it cannot be read or belongs to another

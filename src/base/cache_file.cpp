@@ -1,14 +1,8 @@
 #include "base/cache_file.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <fstream>
-#include <random>
 #include <string>
-#include <system_error>
-
-#include "base/errors.hpp"
 
 namespace vkgemm {
 
@@ -53,24 +47,6 @@ Error discard(std::string reason) { return Error{Status::io_error, std::move(rea
 Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t expected) {
   return discard(std::string(what) + " is " + std::to_string(found) + ", expected " +
                  std::to_string(expected));
-}
-
-// Processes that save at once must not write into each other's file; the last rename stays.
-Result<std::filesystem::path> write_temporary(const std::filesystem::path& path,
-                                              std::span<const std::byte> file) {
-  std::random_device random;
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
-  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-  stream.write(reinterpret_cast<const char*>(file.data()),
-               static_cast<std::streamsize>(file.size()));
-  stream.close();
-  if (!stream) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return Error{Status::io_error, temporary.string() + ": cannot be written"};
-  }
-  return temporary;
 }
 
 }  // namespace
@@ -146,49 +122,6 @@ std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
   std::copy(payload.begin(), payload.end(), file.begin() + cache_header_bytes);
   write<std::uint64_t>(bytes, hash_offset, fnv1a(bytes.subspan(hashed_offset)));
   return file;
-}
-
-Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path,
-                                               std::uint64_t max_bytes) {
-  std::error_code error;
-  const bool exists = std::filesystem::exists(path, error);
-  if (!exists && !error) return std::vector<std::byte>{};
-  const std::uintmax_t bytes = error ? 0 : std::filesystem::file_size(path, error);
-  if (error) return Error{Status::io_error, path.string() + ": " + error.message()};
-  if (bytes > max_bytes) {
-    return Error{Status::io_error, path.string() + ": " + std::to_string(bytes) +
-                                       " bytes are more than such a file has"};
-  }
-  std::vector<std::byte> content(bytes);
-  std::ifstream stream(path, std::ios::binary);
-  stream.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(bytes));
-  if (!stream) return Error{Status::io_error, path.string() + ": cannot be read"};
-  return content;
-}
-
-Result<void> try_replace_cache_file(const std::filesystem::path& path) {
-  const auto temporary = write_temporary(path, {});
-  if (!temporary) return temporary.error();
-  std::error_code error;
-  std::filesystem::remove(*temporary, error);
-  if (std::filesystem::is_directory(path, error)) {
-    return Error{Status::io_error, path.string() + ": is a directory"};
-  }
-  return {};
-}
-
-Result<void> replace_cache_file(const std::filesystem::path& path,
-                                std::span<const std::byte> file) {
-  const auto temporary = write_temporary(path, file);
-  if (!temporary) return temporary.error();
-  std::error_code error;
-  std::filesystem::rename(*temporary, path, error);
-  if (error) {
-    const std::string reason = error.message();
-    std::filesystem::remove(*temporary, error);
-    return Error{Status::io_error, path.string() + ": " + reason};
-  }
-  return {};
 }
 
 }  // namespace vkgemm

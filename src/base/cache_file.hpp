@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <vector>
 
@@ -50,16 +49,6 @@ bool is_pipeline_cache_data(std::span<const std::byte> data,
 std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
                                        const CacheIdentity& identity);
 
-// Reads a whole file. Empty if there is none; io_error if it cannot be read or is too large.
-Result<std::vector<std::byte>> read_cache_file(const std::filesystem::path& path,
-                                               std::uint64_t max_bytes = cache_file_max_bytes);
-
 std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept;
-
-// Writes under a name of its own and renames: readers see the old file or the new, never a part.
-Result<void> replace_cache_file(const std::filesystem::path& path, std::span<const std::byte> file);
-
-// Tries whether replace_cache_file could: writes the name of its own and removes it.
-Result<void> try_replace_cache_file(const std::filesystem::path& path);
 
 }  // namespace vkgemm

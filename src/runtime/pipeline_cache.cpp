@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.hpp"
 #include "embedded.hpp"
 
 namespace vkgemm {
@@ -105,7 +106,7 @@ Result<void> PipelineCache::load_file() {
     log_.write(LogLevel::warning, "pipeline cache " + info_.file.string() +
                                       " is discarded and rebuilt: " + error.message);
   };
-  Result<std::vector<std::byte>> file = read_cache_file(info_.file);
+  Result<std::vector<std::byte>> file = read_file(info_.file, cache_file_max_bytes);
   if (!file) {
     discard(file.error());
   } else if (!file->empty()) {
@@ -241,7 +242,7 @@ Result<void> PipelineCache::save() {
   if (result < VK_SUCCESS) {
     saved = driver_error("vkGetPipelineCacheData", result);
   } else {
-    saved = replace_cache_file(info_.file, make_cache_file(payload, info_.identity));
+    saved = write_file(info_.file, make_cache_file(payload, info_.identity));
   }
   if (!saved) unsaved_ = true;
   return saved;

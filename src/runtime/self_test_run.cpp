@@ -1,6 +1,7 @@
 #include "runtime/self_test_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -11,7 +12,9 @@
 #include "base/text.hpp"
 #include "device/host_buffer.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/plan_internal.hpp"
 #include "self_test/self_test.hpp"
+#include "self_test/verdict_store.hpp"
 
 namespace vkgemm {
 namespace {
@@ -22,24 +25,15 @@ VkDeviceSize aligned(VkDeviceSize bytes) {
   return (bytes + span_alignment - 1) / span_alignment * span_alignment;
 }
 
-// How a product ended that gave no result.
-struct Failure {
-  Outcome outcome = Outcome::driver_error;
-  Error error;
-};
-
-Failure failure(const Error& error) {
+Outcome outcome_of(const Error& error) {
+  if (error.status == Status::device_lost) return Outcome::device_lost;
   // Memory is a matter of what else runs.
   const bool no_memory =
       error.status == Status::out_of_host_memory || error.status == Status::out_of_device_memory;
-  return {error.status == Status::device_lost ? Outcome::device_lost
-          : error.vk_result == VK_TIMEOUT     ? Outcome::timed_out
-          : no_memory                         ? Outcome::untested
-                                              : Outcome::driver_error,
-          error};
+  return no_memory ? Outcome::untested : Outcome::driver_error;
 }
 
-// Buffer, commands and fence of one product.
+// Buffer, commands and fence of one submission.
 class Submission {
  public:
   Submission(const SelfTestDevice& device, VkDevice handle, const SelfTest& options)
@@ -60,10 +54,14 @@ class Submission {
   Submission& operator=(const Submission&) = delete;
 
   Result<void> allocate(VkDeviceSize bytes);
-  Result<void> run(const Plan& plan, const Operands& operands);
+
+  // Submits what `record` records and waits. False if it is not done after that time.
+  template <class Record>
+  Result<bool> run(std::uint64_t timeout_ms, const Record& record);
 
   std::byte* mapped() const noexcept { return mapped_; }
   VkDeviceAddress address() const noexcept { return address_; }
+  // True if the device may still be at it.
   bool in_flight() const noexcept { return in_flight_; }
 
  private:
@@ -115,10 +113,11 @@ Result<VkCommandBuffer> Submission::begin() {
   return commands;
 }
 
-Result<void> Submission::run(const Plan& plan, const Operands& operands) {
+template <class Record>
+Result<bool> Submission::run(std::uint64_t timeout_ms, const Record& record) {
   const Result<VkCommandBuffer> commands = begin();
   if (!commands) return commands.error();
-  if (auto recorded = plan.record(*commands, operands); !recorded) return recorded;
+  if (Result<void> recorded = record(*commands); !recorded) return recorded.error();
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
@@ -134,16 +133,19 @@ Result<void> Submission::run(const Plan& plan, const Operands& operands) {
   result = vk_.vkQueueSubmit(options_.queue, 1, &submission, fence_);
   if (result != VK_SUCCESS) return driver_error("vkQueueSubmit", result);
   constexpr std::uint64_t nanoseconds = 1'000'000;
-  result = vk_.vkWaitForFences(handle_, 1, &fence_, VK_TRUE, options_.timeout_ms * nanoseconds);
-  // A wait that fails says nothing of the product; on a lost device nothing runs.
+  result = vk_.vkWaitForFences(handle_, 1, &fence_, VK_TRUE, timeout_ms * nanoseconds);
+  // A wait that fails says nothing of the work; on a lost device nothing runs.
   in_flight_ = result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST;
-  if (result == VK_TIMEOUT) {
-    return Error{Status::driver_error, concat("not done after ", options_.timeout_ms, " ms"),
-                 VK_TIMEOUT};
-  }
-  if (result != VK_SUCCESS) return driver_error("vkWaitForFences", result);
-  return {};
+  if (result != VK_SUCCESS && result != VK_TIMEOUT) return driver_error("vkWaitForFences", result);
+  return result == VK_SUCCESS;
 }
+
+// How the test of a kind ended.
+struct Examination {
+  Verdict verdict;
+  bool may_go_on = true;       // false: the queue is not known to be free
+  std::optional<Error> fatal;  // the device is lost, or cannot be waited for
+};
 
 class Examiner {
  public:
@@ -164,49 +166,91 @@ class Examiner {
     return impl_->pipelines.init();
   }
 
-  // The error that ended the device or the wait, if any, stands in `fatal`.
-  Verdict examine(const KernelKind& kind, std::optional<Error>& fatal) {
-    Verdict verdict{.kind = kind};
-    const Result<Config> config = self_test_config(kind, device_.caps);
-    if (!config) {
-      verdict.detail = config.error().message;
-      return verdict;
+  // Calls `on_device()` when nothing is left to do but to multiply.
+  template <class OnDevice>
+  Examination examine(const KernelKind& kind, const OnDevice& on_device) {
+    Examination out{.verdict = {.kind = kind}};
+    const Result<void> done = examine(kind, on_device, out);
+    if (done) return out;
+    out.verdict.outcome = outcome_of(done.error());
+    out.verdict.detail = done.error().message;
+    if (left_in_flight_ || out.verdict.outcome == Outcome::device_lost) {
+      out.fatal = done.error();
+      out.fatal->message = concat("self-test, ", to_string(kind), ": ", out.fatal->message);
     }
-    verdict.config = to_string(*config);
-    for (const Problem& problem : self_test_problems(kind, *config, device_.caps)) {
-      const Result<std::optional<std::string>> wrong = compute(problem, *config);
-      if (!wrong) {
-        const Failure how = failure(wrong.error());
-        verdict.outcome = how.outcome;
-        verdict.detail = how.error.message;
-        if (left_in_flight_ || how.outcome == Outcome::device_lost) {
-          fatal = how.error;
-          fatal->message = concat("self-test, ", to_string(kind), ": ", fatal->message);
-          // The device may still use the pipelines: nobody will ever know when it doesn't.
-          if (left_in_flight_) new std::shared_ptr<Context::Impl>(impl_);
-        }
-        return verdict;
-      }
-      if (*wrong) {
-        verdict.outcome = Outcome::wrong_result;
-        verdict.detail = **wrong;
-        return verdict;
-      }
-    }
-    verdict.outcome = Outcome::passed;
-    return verdict;
+    return out;
   }
 
  private:
-  Result<std::optional<std::string>> compute(const Problem& problem, const Config& config) {
-    const Result<Plan> plan = impl_->make_plan(impl_, problem, &config);
-    if (!plan) return plan.error();
-    const ExactProduct product(problem);
+  template <class OnDevice>
+  Result<void> examine(const KernelKind& kind, const OnDevice& on_device, Examination& out) {
+    Verdict& verdict = out.verdict;
+    const Result<Config> config = self_test_config(kind, device_.caps);
+    if (!config) {
+      verdict.detail = config.error().message;
+      return {};
+    }
+    verdict.config = to_string(*config);
+    std::vector<Plan> plans;
+    for (const Problem& problem : self_test_problems(kind, *config, device_.caps)) {
+      Result<Plan> plan = impl_->make_plan(impl_, problem, &*config);
+      if (!plan) return plan.error();
+      plans.push_back(std::move(*plan));
+    }
+    const std::uint64_t timeout_ms = info_.self_test.timeout_ms;
+    const Result<bool> ready = warm_up(plans, warm_up_timeouts * timeout_ms);
+    if (!ready) return ready.error();
+    if (!*ready) {
+      verdict.detail = concat("after ", warm_up_timeouts * timeout_ms,
+                              " ms the queue was still busy, or its driver still compiled");
+      out.may_go_on = false;
+      return {};
+    }
+    on_device();
+    for (const Plan& plan : plans) {
+      const ExactProduct product(plan.problem());
+      const Result<bool> done = multiply(plan, product, verdict);
+      if (!done) return done.error();
+      if (!*done) {
+        verdict.outcome = Outcome::timed_out;
+        verdict.detail = concat("not done after ", timeout_ms, " ms");
+        out.may_go_on = false;
+        return {};
+      }
+      if (verdict.outcome == Outcome::wrong_result) return {};
+    }
+    verdict.outcome = Outcome::passed;
+    return {};
+  }
+
+  // Some drivers compile when a pipeline is first executed, and the queue may be busy: each kernel
+  // is dispatched without a workgroup, so that neither counts as time on the device.
+  Result<bool> warm_up(const std::vector<Plan>& plans, std::uint64_t timeout_ms) {
+    Submission submission(device_, info_.device, info_.self_test);
+    const Result<bool> done =
+        submission.run(timeout_ms, [&](VkCommandBuffer commands) -> Result<void> {
+          const DeviceFunctions& vk = device_.functions;
+          const std::array<std::byte, gpu::most_parameter_bytes> parameters{};
+          vk.vkCmdPushConstants(commands, impl_->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                parameters.size(), parameters.data());
+          for (const Plan& plan : plans) {
+            vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(plan));
+            vk.vkCmdDispatch(commands, 0, 1, 1);
+          }
+          return {};
+        });
+    keep_if_in_flight(submission);
+    return done;
+  }
+
+  // False if it is not done in time. What is wrong with it stands in the verdict.
+  Result<bool> multiply(const Plan& plan, const ExactProduct& product, Verdict& verdict) {
     const VkDeviceSize a_bytes = aligned(product.a().size());
     const VkDeviceSize b_bytes = aligned(product.b().size());
     Submission submission(device_, info_.device, info_.self_test);
-    auto done = submission.allocate(a_bytes + b_bytes + aligned(product.d_bytes()));
-    if (!done) return done.error();
+    if (auto made = submission.allocate(a_bytes + b_bytes + aligned(product.d_bytes())); !made) {
+      return made.error();
+    }
     std::byte* const memory = submission.mapped();
     std::memcpy(memory, product.a().data(), product.a().size());
     std::memcpy(memory + a_bytes, product.b().data(), product.b().size());
@@ -216,11 +260,29 @@ class Examiner {
     const Operands operands{.a = {address, product.a().size()},
                             .b = {address + a_bytes, product.b().size()},
                             .d = {address + a_bytes + b_bytes, product.d_bytes()}};
-    done = submission.run(*plan, operands);
-    left_in_flight_ = submission.in_flight();
-    if (!done) return done.error();
-    return product.why_wrong({d, product.d_bytes()});
+    const Result<bool> done =
+        submission.run(info_.self_test.timeout_ms,
+                       [&](VkCommandBuffer commands) { return plan.record(commands, operands); });
+    keep_if_in_flight(submission);
+    if (!done || !*done) return done;
+    if (auto wrong = product.why_wrong({d, product.d_bytes()})) {
+      verdict.outcome = Outcome::wrong_result;
+      verdict.detail = *wrong;
+    }
+    return true;
   }
+
+  // The device may still use the pipelines: nobody will ever know when it doesn't.
+  void keep_if_in_flight(const Submission& submission) {
+    if (!submission.in_flight() || left_in_flight_) return;
+    left_in_flight_ = true;
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<std::shared_ptr<Context::Impl>>;
+    const std::scoped_lock lock(mutex);
+    kept->push_back(impl_);
+  }
+
+  static constexpr std::uint64_t warm_up_timeouts = 10;
 
   const ContextCreateInfo& info_;
   const SelfTestDevice& device_;
@@ -246,6 +308,24 @@ Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& de
   return {};
 }
 
+// Adds the verdicts of the file that are not there yet.
+void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store, const SelfTest& options,
+              const DeviceCaps& caps, const Log& log) {
+  const auto not_used = [&](const std::string& why) {
+    log.write(LogLevel::warning, "verdicts of another self-test are not used: " + why);
+  };
+  const Result<VerdictFile> file = store.read();
+  if (!file) return not_used(file.error().message);
+  if (!file->other.empty()) return not_used(concat(options.file.string(), ": ", file->other));
+  for (const Verdict& verdict : file->verdicts) {
+    if (std::ranges::find(verdicts, verdict.kind, &Verdict::kind) != verdicts.end()) continue;
+    verdicts.push_back(verdict);
+    if (!verdict.failed()) continue;
+    log.write(LogLevel::warning, concat(why_failed(verdict, caps), " (says ", options.file.string(),
+                                        "; `vkgemm info --self-test --fresh` tries again)"));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
@@ -253,27 +333,13 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
-  // One at a time: an attempt under our number is then left from an earlier process.
-  static std::mutex one_at_a_time;
-  std::unique_lock lock(one_at_a_time, std::defer_lock);
-  if (!options.file.empty()) lock.lock();
+  std::optional<VerdictStore> store;
+  if (!options.file.empty()) store.emplace(options.file, caps);
   std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
   const auto find = [&](const KernelKind& kind) {
     return std::ranges::find(verdicts, kind, &Verdict::kind);
   };
-  std::vector<Attempt> attempts;
-  if (!options.file.empty()) {
-    const Result<VerdictFile> read = read_verdict_file(options.file, caps);
-    if (!read) {
-      log.write(LogLevel::warning,
-                "verdicts of another self-test are not used: " + read.error().message);
-    } else {
-      for (const Verdict& verdict : read->verdicts) {
-        if (find(verdict.kind) == verdicts.end()) verdicts.push_back(verdict);
-      }
-      attempts = read->attempts;
-    }
-  }
+  if (store) add_kept(verdicts, *store, options, caps, log);
   if (options.queue == VK_NULL_HANDLE) return verdicts;
 
   if (auto checked = check_queue(info, device); !checked) return checked.error();
@@ -289,49 +355,43 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   std::erase_if(kinds, [&](const KernelKind& kind) { return find(kind) != verdicts.end(); });
   if (kinds.empty()) return verdicts;
 
-  const std::size_t known = verdicts.size();
-  bool saving = !options.file.empty();
-  const auto save = [&](const std::optional<Attempt>& attempt) {
-    if (!saving) return;
-    // Another process may have written meanwhile. A file that cannot be read was warned of above.
-    const Result<VerdictFile> read = read_verdict_file(options.file, caps, is_running);
-    VerdictFile content = read ? *read : VerdictFile{};
-    merge(content, std::span(verdicts).subspan(known), own_process(), attempt);
-    const Result<void> saved = write_verdict_file(options.file, caps, content);
-    if (saved) return;
-    log.write(LogLevel::warning, "verdicts not saved: " + saved.error().message);
-    saving = false;
-  };
-  // The attempt that the file holds if the process doesn't come back.
-  const auto attempt_at = [&](const KernelKind& kind) {
-    Attempt attempt{.kind = kind, .process = own_process()};
-    for (const Attempt& earlier : attempts) {
-      if (earlier.kind != kind || another_is_running(earlier.process)) continue;
-      attempt.count = std::max(attempt.count, earlier.count + 1);
-      log.write(LogLevel::warning, concat("self-test, ", to_string(kind),
-                                          ": a process ended while it tried this; trying again"));
-    }
-    return attempt;
+  const auto saved = [&](const auto& result) {
+    if (result) return true;
+    log.write(LogLevel::warning, "verdicts not saved: " + result.error().message);
+    store.reset();
+    return false;
   };
   Examiner examiner(info, device);
   if (auto ready = examiner.init(); !ready) return ready.error();
   for (const KernelKind& kind : kinds) {
-    save(attempt_at(kind));
-    std::optional<Error> fatal;
-    verdicts.push_back(examiner.examine(kind, fatal));
-    const Verdict& verdict = verdicts.back();
+    std::uint32_t attempts = 1;
+    const Examination result = examiner.examine(kind, [&] {
+      if (!store) return;
+      const Result<std::uint32_t> begun = store->begin_attempt(kind);
+      if (!saved(begun)) return;
+      attempts = *begun;
+      if (attempts == 1) return;
+      log.write(LogLevel::warning,
+                concat("self-test, ", to_string(kind),
+                       ": a process ended, or gave up waiting, while this was on the device; "
+                       "trying again"));
+    });
+    const Verdict& verdict = verdicts.emplace_back(result.verdict);
+    // The machine may have been busy: the attempt stays, and the next one decides.
+    const bool keeps = verdict.outcome != Outcome::timed_out || attempts >= attempts_of_a_verdict;
+    if (store && keeps) saved(store->add(std::span(&verdict, 1)));
     if (verdict.failed()) {
       log.write(LogLevel::warning, why_failed(verdict, caps));
     } else if (verdict.outcome == Outcome::untested) {
       log.write(LogLevel::warning,
                 concat("self-test, ", to_string(kind), ": untested: ", verdict.detail));
     }
-    if (fatal) {
-      save(std::nullopt);
-      return *fatal;
+    if (result.fatal) return *result.fatal;
+    if (!result.may_go_on) {
+      log.write(LogLevel::warning, "self-test: what follows is not tried: the queue is busy");
+      break;
     }
   }
-  save(std::nullopt);
   return verdicts;
 }
 

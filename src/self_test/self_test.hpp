@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -55,11 +54,13 @@ class ExactProduct {
   std::vector<std::byte> a_, b_, expected_;
 };
 
-// A note that somebody is trying a kind, or was when their process ended.
+// A note that a kind was on the device, made before and removed after. If it stays, the process
+// ended meanwhile, or gave up waiting.
 struct Attempt {
   KernelKind kind;
-  std::uint32_t process = 0;
-  std::uint32_t count = 1;  // how often it was tried without a verdict
+  std::uint64_t owner = 0;  // the byte of the lock file that its process holds (verdict_store.hpp)
+  std::uint32_t count = 1;  // this one and those before it that gave no verdict
+  std::int64_t time = 0;    // of its begin, in seconds since 1970
   bool operator==(const Attempt&) const = default;
 };
 
@@ -67,41 +68,39 @@ struct Attempt {
 struct VerdictFile {
   std::vector<Verdict> verdicts;
   std::vector<Attempt> attempts;
+  std::string other;  // "driver_version is 8, expected 7": all of it is about something else
   bool operator==(const VerdictFile&) const = default;
 };
 
-// A process that ended while it tried a kind may have been interrupted: only the second one makes
-// it crashed.
-inline constexpr std::uint32_t attempts_of_a_crash = 2;
+// Anything may interrupt a process once, or delay it: only the second attempt without a verdict
+// within a day speaks against the kind.
+inline constexpr std::uint32_t attempts_of_a_verdict = 2;
+inline constexpr std::int64_t attempts_last_s = 24 * 60 * 60;
 
-// Attempts that are over become verdicts where they say enough, and go where there is one.
-void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>& is_alive);
+// What is known of the attempts at some time.
+struct AttemptView {
+  std::int64_t now = 0;
+  std::function<bool(std::uint64_t owner)> is_running;
+};
 
-// Adds a process's part to a file that others may have changed meanwhile: all verdicts that it
-// found, and the attempt that takes the place of those that they ended. An attempt that is left
-// under its number is of a process before it, as containers give each the same.
-void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t process,
-           const std::optional<Attempt>& attempt);
+// Attempts that are over become verdicts where they say enough, and go where there is one, or where
+// they are too long ago. Pure.
+void settle(VerdictFile& file, const AttemptView& view);
+
+// Notes an attempt, which takes the place of those of this kind that are over. Pure.
+const Attempt& begin_attempt(VerdictFile& file, const KernelKind& kind, std::uint64_t owner,
+                             const AttemptView& view);
+
+// Adds what a process found to a file that others may have changed meanwhile. A verdict ends all
+// attempts of its kind; an untested one that of this owner. Pure.
+void merge(VerdictFile& file, std::span<const Verdict> found, std::uint64_t owner);
 
 // As files, processes and `vkgemm info --json` have one. An exception says that it is none.
 nlohmann::ordered_json to_json(const Verdict& verdict);
 Verdict parse_verdict(const nlohmann::ordered_json& object);
 
-// As it stands in a file: io_error if it is none, or another device's. Untested kinds are not
-// written. Pure.
+// As it stands in a file: io_error if it is none. Untested kinds are not written. Pure.
 Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps);
 std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps);
-
-// is_running is true if a process runs: none does where the system is not asked. A process with
-// this one's number is it, or one before it: containers give each the same.
-std::uint32_t own_process() noexcept;
-bool is_running(std::uint32_t process) noexcept;
-bool another_is_running(std::uint32_t process) noexcept;
-
-// As load_verdicts() and save_verdicts() do it, with the attempts, settled when they are read.
-Result<VerdictFile> read_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
-                                      bool is_alive(std::uint32_t process) = another_is_running);
-Result<void> write_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
-                                const VerdictFile& content);
 
 }  // namespace vkgemm

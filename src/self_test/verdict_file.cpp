@@ -1,17 +1,10 @@
 // verdict_file.cpp: what the self-test found, from one run to the next. JSON, so that people can
 // read it and send it along; strict, since a file may come from anywhere.
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
-
-#ifndef _WIN32
-#include <unistd.h>
-#endif
 
 #include "base/cache_file.hpp"
 #include "base/errors.hpp"
@@ -27,8 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int file_version = 2;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+constexpr int file_version = 3;
 constexpr int deepest_nesting = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
@@ -41,6 +33,15 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
+template <class Number>
+std::array<std::uint8_t, sizeof(Number)> big_endian(Number number) {
+  std::array<std::uint8_t, sizeof(Number)> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[bytes.size() - 1 - i] = static_cast<std::uint8_t>(number >> (8 * i));
+  }
+  return bytes;
+}
+
 // The fingerprint of the kernels in this build: verdicts are about these.
 const std::string& fingerprint() {
   static const std::string text = [] {
@@ -48,11 +49,7 @@ const std::string& fingerprint() {
     for (const embedded::Module& module : embedded::modules()) {
       hash = hash * 31 + fnv1a(std::as_bytes(module.words));
     }
-    std::array<std::uint8_t, 8> bytes{};
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = static_cast<std::uint8_t>(hash >> (8 * i));
-    }
-    return hexadecimal(bytes);
+    return hexadecimal(big_endian(hash));
   }();
   return text;
 }
@@ -78,8 +75,9 @@ Json to_json(const KernelKind& kind) {
 }
 Json to_json(const Attempt& attempt) {
   Json object = to_json(attempt.kind);
-  object["process"] = attempt.process;
+  object["owner"] = attempt.owner;
   object["count"] = attempt.count;
+  object["time"] = attempt.time;
   return object;
 }
 
@@ -91,12 +89,13 @@ auto named(const Json& object, const char* key, Parse parse) {
   return *value;
 }
 
-std::uint32_t number(const Json& object, const char* key) {
+template <class Number = std::uint32_t>
+Number number(const Json& object, const char* key) {
   const Json& value = object.at(key);
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 0xffffffffu) {
+  if (!value.is_number_unsigned() || !std::in_range<Number>(value.get<std::uint64_t>())) {
     throw std::invalid_argument(concat(key, " is ", in_quotes(value.dump())));
   }
-  return value.get<std::uint32_t>();
+  return value.get<Number>();
 }
 
 // Main loops that have kinds of their own.
@@ -121,20 +120,21 @@ VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
     throw std::invalid_argument(concat("nested deeper than ", deepest_nesting, " levels"));
   });
   const Json expected = identity(caps);
+  VerdictFile file;
   for (const auto& item : expected.items()) {
     const Json& found = document.at("of").at(item.key());
-    if (found != item.value()) {
-      throw std::invalid_argument(concat(item.key(), " is ", in_quotes(found.dump()), ", expected ",
-                                         in_quotes(item.value().dump())));
-    }
+    if (found == item.value()) continue;
+    file.other = concat(item.key(), " is ", in_quotes(found.dump()), ", expected ",
+                        in_quotes(item.value().dump()));
+    return file;
   }
-  VerdictFile file;
   for (const Json& object : document.at("verdicts")) file.verdicts.push_back(parse_verdict(object));
   if (const auto trying = document.find("trying"); trying != document.end()) {
     for (const Json& object : *trying) {
       file.attempts.push_back({.kind = parse_kind(object),
-                               .process = number(object, "process"),
-                               .count = number(object, "count")});
+                               .owner = number<std::uint64_t>(object, "owner"),
+                               .count = number(object, "count"),
+                               .time = number<std::int64_t>(object, "time")});
     }
   }
   return file;
@@ -172,65 +172,56 @@ std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
   }
   if (folder.empty()) return {};
   const auto hex = [](std::uint32_t id) {
-    const std::array bytes = {static_cast<std::uint8_t>(id >> 24),
-                              static_cast<std::uint8_t>(id >> 16),
-                              static_cast<std::uint8_t>(id >> 8), static_cast<std::uint8_t>(id)};
-    return hexadecimal(id > 0xffff ? std::span(bytes) : std::span(bytes).subspan(2));
+    const std::string digits = hexadecimal(big_endian(id));
+    return id > 0xffff ? digits : digits.substr(4);
   };
+  // What the file is of, driver and build included: each has its own.
+  const std::string all = identity(caps).dump();
   return folder / "vkgemm" /
          concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), "-",
-                static_cast<std::uint32_t>(caps.driver_id), ".json");
+                hexadecimal(big_endian(fnv1a(std::as_bytes(std::span(all))))), ".json");
 }
 
-void settle(VerdictFile& file, const std::function<bool(std::uint32_t process)>& is_alive) {
+void settle(VerdictFile& file, const AttemptView& view) {
   std::erase_if(file.attempts, [&](const Attempt& attempt) {
     if (std::ranges::find(file.verdicts, attempt.kind, &Verdict::kind) != file.verdicts.end()) {
       return true;
     }
-    if (attempt.count < attempts_of_a_crash || is_alive(attempt.process)) return false;
-    file.verdicts.push_back(
-        {.kind = attempt.kind,
-         .outcome = Outcome::crashed,
-         .detail = concat("the process ended while this was tried, ", attempt.count, " times")});
+    if (view.is_running(attempt.owner)) return false;
+    // A time to come is as good as none.
+    if (attempt.time > view.now || view.now - attempt.time > attempts_last_s) return true;
+    if (attempt.count < attempts_of_a_verdict) return false;
+    file.verdicts.push_back({.kind = attempt.kind,
+                             .outcome = Outcome::crashed,
+                             .detail = concat("the process ended while this was on the device, ",
+                                              attempt.count, " times")});
     return true;
   });
 }
 
-void merge(VerdictFile& file, std::span<const Verdict> found, std::uint32_t process,
-           const std::optional<Attempt>& attempt) {
-  const auto is = [](const KernelKind& kind) {
-    return [&kind](const auto& other) { return other.kind == kind; };
-  };
-  const auto is_own = [&](const KernelKind& kind) {
-    return [&](const Attempt& other) { return other.kind == kind && other.process == process; };
-  };
+const Attempt& begin_attempt(VerdictFile& file, const KernelKind& kind, std::uint64_t owner,
+                             const AttemptView& view) {
+  settle(file, view);
+  Attempt attempt{.kind = kind, .owner = owner, .time = view.now};
+  std::erase_if(file.attempts, [&](const Attempt& earlier) {
+    if (earlier.kind != kind || view.is_running(earlier.owner)) return false;
+    attempt.count = std::max(attempt.count, earlier.count + 1);
+    return true;
+  });
+  return file.attempts.emplace_back(attempt);
+}
+
+void merge(VerdictFile& file, std::span<const Verdict> found, std::uint64_t owner) {
   for (const Verdict& verdict : found) {
-    std::erase_if(file.attempts, is_own(verdict.kind));
-    if (verdict.outcome == Outcome::untested) continue;
-    std::erase_if(file.verdicts, is(verdict.kind));
-    std::erase_if(file.attempts, is(verdict.kind));
+    const bool untested = verdict.outcome == Outcome::untested;
+    std::erase_if(file.attempts, [&](const Attempt& attempt) {
+      return attempt.kind == verdict.kind && (!untested || attempt.owner == owner);
+    });
+    if (untested) continue;
+    std::erase_if(file.verdicts,
+                  [&](const Verdict& earlier) { return earlier.kind == verdict.kind; });
     file.verdicts.push_back(verdict);
   }
-  if (attempt) std::erase_if(file.attempts, is_own(attempt->kind));
-  // The rest under this number is of a process before this one.
-  settle(file, [&](std::uint32_t other) { return other != process; });
-  if (attempt) file.attempts.push_back(*attempt);
-}
-
-#ifdef _WIN32
-std::uint32_t own_process() noexcept { return 0; }
-bool is_running(std::uint32_t) noexcept { return false; }
-#else
-std::uint32_t own_process() noexcept { return static_cast<std::uint32_t>(getpid()); }
-bool is_running(std::uint32_t process) noexcept {
-  // For 0 and numbers below it, kill() would ask for groups of processes.
-  const auto id = static_cast<pid_t>(process);
-  return id > 0 && (kill(id, 0) == 0 || errno == EPERM);
-}
-#endif
-
-bool another_is_running(std::uint32_t process) noexcept {
-  return process != own_process() && is_running(process);
 }
 
 Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps) {
@@ -260,46 +251,6 @@ std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps
   }
   // Drivers' names may be anything.
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Result<VerdictFile> read_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
-                                      bool is_alive(std::uint32_t process)) {
-  return without_exceptions([&]() -> Result<VerdictFile> {
-    const Result<std::vector<std::byte>> bytes = read_cache_file(file, most_bytes);
-    if (!bytes) return bytes.error();
-    if (bytes->empty()) return VerdictFile{};
-    auto content =
-        parse_verdict_file({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps);
-    if (!content) {
-      return Error{Status::io_error, concat(file.string(), ": ", content.error().message)};
-    }
-    settle(*content, is_alive);
-    return content;
-  });
-}
-
-Result<void> write_verdict_file(const std::filesystem::path& file, const DeviceCaps& caps,
-                                const VerdictFile& content) {
-  return without_exceptions([&]() -> Result<void> {
-    const std::string text = verdict_file_text(content, caps);
-    std::error_code ignored;  // what is wrong with the folder shows when the file is written
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
-    return replace_cache_file(file, std::as_bytes(std::span(text)));
-  });
-}
-
-Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
-                                           const DeviceCaps& caps) {
-  Result<VerdictFile> content = read_verdict_file(file, caps);
-  if (!content) return content.error();
-  return std::move(content->verdicts);
-}
-
-Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
-                           std::span<const Verdict> verdicts) {
-  return without_exceptions([&] {
-    return write_verdict_file(file, caps, {.verdicts = {verdicts.begin(), verdicts.end()}});
-  });
 }
 
 }  // namespace vkgemm

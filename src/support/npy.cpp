@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string_view>
 
 #include "support/groups.hpp"
@@ -303,35 +302,19 @@ class Reader {
   std::uint64_t data_begin_ = 0;
 };
 
-std::string header_text(const NpyArray& array) {
+// Everything before the data.
+std::string header_of(const NpyArray& array) {
   std::string text = "{'descr': '" + std::string(row_of(array.type).npy) +
                      "', 'fortran_order': " + (array.fortran_order ? "True" : "False") +
                      ", 'shape': " + print_shape(array.shape) + ", }";
   const std::size_t unpadded = kMagic.size() + 4 + text.size() + 1;
   text.append((64 - unpadded % 64) % 64, ' ');  // so that the data can be mapped, aligned
-  return text + '\n';
-}
-
-Result<void> write_file(const std::filesystem::path& path, const NpyArray& array) {
-  const auto fail = [&path](const char* what) {
-    return Error{Status::io_error, path.string() + ": " + what};
-  };
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return fail("cannot be opened for writing");
-  const std::string header = header_text(array);
-  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(header.size() & 0xff),
-                                                  static_cast<char>(header.size() >> 8)};
-  file.write(kMagic.data(), static_cast<std::streamsize>(kMagic.size()));
-  file.write(version_and_length.data(), version_and_length.size());
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  for (std::uint64_t done = 0; done < array.data.size() && file; done += kPieceBytes) {
-    const std::uint64_t piece = std::min<std::uint64_t>(kPieceBytes, array.data.size() - done);
-    file.write(reinterpret_cast<const char*>(array.data.data() + done),
-               static_cast<std::streamsize>(piece));
-  }
-  file.close();
-  if (!file) return fail("cannot be written (is the disk full?)");
-  return {};
+  text += '\n';
+  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(text.size() & 0xff),
+                                                  static_cast<char>(text.size() >> 8)};
+  std::string header(kMagic);
+  header.append(version_and_length.data(), version_and_length.size());
+  return header + text;
 }
 
 }  // namespace
@@ -352,27 +335,21 @@ Result<NpyOffsets> read_npy_offsets(const std::filesystem::path& path) {
   return Reader(path).read_offsets();
 }
 
-Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array) {
+Result<void> write_npy(OutputFile& file, const NpyArray& array) {
   const auto bytes = data_bytes(array.shape, size_in_bytes(array.type));
   if (array.shape.empty() || array.shape.size() > 3 || !bytes || *bytes != array.data.size()) {
     return Error{Status::invalid_argument,
-                 path.string() + ": shape " + print_shape(array.shape) + " does not describe " +
+                 "shape " + print_shape(array.shape) + " does not describe " +
                      std::to_string(array.data.size()) + " bytes of data"};
   }
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string(std::random_device()()) + ".tmp";
-  std::error_code code;
-  if (auto written = write_file(temporary, array); !written) {
-    std::filesystem::remove(temporary, code);
-    return written.error();
-  }
-  std::filesystem::rename(temporary, path, code);
-  if (code) {
-    const std::string why = code.message();
-    std::filesystem::remove(temporary, code);
-    return Error{Status::io_error, path.string() + ": cannot be replaced: " + why};
-  }
-  return {};
+  const std::string header = header_of(array);
+  return file.write({std::as_bytes(std::span(header)), array.data});
+}
+
+Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array) {
+  Result<OutputFile> file = OutputFile::open(path);
+  if (!file) return file.error();
+  return write_npy(*file, array);
 }
 
 }  // namespace vkgemm::support

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -37,7 +38,8 @@ struct NpyOffsets {
 };
 Result<NpyOffsets> read_npy_offsets(const std::filesystem::path& path);
 
-// Writes to a temporary file beside `path` and renames it, so that no half-written file is left.
+// Replaces the file at once, so that no half-written one is left.
+Result<void> write_npy(OutputFile& file, const NpyArray& array);
 Result<void> write_npy(const std::filesystem::path& path, const NpyArray& array);
 
 }  // namespace vkgemm::support

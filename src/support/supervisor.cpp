@@ -101,19 +101,24 @@ class Child {
     return false;
   }
 
-  int status() const { return status_; }
+  // Once it has ended by itself.
+  WorkerEnd how() const {
+    return unseen_.empty() ? describe(status_) : WorkerEnd{Ending::died, unseen_};
+  }
 
  private:
   bool has_ended() {
     if (ended_) return true;
     const pid_t waited = waitpid(pid_, &status_, WNOHANG);
-    ended_ = waited == pid_ || (waited < 0 && errno != EINTR);
+    if (waited < 0 && errno != EINTR) unseen_ = std::string("waitpid: ") + std::strerror(errno);
+    ended_ = waited == pid_ || !unseen_.empty();
     return ended_;
   }
 
   pid_t pid_;
   int pipe_;
   int status_ = 0;
+  std::string unseen_;  // why nobody knows how it ended
   bool ended_ = false;
   bool gave_up_ = false;
 };
@@ -182,7 +187,7 @@ WorkerEnd supervise(const std::function<bool(const std::function<void(std::strin
   // A process that says no more is about to end, but may be stuck in a driver as well.
   if (ending == Ending::finished) {
     if (process.wait(std::chrono::duration<double>(supervision.patience_s))) {
-      return describe(process.status());
+      return process.how();
     }
     ending = Ending::hung;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <span>
 
 #include "tool/options.hpp"
 
@@ -77,6 +77,7 @@ BenchReport::BenchReport(const ReportOptions& options)
     peer_rows_.insert(peer_rows_.end(), rows.begin(), rows.end());
   }
   peers_ = report::fastest(peer_rows_);
+  if (!options.plot.empty()) plot_ = unwrap(OutputFile::open(options.plot));
   if (options.baseline.empty()) return;
   baseline_ = read_rows("--baseline", options.baseline);
   baseline_of_cases_ = report::fastest(baseline_);
@@ -117,7 +118,7 @@ ExitCode BenchReport::finish() {
                  rows_.size());
   }
   const ExitCode compared = options_.baseline.empty() ? success : compare();
-  if (!options_.plot.empty()) draw();
+  if (plot_) draw();
   if (wrong == 0) return compared;
   std::fprintf(stderr, "vkgemm: %lld of %zu results are wrong\n", static_cast<long long>(wrong),
                rows_.size());
@@ -138,11 +139,9 @@ ExitCode BenchReport::compare() const {
   return comparison.regressions == 0 ? success : regression;
 }
 
-void BenchReport::draw() const {
+void BenchReport::draw() {
   const std::string svg = unwrap(report::plot_svg(rows_, options_.plot_options));
-  std::ofstream file(options_.plot);
-  file << svg;
-  if (!file.flush()) throw Failure(usage_error, "--plot: " + options_.plot + " cannot be written");
+  unwrap(plot_->write({std::as_bytes(std::span(svg))}));
 }
 
 }  // namespace vkgemm::tool

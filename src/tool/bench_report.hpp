@@ -3,9 +3,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "report/compare.hpp"
 #include "report/plot.hpp"
 #include "report/rows.hpp"
@@ -32,7 +34,7 @@ struct ReportOptions {
 
 class BenchReport {
  public:
-  // Reads all files that the options name; throws if one of them is wrong.
+  // Reads all files that the options name, and opens what --plot names; throws if one is wrong.
   explicit BenchReport(const ReportOptions& options);
 
   // The rows of --from, a later file's in place of an earlier one's.
@@ -47,9 +49,10 @@ class BenchReport {
 
  private:
   ExitCode compare() const;
-  void draw() const;
+  void draw();
 
   const ReportOptions& options_;
+  std::optional<OutputFile> plot_;
   report::Columns columns_;
   std::vector<report::BenchRow> stored_, baseline_, rows_;
   std::vector<report::BenchRow> peer_rows_;

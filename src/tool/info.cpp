@@ -185,7 +185,6 @@ bool print_devices(const InfoOptions& options, const std::vector<support::Device
   bool passed = true;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const support::DeviceListing& device : devices) {
-    if (!is_wanted(device, options.device)) continue;
     if (options.as_json) {
       list.push_back(device_json(device));
     } else {
@@ -227,14 +226,19 @@ void add_info(CLI::App& app, int& exit_code) {
     if (options->self_test.kind) return try_kind(options->device, options->self_test);
     if (options->self_test.wanted) check_that_listing_is_safe(options->self_test);
     std::string error;
-    const std::vector<support::DeviceListing> devices = support::list_devices(&error);
-    if (!print_devices(*options, devices)) exit_code = verification_failed;
-    if (devices.empty()) throw Failure(device_error, error);
-    if (std::none_of(devices.begin(), devices.end(), [&](const support::DeviceListing& device) {
-          return is_wanted(device, options->device);
-        })) {
+    std::vector<support::DeviceListing> devices = support::list_devices(&error);
+    if (devices.empty()) {
+      print_devices(*options, devices);
+      throw Failure(device_error, error);
+    }
+    std::erase_if(devices, [&](const support::DeviceListing& device) {
+      return !is_wanted(device, options->device);
+    });
+    if (devices.empty()) {
       throw Failure(usage_error, "--device " + options->device + ": no such device");
     }
+    if (options->self_test.wanted) check_only(options->self_test, devices);
+    if (!print_devices(*options, devices)) exit_code = verification_failed;
   });
 }
 

@@ -32,8 +32,9 @@ void make(const MakeOptions& options) {
     }
     bytes *= dimension;
   }
+  OutputFile file = unwrap(OutputFile::open(options.file));
   array.data = generate(array.type, bytes, options.fill, options.seed);
-  unwrap(support::write_npy(options.file, array));
+  unwrap(support::write_npy(file, array));
 }
 
 }  // namespace

@@ -152,8 +152,8 @@ LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
   return bias;
 }
 
-void save_matrix(const std::string& file, const Matrix& matrix, std::uint64_t rows,
-                 std::uint64_t cols, std::uint64_t batch, std::vector<std::byte> data) {
+void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                 std::uint64_t batch, std::vector<std::byte> data) {
   support::NpyArray array;
   array.type = matrix.type;
   array.shape = {rows, cols};

@@ -56,7 +56,7 @@ struct LoadedBias {
 LoadedBias load_bias(const std::string& file, bool uint16_is_bf16);
 
 // Writes a result without its padding; col_major as Fortran order, batches as a third dimension.
-void save_matrix(const std::string& file, const Matrix& matrix, std::uint64_t rows,
-                 std::uint64_t cols, std::uint64_t batch, std::vector<std::byte> data);
+void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                 std::uint64_t batch, std::vector<std::byte> data);
 
 }  // namespace vkgemm::tool

@@ -14,6 +14,8 @@ Ended run_self(const std::vector<std::string>&, std::chrono::milliseconds) {
                 "ContextCreateInfo::self_test");
 }
 
+bool is_interruption(int) noexcept { return false; }
+
 }  // namespace vkgemm::tool
 
 #else
@@ -128,6 +130,8 @@ pid_t wait_until(pid_t child, int& status, Clock::time_point end) {
 // If a dynamic loader was told to start this program, the loader is the file that runs, and its
 // arguments come first.
 void remember_command_line(int argc, char** argv) {
+  // Whoever ignores it leaves that to the programs that he starts, and waitpid() then finds nobody.
+  std::signal(SIGCHLD, SIG_DFL);
   CommandLine& line = command_line();
   line.program = argv[0];
   line.leading = {argv[0]};
@@ -154,7 +158,9 @@ Ended run_self(const std::vector<std::string>& arguments, std::chrono::milliseco
   Ended ended;
   ended.output = read_until(pipe.reader(), end);
   int status = 0;
-  if (wait_until(child, status, end) == 0) {
+  const pid_t waited = wait_until(child, status, end);
+  if (waited < 0) throw Failure(device_error, std::string("waitpid: ") + std::strerror(errno));
+  if (waited == 0) {
     ended.timed_out = true;
     kill(child, SIGKILL);
     // Not for ever: one that is inside a driver of the kernel may never end.
@@ -167,6 +173,11 @@ Ended run_self(const std::vector<std::string>& arguments, std::chrono::milliseco
     ended.code = WEXITSTATUS(status);
   }
   return ended;
+}
+
+bool is_interruption(int signal) noexcept {
+  return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGKILL ||
+         signal == SIGTERM;
 }
 
 }  // namespace vkgemm::tool

@@ -19,7 +19,10 @@ struct Ended {
 // Before anything else, from main(): how the program was started is how it is started again.
 void remember_command_line(int argc, char** argv);
 
-// Waits at most `limit`. Throws a Failure if no process can be started.
+// Waits at most `limit`. Throws a Failure if no process can be started or waited for.
 Ended run_self(const std::vector<std::string>& arguments, std::chrono::milliseconds limit);
+
+// True for signals that a driver does not cause.
+bool is_interruption(int signal) noexcept;
 
 }  // namespace vkgemm::tool

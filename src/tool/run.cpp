@@ -148,8 +148,29 @@ void print_times(const Problem& problem, const std::vector<double>& times) {
   std::printf("throughput     %.4g TFLOP/s\n", support::tera_flops(multiply_adds(problem), middle));
 }
 
+// A file that an option names, if it does.
+class ResultFile {
+ public:
+  explicit ResultFile(const std::string& name) : name_(name) {
+    if (!name.empty()) file_.emplace(unwrap(OutputFile::open(name)));
+  }
+  void save(const Matrix& matrix, std::uint64_t rows, std::uint64_t columns, std::uint64_t batch,
+            std::vector<std::byte> data) {
+    if (!file_) return;
+    save_matrix(*file_, matrix, rows, columns, batch, std::move(data));
+    std::printf("wrote          %s\n", name_.c_str());
+  }
+
+ private:
+  std::string name_;
+  std::optional<OutputFile> file_;
+};
+
 int run(const RunOptions& options) {
   Job job = make_job(options.job);
+  ResultFile d_file(options.job.d_file);
+  ResultFile aux_file(options.job.aux_file);
+  ResultFile values_file(options.job.row_values_file);
   Problem& problem = job.problem;
   options.wishes.apply_to(problem);
 
@@ -189,20 +210,13 @@ int run(const RunOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   bool passed = report_verification(verification, problem, report, seconds);
 
-  const auto save = [&](const std::string& file, const Matrix& matrix, std::uint64_t columns,
-                        std::vector<std::byte> data) {
-    if (file.empty()) return;
-    save_matrix(file, matrix, problem.m, columns, support::MatrixCounts(problem).d,
-                std::move(data));
-    std::printf("wrote          %s\n", file.c_str());
-  };
-  save(options.job.d_file, problem.d, problem.n, std::move(d));
-  save(options.job.aux_file, problem.aux, support::product_columns(problem), std::move(aux));
-  if (!options.job.row_values_file.empty()) {
-    // One row for each matrix of the batch.
-    save_matrix(options.job.row_values_file, {.type = problem.row_reduction->value_type},
-                problem.batch, problem.m, 1, std::move(row_values));
-    std::printf("wrote          %s\n", options.job.row_values_file.c_str());
+  const std::uint64_t matrices = support::MatrixCounts(problem).d;
+  d_file.save(problem.d, problem.m, problem.n, matrices, std::move(d));
+  aux_file.save(problem.aux, problem.m, support::product_columns(problem), matrices,
+                std::move(aux));
+  if (problem.row_reduction) {  // one row for each matrix of the batch
+    values_file.save({.type = problem.row_reduction->value_type}, problem.batch, problem.m, 1,
+                     std::move(row_values));
   }
   if (runner->validation_messages() != 0) {
     std::printf("validation     %s messages\n", number(runner->validation_messages()).c_str());

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "self_test/self_test.hpp"
+#include "self_test/verdict_store.hpp"
 #include "support/runner.hpp"
 #include "tool/fault.hpp"
 #include "tool/process.hpp"
@@ -22,6 +25,9 @@ void meet_fault(std::uint32_t kind) {
   const std::string place = std::to_string(kind);
   if (has_fault(self_test_fault, "chatter", place)) std::printf("{\"a layer\": \"says\"}");
   if (has_fault(self_test_fault, "mute", place)) std::_Exit(success);
+#ifdef SIGKILL
+  if (has_fault(self_test_fault, "killed", place)) std::raise(SIGKILL);
+#endif
   crash_or_hang(self_test_fault, place);
 }
 
@@ -44,6 +50,8 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
     return verdict;
   }
   if (ended.signal) {
+    // Somebody else sends these: a user, a shutdown, a system without memory.
+    if (is_interruption(*ended.signal)) verdict.outcome = Outcome::untested;
     verdict.detail = "its process was ended by signal " + std::to_string(*ended.signal);
     return verdict;
   }
@@ -108,19 +116,38 @@ void check_that_listing_is_safe(const SelfTestOptions& options) {
                                         std::to_string(*ended.signal));
 }
 
+void check_only(const SelfTestOptions& options,
+                const std::vector<support::DeviceListing>& devices) {
+  std::string names;
+  for (const support::DeviceListing& device : devices) {
+    if (!device.caps) continue;
+    for (const KernelKind& kind : kernel_kinds(*device.caps)) {
+      const std::string name = to_string(kind);
+      if (name.find(options.only) != std::string::npos) return;
+      if (names.find(name) == std::string::npos) names += "\n  " + name;
+    }
+  }
+  throw Failure(usage_error,
+                "--only " + in_quotes(options.only) + ": no kind has this in its name:" + names);
+}
+
 DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTestOptions& options,
                              const std::function<void(const DeviceSelfTest::Entry&)>& tell) {
   const DeviceCaps& caps = *device.caps;
   DeviceSelfTest test;
   test.file =
       options.cache.empty() ? default_verdict_file(caps) : std::filesystem::path(options.cache);
+  std::optional<VerdictStore> store;
   std::vector<Verdict> known;  // before
   if (!test.file.empty()) {
-    auto loaded = load_verdicts(test.file, caps);
-    if (loaded) {
-      known = std::move(*loaded);
+    store.emplace(test.file, caps);
+    auto read = store->read();
+    if (!read) {
+      std::fprintf(stderr, "not used: %s\n", read.error().message.c_str());
+    } else if (!read->other.empty()) {
+      std::fprintf(stderr, "not used: %s: %s\n", test.file.string().c_str(), read->other.c_str());
     } else {
-      std::fprintf(stderr, "not used: %s\n", loaded.error().message.c_str());
+      known = std::move(read->verdicts);
     }
   }
   const std::vector<KernelKind> kinds = kernel_kinds(caps);
@@ -134,18 +161,21 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
     if (entry.from_cache) {
       entry.verdict = *found;
     } else {
-      const Ended ended = run_self(
-          {"info", "--self-test-kind", std::to_string(i), "--device", std::to_string(device.index),
-           "--self-test", "--timeout", std::to_string(options.timeout_s)},
-          std::chrono::seconds(options.timeout_s));
-      entry.verdict = verdict_of(kinds[i], ended, options.timeout_s);
-      if (!test.file.empty()) {
-        // Applications may have written meanwhile.
-        const auto now = read_verdict_file(test.file, caps);
-        VerdictFile content = now ? *now : VerdictFile{};
-        merge(content, std::span(&entry.verdict, 1), own_process(), std::nullopt);
-        if (auto saved = write_verdict_file(test.file, caps, content); !saved) {
+      const auto attempt = [&] {
+        return verdict_of(kinds[i],
+                          run_self({"info", "--self-test-kind", std::to_string(i), "--device",
+                                    std::to_string(device.index), "--self-test", "--timeout",
+                                    std::to_string(options.timeout_s)},
+                                   std::chrono::seconds(options.timeout_s)),
+                          options.timeout_s);
+      };
+      entry.verdict = attempt();
+      // The machine may have been busy.
+      if (entry.verdict.outcome == Outcome::timed_out) entry.verdict = attempt();
+      if (store) {
+        if (auto saved = store->add(std::span(&entry.verdict, 1)); !saved) {
           std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
+          store.reset();
           test.file.clear();
         }
       }

@@ -41,6 +41,9 @@ struct DeviceSelfTest {
 // Throws a Failure if a process that only lists the devices doesn't survive it.
 void check_that_listing_is_safe(const SelfTestOptions& options);
 
+// Throws a Failure if --only is part of no kind's name on any of the devices.
+void check_only(const SelfTestOptions& options, const std::vector<support::DeviceListing>& devices);
+
 // Tries what the cache doesn't tell; verdicts are saved after each. `tell` is called with each.
 DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTestOptions& options,
                              const std::function<void(const DeviceSelfTest::Entry&)>& tell);

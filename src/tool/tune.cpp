@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/cache_file.hpp"
+#include "base/file.hpp"
 #include "commit.hpp"
 #include "report/loss.hpp"
 #include "support/supervisor.hpp"
@@ -197,7 +197,7 @@ class Tuner {
         support::to_table(session_, task_.before ? &*task_.before : nullptr,
                           "measured: " + session_.device + ", driver " + session_.driver + ", " +
                               today() + ", commit " + VKGEMM_COMMIT);
-    const auto saved = replace_cache_file(options_.out, std::as_bytes(std::span(text)));
+    const auto saved = write_file(options_.out, std::as_bytes(std::span(text)));
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
   }
@@ -325,7 +325,7 @@ int tune(const TuneOptions& options) {
     if (task.problems.empty()) return success;
   }
   for (const std::string& file : {options.out, options.plot}) {
-    if (!file.empty()) unwrap(try_replace_cache_file(file));
+    if (!file.empty()) unwrap(OutputFile::open(file));
   }
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-#include "base/cache_file.hpp"
+#include "base/file.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -213,7 +213,7 @@ void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file
     std::fprintf(stderr, "vkgemm: %s\n", svg.error().message.c_str());
     return;
   }
-  unwrap(replace_cache_file(file, std::as_bytes(std::span(*svg))));
+  unwrap(write_file(file, std::as_bytes(std::span(*svg))));
 }
 
 }  // namespace vkgemm::tool

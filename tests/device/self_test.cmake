@@ -27,4 +27,13 @@ check("" 1 "f32 +crashed: .*from the cache.*main loop fma, f32 +passed .from the
 check("VKGEMM_SELF_TEST_FAULT=hang:2" 1
       "main loop skinny, f32 +timed_out: its process did not end within 2 s" --only "skinny, f32" --fresh --timeout 2)
 check("" 0 "main loop skinny, f32 +passed\n" --only "skinny, f32" --fresh)
+check("" 2 "--only 'skiny': no kind has this in its name:.*main loop skinny, f32" --only skiny)
+# Who is ended by somebody else has not crashed.
+check("VKGEMM_SELF_TEST_FAULT=killed:2" 0 "f32 +untested: its process was ended by signal 9" --only "skinny, f32" --fresh)
+# A parent may ignore its children's ends, and leaves that to those that it starts.
+file(WRITE ${FOLDER}/deaf "trap '' CHLD\nexec \"$@\"\n")
+set(LAUNCHER sh ${FOLDER}/deaf ${LAUNCHER})
+check("VKGEMM_SELF_TEST_FAULT=crash:2" 1 "skinny, f32 +crashed: its process was ended by signal" --only "skinny, f32"
+      --fresh)
+check("" 0 "main loop skinny, f32 +passed\n" --only "skinny, f32" --fresh)
 check("" 0 "\"failed\": false.*\"outcome\": \"passed\".*\"from_cache\": true" ${f32} --json)

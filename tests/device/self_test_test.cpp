@@ -2,11 +2,15 @@
 #include "vkgemm/self_test.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness.hpp"
@@ -21,13 +25,17 @@ constexpr KernelKind plain_f32{.loop = MainLoop::fma, .input = DataType::f32};
 
 // --- drivers that fail
 
-// The faults of the next context's driver.
+// The faults of the next context's driver. A kind is submitted twice or more: first nothing but its
+// pipelines, then its products.
 struct {
   bool ignores_dispatches = false;
   bool forgets_a_workgroup = false;
   VkResult submit = VK_SUCCESS;
-  fs::path file;          // that is read when something is submitted …
-  std::string at_submit;  // … into this
+  VkResult wait = VK_SUCCESS;
+  std::uint32_t good_submissions = 1;  // before submit and wait have an effect
+  fs::path file;                       // that is read when something is submitted …
+  std::string at_submit;               // … into this
+  std::uint32_t submissions = 0;
 } fault;
 
 std::string read_file(const fs::path& file) {
@@ -38,13 +46,23 @@ std::string read_file(const fs::path& file) {
 VKAPI_ATTR void VKAPI_CALL faulty_dispatch(VkCommandBuffer commands, std::uint32_t x,
                                            std::uint32_t y, std::uint32_t z) {
   if (fault.ignores_dispatches) return;
-  vkCmdDispatch(commands, fault.forgets_a_workgroup ? x - 1 : x, y, z);
+  vkCmdDispatch(commands, fault.forgets_a_workgroup && x != 0 ? x - 1 : x, y, z);
 }
 VKAPI_ATTR VkResult VKAPI_CALL faulty_submit(VkQueue queue, std::uint32_t count,
                                              const VkSubmitInfo* submits, VkFence fence) {
   if (!fault.file.empty()) fault.at_submit = read_file(fault.file);
-  if (fault.submit != VK_SUCCESS) return fault.submit;
+  if (++fault.submissions > fault.good_submissions && fault.submit != VK_SUCCESS) {
+    return fault.submit;
+  }
   return vkQueueSubmit(queue, count, submits, fence);
+}
+// The queue is idle afterwards, whatever it says.
+VKAPI_ATTR VkResult VKAPI_CALL faulty_wait(VkDevice device, std::uint32_t count,
+                                           const VkFence* fences, VkBool32 all,
+                                           std::uint64_t timeout) {
+  const VkResult result = vkWaitForFences(device, count, fences, all, timeout);
+  const bool fails = fault.submissions > fault.good_submissions && fault.wait != VK_SUCCESS;
+  return fails ? fault.wait : result;
 }
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL faulty_device_proc_addr(VkDevice device,
                                                                  const char* name) {
@@ -53,6 +71,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL faulty_device_proc_addr(VkDevice device
   }
   if (std::strcmp(name, "vkQueueSubmit") == 0) {
     return reinterpret_cast<PFN_vkVoidFunction>(faulty_submit);
+  }
+  if (std::strcmp(name, "vkWaitForFences") == 0) {
+    return reinterpret_cast<PFN_vkVoidFunction>(faulty_wait);
   }
   return vkGetDeviceProcAddr(device, name);
 }
@@ -80,32 +101,41 @@ class SelfTests : public testing::Test {
 
   Result<Context> create(const SelfTest& self_test) {
     auto requirements =
-        query_requirements(runner().instance(), runner().physical_device(), vkGetInstanceProcAddr);
+        query_requirements(runner_->instance(), runner_->physical_device(), vkGetInstanceProcAddr);
     if (!requirements) return requirements.error();
     log_.clear();
-    return Context::create({.instance = runner().instance(),
-                            .physical_device = runner().physical_device(),
-                            .device = runner().device(),
+    return Context::create({.instance = runner_->instance(),
+                            .physical_device = runner_->physical_device(),
+                            .device = runner_->device(),
                             .get_instance_proc_addr = faulty_instance_proc_addr,
                             .enabled_extensions = requirements->extensions(),
                             .enabled_features = requirements->features(),
                             .self_test = self_test,
                             .log = [this](LogLevel level, std::string_view message) {
                               if (level != LogLevel::info) log_.append(message).append("\n");
+                              if (on_message_) on_message_();
                             }});
   }
   // A self-test of one kind only, on the runner's queue.
   SelfTest of(const KernelKind& kind) {
     kind_ = kind;
-    return {.queue = runner().queue(),
-            .queue_family = runner().queue_family(),
+    return {.queue = runner_->queue(),
+            .queue_family = runner_->queue_family(),
             .file = file_,
             .only = {&kind_, 1}};
   }
 
+  // What is in flight is never freed, so its device is never destroyed.
+  void use_an_immortal_device() {
+    static support::Runner* const immortal = another_runner().release();
+    runner_ = immortal;
+  }
+
+  support::Runner* runner_ = &runner();
   fs::path folder_, file_;
   KernelKind kind_;
   std::string log_;
+  std::function<void()> on_message_;
 };
 
 // The product of the whole: nothing that this device offers is wrong.
@@ -141,6 +171,15 @@ TEST_F(SelfTests, NightlyPassWhatACpuOffers) {
   expect_passed(create({.queue = runner().queue(), .queue_family = runner().queue_family()}),
                 kernel_kinds(caps()));
   EXPECT_EQ(log_, "");
+}
+
+// A process for interrupted.cmake to end, which names the file.
+TEST_F(SelfTests, DISABLED_TryEverything) {
+  SelfTest self_test = of(plain_f32);
+  self_test.only = {};
+  self_test.file = std::getenv("VKGEMM_TEST_VERDICTS");
+  ASSERT_TRUE(succeeds(create(self_test)));
+  std::fputs(log_.c_str(), stderr);
 }
 
 TEST_F(SelfTests, NothingIsTriedUnlessAskedFor) {
@@ -249,24 +288,104 @@ TEST_F(SelfTests, ALostDeviceIsAVerdict) {
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::device_lost);
+  EXPECT_NE(log_.find("main loop fma, f32: failed the self-test"), std::string::npos) << log_;
+  EXPECT_NE(log_.find("--fresh"), std::string::npos) << log_;
 }
 
-// The file that an application leaves that died at the submission, once and twice.
+// The file that an application leaves that died while a product was on the device, once and twice.
 TEST_F(SelfTests, TheSecondProcessThatDiesIsAVerdict) {
   fault.file = file_;
   ASSERT_TRUE(succeeds(create(of(plain_f32))));
-  std::ofstream(file_, std::ios::binary) << fault.at_submit;
+  const std::string once = fault.at_submit;
+  std::ofstream(file_, std::ios::binary) << once;
   auto made = create(of(plain_f32));
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
-  EXPECT_NE(log_.find("main loop fma, f32: a process ended while it tried this"), std::string::npos)
+  EXPECT_NE(log_.find("main loop fma, f32: a process ended, or gave up waiting"), std::string::npos)
       << log_;
+  EXPECT_NE(fault.at_submit.find("\"count\": 2"), std::string::npos) << fault.at_submit;
   std::ofstream(file_, std::ios::binary) << fault.at_submit;
   made = create(of(plain_f32));
   ASSERT_TRUE(succeeds(made));
   ASSERT_EQ(made->verdicts().size(), 1u);
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::crashed);
+}
+
+// Compiling may take long, and whoever ends a process then does not accuse the kernel.
+TEST_F(SelfTests, WhatIsNotOnTheDeviceIsNoAttempt) {
+  fault.submit = VK_ERROR_OUT_OF_HOST_MEMORY;
+  fault.good_submissions = 0;
+  fault.file = file_;
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  EXPECT_EQ(fault.submissions, 1u);
+  EXPECT_EQ(fault.at_submit, "");
+}
+
+// A busy machine is no fault of the kernel: the context goes without the kind, but only the second
+// time is kept.
+TEST_F(SelfTests, TheSecondTimeoutIsAVerdict) {
+  use_an_immortal_device();
+  for (int i = 1; i <= 3; ++i) {
+    fault = {.wait = VK_TIMEOUT};
+    const auto made = create(of(plain_f32));
+    ASSERT_TRUE(succeeds(made));
+    ASSERT_EQ(made->verdicts().size(), 1u);
+    EXPECT_EQ(made->verdicts()[0].outcome, Outcome::timed_out);
+    EXPECT_NE(log_.find("main loop fma, f32: failed the self-test"), std::string::npos) << log_;
+    EXPECT_EQ(load_verdicts(file_, caps()).value().size(), i == 1 ? 0u : 1u);
+    EXPECT_EQ(fault.submissions, i == 3 ? 0u : 2u) << "what is known is not tried";
+  }
+}
+
+TEST_F(SelfTests, ATimeoutIsForgottenAfterASuccess) {
+  use_an_immortal_device();
+  fault.wait = VK_TIMEOUT;
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  EXPECT_NE(read_file(file_).find("\"trying\""), std::string::npos);
+  fault = {};
+  const auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  EXPECT_EQ(read_file(file_).find("\"trying\""), std::string::npos);
+}
+
+// The time that the queue and the driver's compiler need says nothing of a kind; and while the
+// queue is busy nothing else is tried.
+TEST_F(SelfTests, ABusyQueueIsNoVerdict) {
+  use_an_immortal_device();
+  const KernelKind kinds[] = {plain_f32, {.loop = MainLoop::skinny, .input = DataType::f32}};
+  SelfTest self_test = of(plain_f32);
+  self_test.only = kinds;
+  fault.wait = VK_TIMEOUT;
+  fault.good_submissions = 0;
+  auto made = create(self_test);
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::untested);
+  EXPECT_NE(log_.find("the queue was still busy"), std::string::npos) << log_;
+  EXPECT_EQ(load_verdicts(file_, caps()).value(), std::vector<Verdict>{});
+  EXPECT_FALSE(made->verdicts()[0].failed());
+}
+
+TEST_F(SelfTests, AWaitThatFailsIsAnError) {
+  use_an_immortal_device();
+  fault.wait = VK_ERROR_UNKNOWN;
+  EXPECT_TRUE(fails_with(create(of(plain_f32)), Status::driver_error, {"vkWaitForFences"}));
+}
+
+// An application may do anything in its callback.
+TEST_F(SelfTests, AMessageMayMakeAnotherContext) {
+  fault.submit = VK_ERROR_UNKNOWN;
+  int others = 0;
+  on_message_ = [&] {
+    if (others++ != 0) return;
+    const std::string log = std::exchange(log_, {});
+    EXPECT_TRUE(succeeds(create(of(plain_f32))));
+    log_ = log;
+  };
+  ASSERT_TRUE(succeeds(create(of(plain_f32))));
+  EXPECT_GE(others, 1);
 }
 
 // The verdicts that others found stay, also while this one tries.
@@ -317,6 +436,16 @@ TEST_F(SelfTests, AFileThatCannotBeWrittenIsAWarning) {
   ASSERT_TRUE(succeeds(made));
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
   EXPECT_NE(log_.find("verdicts not saved"), std::string::npos) << log_;
+}
+
+TEST_F(SelfTests, AnotherFileIsLeftAlone) {
+  fs::create_directories(folder_);
+  std::ofstream(file_) << "no verdicts";
+  const auto made = create(of(plain_f32));
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  EXPECT_NE(log_.find("verdicts not saved"), std::string::npos) << log_;
+  EXPECT_EQ(read_file(file_), "no verdicts");
 }
 
 }  // namespace

@@ -19,16 +19,21 @@ void check(std::string_view text, const DeviceCaps& caps) {
     require(file.error().message.size() <= 300, "the reason is a short one");
     return;
   }
+  require(file->other.size() <= 300, "the reason is a short one");
   if (!file->verdicts.empty() || !file->attempts.empty()) ++fuzz::accepted;
   std::erase_if(file->verdicts,
                 [](const Verdict& verdict) { return verdict.outcome == Outcome::untested; });
+  if (!file->other.empty()) return;
   const auto again = parse_verdict_file(verdict_file_text(*file, caps), caps);
   require(again && *again == *file, "what is written is read");
-  settle(*file, [](std::uint32_t process) { return process % 2 == 0; });
+  const AttemptView view{.now = 1'000'000,
+                         .is_running = [](std::uint64_t owner) { return owner % 2 == 0; }};
+  settle(*file, view);
   VerdictFile settled = *file;
-  settle(settled, [](std::uint32_t process) { return process % 2 == 0; });
+  settle(settled, view);
+  require(settled == *file, "what is settled stays so");
   for (const Attempt& attempt : settled.attempts) {
-    require(attempt.count < attempts_of_a_crash || attempt.process % 2 == 0,
+    require(attempt.count < attempts_of_a_verdict || attempt.owner % 2 == 0,
             "an attempt that stays says too little, or goes on");
   }
 }

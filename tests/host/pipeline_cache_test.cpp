@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -175,64 +173,6 @@ TEST(PipelineCacheFile, SurvivesAnyBytes) {
     for (std::size_t i = 0; i < std::min(genuine, bytes.size()); ++i) bytes[i] = good[i];
     EXPECT_FALSE(parse_cache_file(bytes, identity()));
   }
-}
-
-class PipelineCacheFolder : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("vkgemm-pipeline-cache-" + std::to_string(std::random_device{}()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
-};
-
-TEST_F(PipelineCacheFolder, ReplacesAndReads) {
-  const std::filesystem::path path = folder_ / "pipelines.bin";
-  const auto missing = read_cache_file(path);
-  ASSERT_TRUE(missing);
-  EXPECT_TRUE(missing->empty());
-  for (const std::size_t own_bytes : {500u, 20u}) {  // the second is shorter than the first
-    const Bytes file = make_cache_file(driver_data(identity(), own_bytes), identity());
-    const auto written = replace_cache_file(path, file);
-    ASSERT_TRUE(written) << written.error().message;
-    const auto content = read_cache_file(path);
-    ASSERT_TRUE(content) << content.error().message;
-    EXPECT_EQ(*content, file);
-  }
-  // No temporary file stays behind.
-  const std::filesystem::directory_iterator files(folder_);
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
-}
-
-TEST_F(PipelineCacheFolder, SaysWhatCannotBeWritten) {
-  const auto written = replace_cache_file(folder_ / "no such folder" / "pipelines.bin", Bytes(3));
-  ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().status, Status::io_error);
-  EXPECT_NE(written.error().message.find("no such folder"), std::string::npos);
-
-  // Trying leaves everything as it is.
-  EXPECT_FALSE(try_replace_cache_file(folder_ / "no such folder" / "pipelines.bin"));
-  EXPECT_FALSE(try_replace_cache_file(folder_));
-  EXPECT_TRUE(try_replace_cache_file(folder_ / "pipelines.bin"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
-}
-
-TEST_F(PipelineCacheFolder, DoesNotReadAFolder) {
-  const auto content = read_cache_file(folder_);
-  ASSERT_FALSE(content);
-  EXPECT_EQ(content.error().status, Status::io_error);
-}
-
-TEST_F(PipelineCacheFolder, DoesNotReadAGiantFile) {
-  const std::filesystem::path path = folder_ / "giant.bin";
-  std::ofstream(path).put('x');
-  std::filesystem::resize_file(path, cache_file_max_bytes + 1);  // sparse
-  const auto content = read_cache_file(path);
-  ASSERT_FALSE(content);
-  EXPECT_EQ(content.error().status, Status::io_error);
 }
 
 }  // namespace

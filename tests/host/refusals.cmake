@@ -26,6 +26,19 @@ make(short.npy --shape 5)
 set(generated "run --m 3 --n 6 --k 8")
 set(files "run --a a.npy --b b.npy")
 
+# files that cannot be written, before anything is computed
+refused("${files} --out none/d.npy" "none/d.npy")
+refused("${generated} --activation relu --aux none/aux.npy" "none/aux.npy")
+refused("make none/x.npy --shape 100000x100000" "none/x.npy")
+refused("bench --shapes 8 --plot none/x.svg" "none/x.svg")
+if(EXISTS /dev/null)
+  file(CREATE_LINK /dev/null ${FOLDER}/null SYMBOLIC)
+  make(null --shape 5)
+  if(NOT IS_SYMLINK ${FOLDER}/null)
+    message(SEND_ERROR "vkgemm make replaces a link to a device by a file")
+  endif()
+endif()
+
 # unknown names
 refused("${generated} --row-op rmsnorm" "--row-op: is 'rmsnorm': one of rms_norm|")
 refused("${generated} --gated swish" "--gated: is 'swish': one of sigmoid_tanh|")

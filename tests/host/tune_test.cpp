@@ -321,6 +321,20 @@ TEST(Supervisor, SurvivesWhatItsWorkDoes) {
   EXPECT_TRUE(contains(hung.reason, "no answer")) << hung.reason;
 }
 
+// Who ignores the ends of children is not told how they ended: that is no success.
+TEST(Supervisor, TakesAnUnseenEndForNoSuccess) {
+  const auto handler = std::signal(SIGCHLD, SIG_IGN);
+  const WorkerEnd end = supervise(
+      [](const auto&) {
+        raise(SIGKILL);
+        return true;
+      },
+      {.on_line = [](std::string_view) {}});
+  std::signal(SIGCHLD, handler);
+  EXPECT_EQ(end.ending, Ending::died);
+  EXPECT_TRUE(contains(end.reason, "waitpid: ")) << end.reason;
+}
+
 TEST(Supervisor, StopsWhenItIsAskedTo) {
   static volatile std::sig_atomic_t stop = 0;
   stop = 0;

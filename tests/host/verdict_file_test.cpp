@@ -4,8 +4,17 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
+
+#ifndef _WIN32
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#endif
 
 #include "self_test/self_test.hpp"
+#include "self_test/verdict_store.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -40,7 +49,7 @@ class VerdictFiles : public testing::Test {
   std::vector<Verdict> verdicts_;
 };
 
-TEST_F(VerdictFiles, RoundTrip) {
+TEST_F(VerdictFiles, ReadWhatWasWritten) {
   const auto none = load_verdicts(file_, caps_);
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
@@ -50,70 +59,189 @@ TEST_F(VerdictFiles, RoundTrip) {
   EXPECT_EQ(*read, verdicts_);
 }
 
-TEST_F(VerdictFiles, KeepsAttempts) {
+// --- attempts
+
+constexpr std::int64_t now = 1'000'000;
+const AttemptView nobody_runs{.now = now, .is_running = [](std::uint64_t) { return false; }};
+const AttemptView even_ones_run{.now = now,
+                                .is_running = [](std::uint64_t owner) { return owner % 2 == 0; }};
+
+TEST_F(VerdictFiles, KeepAttempts) {
   verdicts_.pop_back();
-  const KernelKind kind = kernel_kinds(caps_).back();
-  VerdictFile content{.verdicts = verdicts_,
-                      .attempts = {{.kind = kind, .process = own_process()}}};
-  ASSERT_TRUE(write_verdict_file(file_, caps_, content));
-  const auto once = read_verdict_file(file_, caps_);
-  ASSERT_TRUE(once) << once.error().message;
-  EXPECT_EQ(*once, content);
-  EXPECT_EQ(*load_verdicts(file_, caps_), verdicts_) << "an attempt is no verdict";
-  // Twice: by a process that runs, and by one that had its number.
-  content.attempts[0].count = 2;
-  ASSERT_TRUE(write_verdict_file(file_, caps_, content));
-  EXPECT_EQ(*read_verdict_file(file_, caps_, is_running), content);
-  const auto loaded = load_verdicts(file_, caps_);
-  ASSERT_EQ(loaded->size(), verdicts_.size() + 1);
-  EXPECT_EQ(loaded->back().kind, kind);
-  EXPECT_EQ(loaded->back().outcome, Outcome::crashed);
-  std::string text = read();
-  text.replace(text.find("\"count\": 2"), 10, "\"count\": x");
-  write(text);
-  EXPECT_FALSE(load_verdicts(file_, caps_));
+  const VerdictFile content{.verdicts = verdicts_,
+                            .attempts = {{.kind = kernel_kinds(caps_).back(),
+                                          .owner = 0x3fff'ffff'ffff'ffff,
+                                          .count = 2,
+                                          .time = now}}};
+  const std::string text = verdict_file_text(content, caps_);
+  const auto parsed = parse_verdict_file(text, caps_);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(*parsed, content);
+  for (const auto& [good, wrong] :
+       {std::pair("\"count\": 2", "\"count\": x"),
+        std::pair("\"count\": 2", "\"count\": 4294967296"),
+        std::pair("\"time\": 1", "\"time\": -1"), std::pair("\"owner\": 4", "\"owner\": 4.")}) {
+    std::string other = text;
+    other.replace(other.find(good), std::string_view(good).size(), wrong);
+    EXPECT_FALSE(parse_verdict_file(other, caps_)) << wrong;
+  }
 }
 
-TEST_F(VerdictFiles, IsMerged) {
+TEST_F(VerdictFiles, TwoAttemptsWithinADayAreAVerdict) {
+  const KernelKind kind = verdicts_[0].kind;
+  const auto settled = [&](const Attempt& attempt, const AttemptView& view = nobody_runs) {
+    VerdictFile file{.attempts = {attempt}};
+    settle(file, view);
+    return file;
+  };
+  const Attempt once{.kind = kind, .owner = 2, .count = 1, .time = now - 60};
+  EXPECT_EQ(settled(once).attempts, std::vector{once}) << "once says too little";
+  Attempt twice = once;
+  twice.count = 2;
+  EXPECT_EQ(settled(twice, even_ones_run).attempts, std::vector{twice}) << "it still runs";
+  const VerdictFile crashed = settled(twice);
+  EXPECT_TRUE(crashed.attempts.empty());
+  ASSERT_EQ(crashed.verdicts.size(), 1u);
+  EXPECT_EQ(crashed.verdicts[0].outcome, Outcome::crashed);
+  EXPECT_TRUE(test::contains(crashed.verdicts[0].detail, "2 times"));
+  for (const std::int64_t time : {now - attempts_last_s - 1, now + 1}) {
+    twice.time = time;
+    EXPECT_EQ(settled(twice), VerdictFile{}) << "too long ago, or to come";
+  }
+}
+
+TEST_F(VerdictFiles, AttemptsFollowOneAnother) {
+  const KernelKind kind = verdicts_[0].kind, other = verdicts_[1].kind;
+  VerdictFile file;
+  EXPECT_EQ(begin_attempt(file, kind, 1, even_ones_run).count, 1u);
+  EXPECT_EQ(begin_attempt(file, other, 1, even_ones_run).count, 1u);
+  EXPECT_EQ(begin_attempt(file, kind, 2, even_ones_run).count, 2u) << "1 is over";
+  EXPECT_EQ(begin_attempt(file, kind, 4, even_ones_run).count, 1u) << "2 still runs";
+  EXPECT_EQ(file.attempts.size(), 3u);
+  // 2 does not come back, and the kind is condemned. 4 knows better.
+  settle(file, {.now = now, .is_running = [](std::uint64_t owner) { return owner == 4; }});
+  ASSERT_EQ(file.verdicts.size(), 1u);
+  EXPECT_EQ(file.verdicts[0].outcome, Outcome::crashed);
+  const Verdict passed{.kind = kind, .outcome = Outcome::passed};
+  merge(file, std::span(&passed, 1), 4);
+  EXPECT_EQ(file.verdicts, std::vector{passed});
+  ASSERT_EQ(file.attempts.size(), 1u);
+  EXPECT_EQ(file.attempts[0].kind, other);
+}
+
+TEST_F(VerdictFiles, AreMerged) {
   const std::vector<KernelKind> kinds = kernel_kinds(caps_);
-  const Attempt others{.kind = kinds[3], .process = 2};
-  VerdictFile content{
-      .verdicts = {{.kind = kinds[0], .outcome = Outcome::passed},
-                   {.kind = kinds[1], .outcome = Outcome::passed}},
-      .attempts = {{.kind = kinds[1], .process = 1}, {.kind = kinds[2], .process = 2}, others}};
+  const auto attempt = [&](std::size_t kind, std::uint64_t owner) {
+    return Attempt{.kind = kinds[kind], .owner = owner, .time = now};
+  };
+  VerdictFile content{.verdicts = {{.kind = kinds[0], .outcome = Outcome::passed},
+                                   {.kind = kinds[1], .outcome = Outcome::passed}},
+                      .attempts = {attempt(1, 1), attempt(2, 2), attempt(3, 2), attempt(4, 1)}};
   const std::vector<Verdict> found = {{.kind = kinds[1], .outcome = Outcome::wrong_result},
-                                      {.kind = kinds[2], .outcome = Outcome::passed}};
-  const Attempt own{.kind = kinds[4], .process = 1};
-  merge(content, found, 1, own);
+                                      {.kind = kinds[2], .outcome = Outcome::passed},
+                                      {.kind = kinds[3]},
+                                      {.kind = kinds[4]}};
+  merge(content, found, 1);
   EXPECT_EQ(content.verdicts, (std::vector{Verdict{.kind = kinds[0], .outcome = Outcome::passed},
                                            found[0], found[1]}));
-  EXPECT_EQ(content.attempts, (std::vector{others, own}));
-  const std::vector<Verdict> untested = {{.kind = kinds[1]}, {.kind = kinds[4]}};
-  VerdictFile unchanged = content;
-  unchanged.attempts = {others};
-  merge(content, untested, 1, std::nullopt);
-  EXPECT_EQ(content, unchanged);
-  merge(content, found, 1, std::nullopt);
-  EXPECT_EQ(content.attempts, std::vector{others});
-  // A process before this one had its number, and tried another kind for the second time.
-  const Attempt once{.kind = kinds[5], .process = 1};
-  content.attempts = {{.kind = kinds[6], .process = 1, .count = 2}, once};
-  merge(content, {}, 1, own);
-  EXPECT_EQ(content.verdicts.back().kind, kinds[6]);
-  EXPECT_EQ(content.verdicts.back().outcome, Outcome::crashed);
-  EXPECT_EQ(content.attempts, (std::vector{once, own}));
+  EXPECT_EQ(content.attempts, std::vector{attempt(3, 2)}) << "an untested one ends its owner's";
 }
 
-TEST(Processes, AreAskedFor) {
+// --- stores
+
+TEST_F(VerdictFiles, StoresShareAFile) {
+  const KernelKind kind = verdicts_[0].kind;
+  VerdictStore reader(file_, caps_);
+  {
+    VerdictStore one(file_, caps_);
+    EXPECT_EQ(*one.begin_attempt(kind), 1u);
+    VerdictStore two(file_, caps_);
+    EXPECT_EQ(*two.begin_attempt(kind), 1u) << "one is still at it";
+    ASSERT_TRUE(two.add(std::span(&verdicts_[1], 1)));
+    EXPECT_EQ(reader.read()->attempts.size(), 2u);
+  }
+  // Both ended.
+  {
+    VerdictStore three(file_, caps_);
+    EXPECT_EQ(*three.begin_attempt(kind), 2u);
+    EXPECT_EQ(load_verdicts(file_, caps_)->size(), 1u) << "an attempt is no verdict";
+  }
+  const auto known = load_verdicts(file_, caps_);
+  ASSERT_TRUE(known);
+  ASSERT_EQ(known->size(), 2u);
+  EXPECT_EQ((*known)[0], verdicts_[1]);
+  EXPECT_EQ((*known)[1].outcome, Outcome::crashed);
+  // Nobody asks for a file that it did not make.
+  EXPECT_TRUE(std::filesystem::exists(file_.string() + ".lock"));
+}
+
+// Threads write one verdict each: none is lost, and nobody waits for ever.
+TEST_F(VerdictFiles, NoVerdictIsLost) {
+  std::vector<std::thread> threads;
+  for (const Verdict& verdict : verdicts_) {
+    threads.emplace_back([&] {
+      VerdictStore store(file_, caps_);
+      EXPECT_TRUE(store.begin_attempt(verdict.kind));
+      EXPECT_TRUE(store.add(std::span(&verdict, 1)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto file = VerdictStore(file_, caps_).read();
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->verdicts.size(), verdicts_.size());
+  EXPECT_TRUE(file->attempts.empty());
+}
+
 #ifndef _WIN32
-  EXPECT_TRUE(is_running(own_process()));
+// However a process ends, its attempt is over; as long as it lives it is not. Its number is not
+// asked for: another container may have that, too.
+TEST_F(VerdictFiles, AProcessThatIsKilledLeavesItsAttempt) {
+  std::filesystem::create_directories(file_.parent_path());
+  const KernelKind kind = verdicts_[0].kind;
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    VerdictStore store(file_, caps_);
+    const char count = static_cast<char>(store.begin_attempt(kind).value());
+    (void)!::write(told[1], &count, 1);
+    pause();
+  }
+  char count = 0;
+  ASSERT_EQ(::read(told[0], &count, 1), 1);
+  EXPECT_EQ(count, 1);
+  VerdictStore store(file_, caps_);
+  EXPECT_EQ(*store.begin_attempt(kind), 1u);
+  const Verdict untested{.kind = kind};
+  ASSERT_TRUE(store.add(std::span(&untested, 1)));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(*store.begin_attempt(kind), 2u);
+  close(told[0]);
+  close(told[1]);
+}
 #endif
-  EXPECT_FALSE(another_is_running(own_process()));
-  EXPECT_FALSE(is_running(0));
-  EXPECT_FALSE(is_running(0xffffffffu));
+
+TEST_F(VerdictFiles, OnlyFilesOfVerdictsAreReplaced) {
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  DeviceCaps other = caps_;
+  other.driver_version = 8;
+  ASSERT_TRUE(VerdictStore(file_, other).add({}));
+  EXPECT_TRUE(load_verdicts(file_, other));
+  for (const char* text : {"no verdicts", "{}", "[]"}) {
+    write(text);
+    const auto added = VerdictStore(file_, caps_).add(verdicts_);
+    ASSERT_FALSE(added);
+    EXPECT_EQ(added.error().status, Status::io_error);
+    EXPECT_EQ(read(), text);
+  }
+  std::filesystem::remove(file_);
+  std::filesystem::create_directory(file_);  // cannot be read
+  EXPECT_FALSE(VerdictStore(file_, caps_).add(verdicts_));
+  EXPECT_TRUE(std::filesystem::is_directory(file_));
 }
 
-TEST_F(VerdictFiles, HoldsForOneDeviceAndDriver) {
+TEST_F(VerdictFiles, HoldForOneDeviceAndDriver) {
   ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
   const auto expect_refused = [&](const char* field, const DeviceCaps& other) {
     const auto read = load_verdicts(file_, other);
@@ -140,7 +268,7 @@ TEST_F(VerdictFiles, HoldsForOneDeviceAndDriver) {
   expect_refused("kernels", caps_);
 }
 
-TEST_F(VerdictFiles, RefusesAnythingElse) {
+TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
   const std::string good = read();
   for (std::size_t bytes = 1; bytes + 1 < good.size(); bytes += 7) {
@@ -160,14 +288,14 @@ TEST_F(VerdictFiles, RefusesAnythingElse) {
   refused("\"k\": 0,", "\"k\": -1,");
   refused("\"k\": 0,", "\"k\": 4294967296,");
   refused("\"k\": 0,", "");
-  refused("\"version\": 2", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
+  refused("\"version\": 3", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));
   EXPECT_FALSE(load_verdicts(file_, caps_));
 }
 
-TEST_F(VerdictFiles, CannotBeWritten) {
+TEST_F(VerdictFiles, MayNotBeWritable) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "made") << "a file, no folder";
   const auto saved = save_verdicts(file_, caps_, verdicts_);
@@ -175,10 +303,14 @@ TEST_F(VerdictFiles, CannotBeWritten) {
   EXPECT_EQ(saved.error().status, Status::io_error);
 }
 
-TEST_F(VerdictFiles, HasADefaultName) {
-  caps_.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-  EXPECT_EQ(default_verdict_file(caps_).filename(), "self-test-10de-2335-4.json");
-  EXPECT_EQ(default_verdict_file(caps_).parent_path().filename(), "vkgemm");
+// Each build and driver has its own, or they would replace one another's.
+TEST_F(VerdictFiles, HaveADefaultName) {
+  const std::filesystem::path file = default_verdict_file(caps_);
+  EXPECT_TRUE(file.filename().string().starts_with("self-test-10de-2335-")) << file;
+  EXPECT_EQ(file.parent_path().filename(), "vkgemm");
+  EXPECT_EQ(default_verdict_file(caps_), file);
+  caps_.driver_version = 8;
+  EXPECT_NE(default_verdict_file(caps_), file);
 }
 
 }  // namespace

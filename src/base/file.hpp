@@ -1,0 +1,43 @@
+// file.hpp: files read whole and replaced whole, whatever others do to them meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// Reads a file, opened once: if another process replaces it meanwhile, this is the old one. Empty
+// if there is none; io_error if it cannot be read or has more bytes than `max_bytes`.
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
+                                         std::uint64_t max_bytes);
+
+// A file that is going to be written. A symbolic link is followed. A regular file, or one that does
+// not exist yet, is replaced at once: readers see the old content or the new, never a part. It
+// keeps its permissions. Anything else (a device, a pipe) stays what it is and is written into.
+class OutputFile {
+ public:
+  // Opens what must stay open, and tries whether the file could be replaced, so that what would
+  // fail fails before anything is computed for it. Nothing is left behind.
+  static Result<OutputFile> open(const std::filesystem::path& path);
+
+  // The pieces, one behind the other, are the file's new content. Once.
+  Result<void> write(std::initializer_list<std::span<const std::byte>> pieces);
+
+ private:
+  OutputFile() = default;
+
+  std::filesystem::path target_;
+  std::unique_ptr<std::ostream> stream_;  // if it is written into
+};
+
+Result<void> write_file(const std::filesystem::path& path, std::span<const std::byte> content);
+
+}  // namespace vkgemm

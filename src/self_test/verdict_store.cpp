@@ -1,0 +1,135 @@
+#include "self_test/verdict_store.hpp"
+
+#include <chrono>
+#include <random>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "vkgemm/self_test.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t writers_byte = 0;
+// A change takes far less. Who waited this long goes on: a lost verdict is found again.
+constexpr std::chrono::seconds writers_patience{2};
+
+std::uint64_t random_owner() {
+  std::random_device random;
+  const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
+  return (number >> 2) + 1;  // an offset in a file
+}
+
+}  // namespace
+
+VerdictStore::VerdictStore(std::filesystem::path file, const DeviceCaps& caps)
+    : file_(std::move(file)), caps_(caps) {}
+
+LockFile* VerdictStore::lock_file() {
+  if (!lock_file_ && has_lock_) {
+    std::filesystem::path path = file_;
+    path += ".lock";
+    Result<LockFile> opened = LockFile::open(path);
+    has_lock_ = opened.has_value();
+    if (opened) lock_file_.emplace(std::move(*opened));
+  }
+  return lock_file_ ? &*lock_file_ : nullptr;
+}
+
+AttemptView VerdictStore::view() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return {.now = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count(),
+          .is_running = [this](std::uint64_t owner) {
+            const LockFile* const lock = lock_file();
+            return owner == owner_ || lock == nullptr || lock->is_held_by_another(owner);
+          }};
+}
+
+Result<VerdictFile> VerdictStore::read_with(const AttemptView& view) {
+  const Result<std::vector<std::byte>> bytes = read_file(file_, most_bytes);
+  if (!bytes) return bytes.error();
+  if (bytes->empty()) return VerdictFile{};
+  Result<VerdictFile> content =
+      parse_verdict_file({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps_);
+  if (!content) {
+    return Error{content.error().status, concat(file_.string(), ": ", content.error().message)};
+  }
+  if (!content->attempts.empty()) settle(*content, view);
+  return content;
+}
+
+Result<VerdictFile> VerdictStore::read() {
+  return without_exceptions([&] { return read_with(view()); });
+}
+
+template <class Change>
+Result<void> VerdictStore::change(const Change& change) {
+  return without_exceptions([&]() -> Result<void> {
+    std::error_code ignored;  // what is wrong with the folder shows when the file is written
+    if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), ignored);
+    LockFile* const lock = lock_file();
+    const bool locked = lock != nullptr && lock->lock(writers_byte, writers_patience);
+    const AttemptView view = this->view();
+    Result<VerdictFile> content = read_with(view);
+    Result<void> written;
+    if (!content) {
+      written = content.error();
+    } else {
+      if (!content->other.empty()) *content = {};
+      change(*content, view);
+      const std::string text = verdict_file_text(*content, caps_);
+      written = write_file(file_, std::as_bytes(std::span(text)));
+    }
+    if (locked) lock->unlock(writers_byte);
+    return written;
+  });
+}
+
+Result<void> VerdictStore::add(std::span<const Verdict> found) {
+  return change([&](VerdictFile& content, const AttemptView&) { merge(content, found, owner_); });
+}
+
+Result<std::uint32_t> VerdictStore::begin_attempt(const KernelKind& kind) {
+  std::uint32_t count = 1;
+  const Result<void> changed = change([&](VerdictFile& content, const AttemptView& view) {
+    if (lock_file() == nullptr) return;  // nobody could ever say that it is over
+    if (owner_ == 0) {
+      owner_ = random_owner();
+      lock_file()->lock(owner_);
+    }
+    count = vkgemm::begin_attempt(content, kind, owner_, view).count;
+  });
+  if (!changed) return changed.error();
+  return count;
+}
+
+Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
+                                           const DeviceCaps& caps) {
+  return without_exceptions([&]() -> Result<std::vector<Verdict>> {
+    Result<VerdictFile> content = VerdictStore(file, caps).read();
+    if (!content) return content.error();
+    if (!content->other.empty()) {
+      return Error{Status::io_error, concat(file.string(), ": ", content->other)};
+    }
+    return std::move(content->verdicts);
+  });
+}
+
+Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
+                           std::span<const Verdict> verdicts) {
+  return without_exceptions([&]() -> Result<void> {
+    std::error_code ignored;
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
+    const std::string text =
+        verdict_file_text({.verdicts = {verdicts.begin(), verdicts.end()}}, caps);
+    return write_file(file, std::as_bytes(std::span(text)));
+  });
+}
+
+}  // namespace vkgemm
