@@ -197,6 +197,8 @@ class VKGEMM_API Context {
   // kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 
+  // What a context held until it is assigned to ends at once, as if by its destructor. One that was
+  // moved from may be destroyed or assigned to, and nothing else.
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
   ~Context();

@@ -113,8 +113,9 @@ Context::Context(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Context::Context(Context&&) noexcept = default;
 
 Context& Context::operator=(Context&& other) noexcept {
-  std::swap(impl_, other.impl_);  // what was here is saved when `other` goes
-  return *this;
+  Context taken(std::move(other));
+  std::swap(impl_, taken.impl_);
+  return *this;  // `taken` ends what was here
 }
 
 Context::~Context() {

@@ -161,6 +161,36 @@ TEST(ContextCreate, RefusesIncompleteInformation) {
   }
 }
 
+// The application may destroy the old device as soon as its context was assigned to.
+TEST(ContextMove, AssignmentEndsTheOldContextAtOnce) {
+  const fs::path file =
+      fs::temp_directory_path() /
+      ("vkgemm_moved_" + std::to_string(reinterpret_cast<std::uintptr_t>(&runner())));
+  fs::remove(file);
+  const Problem problem = gemm({8, 8, 8}, DataType::f32);
+  BareDevice second;
+  auto other = second.create_context();
+  ASSERT_TRUE(succeeds(other));
+  {
+    BareDevice first;
+    ASSERT_TRUE(succeeds(first.create_context()));
+    ContextCreateInfo info = first.create_info();
+    info.pipeline_cache_file = file;
+    auto made = Context::create(info);
+    ASSERT_TRUE(succeeds(made));
+    ASSERT_TRUE(succeeds(made->plan(problem)));
+    *made = std::move(*other);
+    EXPECT_TRUE(fs::exists(file)) << "not saved: still alive";
+    EXPECT_TRUE(succeeds(made->plan(problem)));
+    Context& same = *made;
+    same = std::move(*made);
+    EXPECT_TRUE(succeeds(made->plan(problem)));
+    *other = std::move(*made);
+  }  // the first device ends here, and the empty context before it
+  EXPECT_TRUE(succeeds(other->plan(problem)));
+  fs::remove(file);
+}
+
 // --- a driver that fails
 // --------------------------------------------------------------------------------
 
