@@ -234,8 +234,8 @@ class VKGEMM_API Context {
   // RowStrategy::panel). The results
   // were right, but late: what is recorded after the first time doesn't try it any more, which
   // takes a panel of rows about twice its time, and plan() makes no other such plan. Counts what
-  // has finished, in 64 bytes of host-visible memory: with the first such plan, the only memory
-  // that a context holds (a self-test allocates some while it runs).
+  // has finished, on queues of any family, in 64 bytes of host-visible memory: with the first such
+  // plan, the only memory that a context holds (a self-test allocates some while it runs).
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and

@@ -434,4 +434,17 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   return caps;
 }
 
+std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
+                                            VkPhysicalDevice physical_device) {
+  std::uint32_t count = 0;
+  functions.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  functions.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, families.data());
+  std::vector<std::uint32_t> computing;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) computing.push_back(i);
+  }
+  return computing;
+}
+
 }  // namespace vkgemm

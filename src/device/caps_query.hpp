@@ -3,8 +3,10 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "device/features.hpp"
 #include "device/vk.hpp"
@@ -27,5 +29,9 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
 Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
                               const Facilities& supported, const Facilities& enabled,
                               bool use_deny_list = true);
+
+// The queue families that compute.
+std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
+                                            VkPhysicalDevice physical_device);
 
 }  // namespace vkgemm

@@ -22,8 +22,9 @@ std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProper
 }  // namespace
 
 Result<void> HostBuffer::allocate(const VkPhysicalDeviceMemoryProperties& memory,
-                                  VkDeviceSize bytes) {
-  auto allocated = allocate_memory(memory, bytes);
+                                  VkDeviceSize bytes,
+                                  std::span<const std::uint32_t> queue_families) {
+  auto allocated = allocate_memory(memory, bytes, queue_families);
   if (!allocated) free();
   return allocated;
 }
@@ -40,16 +41,18 @@ void HostBuffer::free() noexcept {
 }
 
 Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties& memory,
-                                         VkDeviceSize bytes) {
+                                         VkDeviceSize bytes,
+                                         std::span<const std::uint32_t> queue_families) {
+  const bool shared = queue_families.size() > 1;
   const VkBufferCreateInfo buffer_info{
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
       .pNext = nullptr,
       .flags = 0,
       .size = bytes,
       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-      .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-      .queueFamilyIndexCount = 0,
-      .pQueueFamilyIndices = nullptr,
+      .sharingMode = shared ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+      .queueFamilyIndexCount = shared ? static_cast<std::uint32_t>(queue_families.size()) : 0,
+      .pQueueFamilyIndices = shared ? queue_families.data() : nullptr,
   };
   VkResult result = functions_.vkCreateBuffer(device_, &buffer_info, nullptr, &buffer_);
   if (result != VK_SUCCESS) return driver_error("vkCreateBuffer", result);

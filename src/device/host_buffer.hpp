@@ -4,6 +4,8 @@
 #include <vulkan/vulkan_core.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "device/vk.hpp"
 #include "vkgemm/result.hpp"
@@ -20,8 +22,10 @@ class HostBuffer {
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
 
-  // Once. In device-local memory if there is such. After an error there is no buffer.
-  Result<void> allocate(const VkPhysicalDeviceMemoryProperties& memory, VkDeviceSize bytes);
+  // Once. In device-local memory if there is such. After an error there is no buffer. Two queue
+  // families or more share it; else the one that uses it owns it.
+  Result<void> allocate(const VkPhysicalDeviceMemoryProperties& memory, VkDeviceSize bytes,
+                        std::span<const std::uint32_t> queue_families = {});
 
   // Leaves it to a device that may use it for ever.
   void abandon() noexcept;
@@ -30,7 +34,8 @@ class HostBuffer {
   std::byte* mapped() const noexcept { return mapped_; }
 
  private:
-  Result<void> allocate_memory(const VkPhysicalDeviceMemoryProperties& memory, VkDeviceSize bytes);
+  Result<void> allocate_memory(const VkPhysicalDeviceMemoryProperties& memory, VkDeviceSize bytes,
+                               std::span<const std::uint32_t> queue_families);
   void free() noexcept;
 
   const DeviceFunctions& functions_;

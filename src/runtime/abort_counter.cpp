@@ -1,5 +1,7 @@
 #include "runtime/abort_counter.hpp"
 
+#include <utility>
+
 namespace vkgemm {
 namespace {
 
@@ -8,13 +10,16 @@ constexpr VkDeviceSize buffer_bytes = 64;
 }  // namespace
 
 AbortCounter::AbortCounter(const DeviceFunctions& functions,
-                           const VkPhysicalDeviceMemoryProperties& memory, VkDevice device)
-    : memory_properties_(memory), buffer_(functions, device) {}
+                           const VkPhysicalDeviceMemoryProperties& memory, VkDevice device,
+                           std::vector<std::uint32_t> queue_families)
+    : memory_properties_(memory),
+      queue_families_(std::move(queue_families)),
+      buffer_(functions, device) {}
 
 Result<VkDeviceAddress> AbortCounter::address() {
   const std::lock_guard lock(allocating_);
   if (word_.load() == nullptr) {
-    const auto allocated = buffer_.allocate(memory_properties_, buffer_bytes);
+    const auto allocated = buffer_.allocate(memory_properties_, buffer_bytes, queue_families_);
     if (!allocated) return allocated.error();
     auto* const word = reinterpret_cast<volatile std::uint32_t*>(buffer_.mapped());
     *word = 0;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "device/host_buffer.hpp"
 #include "vkgemm/result.hpp"
@@ -17,9 +18,10 @@ namespace vkgemm {
 // called from several threads at once.
 class AbortCounter {
  public:
-  // `functions` must outlive the counter.
+  // `functions` must outlive the counter. `queue_families`: those that may count at a time; none:
+  // any, but one at a time.
   AbortCounter(const DeviceFunctions& functions, const VkPhysicalDeviceMemoryProperties& memory,
-               VkDevice device);
+               VkDevice device, std::vector<std::uint32_t> queue_families);
   AbortCounter(const AbortCounter&) = delete;
   AbortCounter& operator=(const AbortCounter&) = delete;
 
@@ -31,6 +33,7 @@ class AbortCounter {
 
  private:
   const VkPhysicalDeviceMemoryProperties memory_properties_;
+  const std::vector<std::uint32_t> queue_families_;
   std::mutex allocating_;
   HostBuffer buffer_;
   std::atomic<const volatile std::uint32_t*> word_ = nullptr;

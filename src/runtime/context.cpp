@@ -100,7 +100,8 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     if (!verdicts) return verdicts.error();
     caps.verdicts = std::move(*verdicts);
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
-                                       std::move(cache_info), std::move(loaded->tables));
+                                       std::move(cache_info), std::move(loaded->tables),
+                                       compute_families(*instance_functions, info.physical_device));
     for (const std::string& warning : loaded->warnings) {
       impl->log.write(LogLevel::warning, warning);
     }

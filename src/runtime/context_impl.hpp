@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,16 +19,18 @@
 namespace vkgemm {
 
 struct Context::Impl {
+  // `queue_families`: those that plans may run on; none: one at a time.
   Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
        const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
-       PipelineCacheInfo cache_info, std::vector<TuningTable> loaded)
+       PipelineCacheInfo cache_info, std::vector<TuningTable> loaded,
+       std::vector<std::uint32_t> queue_families = {})
       : log(info.log),
         functions(device_functions),
         caps(std::move(device_caps)),
         caps_after_abort(caps),
         tables(caps.architecture, std::move(loaded)),
         pipelines(functions, log, std::move(cache_info)),
-        aborts(functions, memory, info.device) {
+        aborts(functions, memory, info.device, std::move(queue_families)) {
     caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
   }
 

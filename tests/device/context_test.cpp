@@ -218,10 +218,41 @@ VKAPI_ATTR VkResult VKAPI_CALL fail_to_list_flexible(
   return failure.result;
 }
 
+// A device with three queue families, of which the first and the last compute; and how the last
+// buffer on it is shared.
+constexpr std::string_view of_three_families = "three families";
+std::vector<std::uint32_t> sharing_families;
+
+VKAPI_ATTR void VKAPI_CALL list_three_families(VkPhysicalDevice, std::uint32_t* count,
+                                               VkQueueFamilyProperties* families) {
+  constexpr VkQueueFlags flags[] = {VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT,
+                                    VK_QUEUE_TRANSFER_BIT, VK_QUEUE_COMPUTE_BIT};
+  *count = std::size(flags);
+  for (std::size_t i = 0; families != nullptr && i < std::size(flags); ++i) {
+    families[i] = {.queueFlags = flags[i], .queueCount = 1};
+  }
+}
+VKAPI_ATTR VkResult VKAPI_CALL note_sharing(VkDevice device, const VkBufferCreateInfo* info,
+                                            const VkAllocationCallbacks* allocator,
+                                            VkBuffer* buffer) {
+  sharing_families.clear();
+  if (info->sharingMode == VK_SHARING_MODE_CONCURRENT) {
+    sharing_families.assign(info->pQueueFamilyIndices,
+                            info->pQueueFamilyIndices + info->queueFamilyIndexCount);
+  }
+  VkBufferCreateInfo exclusive = *info;  // the device has one family
+  exclusive.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  return vkCreateBuffer(device, &exclusive, allocator, buffer);
+}
+
 PFN_vkVoidFunction failing(std::string_view name) {
   constexpr auto as_void = [](auto function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
   };
+  if (failure.function == of_three_families) {
+    if (name == "vkGetPhysicalDeviceQueueFamilyProperties") return as_void(list_three_families);
+    if (name == "vkCreateBuffer") return as_void(note_sharing);
+  }
   if (name != failure.function) return nullptr;
   if (name == "vkCreateComputePipelines") return as_void(fail_to_build);
   if (name == "vkGetPipelineCacheData") return as_void(fail_to_read_cache);
@@ -286,6 +317,23 @@ TEST(DriverFailures, OfTheQueries) {
   info.get_instance_proc_addr = failing_instance_proc_addr;
   EXPECT_TRUE(fails_with(Context::create(info), Status::driver_error,
                          {failure.function, "VK_ERROR_INITIALIZATION_FAILED"}));
+}
+
+// Plans of one context may run on queues of several families, and all count in one word.
+TEST(QueueFamilies, ShareTheWordThatCountsBarriers) {
+  BareDevice device;
+  ASSERT_TRUE(succeeds(device.create_context()));
+  failure = {of_three_families, VK_SUCCESS};
+  sharing_families.clear();
+  ContextCreateInfo info = device.create_info();
+  info.get_instance_proc_addr = failing_instance_proc_addr;
+  const auto made = Context::create(info);
+  ASSERT_TRUE(succeeds(made));
+  Config config = small_configs(Path::fma, DataType::f32).front();
+  config.slices = 2;
+  config.reduction_mode = ReductionMode::device_barrier;
+  ASSERT_TRUE(succeeds(made->plan(gemm({64, 64, 64}, DataType::f32), config)));
+  EXPECT_EQ(sharing_families, (std::vector<std::uint32_t>{0, 2}));
 }
 
 // More than there is: the driver's word, as a Status.
