@@ -1,7 +1,8 @@
 // cache_file.hpp: the file that keeps a pipeline cache from one run to the next.
 //
 // Drivers are told to check their own data, and some crash on what they are given all the same. So
-// nothing reaches the driver but the bytes that the same driver wrote for the same device.
+// a hash and the device's identity keep damaged and foreign files from the driver. They stop
+// accidents, not an adversary: whoever can write the file decides what reaches the driver.
 #pragma once
 
 #include <vulkan/vulkan_core.h>

@@ -1,8 +1,9 @@
 #include "base/log.hpp"
 
-#include <cstdlib>
 #include <string>
 #include <utility>
+
+#include "base/environment.hpp"
 
 namespace vkgemm {
 
@@ -23,7 +24,7 @@ std::string_view to_string(LogLevel level) noexcept {
 }  // namespace
 
 Log::Log(LogCallback callback) : callback_(std::move(callback)) {
-  const char* const target = std::getenv("VKGEMM_LOG");
+  const char* const target = environment_variable("VKGEMM_LOG");
   if (target == nullptr || *target == '\0') return;
   if (std::string_view(target) == "stderr") {
     stream_ = stderr;

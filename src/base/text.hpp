@@ -31,13 +31,15 @@ std::string concat(const Parts&... parts) {
   return out;
 }
 
-// Text from outside, fit to stand in a message: short, printable, in quotes.
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 60;
-  std::string out = "'";
+// Text from outside, fit to stand in a message: printable, and its beginning if it is longer.
+inline std::string excerpt(std::string_view text, std::size_t longest = 300) {
+  std::string out;
   for (const char c : text.substr(0, longest)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out += text.size() > longest ? "...'" : "'";
+  return out += text.size() > longest ? "..." : "";
 }
+
+// A value from outside, as it stands in a message.
+inline std::string in_quotes(std::string_view text) { return concat("'", excerpt(text, 60), "'"); }
 
 // The whole text as a number, or nothing: no sign for unsigned, no spaces, no overflow.
 template <class T>

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/text.hpp"
 #include "device/architecture.hpp"
 #include "device/deny_list.hpp"
@@ -117,19 +117,17 @@ Result<std::vector<Listing>> enumerate(std::string_view call, VkStructureType ty
     return Error{Status::driver_error,
                  concat(call, " is missing, although its extension is listed")};
   }
-  // The list may grow between the two calls, though not for ever.
-  constexpr int most_tries = 16;
-  VkResult result = VK_INCOMPLETE;
-  for (int i = 0; i < most_tries && result == VK_INCOMPLETE; ++i) {
+  const VkResult result = until_complete([&] {
     std::uint32_t count = 0;
-    result = function(physical_device, &count, nullptr);
-    if (result < VK_SUCCESS) break;
+    VkResult read = function(physical_device, &count, nullptr);
+    if (read < VK_SUCCESS) return read;
     Listing blank{};
     blank.sType = type;
     listings.assign(count, blank);
-    result = function(physical_device, &count, listings.data());
+    read = function(physical_device, &count, listings.data());
     listings.resize(std::min<std::size_t>(count, listings.size()));
-  }
+    return read;
+  });
   if (result != VK_SUCCESS) return driver_error(call, result);
   return listings;
 }
@@ -354,18 +352,17 @@ std::initializer_list<Feature> required_features() noexcept {
 Result<Facilities> query_supported(const InstanceFunctions& functions,
                                    VkPhysicalDevice physical_device) {
   std::vector<VkExtensionProperties> listed;
-  VkResult result = VK_INCOMPLETE;
-  while (result == VK_INCOMPLETE) {  // the list may grow between the two calls
+  const auto enumerate_extensions = functions.vkEnumerateDeviceExtensionProperties;
+  const VkResult result = until_complete([&] {
     std::uint32_t count = 0;
-    result =
-        functions.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count, nullptr);
-    if (result < VK_SUCCESS) break;
+    VkResult read = enumerate_extensions(physical_device, nullptr, &count, nullptr);
+    if (read < VK_SUCCESS) return read;
     listed.resize(count);
-    result = functions.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count,
-                                                            listed.data());
+    read = enumerate_extensions(physical_device, nullptr, &count, listed.data());
     listed.resize(count);
-  }
-  if (result < VK_SUCCESS) return driver_error("vkEnumerateDeviceExtensionProperties", result);
+    return read;
+  });
+  if (result != VK_SUCCESS) return driver_error("vkEnumerateDeviceExtensionProperties", result);
 
   Facilities supported;
   for (const VkExtensionProperties& extension : listed) {
@@ -401,7 +398,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   caps.bf16_matrices = usable.has(Feature::cooperative_matrix) &&
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
-  if (use_deny_list && !is_zero(std::getenv("VKGEMM_DENY_LIST"))) {
+  if (use_deny_list && !is_zero(environment_variable("VKGEMM_DENY_LIST"))) {
     caps.denials = denials_of(built_in_deny_list(), caps);
   }
   const bool may_ask = std::ranges::none_of(caps.denials, &Denial::shapes_unknown);
@@ -423,7 +420,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   }
 
   caps.workgroups_make_progress = workgroups_make_progress(caps.driver_id);
-  caps.device_barrier = is_zero(std::getenv("VKGEMM_DEVICE_BARRIER"))
+  caps.device_barrier = is_zero(environment_variable("VKGEMM_DEVICE_BARRIER"))
                             ? PathSupport{false, "VKGEMM_DEVICE_BARRIER is 0"}
                             : PathSupport{true, ""};
 

@@ -111,7 +111,7 @@ Result<std::vector<DenyEntry>> parse_deny_list(std::string_view text) {
     return entries;
   } catch (const std::exception& error) {
     return Error{Status::invalid_argument,
-                 concat("deny-list, entries[", index, "]: ", error.what())};
+                 concat("deny-list, entries[", index, "]: ", excerpt(error.what()))};
   }
 }
 

@@ -64,6 +64,16 @@ Result<DeviceFunctions> load_device_functions(const InstanceFunctions& instance_
 // "VK_ERROR_DEVICE_LOST", or the number of one that this library does not expect.
 std::string to_string(VkResult result);
 
+// Repeats a call that reads a list of a length that was asked for before, as long as that has grown
+// meanwhile, though not for ever: VK_INCOMPLETE then.
+template <class Call>
+VkResult until_complete(Call&& call) {
+  constexpr int most_tries = 16;
+  VkResult result = VK_INCOMPLETE;
+  for (int i = 0; i < most_tries && result == VK_INCOMPLETE; ++i) result = call();
+  return result;
+}
+
 // The Error for a driver call that failed: its Status, and a message that names call and result.
 Error driver_error(std::string_view call, VkResult result);
 

@@ -56,7 +56,7 @@ std::string why_failed(const Verdict& verdict, const DeviceCaps& caps) {
     text += to_string(verdict.outcome);
     if (!verdict.detail.empty()) text += ": ";
   }
-  return text += verdict.detail;
+  return text += excerpt(verdict.detail);  // a file's, maybe
 }
 
 std::vector<std::string> refusals(DataType input, const DeviceCaps& caps) {

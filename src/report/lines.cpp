@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/text.hpp"
+
 namespace vkgemm::report {
 namespace {
 
@@ -98,7 +100,7 @@ Result<void> for_each_line(std::string_view text, std::string_view source,
     } catch (const RowError& wrong) {
       return error(number, wrong.what());
     } catch (const json::exception& wrong) {
-      return error(number, std::string("not JSON: ") + wrong.what());
+      return error(number, "not JSON: " + excerpt(wrong.what()));
     }
   }
   return {};

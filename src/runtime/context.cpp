@@ -1,7 +1,7 @@
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "device/caps_query.hpp"
@@ -74,7 +74,7 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
 
-    const char* const variable = std::getenv("VKGEMM_TUNING");
+    const char* const variable = environment_variable("VKGEMM_TUNING");
     auto loaded = load_tables(info.tuning_file, variable != nullptr ? variable : "", caps);
     if (!loaded) return loaded.error();
 

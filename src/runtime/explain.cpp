@@ -129,7 +129,7 @@ std::string describe_tuning(const Plan::Impl& plan) {
   const bool chosen = plan.choice->tuned == nearest->shape;
   std::string measured = concat("measured ", microseconds(shape.microseconds));
   const std::string& device = nearest->table->device;
-  if (!device.empty() && device != plan.caps->name) measured += concat(" on ", device);
+  if (!device.empty() && device != plan.caps->name) measured += concat(" on ", excerpt(device));
   if (is_measured(shape, plan)) {
     text += concat("  tuned: this shape, ", measured);
   } else if (nearest->distance == 0.0) {

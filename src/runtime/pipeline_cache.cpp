@@ -227,19 +227,19 @@ Result<void> PipelineCache::save() {
   if (!unsaved_.exchange(false)) return {};
 
   std::vector<std::byte> payload;
-  VkResult result = VK_INCOMPLETE;
-  while (result == VK_INCOMPLETE) {  // it may grow between the two calls
+  const VkResult result = until_complete([&] {
     std::size_t bytes = 0;
-    result = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, nullptr);
-    if (result < VK_SUCCESS) break;
+    VkResult read = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, nullptr);
+    if (read < VK_SUCCESS) return read;
     payload.resize(bytes);
-    result = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, payload.data());
+    read = functions_.vkGetPipelineCacheData(info_.device, own_cache_, &bytes, payload.data());
     payload.resize(bytes);
-  }
+    return read;
+  });
   // Nothing that would be discarded is kept; the file then says that there is nothing.
   if (!is_pipeline_cache_data(payload, info_.identity)) payload.clear();
   Result<void> saved;
-  if (result < VK_SUCCESS) {
+  if (result != VK_SUCCESS) {
     saved = driver_error("vkGetPipelineCacheData", result);
   } else {
     saved = write_file(info_.file, make_cache_file(payload, info_.identity));

@@ -1,12 +1,12 @@
 // verdict_file.cpp: what the self-test found, from one run to the next. JSON, so that people can
 // read it and send it along; strict, since a file may come from anywhere.
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "base/cache_file.hpp"
+#include "base/environment.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
@@ -141,7 +141,7 @@ VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
 }
 
 std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = environment_variable(name);
   return value != nullptr ? value : "";
 }
 

@@ -68,6 +68,7 @@ std::vector<std::byte> encode_offsets(std::span<const std::int64_t> offsets, Off
 }
 
 std::vector<std::int64_t> decode_offsets(const void* data, std::size_t count, OffsetType type) {
+  if (count == 0) return {};  // no memory to copy from or to
   std::vector<std::int64_t> offsets(count);
   if (type == OffsetType::int64) {
     std::memcpy(offsets.data(), data, count * sizeof(std::int64_t));

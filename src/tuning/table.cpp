@@ -97,6 +97,9 @@ class Node {
     return text();
   }
 
+  // Words for people, to be printed with whatever they speak of.
+  std::string note() const { return excerpt(nonempty_text(), 1000); }
+
   std::uint64_t natural() const {
     if (!value_.is_number_unsigned()) {
       fail(path_,
@@ -195,7 +198,7 @@ std::string parse_provenance(const Node& node) {
          concat(node.path(), " is ", in_quotes(text),
                 ": must start with 'measured: ', 'compiled: ' or 'derived: ' and go on"));
   }
-  return text;
+  return node.note();
 }
 
 std::string parse_family(const Node& node) {
@@ -269,7 +272,7 @@ RefusedConfig parse_refused(const Node& node) {
   node.check_keys({"architecture", "family", "config", "rows", "reason"});
   RefusedConfig refused{.architecture = parse_architecture(node.at("architecture")),
                         .family = parse_family(node),
-                        .reason = node.at("reason").nonempty_text()};
+                        .reason = node.at("reason").note()};
   if (const auto rows = node.find("rows")) {
     refused.rows = rows->named(parse_row_strategy, "strategy for rows");
     if (refused.rows == RowStrategy::none) rows->refuse("none is no strategy");
@@ -319,8 +322,7 @@ TunedShape parse_tuned(const Node& node) {
 
 DeniedConfig parse_denied(const Node& node) {
   node.check_keys({"config", "input_type", "verdict", "reason"});
-  DeniedConfig denied{.config = node.at("config").config(),
-                      .reason = node.at("reason").nonempty_text()};
+  DeniedConfig denied{.config = node.at("config").config(), .reason = node.at("reason").note()};
   if (const auto type = node.find("input_type")) {
     denied.input_type = type->named(parse_data_type, "data type");
   }
@@ -445,7 +447,7 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
     return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
   } catch (const json::exception& error) {
     // Says line and column.
-    return Error{Status::invalid_argument, concat(source, ": not JSON: ", error.what())};
+    return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
   }
 }
 

@@ -206,8 +206,16 @@ VKAPI_ATTR VkResult VKAPI_CALL fail_to_build(VkDevice, VkPipelineCache, std::uin
   std::fill_n(pipelines, count, VkPipeline{VK_NULL_HANDLE});
   return failure.result;
 }
-VKAPI_ATTR VkResult VKAPI_CALL fail_to_read_cache(VkDevice, VkPipelineCache, std::size_t*, void*) {
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_read_cache(VkDevice, VkPipelineCache, std::size_t* bytes,
+                                                  void*) {
+  *bytes = 64;
   return failure.result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL fail_to_list_extensions(VkPhysicalDevice, const char*,
+                                                       std::uint32_t* count,
+                                                       VkExtensionProperties* extensions) {
+  if (extensions == nullptr) *count = 1;
+  return extensions == nullptr ? VK_SUCCESS : failure.result;
 }
 VKAPI_ATTR VkResult VKAPI_CALL fail_to_list(VkPhysicalDevice, std::uint32_t*,
                                             VkCooperativeMatrixPropertiesKHR*) {
@@ -256,6 +264,7 @@ PFN_vkVoidFunction failing(std::string_view name) {
   if (name != failure.function) return nullptr;
   if (name == "vkCreateComputePipelines") return as_void(fail_to_build);
   if (name == "vkGetPipelineCacheData") return as_void(fail_to_read_cache);
+  if (name == "vkEnumerateDeviceExtensionProperties") return as_void(fail_to_list_extensions);
   if (name == "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR") return as_void(fail_to_list);
   return as_void(fail_to_list_flexible);
 }
@@ -317,6 +326,37 @@ TEST(DriverFailures, OfTheQueries) {
   info.get_instance_proc_addr = failing_instance_proc_addr;
   EXPECT_TRUE(fails_with(Context::create(info), Status::driver_error,
                          {failure.function, "VK_ERROR_INITIALIZATION_FAILED"}));
+}
+
+// A driver that always has more than it said is given up.
+TEST(DriverFailures, ListsThatNeverEnd) {
+  const fs::path file =
+      fs::temp_directory_path() /
+      ("vkgemm_endless_" + std::to_string(reinterpret_cast<std::uintptr_t>(&runner())));
+  fs::remove(file);
+  BareDevice device;
+  ASSERT_TRUE(succeeds(device.create_context()));
+  ContextCreateInfo info = device.create_info();
+  info.get_instance_proc_addr = failing_instance_proc_addr;
+  failure = {"vkEnumerateDeviceExtensionProperties", VK_INCOMPLETE};
+  EXPECT_TRUE(
+      fails_with(Context::create(info), Status::driver_error, {failure.function, "VK_INCOMPLETE"}));
+
+  failure = {"vkGetPipelineCacheData", VK_INCOMPLETE};
+  info.pipeline_cache_file = file;
+  std::string log;
+  info.log = [&](LogLevel level, std::string_view message) {
+    if (level != LogLevel::info) log += message;
+  };
+  {
+    const auto made = Context::create(info);
+    ASSERT_TRUE(succeeds(made));
+    ASSERT_TRUE(succeeds(made->plan(gemm({8, 8, 8}, DataType::f32))));
+    EXPECT_TRUE(fails_with(made->save_pipeline_cache(), Status::driver_error,
+                           {failure.function, "VK_INCOMPLETE"}));
+  }
+  EXPECT_NE(log.find("pipeline cache not saved"), std::string::npos) << log;
+  EXPECT_FALSE(fs::exists(file));
 }
 
 // Plans of one context may run on queues of several families, and all count in one word.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/verdicts.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -187,6 +188,15 @@ TEST(BuiltInDenyList, KnowsXe3OnMesaBefore26_2) {
   for (const std::uint32_t xe2 : {0x64a0u, 0xe20bu, 0xe223u}) {
     EXPECT_TRUE(denied(xe2, before).empty()) << std::hex << xe2;
   }
+}
+
+// A verdict may come from a file.
+TEST(Verdicts, DetailsAreCut) {
+  DeviceCaps caps = test::navi31();
+  caps.verdicts = {Verdict{.outcome = Outcome::wrong_result, .detail = std::string(1 << 20, 'x')}};
+  const std::vector<std::string> refused = refusals(caps.verdicts[0].kind.input, caps);
+  ASSERT_FALSE(refused.empty());
+  EXPECT_LT(refused.front().size(), 600u);
 }
 
 }  // namespace

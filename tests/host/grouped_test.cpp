@@ -325,6 +325,13 @@ TEST(ChooseGrouped, SomethingIsLegalOnEveryDevice) {
 // --------------------------------------------------------------------------------------------
 
 // Against sums written down here.
+// Under a sanitizer: nothing is copied from nowhere.
+TEST(ReferenceGrouped, NoOffsetsAreNone) {
+  for (const OffsetType type : {OffsetType::int32, OffsetType::int64}) {
+    EXPECT_TRUE(support::decode_offsets(nullptr, 0, type).empty());
+  }
+}
+
 TEST(ReferenceGrouped, RowsAndDepth) {
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
     const bool rows = along == GroupAlong::m;

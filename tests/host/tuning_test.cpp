@@ -193,6 +193,8 @@ TEST(Tuning, ErrorsNameRowAndField) {
       {'\n' + std::string(100000, '['), "line 2: nested deeper"},
       {std::string((16 << 20) + 1, ' '), "at most 16777216 are read"},
       {"{\"architecture\":\"\xff\xfe\"}", "not JSON"},
+      {"{\"architecture\":\"" + std::string(15 << 20, 'x'), "not JSON"},
+      {table_with("rate", std::string(1 << 20, '9') + ".5"), "not JSON"},
   };
   for (const Case& c : cases) {
     const auto table = parse_tuning_table(c.text, "user.json");
@@ -204,6 +206,24 @@ TEST(Tuning, ErrorsNameRowAndField) {
     EXPECT_LT(message.size(), 500u);
   }
   EXPECT_TRUE(parse_tuning_table(table_with("rate", "2"), "x"));
+}
+
+// A reason stands in the message of every refusal, a provenance in every explanation.
+TEST(Tuning, WordsForPeopleAreCut) {
+  const std::string words(1 << 20, 'x');
+  const auto table = parse_tuning_table(
+      R"({"architecture":"x","rows":[{"config":"fma:tile=64x64x16,fragment=8x8","rate":1,)"
+      R"("provenance":"derived: )" +
+          words + R"("}],"refused":[{"architecture":"x","rows":"panel","reason":")" + words +
+          R"("}],"denied":[{"config":"fma:tile=64x64x16,fragment=8x8","reason":")" + words +
+          R"("}]})",
+      "x");
+  ASSERT_TRUE(table) << table.error().message;
+  for (const std::string& kept :
+       {table->rows[0].provenance, table->refused[0].reason, table->denied[0].reason}) {
+    EXPECT_LT(kept.size(), 1100u);
+    EXPECT_TRUE(kept.ends_with("xxx..."));
+  }
 }
 
 TEST(Tuning, EveryTruncationIsAnErrorAndNothingWorse) {

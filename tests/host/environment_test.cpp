@@ -1,0 +1,67 @@
+// Tests of how the library reads the environment.
+#include "base/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+namespace vkgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Environment, OnlyOneFileReadsIt) {
+  const char* const source = std::getenv("VKGEMM_SOURCE_FOLDER");
+  const fs::path folder = source != nullptr ? source : "src";
+  for (const char* const layer :
+       {"base", "problem", "device", "kernels", "tuning", "self_test", "runtime"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder / layer)) {
+      const bool is_it = entry.path() == folder / "base" / "environment.cpp";
+      if (is_it || !entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      EXPECT_EQ(text.find("getenv"), std::string::npos) << entry.path();
+    }
+  }
+}
+
+#ifdef __linux__
+// This test starts itself once more, as a program whose group is not that of who started it.
+TEST(Environment, IsClosedToProcessesWithMoreRights) {
+  constexpr const char* variable = "VKGEMM_TEST_MORE_RIGHTS";
+  if (std::getenv(variable) != nullptr) {
+    EXPECT_EQ(environment_variable(variable), nullptr);
+    return;
+  }
+  ASSERT_EQ(setenv(variable, "1", 1), 0);
+  EXPECT_STREQ(environment_variable(variable), "1");
+  constexpr int no_rights_to_give = 77;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setregid(getegid() + 1, getegid()) != 0) _exit(no_rights_to_give);
+    unsetenv("GTEST_TOTAL_SHARDS");
+    unsetenv("GTEST_SHARD_INDEX");
+    execl("/proc/self/exe", "tests", "--gtest_filter=Environment.IsClosedToProcessesWithMoreRights",
+          nullptr);
+    _exit(no_rights_to_give);
+  }
+  unsetenv(variable);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == no_rights_to_give) GTEST_SKIP() << "needs CAP_SETGID";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
+
+}  // namespace
+}  // namespace vkgemm
