@@ -86,11 +86,12 @@ struct ContextCreateInfo {
   // A tuning table, as `vkgemm tune` writes them, for this device's architecture. It comes before
   // the built-in tables, and the table that the environment variable VKGEMM_TUNING names before
   // both: the user of a program knows his machine better than its author. A table only proposes:
-  // what is not legal is never chosen. A file that is not right (unreadable, malformed, of another
-  // architecture) fails create(), which names line and field, since it was asked for; without it
-  // the next create() has the built-in tables. But the variable must not be able to break a
-  // program: what is wrong with its file is a warning in the log, and the other tables stay in
-  // force.
+  // what is not legal is never chosen. What it denies or refuses is not chosen, either, unless
+  // nothing else computes the problem: a warning in the log and Plan::explain() tell of that. A
+  // file that is not right (unreadable, malformed, of another architecture) fails create(), which
+  // names line and field, since it was asked for; without it the next create() has the built-in
+  // tables. But the variable must not be able to break a program: what is wrong with its file is a
+  // warning in the log, and the other tables stay in force.
   std::filesystem::path tuning_file = {};
 
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
@@ -217,7 +218,8 @@ class VKGEMM_API Context {
   // VkResult.
   Result<Plan> plan(const Problem& problem) const;
 
-  // The same with a configuration of the caller's choice; unsupported if it is not legal here.
+  // The same with a configuration of the caller's choice; unsupported if it is not legal here, or
+  // refused by a tuning table.
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
   // The one that was tuned for this shape, or a near one, if there is such; then every legal

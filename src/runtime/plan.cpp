@@ -232,6 +232,13 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
     }
     plan->row = plan->choice->row;
     plan->config = plan->choice->config;
+    if (auto denied = tables.why_denied(plan->config, *resolved, usable)) {
+      plan->overruled = std::move(*denied);
+      if (log.enabled()) {
+        log.write(LogLevel::warning, concat(plan->command_line(), ": ", plan->overruled,
+                                            "; overruled, since nothing else computes this"));
+      }
+    }
   } else {
     if (const auto reason = why_illegal(*config, *resolved, target)) {
       return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};

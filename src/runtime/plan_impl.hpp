@@ -22,6 +22,7 @@ struct Plan::Impl {
   ResolvedProblem resolved;
   Config config;                    // of no meaning for an empty problem
   std::optional<ScoredRow> choice;  // what the tables chose, unless the caller did
+  std::string overruled;            // what a loaded table says against it all the same
   const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
   DispatchPlan dispatch_plan;       // no dispatches for an empty problem
   OperandRules rules;

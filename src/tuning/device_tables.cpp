@@ -14,7 +14,9 @@
 namespace vkgemm {
 
 DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
-    : loaded_(std::move(loaded)), refused_(built_in_refusals(architecture)) {
+    : loaded_(std::move(loaded)),
+      refused_(built_in_refusals(architecture)),
+      built_in_refusals_(refused_.size()) {
   for (const TuningTable& table : loaded_) {
     tables_.push_back(&table);
     refused_.insert(refused_.end(), table.refused.begin(), table.refused.end());
@@ -25,26 +27,51 @@ DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTabl
   tables_.push_back(&generic);
 }
 
-Target DeviceTables::target(const DeviceCaps& caps) const {
-  return {caps, refused_, tables_.front()->timing};
+Target DeviceTables::target(const DeviceCaps& caps) const { return target(caps, Denials::heeded); }
+
+Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
+  const std::span<const RefusedConfig> all = refused_;
+  return {caps, denials == Denials::heeded ? all : all.first(built_in_refusals_),
+          tables_.front()->timing};
 }
 
-bool DeviceTables::denied(const Config& config, DataType input_type) const {
-  return std::ranges::any_of(
-      loaded_, [&](const TuningTable& table) { return is_denied(table, config, input_type); });
+bool DeviceTables::denied(const Config& config, DataType input_type, Denials denials) const {
+  return denials == Denials::heeded && std::ranges::any_of(loaded_, [&](const TuningTable& table) {
+           return is_denied(table, config, input_type);
+         });
+}
+
+std::optional<std::string> DeviceTables::why_denied(const Config& config,
+                                                    const ResolvedProblem& problem,
+                                                    const DeviceCaps& caps) const {
+  for (const TuningTable& table : loaded_) {
+    if (const DeniedConfig* const found = denial(table, config, problem.a.type)) {
+      return concat("denied by ", table.source, ": ", found->reason);
+    }
+    if (const auto refused = why_refused(table.refused, config, problem, caps.architecture)) {
+      return concat(*refused, " (", table.source, ")");
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
                                           const DeviceCaps& caps) const {
+  auto ranked = rank(problem, caps, Denials::heeded);
+  return ranked.empty() ? rank(problem, caps, Denials::overruled) : ranked;
+}
+
+std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const DeviceCaps& caps,
+                                          Denials denials) const {
   std::vector<ScoredRow> unique;
-  if (const auto tuned_row = tuned(estimated(problem, caps), problem, caps)) {
+  if (const auto tuned_row = tuned(estimated(problem, caps, denials), problem, caps, denials)) {
     unique.push_back(*tuned_row);
   }
   for (const TuningTable* table : tables_) {
-    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps))) {
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
       const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
       if (std::none_of(unique.begin(), unique.end(), same) &&
-          !denied(scored.config, problem.a.type)) {
+          !denied(scored.config, problem.a.type, denials)) {
         unique.push_back(scored);
       }
     }
@@ -53,10 +80,11 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
 }
 
 std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
-                                                               const DeviceCaps& caps) const {
+                                                               const DeviceCaps& caps,
+                                                               Denials denials) const {
   for (const TuningTable* table : tables_) {
-    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps))) {
-      if (!denied(scored.config, problem.a.type)) return Estimated{table, scored};
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
+      if (!denied(scored.config, problem.a.type, denials)) return Estimated{table, scored};
     }
   }
   return std::nullopt;
@@ -64,16 +92,19 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
 
 std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
-  return nearest(estimated(problem, caps), problem, caps);
+  const bool none_left = !best(problem, caps, Denials::heeded);
+  const Denials denials = none_left ? Denials::overruled : Denials::heeded;
+  return nearest(estimated(problem, caps, denials), problem, caps, denials);
 }
 
 std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& other,
-                                             const ResolvedProblem& problem,
-                                             const DeviceCaps& caps) const {
+                                             const ResolvedProblem& problem, const DeviceCaps& caps,
+                                             Denials denials) const {
   std::optional<Nearest> nearest;
   for (const TuningTable* table : tables_) {
     const auto found = nearest_shape(*table, problem, [&](const Config& config) {
-      return is_usable(config, problem, target(caps)) && !denied(config, problem.a.type);
+      return is_usable(config, problem, target(caps, denials)) &&
+             !denied(config, problem.a.type, denials);
     });
     if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
     // Rows that were loaded go before shapes that are built in.
@@ -83,9 +114,9 @@ std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& oth
 }
 
 std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
-                                             const ResolvedProblem& problem,
-                                             const DeviceCaps& caps) const {
-  const auto found = nearest(other, problem, caps);
+                                             const ResolvedProblem& problem, const DeviceCaps& caps,
+                                             Denials denials) const {
+  const auto found = nearest(other, problem, caps, denials);
   if (!found) return std::nullopt;
   const TunedShape& shape = *found->shape;
   const Config& config = shape.row.config;
@@ -110,7 +141,7 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
     return unless_too_long();
   }
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
-  const auto best_there = vkgemm::rank(table, tuned_at, target(caps));
+  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials));
   const Opinion opinion{
       .here = estimate_cost(config, *rate, table.timing, problem, caps),
       .best_here = other->row.cost,
@@ -126,15 +157,22 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
 
 std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
                                             const DeviceCaps& caps) const {
-  const auto other = estimated(problem, caps);
-  if (auto scored = tuned(other, problem, caps)) return scored;
+  auto scored = best(problem, caps, Denials::heeded);
+  return scored ? scored : best(problem, caps, Denials::overruled);
+}
+
+std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem, const DeviceCaps& caps,
+                                            Denials denials) const {
+  const auto other = estimated(problem, caps, denials);
+  if (auto scored = tuned(other, problem, caps, denials)) return scored;
   if (!other) return std::nullopt;
   return other->row;
 }
 
 std::optional<ScoredRow> DeviceTables::best_estimate(const ResolvedProblem& problem,
                                                      const DeviceCaps& caps) const {
-  const auto best = estimated(problem, caps);
+  auto best = estimated(problem, caps, Denials::heeded);
+  if (!best) best = estimated(problem, caps, Denials::overruled);
   if (!best) return std::nullopt;
   return best->row;
 }

@@ -1,6 +1,8 @@
 // device_tables.hpp: the tuning tables as one context uses them. Pure.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +18,9 @@ namespace vkgemm {
 // The tuning tables of one device. Estimates of two tables cannot be compared (their rates have
 // different scales), so the first one that has a legal row decides: those that were loaded, the
 // architecture's own, the generic one. Before its rows comes what was tuned (nearest.hpp), in that
-// table or one before it: the nearest shape, of equally near ones that of the first table. A
-// configuration that a loaded table denies is never chosen.
+// table or one before it: the nearest shape, of equally near ones that of the first table. What
+// loaded tables deny or refuse is chosen only where nothing else computes the problem: they may
+// come from anybody.
 class DeviceTables {
  public:
   // With those that were loaded, the preferred one first.
@@ -28,6 +31,10 @@ class DeviceTables {
   // A device with what these tables know of it: its refusals, and the timing of the table that is
   // preferred. Points at them and at the capabilities.
   Target target(const DeviceCaps& caps) const;
+
+  // What a loaded table says against a configuration. If it was chosen, that was overruled.
+  std::optional<std::string> why_denied(const Config& config, const ResolvedProblem& problem,
+                                        const DeviceCaps& caps) const;
 
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
@@ -65,15 +72,26 @@ class DeviceTables {
     const TuningTable* table = nullptr;
     ScoredRow row;
   };
-  std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  // Whether what loaded tables deny and refuse counts.
+  enum class Denials : bool { overruled, heeded };
+  Target target(const DeviceCaps& caps, Denials denials) const;
+  std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps,
+                              Denials denials) const;
+  std::optional<ScoredRow> best(const ResolvedProblem& problem, const DeviceCaps& caps,
+                                Denials denials) const;
+  std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps,
+                                     Denials denials) const;
   std::optional<Nearest> nearest(const std::optional<Estimated>& other,
-                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
+                                 const ResolvedProblem& problem, const DeviceCaps& caps,
+                                 Denials denials) const;
   std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
-                                 const ResolvedProblem& problem, const DeviceCaps& caps) const;
-  bool denied(const Config& config, DataType input_type) const;
+                                 const ResolvedProblem& problem, const DeviceCaps& caps,
+                                 Denials denials) const;
+  bool denied(const Config& config, DataType input_type, Denials denials) const;
 
   std::vector<TuningTable> loaded_;
-  std::vector<RefusedConfig> refused_;      // by loaded tables and all that are built in
+  std::vector<RefusedConfig> refused_;      // by all that are built in, then by loaded tables
+  std::size_t built_in_refusals_;           // how many of these are built in
   std::vector<const TuningTable*> tables_;  // the preferred one first
 };
 

@@ -451,11 +451,16 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
   }
 }
 
-bool is_denied(const TuningTable& table, const Config& config, DataType input_type) {
-  return std::ranges::any_of(table.denied, [&](const DeniedConfig& denied) {
+const DeniedConfig* denial(const TuningTable& table, const Config& config, DataType input_type) {
+  const auto found = std::ranges::find_if(table.denied, [&](const DeniedConfig& denied) {
     if (denied.input_type && *denied.input_type != input_type) return false;
     return denied.wrong ? forbids(denied.config, config) : denied.config == config;
   });
+  return found != table.denied.end() ? &*found : nullptr;
+}
+
+bool is_denied(const TuningTable& table, const Config& config, DataType input_type) {
+  return denial(table, config, input_type) != nullptr;
 }
 
 std::string provenance_of(const TuningRow& row, const Config& config) {

@@ -103,7 +103,10 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 // TimingModel. The last four are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
-// True if the table denies the configuration for inputs of this type.
+// What the table denies the configuration for, with inputs of this type; null: nothing.
+const DeniedConfig* denial(const TuningTable& table, const Config& config, DataType input_type);
+
+// True if there is such.
 bool is_denied(const TuningTable& table, const Config& config, DataType input_type);
 
 // The configurations that any of the built-in tables refuses on an architecture. They are part of

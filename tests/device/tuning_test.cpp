@@ -7,6 +7,7 @@
 
 #include "harness.hpp"
 #include "trial.hpp"
+#include "tuning/table.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -91,6 +92,34 @@ TEST_F(TuningFile, AFileThatWasAskedForFailsTheVariableWarns) {
   ASSERT_TRUE(succeeds(after));
   EXPECT_EQ(*after, *before);
   EXPECT_NE(warnings_.find("tuned[0].config"), std::string::npos) << warnings_;
+}
+
+// A table only proposes: what denies everything is overruled, and that is told.
+TEST_F(TuningFile, DenialsOfEverythingAreOverruled) {
+  const Problem problem = gemm({96, 80, 64}, DataType::f32);
+  const auto before = explained("", problem);
+  ASSERT_TRUE(succeeds(before));
+  {
+    std::ofstream file(path_);
+    file << R"({"architecture": ")" << caps().architecture << R"(", "rows": [], "denied": [)";
+    std::string_view comma;
+    for (const std::string& name : {std::string("generic"), caps().architecture}) {
+      for (const TuningRow& row : built_in_table(name).rows) {
+        file << comma << R"({"config": ")" << to_string(row.config)
+             << R"(", "verdict": "wrong", "reason": "not mine"})";
+        comma = ",";
+      }
+    }
+    file << "]}";
+  }
+  setenv("VKGEMM_TUNING", path_.c_str(), 1);
+  const auto text = explained("", problem);
+  ASSERT_TRUE(succeeds(text));
+  const std::string told = "denied by " + path_ + ": not mine; overruled";
+  EXPECT_NE(text->find(told), std::string::npos) << *text;
+  EXPECT_NE(warnings_.find(told), std::string::npos) << warnings_;
+  EXPECT_EQ(text->substr(0, text->find("  provenance")),
+            before->substr(0, before->find("  provenance")));
 }
 
 }  // namespace

@@ -41,11 +41,14 @@ void use(const TuningTable& table) {
   static const std::vector<ResolvedProblem> all = problems();
   static const std::vector<DeviceCaps> devices = test::all_devices();
   for (const DeviceCaps& caps : devices) {
-    std::optional<DeviceTables> tables;  // whose tuned shapes speak for others
-    if (!table.tuned.empty()) tables.emplace(caps.architecture, std::vector{table});
+    std::optional<DeviceTables> tables;  // whose tuned shapes and denials speak for others
+    const bool speaks = !table.tuned.empty() || !table.denied.empty() || !table.refused.empty();
+    if (speaks) tables.emplace(caps.architecture, std::vector{table});
     for (const ResolvedProblem& problem : all) {
       const auto best = tables ? tables->best(problem, caps) : std::nullopt;
       require(!best || is_legal(best->config, problem, caps), "what is chosen is legal");
+      require(best || !tables || !DeviceTables(caps.architecture).best(problem, caps),
+              "a table takes nothing away");
       const std::vector<ScoredRow> ranked = rank(table, problem, caps);
       for (const ScoredRow& scored : ranked) {
         const auto reason = why_illegal(scored.config, problem, caps);

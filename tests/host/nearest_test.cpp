@@ -174,6 +174,50 @@ TEST(Nearest, OpinionsAreCorrectedByErrors) {
   EXPECT_TRUE(opinion.objects());
 }
 
+// A table that leaves nothing is overruled: the choice is the one without it.
+TEST(LoadedTables, TheirDenialsLeaveSomething) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    const DeviceTables built_in(caps.architecture);
+    TuningTable denying, refusing;
+    for (TuningTable* table : {&denying, &refusing}) {
+      table->architecture = caps.architecture;
+      table->timing = built_in_table(caps.architecture).timing;
+      table->source = "mine.json";
+    }
+    for (const std::string_view name :
+         {std::string_view(caps.architecture), std::string_view("generic")}) {
+      const TuningTable& known = built_in_table(name);
+      std::vector<Config> configs;
+      for (const TuningRow& row : known.rows) configs.push_back(row.config);
+      for (const TunedShape& shape : known.tuned) configs.push_back(shape.row.config);
+      for (const Config& config : configs) {
+        denying.denied.push_back({.config = config, .reason = "not here", .wrong = true});
+        refusing.refused.push_back(
+            {.architecture = caps.architecture, .config = config, .reason = "not here"});
+      }
+    }
+    Problem slices = gemm(64, 64, 64);
+    slices.split_k.slices = 4;
+    for (const Problem& p : {gemm(512, 512, 512), gemm(1, 4096, 4096, DataType::f32), slices}) {
+      const auto without = built_in.best(resolved(p), caps);
+      ASSERT_TRUE(without);
+      EXPECT_EQ(built_in.why_denied(without->config, resolved(p), caps), std::nullopt);
+      for (const TuningTable& table : {denying, refusing}) {
+        const DeviceTables tables(caps.architecture, {table});
+        const auto best = tables.best(resolved(p), caps);
+        ASSERT_TRUE(best) << caps.name;
+        EXPECT_EQ(best->config, without->config) << caps.name;
+        EXPECT_EQ(tables.rank(resolved(p), caps).front().config, best->config);
+        EXPECT_TRUE(tables.best_estimate(resolved(p), caps));
+        const auto denied = tables.why_denied(best->config, resolved(p), caps);
+        ASSERT_TRUE(denied) << caps.name;
+        EXPECT_NE(denied->find("not here"), std::string::npos) << *denied;
+        EXPECT_NE(denied->find("mine.json"), std::string::npos) << *denied;
+      }
+    }
+  }
+}
+
 TEST(Nearest, WhatMayNotBeChosenIsPassedOver) {
   const Problem p = gemm(4096, 4096, 4096);
   const auto illegal = best_with(
