@@ -215,7 +215,8 @@ class VKGEMM_API Context {
   // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
   // and only the first time that a pipeline is needed. Fails with invalid_argument for a problem
   // that contradicts itself, unsupported if nothing computes it here, device_lost or the driver's
-  // VkResult.
+  // VkResult. Where nothing computes it the error names the cause, and the log gets what else
+  // speaks against each configuration, as LogLevel::info.
   Result<Plan> plan(const Problem& problem) const;
 
   // The same with a configuration of the caller's choice; unsupported if it is not legal here, or

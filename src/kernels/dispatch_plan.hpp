@@ -28,8 +28,10 @@ struct PipelineKeyHash {
   std::size_t operator()(const PipelineKey& key) const noexcept;
 };
 
-// The workspace of a problem as packed() shows it: where its parts begin, in bytes, each at
-// a multiple of 256 of them.
+// Parts of the workspace begin at multiples of so many bytes, and so does what follows it.
+constexpr std::uint64_t workspace_unit = 256;
+
+// The workspace of a problem as packed() shows it: where its parts begin, in bytes.
 struct WorkspaceLayout {
   std::uint64_t a = 0;  // the copies come first
   std::uint64_t b = 0;

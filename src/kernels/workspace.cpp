@@ -11,7 +11,7 @@ WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& se
   WorkspaceLayout out;
   const auto take = [&out](std::uint64_t bytes) {
     const std::uint64_t begin = out.bytes;
-    out.bytes += rounded_up(bytes, 256);
+    out.bytes += rounded_up(bytes, workspace_unit);
     return begin;
   };
   out.a = take(config.pack_a ? packed_bytes(seen.a, seen.batch) : 0);

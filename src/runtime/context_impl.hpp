@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "device/vk.hpp"
+#include "problem/resolved_problem.hpp"
 #include "runtime/abort_counter.hpp"
 #include "runtime/pipeline_cache.hpp"
 #include "tuning/device_tables.hpp"
@@ -36,6 +37,9 @@ struct Context::Impl {
 
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
+
+  // The error of a problem that nothing computes. The log gets the reasons that are not its cause.
+  Error nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& usable) const;
 
   // The capabilities that plans are made for: one barrier that had to be given up is the last one
   // that is tried.

@@ -207,6 +207,22 @@ Result<void> check_range(DispatchRange range, std::uint32_t count) {
 
 }  // namespace
 
+Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
+                                      const DeviceCaps& usable) const {
+  const std::vector<std::string> reasons = tables.why_nothing_is_legal(problem, usable);
+  std::string message =
+      concat("no configuration computes this problem on ", caps.name, ": ", reasons.front());
+  if (reasons.size() > 1) {
+    message += concat("; more reasons, which go to the log (VKGEMM_LOG): ", reasons.size() - 1);
+  }
+  if (log.enabled()) {
+    for (std::size_t i = 1; i < reasons.size(); ++i) {
+      log.write(LogLevel::info, "no configuration computes this problem: " + reasons[i]);
+    }
+  }
+  return Error{Status::unsupported, std::move(message)};
+}
+
 Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                                       const Config* config) {
   if (lost) return device_lost_error();
@@ -225,11 +241,7 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   const Target target = tables.target(usable);
   if (config == nullptr) {
     plan->choice = tables.best(*resolved, usable);
-    if (!plan->choice) {
-      return Error{Status::unsupported,
-                   concat("no configuration computes this problem on ", caps.name, ": ",
-                          tables.why_nothing_is_legal(*resolved, usable))};
-    }
+    if (!plan->choice) return nothing_is_legal(*resolved, usable);
     plan->row = plan->choice->row;
     plan->config = plan->choice->config;
     if (auto denied = tables.why_denied(plan->config, *resolved, usable)) {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/text.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/parts/pack.hpp"
+#include "kernels/workspace.hpp"
 
 namespace vkgemm {
 
@@ -230,55 +231,68 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
   return nullptr;
 }
 
-std::string DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
-                                               const DeviceCaps& caps) const {
-  std::vector<Objection> all;
-  for (const TuningTable* table : tables_) {
-    std::ranges::move(objections(*table, problem, target(caps)), std::back_inserter(all));
-    for (const DeniedConfig& config : table->denied) {
-      if (config.input_type && *config.input_type != problem.a.type) continue;
-      all.push_back({.config = to_string(config.config),
-                     .reason = concat("denied by ", table->source, ": ", config.reason)});
-    }
+std::optional<std::uint64_t> DeviceTables::least_workspace(const ResolvedProblem& problem,
+                                                           const DeviceCaps& caps) const {
+  // What best() takes of so many units.
+  const auto taken = [&](std::uint64_t units) -> std::optional<std::uint64_t> {
+    ResolvedProblem roomy = problem;
+    roomy.max_workspace_bytes = units * workspace_unit;
+    const auto found = best(roomy, caps);
+    if (!found) return std::nullopt;
+    return workspace_layout(found->config, packed(roomy, found->config)).bytes / workspace_unit;
+  };
+  std::uint64_t too_few = problem.max_workspace_bytes / workspace_unit;
+  std::optional<std::uint64_t> enough = taken(UINT64_MAX / workspace_unit);
+  while (enough && *enough > too_few + 1) {
+    const std::uint64_t between = too_few + (*enough - too_few) / 2;
+    if (const auto fewer = taken(between))
+      enough = fewer;
+    else
+      too_few = between;
   }
-  if (all.empty()) return "no row of a tuning table matches the problem";
-  const Objection* least = nullptr;
-  for (const Objection& objection : all) {
-    const std::uint64_t bytes = objection.workspace_bytes;
-    if (bytes != 0 && (least == nullptr || bytes < least->workspace_bytes)) least = &objection;
+  if (!enough) return std::nullopt;
+  return *enough * workspace_unit;
+}
+
+std::vector<std::string> DeviceTables::why_nothing_is_legal(const ResolvedProblem& problem,
+                                                            const DeviceCaps& caps) const {
+  if (const auto bytes = least_workspace(problem, caps)) {
+    return {concat("max_workspace_bytes is ", problem.max_workspace_bytes,
+                   ", the least that a configuration takes is ", *bytes)};
   }
-  if (least != nullptr) {
-    return concat("max_workspace_bytes is ", problem.max_workspace_bytes,
-                  ", the least that a configuration takes is ", least->workspace_bytes, ": ",
-                  least->config);
-  }
-  // A line for each reason, the most frequent one first.
   struct Reason {
-    const Objection* first;
+    Objection first;
+    Path path;  // the last one that it speaks of
     std::size_t count;
   };
   std::vector<Reason> reasons;
-  for (const Objection& objection : all) {
-    const auto is_same = [&](const Reason& other) {
-      return other.first->reason == objection.reason;
-    };
-    const auto known = std::ranges::find_if(reasons, is_same);
-    if (known != reasons.end())
-      ++known->count;
-    else
-      reasons.push_back({&objection, 1});
+  for (const TuningTable* table : tables_) {
+    for (Objection& objection : objections(*table, problem, target(caps, Denials::overruled))) {
+      const auto is_same = [&](const Reason& other) {
+        return other.first.reason == objection.reason;
+      };
+      const auto known = std::ranges::find_if(reasons, is_same);
+      const Path path = objection.config.path();
+      if (known != reasons.end()) {
+        known->path = std::max(known->path, path);
+        ++known->count;
+      } else {
+        reasons.push_back({std::move(objection), path, 1});
+      }
+    }
   }
-  std::ranges::stable_sort(reasons, std::greater(), &Reason::count);
-  constexpr std::size_t most_lines = 4;
-  std::string text;
-  for (const Reason& reason : std::span(reasons).first(std::min(reasons.size(), most_lines))) {
-    if (!text.empty()) text += '\n';
-    text += concat(reason.first->config, ": ", reason.first->reason);
-    if (reason.count > 1) text += concat(" (and ", reason.count - 1, " more for this reason)");
+  if (reasons.empty()) return {"no row of a tuning table matches the problem"};
+  // The path that asks the least of a device comes last, and what it objects to is the cause.
+  std::ranges::stable_sort(reasons, std::greater(), [](const Reason& reason) {
+    return std::pair(reason.path, reason.count);
+  });
+  std::vector<std::string> lines;
+  for (const Reason& reason : reasons) {
+    lines.push_back(concat(reason.first.reason, " (", to_string(reason.first.config)));
+    if (reason.count > 1) lines.back() += concat(" and ", reason.count - 1, " more");
+    lines.back() += ')';
   }
-  if (reasons.size() > most_lines)
-    text += concat("\nand ", reasons.size() - most_lines, " more reasons");
-  return text;
+  return lines;
 }
 
 std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem,

@@ -61,7 +61,9 @@ class DeviceTables {
   // The loaded table that a row is of; null for rows that are built in.
   const TuningTable* loaded_table_of(const TuningRow& row) const noexcept;
 
-  std::string why_nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  // Why best() has nothing: a line for each reason, the cause first.
+  std::vector<std::string> why_nothing_is_legal(const ResolvedProblem& problem,
+                                                const DeviceCaps& caps) const;
 
   // The first reason against the rows of one path; empty if no row of that path matches.
   std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
@@ -88,6 +90,9 @@ class DeviceTables {
                                  const ResolvedProblem& problem, const DeviceCaps& caps,
                                  Denials denials) const;
   bool denied(const Config& config, DataType input_type, Denials denials) const;
+  // The smallest workspace in which best() has something, if it has nothing in that of the problem.
+  std::optional<std::uint64_t> least_workspace(const ResolvedProblem& problem,
+                                               const DeviceCaps& caps) const;
 
   std::vector<TuningTable> loaded_;
   std::vector<RefusedConfig> refused_;      // by all that are built in, then by loaded tables

@@ -147,28 +147,20 @@ std::string to_string(const ScoredRow& scored) {
 std::vector<Objection> objections(const TuningTable& table, const ResolvedProblem& problem,
                                   const Target& target) {
   std::vector<Objection> out;
-  const auto object = [&out](const TuningRow& row, const auto&... reason) -> Objection& {
-    return out.emplace_back(
-        Objection{.config = to_string(row.config), .reason = concat(reason...)});
-  };
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
     Config config =
         with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
     if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
     if (const auto reason = why_illegal(config, problem, target)) {
-      object(row, *reason);
-      continue;
-    }
-    const std::uint64_t bytes = workspace_layout(config, problem).bytes;
-    if (bytes > problem.max_workspace_bytes) {
-      object(row, "wants a workspace of ", bytes, " bytes").workspace_bytes = bytes;
+      out.push_back({row.config, *reason});
       continue;
     }
     const double time = estimate_cost(config, row.rate, table.timing, problem, target.caps);
     if (exceeds_dispatch_limit(config, time, problem)) {
-      object(row, "its one dispatch would take ", microseconds(time),
-             " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0);
+      out.push_back({row.config, concat("its one dispatch would take ", microseconds(time),
+                                        " by the estimate, max_dispatch_ms is ",
+                                        problem.max_dispatch_us / 1000.0)});
     }
   }
   return out;

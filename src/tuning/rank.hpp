@@ -36,11 +36,10 @@ std::string microseconds(double time);
 // "khr:tile=…, estimated 18.7 us, rate 276, derived: …"
 std::string to_string(const ScoredRow& scored);
 
-// A row that matches and cannot be used, and why.
+// A row that matches and cannot be used, in whatever workspace, and why.
 struct Objection {
-  std::string config;
+  Config config;
   std::string reason;
-  std::uint64_t workspace_bytes = 0;  // if it wants only more of them than the problem allows
 };
 std::vector<Objection> objections(const TuningTable& table, const ResolvedProblem& problem,
                                   const Target& target);

@@ -122,5 +122,27 @@ TEST_F(TuningFile, DenialsOfEverythingAreOverruled) {
             before->substr(0, before->find("  provenance")));
 }
 
+// The error of a plan that wants more workspace than there is names what is enough.
+TEST(LeastWorkspace, IsNamedInOneLine) {
+  Problem problem = gemm({70, 600, 33}, DataType::f16);
+  problem.d.type = DataType::f16;
+  problem.row_reduction = RowReduction{.op = RowOp::layer_norm};
+  problem.max_workspace_bytes = 0;
+  const auto none = context().plan(problem);
+  if (none) GTEST_SKIP() << "needs no workspace here: " << to_string(none->config());
+  const std::string& message = none.error().message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  const std::string_view before =
+      "max_workspace_bytes is 0, the least that a configuration takes is ";
+  const std::size_t at = message.find(before);
+  ASSERT_NE(at, std::string::npos) << message;
+  problem.max_workspace_bytes = std::stoull(message.substr(at + before.size()));
+  const auto plan = context().plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_EQ(plan->workspace_bytes(), problem.max_workspace_bytes) << plan->explain();
+  --problem.max_workspace_bytes;
+  EXPECT_TRUE(fails_with(context().plan(problem), Status::unsupported, {before.substr(24)}));
+}
+
 }  // namespace
 }  // namespace vkgemm::test

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
@@ -238,37 +239,73 @@ TEST(WhyNothingIsLegal, OneObjectionARow) {
   EXPECT_TRUE(rank(table, r, test::navi31()).empty());
   const std::vector<Objection> all = objections(table, r, test::navi31());
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0].config, "nv:tile=128x128x32,invocations=128");
+  EXPECT_EQ(to_string(all[0].config), "nv:tile=128x128x32,invocations=128");
   EXPECT_TRUE(contains(all[0].reason, "path nv is off")) << all[0].reason;
   EXPECT_TRUE(contains(all[1].reason, "fragment 8x8x8")) << all[1].reason;
   table.rows.clear();
   EXPECT_TRUE(objections(table, r, test::navi31()).empty());
 }
 
-TEST(WhyNothingIsLegal, SaysTheLeastWorkspace) {
-  const DeviceTables tables("nvidia_sm90");
-  Problem p = gemm(64, 64, 64);
-  p.split_k.slices = 4;
-  p.max_workspace_bytes = 100;
-  const std::string text = tables.why_nothing_is_legal(resolved(p), test::h200());
-  EXPECT_TRUE(
-      contains(text, "max_workspace_bytes is 100, the least that a configuration takes is "))
-      << text;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0) << text;
+// What is named is enough, and less is not.
+void expect_least_workspace(Problem p, const DeviceCaps& caps) {
+  const DeviceTables tables(caps.architecture);
+  if (tables.best(resolved(p), caps)) return;
+  const std::vector<std::string> why = tables.why_nothing_is_legal(resolved(p), caps);
+  ASSERT_EQ(why.size(), 1u) << why.front();
+  const std::string begin = concat("max_workspace_bytes is ", p.max_workspace_bytes,
+                                   ", the least that a configuration takes is ");
+  ASSERT_TRUE(why.front().starts_with(begin)) << why.front();
+  const auto bytes = parse_number<std::uint64_t>(why.front().substr(begin.size()));
+  ASSERT_TRUE(bytes) << why.front();
+  for (const bool less : {false, true}) {
+    p.max_workspace_bytes = *bytes - (less ? 1 : 0);
+    EXPECT_EQ(tables.best(resolved(p), caps).has_value(), !less)
+        << caps.name << ", " << to_command_line(p);
+  }
 }
 
-TEST(WhyNothingIsLegal, SaysEachReasonOnce) {
+TEST(WhyNothingIsLegal, SaysTheLeastWorkspace) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    for (const std::uint64_t allowed : {0u, 100u, 1000u}) {
+      Problem p = gemm(64, 64, 64);
+      p.split_k.slices = 4;
+      p.max_workspace_bytes = allowed;
+      expect_least_workspace(p, caps);
+      p.batch = 3;
+      p.split_k.reduction_mode = ReductionMode::last_arriver;
+      expect_least_workspace(p, caps);
+      for (const RowOp op : {RowOp::layer_norm, RowOp::softmax, RowOp::max}) {
+        for (const auto& [m, n, k] :
+             {std::array{70u, 600u, 33u}, {5u, 2000u, 64u}, {300u, 4u, 8u}}) {
+          Problem rows = gemm(m, n, k);
+          rows.row_reduction = RowReduction{.op = op};
+          rows.max_workspace_bytes = allowed;
+          expect_least_workspace(rows, caps);
+        }
+      }
+    }
+  }
+  Problem rows = gemm(70, 600, 33);
+  rows.row_reduction = RowReduction{.op = RowOp::layer_norm};
+  rows.max_workspace_bytes = 0;
+  const DeviceTables tables(test::lavapipe().architecture);
+  EXPECT_EQ(tables.why_nothing_is_legal(resolved(rows), test::lavapipe()).front(),
+            "max_workspace_bytes is 0, the least that a configuration takes is 10240")
+      << "two passes take 76800";
+}
+
+TEST(WhyNothingIsLegal, SaysEachReasonOnceAndTheCauseFirst) {
   DeviceCaps caps = test::h200();
   for (PathSupport* path : {&caps.nv, &caps.khr, &caps.fma}) {
     *path = {.available = false, .reason = path == &caps.fma ? "one" : "another"};
   }
-  const std::string text =
+  const std::vector<std::string> why =
       DeviceTables("nvidia_sm90").why_nothing_is_legal(resolved(gemm(64, 64, 64)), caps);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
-  for (const std::string_view reason : {"path nv is off: another", "path khr is off: another",
-                                        "path fma is off: one", " more for this reason)"}) {
-    EXPECT_TRUE(contains(text, reason)) << text;
-  }
+  ASSERT_EQ(why.size(), 3u);
+  EXPECT_TRUE(why[0].starts_with("path fma is off: one (fma:")) << why[0];
+  EXPECT_TRUE(why[1].starts_with("path khr is off: another (khr")) << why[1];
+  EXPECT_TRUE(why[1].ends_with(" more)")) << why[1];
+  EXPECT_TRUE(why[2].starts_with("path nv is off: another (nv:")) << why[2];
 }
 
 TEST(ScoredRow, Prints) {

@@ -184,8 +184,9 @@ TEST(DispatchLimit, WhatCannotBeCutIsNotChosen) {
   EXPECT_TRUE(tables.best(resolved(problem), caps));
   problem.max_dispatch_ms = 0.001;
   EXPECT_FALSE(tables.best(resolved(problem), caps));
-  EXPECT_NE(tables.why_nothing_is_legal(resolved(problem), caps).find("max_dispatch_ms is 0.001"),
-            std::string::npos);
+  EXPECT_NE(
+      tables.why_nothing_is_legal(resolved(problem), caps).front().find("max_dispatch_ms is 0.001"),
+      std::string::npos);
   problem.split_k.reduction_mode = ReductionMode::last_arriver;
   EXPECT_TRUE(tables.best(resolved(problem), caps));
 

@@ -10,6 +10,7 @@
 
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "kernels/workspace.hpp"
 #include "problem/convert.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
@@ -361,6 +362,16 @@ TEST(RowReduction, VerificationFails) {
   value = 6.0721726f;
   d[2] += 1e-5f;
   EXPECT_TRUE(contains(verify().first_failure, "d[batch 0, 0, 2]"));
+}
+
+// More workspace never takes a configuration away.
+TEST(RowReduction, PartsFitWhateverWorkspaceHoldsOneOfThem) {
+  Problem p = gemm(8, 20, 64);
+  p.row_reduction = RowReduction{.op = RowOp::softmax};
+  const Config config = test::config("skinny:tile=1x64x256,rows=two_pass");
+  for (p.max_workspace_bytes = 256; p.max_workspace_bytes < 2000; ++p.max_workspace_bytes) {
+    EXPECT_TRUE(fits_workspace(config, resolved(p))) << p.max_workspace_bytes;
+  }
 }
 
 }  // namespace

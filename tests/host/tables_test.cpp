@@ -197,7 +197,7 @@ void expect_choice(const DeviceTables& tables, const DeviceCaps& caps, const Pro
                    const std::string& what) {
   const ResolvedProblem r = resolved(p);
   const std::optional<ScoredRow> best = tables.best(r, caps);
-  ASSERT_TRUE(best) << what << tables.why_nothing_is_legal(r, caps);
+  ASSERT_TRUE(best) << what << tables.why_nothing_is_legal(r, caps).front();
   ASSERT_EQ(why_illegal(best->config, r, caps), std::nullopt) << what << to_string(best->config);
   ASSERT_TRUE(std::isfinite(best->cost) && best->cost > 0.0) << what << to_string(*best);
   ASSERT_LE(lower(best->config, r, caps).workspace.bytes, p.max_workspace_bytes) << what;

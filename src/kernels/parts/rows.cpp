@@ -44,8 +44,9 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
   // Slices of K are for products that are small.
   if (values_stand_in_d(problem) || config.slices > 1) return out;
   const std::uint64_t row_bytes = rounded_up(problem.n, 4) * sizeof(float);
-  const std::uint64_t fitting = std::max<std::uint64_t>(
-      std::min(problem.max_workspace_bytes, most_part_bytes) / row_bytes, 1);
+  const std::uint64_t whole = problem.max_workspace_bytes / workspace_unit * workspace_unit;
+  const std::uint64_t fitting =
+      std::max<std::uint64_t>(std::min(whole, most_part_bytes) / row_bytes, 1);
   out.batches = std::clamp<std::uint64_t>(fitting / std::max<std::uint64_t>(problem.m, 1), 1,
                                           std::max<std::uint64_t>(problem.batch, 1));
   if (fitting < problem.m) {
