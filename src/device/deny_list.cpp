@@ -55,7 +55,6 @@ DenyEntry parse_entry(const json& object) {
     }
   }
   DenyEntry entry;
-  entry.driver = nonempty(object, "driver");
   entry.driver_id = static_cast<VkDriverId>(object.at("driver_id").get<std::uint32_t>());
   entry.vendor_id = object.at("vendor_id").get<std::uint32_t>();
   entry.device_ids = object.value("device_ids", std::vector<std::uint32_t>{});
@@ -80,9 +79,9 @@ DenyEntry parse_entry(const json& object) {
                                : last.empty()                ? concat("from ", first)
                                : first == last               ? first
                                                              : concat(first, " to ", last);
-  denial.reason =
-      concat("known bad driver (", entry.driver, ", ", versions, "): ", nonempty(object, "reason"),
-             "; ", nonempty(object, "source"), ", ", nonempty(object, "date"));
+  denial.reason = concat("known bad driver (", nonempty(object, "driver"), ", ", versions,
+                         "): ", nonempty(object, "reason"), "; ", nonempty(object, "source"), ", ",
+                         nonempty(object, "date"));
   return entry;
 }
 

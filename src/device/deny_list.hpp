@@ -15,7 +15,6 @@ namespace vkgemm {
 
 // One entry: which drivers, what of them, and who says so.
 struct DenyEntry {
-  std::string driver;  // for people
   VkDriverId driver_id{};
   std::uint32_t vendor_id = 0;
   std::vector<std::uint32_t> device_ids;  // empty: any

@@ -141,6 +141,16 @@ std::string loop_names() {
   return text;
 }
 
+template <std::size_t at = 0>
+Config alternative(std::size_t index) {
+  using Loops = decltype(Config::loop);
+  if constexpr (at < std::variant_size_v<Loops>) {
+    if (index != at) return alternative<at + 1>(index);
+    return {.loop = std::variant_alternative_t<at, Loops>{}};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const Parameter> common_parameters() noexcept { return parameters; }
@@ -185,6 +195,8 @@ std::string to_string(const Config& config) {
   return text;
 }
 
+Config without_values(MainLoop loop) { return alternative(static_cast<std::size_t>(loop)); }
+
 Result<Config> parse_config(std::string_view text) {
   std::string_view rest = text;
   const std::string_view name = next_piece(rest, ':');
@@ -192,7 +204,7 @@ Result<Config> parse_config(std::string_view text) {
   if (!loop) {
     return parse_error(text, concat("main loop ", in_quotes(name), " is none of ", loop_names()));
   }
-  Config config = descriptor(*loop).empty();
+  Config config = without_values(*loop);
   std::vector<const Parameter*> known;
   for (const Parameter& parameter : parameters) known.push_back(&parameter);
   for (const Parameter& parameter : descriptor(*loop).parameters) known.push_back(&parameter);

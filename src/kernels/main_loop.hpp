@@ -49,7 +49,6 @@ struct LoopDescriptor {
   MainLoop loop = MainLoop::fma;
   std::string_view name;  // in configurations and in the names of shader modules
   std::span<const Parameter> parameters;
-  Config (*empty)() = nullptr;  // a configuration of this loop whose parameters have no values yet
 
   // The parts that it can be combined with.
   bool shows_stores = false;      // to other workgroups of the same dispatch: ReductionMode
@@ -124,15 +123,12 @@ inline const LoopDescriptor& descriptor(const Config& config) noexcept {
   return descriptor(config.main_loop());
 }
 
+// A configuration of the loop whose parameters have no values yet.
+Config without_values(MainLoop loop);
+
 // The invocations of a workgroup; saturates at 2^32 - 1.
 inline std::uint32_t invocations(const Config& config) {
   return descriptor(config).invocations(config);
-}
-
-// The depth of K that an iteration of the main loop takes, if it loads A and B by vectors.
-inline std::uint64_t k_step(const Config& config) {
-  const auto unroll = descriptor(config).unroll_k;
-  return std::uint64_t{config.tile_k} * (unroll != nullptr ? unroll(config) : 1);
 }
 
 // f32 accumulators of one invocation.

@@ -56,6 +56,12 @@ Target target();
 
 inline bool is_ring(const Config& config) { return config.main_loop() == MainLoop::khr_ring; }
 
+// The depth of K that an iteration of the main loop takes, if it loads A and B by vectors.
+inline std::uint64_t k_step(const Config& config) {
+  const auto unroll = descriptor(config).unroll_k;
+  return std::uint64_t{config.tile_k} * (unroll != nullptr ? unroll(config) : 1);
+}
+
 // True if its code is long (KhrLoop::peel, FmaLoop::peel).
 bool peels(const Config& config);
 

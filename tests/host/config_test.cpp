@@ -38,7 +38,7 @@ TEST(Config, PrintsWithoutDefaults) {
 
 TEST(Config, NamesItsMainLoop) {
   for (const LoopDescriptor* loop : main_loops()) {
-    EXPECT_EQ(loop->empty().main_loop(), loop->loop) << loop->name;
+    EXPECT_EQ(without_values(loop->loop).main_loop(), loop->loop) << loop->name;
     EXPECT_EQ(parse_main_loop(loop->name), loop->loop);
     EXPECT_EQ(to_string(loop->loop), loop->name);
     EXPECT_EQ(&descriptor(loop->loop), loop);

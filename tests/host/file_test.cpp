@@ -53,7 +53,7 @@ class Files : public testing::Test {
 
 TEST_F(Files, AreReplacedAndRead) {
   EXPECT_EQ(read(file_), "") << "there is none";
-  for (const std::string text : {std::string(3'000'000, 'x'), std::string("short")}) {
+  for (const std::string& text : {std::string(3'000'000, 'x'), std::string("short")}) {
     ASSERT_TRUE(write(file_, text));
     const auto content = read_file(file_, 3'000'000);
     ASSERT_TRUE(content) << content.error().message;
@@ -123,7 +123,7 @@ TEST_F(Files, FollowLinks) {
   fs::create_directory(folder_ / "inner");
   fs::create_symlink("inner/file", link);
   fs::create_symlink(link, to_link);
-  for (const std::string text : {"the link dangles", "it leads to a file"}) {
+  for (const char* text : {"the link dangles", "it leads to a file"}) {
     ASSERT_TRUE(write(to_link, text));
     EXPECT_EQ(read(folder_ / "inner" / "file"), text);
     EXPECT_TRUE(fs::is_symlink(link) && fs::is_symlink(to_link));

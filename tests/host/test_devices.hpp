@@ -170,7 +170,7 @@ inline void set(Config& config, std::string_view field, std::uint32_t value) {
 template <class Any>
 Config any_config(Any any) {
   const auto loops = main_loops();
-  Config config = loops[any() % loops.size()]->empty();
+  Config config = without_values(loops[any() % loops.size()]->loop);
   for (const auto parameters : {common_parameters(), descriptor(config).parameters}) {
     for (const Parameter& parameter : parameters) {
       const auto names = static_cast<std::uint32_t>(parameter.names.size());

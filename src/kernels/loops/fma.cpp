@@ -121,7 +121,6 @@ extern constexpr LoopDescriptor fma_loop{
     .loop = MainLoop::fma,
     .name = "fma",
     .parameters = parameters,
-    .empty = [] { return Config{.loop = FmaLoop{}}; },
     .shows_stores = true,
     .keeps_values = true,
     .multiplies_pairs = true,

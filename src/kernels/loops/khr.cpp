@@ -93,7 +93,6 @@ extern constexpr LoopDescriptor khr_loop = [] {
   loop.loop = MainLoop::khr;
   loop.name = "khr";
   loop.parameters = khr_parameters<KhrLoop>;
-  loop.empty = [] { return Config{.loop = KhrLoop{}}; };
   loop.most_accumulators = most_accumulators;
   loop.check = check_khr;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {

@@ -33,7 +33,6 @@ extern constexpr LoopDescriptor khr_ring_loop = [] {
   loop.loop = MainLoop::khr_ring;
   loop.name = "khr_ring";
   loop.parameters = khr_parameters<KhrRingLoop>;
-  loop.empty = [] { return Config{.loop = KhrRingLoop{}}; };
   loop.most_accumulators = most_accumulators;
   loop.check = check;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem& p, const Limits&) {

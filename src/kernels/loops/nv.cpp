@@ -165,7 +165,6 @@ extern constexpr LoopDescriptor nv_loop{
     .loop = MainLoop::nv,
     .name = "nv",
     .parameters = parameters,
-    .empty = [] { return Config{.loop = NvLoop{}}; },
     .stores_x4 = false,
     .gains_by_packing = true,
     .kin = MainLoop::nv,

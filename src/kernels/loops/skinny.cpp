@@ -57,7 +57,6 @@ std::vector<Config> trials(const KernelKind&, const DeviceCaps&) {
 extern constexpr LoopDescriptor skinny_loop{
     .loop = MainLoop::skinny,
     .name = "skinny",
-    .empty = [] { return Config{.loop = SkinnyLoop{}}; },
     .shows_stores = true,
     .multiplies_pairs = true,
     .widens_inputs = true,
