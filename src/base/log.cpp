@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,11 @@ Log::Log(LogCallback callback) : callback_(std::move(callback)) {
   file_.reset(std::fopen(target, "a"));
   stream_ = file_.get();
   if (stream_ == nullptr) {
+    // Without a callback stderr is told, once in a process: a context makes several logs.
+    static std::atomic_flag told;
+    if (!callback_ && !told.test_and_set()) stream_ = stderr;
     write(LogLevel::warning, std::string("VKGEMM_LOG: cannot append to ") + target);
+    stream_ = nullptr;
   }
 }
 

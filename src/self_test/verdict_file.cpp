@@ -226,13 +226,15 @@ void merge(VerdictFile& file, std::span<const Verdict> found, std::uint64_t owne
 
 Result<VerdictFile> parse_verdict_file(std::string_view text, const DeviceCaps& caps) {
   return without_exceptions([&]() -> Result<VerdictFile> {
-    constexpr std::size_t longest = 200;  // it may quote the file
     try {
       return parse(text, caps);
     } catch (const std::invalid_argument& error) {
       return Error{Status::io_error, error.what()};
-    } catch (const Json::exception& error) {
-      return Error{Status::io_error, std::string(error.what()).substr(0, longest)};
+    } catch (const Json::parse_error& error) {
+      return Error{Status::io_error, concat("not JSON, from byte ", error.byte, " on")};
+    } catch (const Json::exception&) {
+      return Error{Status::io_error,
+                   "not a file of verdicts: a member is missing, or of another type"};
     }
   });
 }

@@ -52,7 +52,8 @@ std::string describe(const Grouping& grouping) {
 void GroupOptions::add(CLI::App& app) {
   CLI::Option* list = app.add_option("--groups", sizes,
                                      "Grouped: sizes of the groups, e.g. 64,128,192; they add up "
-                                     "to M, or to K");
+                                     "to M, or to K. If --m is more, the rows of no group are not "
+                                     "computed, nor verified: they are NaN in the files written");
   CLI::Option* number =
       add_size(app, "--group-count", count, "Grouped: as many groups of equal size", kMostGroups);
   CLI::Option* offsets =

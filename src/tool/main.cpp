@@ -1,7 +1,14 @@
 // vkgemm: the command line tool.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "commit.hpp"
 #include "tool/process.hpp"
@@ -15,7 +22,7 @@ constexpr const char* kFooter = R"(exit codes:
   0  done, and verified where verification was asked for
   1  computed, but the result is not the reference's; a self-test failed
   2  usage or input: options, files, shapes, problems that cannot be computed as asked
-  3  no Vulkan loader, no device, or a driver's failure
+  3  no Vulkan loader, no device, no memory, or a driver's failure
   4  bench: slower than its --baseline
   130  tune was interrupted; what it measured is kept
 
@@ -30,6 +37,45 @@ example:
   vkgemm make a.npy --shape 512x256 --seed 1
   vkgemm make b.npy --shape 256x384 --seed 2
   vkgemm run --a a.npy --b b.npy --alpha 1.25 --activation gelu_erf --out d.npy)";
+
+// How many letters must be put in, left out or exchanged to make one word of another.
+std::size_t edits(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t exchanged = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({exchanged, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// CLI11 would only say that a command is missing.
+void check_command(const CLI::App& app, std::string_view word) {
+  if (word.starts_with('-')) return;
+  std::string names, nearest;
+  std::size_t least = (word.size() + 1) / 2;  // more edits than this make another word
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string name = command->get_name();
+    if (name == word) return;
+    names += (names.empty() ? "" : ", ") + name;
+    const std::size_t distance = edits(word, name);
+    if (distance > least || (distance == least && !nearest.empty())) continue;
+    least = distance;
+    nearest = name;
+  }
+  throw Failure(usage_error, "'" + std::string(word) + "' is no command: " +
+                                 (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
+                                 "There are " + names);
+}
+
+int no_host_memory() {
+  std::fprintf(stderr, "vkgemm: no host memory\n");
+  return device_error;
+}
 
 int run_tool(int argc, char** argv) {
   CLI::App app("Fused matrix products on Vulkan cooperative matrices.", "vkgemm");
@@ -46,6 +92,7 @@ int run_tool(int argc, char** argv) {
   add_bench(app, exit_code);
   add_tune(app, exit_code);
   try {
+    if (argc > 1) check_command(app, argv[1]);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? success : usage_error;
@@ -53,8 +100,9 @@ int run_tool(int argc, char** argv) {
     std::fprintf(stderr, "vkgemm: %s\n", failure.what());
     return failure.code();
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "vkgemm: no host memory\n");
-    return usage_error;
+    return no_host_memory();
+  } catch (const std::length_error&) {  // more than any vector holds
+    return no_host_memory();
   }
   return exit_code;
 }
@@ -63,6 +111,9 @@ int run_tool(int argc, char** argv) {
 }  // namespace vkgemm::tool
 
 int main(int argc, char** argv) {
+  // In a pipe, too, lines stand in the order in which they were printed, those of stderr among
+  // them.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   try {
     vkgemm::tool::remember_command_line(argc, argv);
     return vkgemm::tool::run_tool(argc, argv);

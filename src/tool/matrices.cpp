@@ -1,6 +1,7 @@
 #include "tool/matrices.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <thread>
@@ -66,13 +67,26 @@ std::optional<Fill> parse_fill(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed) {
+std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed,
+                                std::uint64_t long_from) {
   std::vector<std::byte> data(bytes);
-  in_parallel(bytes / size_in_bytes(type), [&](std::uint64_t first, std::uint64_t last) {
-    for (std::uint64_t i = first; i < last; ++i) {
-      store_element(data.data(), type, i, element(fill, seed, i));
+  const std::uint64_t count = bytes / size_in_bytes(type);
+  const std::uint64_t parts = count < long_from ? 1 : 10;
+  const auto begin_of = [&](std::uint64_t part) {
+    return count / parts * part + count % parts * part / parts;
+  };
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    if (parts > 1) {
+      std::fprintf(stderr, "generating %.1f GiB: %u %%\n", static_cast<double>(bytes) * 0x1p-30,
+                   static_cast<unsigned>(100 * part / parts));
     }
-  });
+    const std::uint64_t begin = begin_of(part);
+    in_parallel(begin_of(part + 1) - begin, [&](std::uint64_t first, std::uint64_t last) {
+      for (std::uint64_t i = begin + first; i < begin + last; ++i) {
+        store_element(data.data(), type, i, element(fill, seed, i));
+      }
+    });
+  }
   return data;
 }
 

@@ -17,8 +17,12 @@ enum class Fill : std::uint8_t { random, integers };
 
 std::optional<Fill> parse_fill(std::string_view text) noexcept;
 
+// So many are generated with progress on stderr: a core makes some 30 million a second.
+inline constexpr std::uint64_t elements_that_take_long = std::uint64_t{1} << 28;
+
 // `bytes` bytes of elements that depend on `seed` and their place alone. Multi-threaded.
-std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed);
+std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, std::uint64_t seed,
+                                std::uint64_t long_from = elements_that_take_long);
 
 // The same for a matrix that may have padding: that holds NaN, so that a kernel which reads it
 // shows.

@@ -55,33 +55,39 @@ struct DeviceOperands {
   }
 };
 
-DeviceOperands upload(Runner& runner, const Job& job, std::uint64_t workspace_bytes) {
-  const support::OperandBytes bytes = support::operand_bytes(job.problem);
-  const auto place = [&](const std::vector<std::byte>& data, std::uint64_t needed) {
-    Buffer buffer = unwrap(runner.allocate(needed));
-    unwrap(runner.upload(buffer, 0, data.data(), std::min<std::uint64_t>(needed, data.size())));
-    return buffer;
+DeviceOperands allocate(Runner& runner, const Problem& problem, std::uint64_t workspace_bytes) {
+  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const auto buffer = [&](std::uint64_t needed) { return unwrap(runner.allocate(needed)); };
+  return {.a = buffer(bytes.a),
+          .b = buffer(bytes.b),
+          .b_right = buffer(bytes.b_right),
+          .c = buffer(bytes.c),
+          .bias = buffer(bytes.bias),
+          .d = buffer(bytes.d),
+          .aux = buffer(bytes.aux),
+          .offsets = buffer(bytes.offsets),
+          .gamma = buffer(bytes.row_vector),
+          .beta = buffer(bytes.row_vector),
+          .row_values = buffer(bytes.row_values),
+          .workspace = buffer(workspace_bytes)};
+}
+
+void upload(Runner& runner, const Job& job, const DeviceOperands& device) {
+  const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
+    unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
+  place(job.a, device.a);
+  place(job.b, device.b);
+  place(job.b_right, device.b_right);
+  place(job.c, device.c);
+  place(job.bias, device.bias);
+  place(job.offsets, device.offsets);
+  place(job.gamma, device.gamma);
+  place(job.beta, device.beta);
   // NaN, so that an element nobody writes cannot pass for a result.
-  const auto poisoned = [&](std::uint64_t needed) {
-    Buffer buffer = unwrap(runner.allocate(needed));
-    unwrap(runner.fill(buffer, 0xffffffffU));
-    return buffer;
-  };
-  DeviceOperands device;
-  device.a = place(job.a, bytes.a);
-  device.b = place(job.b, bytes.b);
-  device.b_right = place(job.b_right, bytes.b_right);
-  device.c = place(job.c, bytes.c);
-  device.bias = place(job.bias, bytes.bias);
-  device.offsets = place(job.offsets, bytes.offsets);
-  device.gamma = place(job.gamma, bytes.row_vector);
-  device.beta = place(job.beta, bytes.row_vector);
-  device.row_values = poisoned(bytes.row_values);
-  device.d = poisoned(bytes.d);
-  device.aux = poisoned(bytes.aux);
-  device.workspace = unwrap(runner.allocate(workspace_bytes));
-  return device;
+  for (const Buffer* result : {&device.row_values, &device.d, &device.aux}) {
+    unwrap(runner.fill(*result, 0xffffffffU));
+  }
 }
 
 std::vector<std::byte> download(Runner& runner, const Buffer& buffer, std::uint64_t bytes) {
@@ -190,10 +196,12 @@ int run(const RunOptions& options) {
   if (options.explain) std::printf("%s", plan.explain().c_str());
   std::fflush(stdout);
 
+  // A device that has no room for the operands says so before they are made.
+  const DeviceOperands device = allocate(*runner, problem, plan.workspace_bytes());
   generate_operands(options.job, job);
+  upload(*runner, job, device);
   const Problem worked = job.groups.worked(problem);
   const support::OperandBytes bytes = support::operand_bytes(problem);
-  const DeviceOperands device = upload(*runner, job, plan.workspace_bytes());
   print_times(worked, compute(*runner, plan, device,
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
   std::vector<std::byte> d = download(*runner, device.d, bytes.d);

@@ -19,7 +19,9 @@ OperandPool::Operand OperandPool::get(DataType type, std::uint64_t bytes, std::u
   Kept& kept = kept_[{type, seed}];
   if (kept.buffer.bytes() == 0 || kept.values.size() < bytes) {
     kept = Kept();  // its memory first
-    Kept made{generate(type, bytes, Fill::random, seed), unwrap(runner_.allocate(bytes))};
+    // A device that has no room says so before anything is made.
+    Buffer buffer = unwrap(runner_.allocate(bytes));
+    Kept made{generate(type, bytes, Fill::random, seed), std::move(buffer)};
     unwrap(runner_.upload(made.buffer, 0, made.values.data(), bytes));
     kept = std::move(made);
   }

@@ -15,7 +15,7 @@ enum ExitCode : int {
   success = 0,
   verification_failed = 1,
   usage_error = 2,   // options, input files, problems that cannot be computed as asked
-  device_error = 3,  // no loader, no device, a driver's failure
+  device_error = 3,  // no loader, no device, no memory, a driver's failure
   regression = 4,    // slower than a baseline
 };
 

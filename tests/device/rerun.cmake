@@ -33,3 +33,17 @@ foreach(problem IN LISTS problems)
   endif()
   message(STATUS "vkgemm ${first}")
 endforeach()
+
+# In a pipe, too, an error stands after what was printed before it.
+execute_process(COMMAND ${LAUNCHER} ${TOOL} run --m 8 --n 8 --k 8 --config nonsense
+                OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT output MATCHES "device  .*vkgemm: --config: ")
+  message(FATAL_ERROR "stderr overtakes stdout:\n${output}")
+endif()
+
+# A device that has no room says so before operands are made.
+execute_process(COMMAND ${LAUNCHER} ${TOOL} run --m 2000000 --n 2000000 --k 16
+                RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT code EQUAL 3 OR NOT output MATCHES "8000000000000 bytes" OR output MATCHES "generating")
+  message(FATAL_ERROR "exits with ${code}, expected 3 without generating operands:\n${output}")
+endif()

@@ -81,7 +81,7 @@ TEST(OperandCheck, RefusesASmallOrMisalignedWorkspace) {
   expect_error(rules.check(operands), Status::workspace_too_small, "workspace");
   operands = full_operands();
   operands.workspace.address += 128;
-  expect_error(rules.check(operands), Status::misaligned, "workspace");
+  expect_error(rules.check(operands), Status::misaligned, "the plan wants a multiple of 256 bytes");
   operands = full_operands();
   operands.workspace = {operands.a.address, 4096};
   expect_error(rules.check(operands), Status::overlapping_operands, "overlaps a");

@@ -39,6 +39,26 @@ if(EXISTS /dev/null)
   endif()
 endif()
 
+# a command that there is not
+refused("frobnicate" "'frobnicate' is no command: There are info, run, make, bench, tune")
+refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
+
+# What is not computed is not verified either, and --help says so.
+execute_process(COMMAND ${TOOL} run --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "[ \n]+" " " help "${help}")
+if(NOT help MATCHES "rows of no group are not computed, nor verified: they are NaN")
+  message(SEND_ERROR "run --help does not say what rows of no group hold:\n${help}")
+endif()
+
+# The host's memory is no matter of usage. 256 TiB are beyond what a process can address.
+if(NOT SANITIZED)  # their allocators end the process
+  execute_process(COMMAND ${TOOL} make huge.npy --shape 2147483647x65535 WORKING_DIRECTORY ${FOLDER}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 3 OR NOT output MATCHES "no host memory")
+    message(SEND_ERROR "vkgemm make of 256 TiB exits with ${code}, expected 3 and 'no host memory':\n${output}")
+  endif()
+endif()
+
 # unknown names
 refused("${generated} --row-op rmsnorm" "--row-op: is 'rmsnorm': one of rms_norm|")
 refused("${generated} --gated swish" "--gated: is 'swish': one of sigmoid_tanh|")

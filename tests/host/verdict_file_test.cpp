@@ -275,6 +275,9 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
     write(good.substr(0, bytes));
     EXPECT_FALSE(load_verdicts(file_, caps_)) << bytes;
   }
+  EXPECT_EQ(parse_verdict_file("{\"of\": ", caps_).error().message, "not JSON, from byte 8 on");
+  EXPECT_EQ(parse_verdict_file("[]", caps_).error().message,
+            "not a file of verdicts: a member is missing, or of another type");
   const auto refused = [&](std::string_view from, std::string_view to) {
     std::string text = good;
     text.replace(text.find(from), from.size(), to);
