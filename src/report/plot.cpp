@@ -48,12 +48,14 @@ void lend_ceilings(std::vector<BenchRow>& rows) {
   std::map<std::string, BenchRow> lenders;
   for (const BenchRow& row : rows) {
     BenchRow& lender = lenders[origin(row)];
-    lender.ceiling_tflops = std::max(lender.ceiling_tflops, row.ceiling_tflops);
+    if (row.on_matrices()) {
+      lender.ceiling_tflops = std::max(lender.ceiling_tflops, row.ceiling_tflops);
+    }
     lender.bandwidth_gbs = std::max(lender.bandwidth_gbs, row.bandwidth_gbs);
   }
   for (BenchRow& row : rows) {
     const BenchRow& lender = lenders[origin(row)];
-    if (row.ceiling_tflops <= 0.0 && row.type != "f32") row.ceiling_tflops = lender.ceiling_tflops;
+    if (row.ceiling_tflops <= 0.0 && row.on_matrices()) row.ceiling_tflops = lender.ceiling_tflops;
     if (row.bandwidth_gbs <= 0.0) row.bandwidth_gbs = lender.bandwidth_gbs;
   }
 }
@@ -63,7 +65,7 @@ std::string title_of(PlotKind kind) {
     case PlotKind::roofline:
       return "Speed over arithmetic intensity";
     case PlotKind::ceiling:
-      return "Fraction of the ceiling of cooperative matrices";
+      return "Fraction of the ceiling of the units that compute";
     case PlotKind::peers:
       return "Speed relative to peers on the same device";
     case PlotKind::all:

@@ -23,8 +23,8 @@ struct PlotOptions {
   double bandwidth_gbs = 0.0;  // of devices whose rows don't say it; 0: no such line
 };
 
-// The fastest row of each case as SVG. Rows of 16-bit types without a ceiling have that of their
-// device, driver and commit, if another row has one. invalid_argument: nothing to draw.
+// The fastest row of each case as SVG. Rows of cooperative matrices without a ceiling have that of
+// their device, driver and commit, if another row has one. invalid_argument: nothing to draw.
 Result<std::string> plot_svg(const std::vector<BenchRow>& rows, const PlotOptions& options);
 
 }  // namespace vkgemm::report

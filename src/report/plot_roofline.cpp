@@ -180,15 +180,16 @@ double draw_roofline(Svg& svg, const std::vector<BenchRow>& all, double bandwidt
          most_y = 0.0;
   for (const BenchRow& row : rows) {
     if (row.bandwidth_gbs > 0.0) bandwidth_gbs = std::max(bandwidth_gbs, row.bandwidth_gbs);
-    if (row.ceiling_tflops > 0.0) {
-      ceiling = std::max(ceiling, row.ceiling_tflops);
-      lowest_ceiling = std::min(lowest_ceiling, row.ceiling_tflops);
+    const double roof = row.on_matrices() ? row.ceiling_tflops : 0.0;
+    if (roof > 0.0) {
+      ceiling = std::max(ceiling, roof);
+      lowest_ceiling = std::min(lowest_ceiling, roof);
     }
     const double intensity = intensity_of(row);
     least_x = std::min(least_x, intensity);
     most_x = std::max(most_x, intensity);
     least_y = std::min(least_y, row.tflops);
-    most_y = std::max({most_y, row.tflops, row.ceiling_tflops});
+    most_y = std::max({most_y, row.tflops, roof});
   }
   const double bottom = top + kHeight;
   const Axis x{std::log10(least_x) - 0.12, std::log10(most_x) + 0.12, kLeft, svg.width() - kRight};

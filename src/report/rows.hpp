@@ -31,7 +31,7 @@ struct BenchRow {
   double min_ms = 0.0;
   double tflops = 0.0;           // from the median
   double bytes = 0.0;            // of all operands and results, each once; 0: not known
-  double ceiling_tflops = 0.0;   // 0: not measured, or not of this type
+  double ceiling_tflops = 0.0;   // of the units that compute it; 0: not measured
   double bandwidth_gbs = 0.0;    // of a copy, read and written; 0: not measured
   double relative_error = -1.0;  // of sampled rows; below 0: not verified
   bool verified = false;         // every sampled element was within its bound
@@ -42,6 +42,10 @@ struct BenchRow {
   double peer_ms = 0.0;
   double baseline_ms = 0.0;
 
+  // True if cooperative matrices computed it.
+  bool on_matrices() const noexcept {
+    return type != "f32" && !config.starts_with("fma") && !config.starts_with("skinny");
+  }
   bool timed() const noexcept { return error.empty() && median_ms > 0.0; }
   bool wrong() const noexcept { return error.empty() && relative_error >= 0.0 && !verified; }
   // True if its time is one to compare with: that of a wrong result is none.

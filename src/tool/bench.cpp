@@ -1,5 +1,5 @@
-// vkgemm bench: times cases and configurations on one device, beside the ceiling of its matrix
-// units measured in the same run; or reads what was timed before. Prints, compares and draws it.
+// vkgemm bench: times cases and configurations on one device, beside the ceilings of its units
+// measured in the same run; or reads what was timed before. Prints, compares and draws it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,7 +8,6 @@
 
 #include "commit.hpp"
 #include "device/caps.hpp"
-#include "problem/data_type.hpp"
 #include "support/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
@@ -88,10 +87,16 @@ class Bench {
     std::string text = runner_.caps().name + ", " + driver_text(runner_.caps()) + ", vkgemm " +
                        VKGEMM_COMMIT + '\n';
     char line[128];
-    if (ceiling_ > 0.0) {
+    if (matrix_ceiling_ > 0.0) {
       std::snprintf(line, sizeof line,
                     "ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n",
-                    ceiling_);
+                    matrix_ceiling_);
+      text += line;
+    }
+    if (fma_ceiling_ > 0.0) {
+      std::snprintf(line, sizeof line,
+                    "ceiling %.4g TFLOP/s (f32 multiply-adds from registers alone, for path fma)\n",
+                    fma_ceiling_);
       text += line;
     }
     if (bandwidth_ > 0.0) {
@@ -109,8 +114,9 @@ class Bench {
   }
 
   void measure_yardsticks() {
-    std::fprintf(stderr, "measuring the ceiling …\n");
-    ceiling_ = yardstick("a ceiling", measure_ceiling(runner_));
+    std::fprintf(stderr, "measuring the ceilings …\n");
+    matrix_ceiling_ = yardstick("a ceiling of matrices", measure_matrix_ceiling(runner_));
+    fma_ceiling_ = yardstick("a ceiling of path fma", measure_fma_ceiling(runner_));
     bandwidth_ = yardstick("the memory's bandwidth", measure_bandwidth(runner_));
   }
 
@@ -200,8 +206,7 @@ class Bench {
     row.min_ms = *std::min_element(times.begin(), times.end());
     row.tflops = support::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();
-    // The ceiling is one of 16-bit products.
-    if (on_matrix_units(problem.a.type)) row.ceiling_tflops = ceiling_;
+    row.ceiling_tflops = config.path() == Path::fma ? fma_ceiling_ : matrix_ceiling_;
     row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
       const support::VerifyReport verified = data.verify();
@@ -217,7 +222,8 @@ class Bench {
   BenchReport& report_;
   OperandPool pool_;
   Buffer flush_;
-  double ceiling_ = 0.0;
+  double matrix_ceiling_ = 0.0;
+  double fma_ceiling_ = 0.0;
   double bandwidth_ = 0.0;
   bool good_ = true;
   std::string progress_;
@@ -261,7 +267,7 @@ ExitCode bench_device(const BenchOptions& options) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand(
-      "bench", "Time shapes and configurations beside the ceiling of the device's matrix units");
+      "bench", "Time shapes and configurations beside the ceilings of the device's units");
   command.footer(kFooter);
   command.option_defaults()->group("Cases");
   const std::size_t before = command.get_options().size();
@@ -298,7 +304,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_flag("--warm-l2", options->warm_l2, "Don't flush the L2 cache between executions");
   command.add_flag("--no-verify", options->no_verify, "Don't check results");
   command.add_flag("--no-ceiling", options->no_ceiling,
-                   "Don't measure the ceiling and the memory's bandwidth");
+                   "Don't measure the ceilings and the memory's bandwidth");
   timed.push_back(
       command.add_flag("--host", options->host, "Time plan() and record() on the host instead"));
   options->device.add(command);

@@ -129,23 +129,26 @@ std::uint32_t ceiling_workgroups(Runner& runner) {
   return units != 0 ? units * 16 : 2048;
 }
 
-Result<double> measure_ceiling(Runner& runner, const FragmentShape& shape) {
-  Yardstick yardstick(runner, "ceiling", sizeof(VkDeviceAddress));
+// A loop of products in registers.
+struct Loop {
+  std::string_view module;
+  // Its constants by id, all but this one, which counts the iterations.
+  std::vector<std::uint32_t> constants;
+  std::size_t iterations_id;
+  std::uint32_t subgroup_size;  // required; 0: any
+  double flops;                 // of one iteration of a workgroup
+};
+
+Result<double> measure(Runner& runner, Loop loop) {
+  Yardstick yardstick(runner, loop.module, sizeof(VkDeviceAddress));
   if (auto made = yardstick.make_module(); !made) return made.error();
   auto output = runner.allocate(1 << 20);
   if (!output) return output.error();
   const VkDeviceAddress address = output->address();
-  const std::uint32_t subgroup_size = runner.caps().limits.max_subgroup_size;
   const std::uint32_t workgroups = ceiling_workgroups(runner);
   const auto make_pipeline = [&](std::uint32_t iterations) {
-    // By specialization constant id: see shaders/ceiling.comp.
-    const std::array<std::uint32_t, 7> constants = {
-        kSubgroups * subgroup_size, shape.m, shape.n, shape.k, iterations, kFragments, kFragments};
-    return yardstick.make_pipeline(constants, subgroup_size);
-  };
-  const auto flops = [&](std::uint32_t iterations) {
-    return 2.0 * shape.m * shape.n * shape.k * kFragments * kFragments * kSubgroups *
-           static_cast<double>(iterations) * workgroups;
+    loop.constants[loop.iterations_id] = iterations;
+    return yardstick.make_pipeline(loop.constants, loop.subgroup_size);
   };
 
   // Long enough for the clock and the timestamps, short enough for a CPU.
@@ -164,26 +167,45 @@ Result<double> measure_ceiling(Runner& runner, const FragmentShape& shape) {
     if (auto made = make_pipeline(iterations + round); !made) return made.error();
     const auto ms = yardstick.fastest(&address, workgroups, kRepeats, round == 0 ? 300.0 : 50.0);
     if (!ms) return ms.error();
-    tflops = std::max(tflops, flops(iterations + round) / *ms * 1e-9);
+    tflops = std::max(tflops, loop.flops * (iterations + round) * workgroups / *ms * 1e-9);
   }
   return tflops;
 }
 
+// By specialization constant id: see shaders/ceiling.comp.
+Loop matrix_loop(const FragmentShape& shape, std::uint32_t subgroup_size) {
+  return {.module = "ceiling",
+          .constants = {kSubgroups * subgroup_size, shape.m, shape.n, shape.k, 0, kFragments,
+                        kFragments},
+          .iterations_id = 4,
+          .subgroup_size = subgroup_size,
+          .flops = 2.0 * shape.m * shape.n * shape.k * kFragments * kFragments * kSubgroups};
+}
+
 }  // namespace
 
-Result<double> measure_ceiling(Runner& runner) {
+Result<double> measure_matrix_ceiling(Runner& runner) {
   if (!runner.caps().khr.available) {
     return Error{Status::unsupported, runner.caps().khr.reason};
   }
   double best = 0.0;
   for (const FragmentShape& shape : runner.caps().fragment_shapes) {
     if (shape.input != DataType::f16 || shape.accumulator != DataType::f32) continue;
-    auto measured = measure_ceiling(runner, shape);
+    auto measured = measure(runner, matrix_loop(shape, runner.caps().limits.max_subgroup_size));
     if (!measured) return measured.error();
     best = std::max(best, *measured);
   }
   if (best == 0.0) return Error{Status::unsupported, "no f16->f32 fragment shape"};
   return best;
+}
+
+Result<double> measure_fma_ceiling(Runner& runner) {
+  // 128 invocations, 64 accumulators each: shaders/ceiling_fma.comp.
+  return measure(runner, {.module = "ceiling_fma",
+                          .constants = {0},
+                          .iterations_id = 0,
+                          .subgroup_size = 0,
+                          .flops = 2.0 * 64.0 * 128.0});
 }
 
 Result<double> measure_bandwidth(Runner& runner) {

@@ -1,5 +1,5 @@
-// ceiling.hpp: the yardsticks of the benchmarks: what cooperative matrices reach from registers
-// alone, and what memory does, on this device, now.
+// ceiling.hpp: the yardsticks of the benchmarks: what cooperative matrices and multiply-adds reach
+// from registers alone, and what memory does, on this device, now.
 #pragma once
 
 #include "support/runner.hpp"
@@ -8,7 +8,10 @@ namespace vkgemm::tool {
 
 // TFLOP/s of f16 products with f32 accumulation, the best of the shapes that the device lists.
 // unsupported if the device has no cooperative matrices.
-Result<double> measure_ceiling(support::Runner& runner);
+Result<double> measure_matrix_ceiling(support::Runner& runner);
+
+// TFLOP/s of f32 multiply-adds without matrices, which path fma makes of all types.
+Result<double> measure_fma_ceiling(support::Runner& runner);
 
 // GB/s of a copy within the device's memory, bytes read and bytes written, far beyond its caches.
 Result<double> measure_bandwidth(support::Runner& runner);

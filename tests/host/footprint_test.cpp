@@ -342,7 +342,7 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
   }
   // All kernels of the library.
   for (const embedded::Module& module : embedded::modules()) {
-    if (module.name == "ceiling" || module.name == "bandwidth") continue;
+    if (module.name.starts_with("ceiling") || module.name == "bandwidth") continue;
     EXPECT_TRUE(modules_.contains(module.name)) << module.name << " was never lowered";
   }
 }

@@ -56,7 +56,7 @@ TEST(PipelineName, IsTheModuleOfStepsThatConfigurationsShare) {
 // Modules of main loops are built for a type of inputs, and named after it.
 TEST(PipelineName, IsTheConfigurationOfEveryMainLoop) {
   for (const auto& module : embedded::modules()) {
-    if (module.name == "ceiling" || module.name == "bandwidth") continue;  // of no plan
+    if (module.name.starts_with("ceiling") || module.name == "bandwidth") continue;  // of no plan
     const auto ends = [&](std::string_view type) { return module.name.ends_with(type); };
     const bool loop = ends("_f16") || ends("_bf16") || ends("_f32");
     const PipelineKey key{.module = module.name};
