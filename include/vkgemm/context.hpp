@@ -180,6 +180,10 @@ class VKGEMM_API Plan {
   // How many dispatches record() records; see Problem::max_dispatch_ms.
   std::uint32_t dispatch_count() const noexcept;
 
+  // The milliseconds that all of them are estimated to take, before Problem::estimate_scale.
+  // Nothing for an empty problem, or if no table has a row like the configuration.
+  std::optional<double> estimated_ms() const;
+
   struct Impl;
 
  private:

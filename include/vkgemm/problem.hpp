@@ -249,14 +249,22 @@ struct Problem {
   // and so are large or unaligned ones (packed operands). Row reductions may need some.
   std::uint64_t max_workspace_bytes = std::uint64_t{128} << 20;
 
-  // Milliseconds that a dispatch may take, by an estimate; 0: any. For devices whose driver kills
-  // what runs for too long, or that others wait for, e.g. to draw a frame. Long dispatches are cut
-  // along whole tiles: the same bits. No fewer workgroups than run at the same time
-  // are dispatched, since they would take as long. A configuration that can't be cut
-  // (ReductionMode::device_barrier, Schedule::persistent) and would take longer is not chosen; one
-  // that the caller chose is recorded as it is, which explain() says. DispatchRange records
+  // Milliseconds that a dispatch may take, by the estimate times estimate_scale; 0: any. For
+  // devices whose driver kills what runs for too long, or that others wait for, e.g. to draw a
+  // frame. Long dispatches are cut along whole tiles: the same bits. No fewer workgroups than run
+  // at the same time are dispatched, since they would take as long. A configuration that can't be
+  // cut (ReductionMode::device_barrier, Schedule::persistent) and would take longer is not chosen;
+  // one that the caller chose is recorded as it is, which explain() says. DispatchRange records
   // dispatches into command buffers of their own, for drivers that time whole submissions.
   double max_dispatch_ms = 0.0;
+
+  // How many times as long as estimated this device takes: what max_dispatch_ms is held against.
+  // Where no table is of this device (explain() says so), an estimate may be a hundred times too
+  // small. Infinity: unknown, dispatches are as short as can be. So the first submissions of a
+  // shape are safe, and what they take together, divided by Plan::estimated_ms(), is the scale for
+  // the plans of shapes like it that follow. The choice between configurations that can be cut does
+  // not depend on it.
+  double estimate_scale = 1.0;
 
   bool operator==(const Problem&) const = default;
 };

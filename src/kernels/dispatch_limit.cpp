@@ -38,7 +38,7 @@ bool can_be_cut(const Config& config) noexcept {
 bool exceeds_dispatch_limit(const Config& config, double microseconds,
                             const ResolvedProblem& problem) noexcept {
   const double limit = problem.max_dispatch_us;
-  return limit > 0.0 && microseconds > limit && !can_be_cut(config);
+  return limit > 0.0 && problem.estimate_scale * microseconds > limit && !can_be_cut(config);
 }
 
 std::vector<Dispatch> cut_dispatches(const std::vector<Dispatch>& dispatches,
@@ -72,7 +72,7 @@ std::optional<DispatchTimes> limit_dispatches(DispatchPlan& kernel,
   constexpr double unknown = std::numeric_limits<double>::infinity();
   const double chunks = kernel.chunks ? static_cast<double>(kernel.chunks->count()) : 1.0;
   // The time of one step: no more than that of all of them. A part of the rows takes its share.
-  const double time = microseconds.value_or(unknown) / chunks;
+  const double time = problem.estimate_scale * microseconds.value_or(unknown) / chunks;
   const std::uint64_t before = workgroups(kernel.product.dispatches);
   if (time > limit) {
     const std::uint64_t together = resident_workgroups(config, target.timing, problem, target.caps);

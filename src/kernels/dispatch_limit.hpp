@@ -18,7 +18,8 @@ namespace vkgemm {
 // for one another, or share out the tiles by their number.
 bool can_be_cut(const Config& config) noexcept;
 
-// True if that dispatch, which can't be cut, is estimated to take longer than the problem allows.
+// True if that dispatch, which can't be cut, is estimated to take longer than the problem allows,
+// with its estimate_scale.
 bool exceeds_dispatch_limit(const Config& config, double microseconds,
                             const ResolvedProblem& problem) noexcept;
 
@@ -28,12 +29,13 @@ std::vector<Dispatch> cut_dispatches(const std::vector<Dispatch>& dispatches,
                                      std::uint64_t most_workgroups, std::uint64_t quantum);
 
 struct DispatchTimes {
-  double longest = 0.0;  // of the product's dispatches, microseconds by the estimate
+  double longest = 0.0;  // of the product's dispatches, microseconds by the scaled estimate
   bool kept = true;      // the problem's limit
 };
 
 // Cuts the kernel's dispatches so that each takes no longer than the problem's max_dispatch_us.
-// `microseconds`: what the whole kernel is estimated to take; not known: into the smallest pieces.
+// `microseconds`: what the whole kernel is estimated to take, before the problem's estimate_scale;
+// not known: into the smallest pieces.
 // As many workgroups as run at the same time stay together: fewer would not end sooner.
 std::optional<DispatchTimes> limit_dispatches(DispatchPlan& kernel,
                                               std::optional<double> microseconds,

@@ -186,6 +186,7 @@ std::string to_command_line(const Problem& problem) {
     arguments.add("--split-k", text);
   }
   if (problem.max_dispatch_ms != 0.0) arguments.add("--max-dispatch-ms", problem.max_dispatch_ms);
+  if (problem.estimate_scale != 1.0) arguments.add("--estimate-scale", problem.estimate_scale);
   return arguments.take();
 }
 

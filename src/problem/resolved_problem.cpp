@@ -372,6 +372,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     return invalid_argument(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
                                    ": must be a number of milliseconds, or 0 for no limit"));
   }
+  if (!(problem.estimate_scale > 0.0)) {
+    return invalid_argument(concat("estimate_scale is ", problem.estimate_scale,
+                                   ": must be a factor above 0, or infinity if it is not known"));
+  }
   if (problem.split_k.slices > most_slices) {
     return invalid_argument(concat("split_k.slices is ", problem.split_k.slices, ": at most ",
                                    most_slices, " are supported"));
@@ -391,7 +395,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .rows = problem.row_reduction,
                       .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes,
-                      .max_dispatch_us = 1000.0 * problem.max_dispatch_ms};
+                      .max_dispatch_us = 1000.0 * problem.max_dispatch_ms,
+                      .estimate_scale = problem.estimate_scale};
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
   if (out.rows) out.eps = out.rows->eps.value_or(row_of(out.rows->op).default_eps);
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,

@@ -49,6 +49,7 @@ struct ResolvedProblem {
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any
+  double estimate_scale = 1.0;   // of what is held against it
   bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
 
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }

@@ -166,6 +166,15 @@ std::string describe_conversion(const Plan::Impl& plan) {
   return line + "\n";
 }
 
+// An estimate by another device's times is good for comparing configurations, not for a limit.
+std::string describe_source(const Plan::Impl& plan) {
+  if (plan.choice ? plan.choice->timed : !plan.times) return {};
+  const std::string_view source =
+      plan.context->tables.source_of_estimate(plan.config, plan.resolved);
+  if (source.empty() || source.starts_with("measured: ")) return {};
+  return concat("\n  the estimate rests on another device's times: ", source);
+}
+
 // How long dispatches take, if the problem limits that.
 std::string describe_times(const Plan::Impl& plan) {
   if (!plan.times) return {};
@@ -173,8 +182,15 @@ std::string describe_times(const Plan::Impl& plan) {
   std::string text =
       concat("  max_dispatch_ms ", plan.problem.max_dispatch_ms, ": ", plan.dispatch_count,
              plan.dispatch_count == 1 ? " dispatch" : " dispatches", " in all");
-  if (!std::isfinite(times.longest)) return text + ", as short as can be: there is no estimate\n";
+  if (!std::isfinite(times.longest)) {
+    return text + (std::isfinite(plan.problem.estimate_scale)
+                       ? ", as short as can be: there is no estimate\n"
+                       : ", as short as can be: estimate_scale is not known\n");
+  }
   text += concat(", at most ", microseconds(times.longest), " each by the estimate");
+  if (const double scale = plan.problem.estimate_scale; scale != 1.0) {
+    text += concat(" times estimate_scale ", scale);
+  }
   if (!times.kept) {
     text += can_be_cut(plan.config)
                 ? "; longer than wanted: workgroups that run at the same time, or wait for each "
@@ -263,6 +279,7 @@ std::string Plan::Impl::explain() const {
       text += concat(", in one slice ", microseconds(choice->unsplit_cost));
     }
   }
+  text += describe_source(*this);
   text += concat("\n  shared memory: ", dispatch_plan.shared_memory_bytes, " of ",
                  known.limits.max_shared_memory_bytes,
                  " bytes, workspace: ", dispatch_plan.workspace.bytes, " bytes\n");

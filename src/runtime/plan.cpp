@@ -260,9 +260,8 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
 
   plan->dispatch_plan = lower(plan->config, *resolved, target);
   if (resolved->max_dispatch_us > 0.0) {
-    const std::optional<double> time =
-        plan->choice ? plan->choice->cost : tables.estimate(plan->config, *resolved, usable);
-    plan->times = limit_dispatches(plan->dispatch_plan, time, plan->config, *resolved, target);
+    plan->times = limit_dispatches(plan->dispatch_plan, plan->estimated_us(), plan->config,
+                                   *resolved, target);
   }
   plan->rules = OperandRules(*resolved, plan->dispatch_plan.workspace.bytes);
   const auto build = [&](const PipelineKey& key) {
@@ -316,6 +315,18 @@ std::string Plan::explain() const { return impl_->explain(); }
 std::string Plan::command_line() const { return impl_->command_line(); }
 
 std::uint32_t Plan::dispatch_count() const noexcept { return impl_->dispatch_count; }
+
+std::optional<double> Plan::estimated_ms() const {
+  std::optional<double> time = impl_->estimated_us();
+  if (time) *time /= 1000.0;
+  return time;
+}
+
+std::optional<double> Plan::Impl::estimated_us() const {
+  if (resolved.is_empty()) return std::nullopt;
+  if (choice) return choice->cost;
+  return context->tables.estimate(config, resolved, *caps);
+}
 
 Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operands,
                           DispatchRange range) const {

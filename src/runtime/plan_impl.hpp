@@ -33,6 +33,9 @@ struct Plan::Impl {
   std::uint32_t dispatch_count = 0;
   VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up
 
+  // Of all dispatches, before the problem's estimate_scale; of a configuration of the caller's by a
+  // row like it.
+  std::optional<double> estimated_us() const;
   std::string provenance() const;
   std::string command_line() const;
   std::string explain() const;

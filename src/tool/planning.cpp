@@ -84,14 +84,20 @@ void Wishes::add(CLI::App& app) {
          "last_arriver or device_barrier (default: the library chooses)")
       ->type_name("SLICES[:MODE]");
   app.add_option("--max-dispatch-ms", max_dispatch_ms,
-                 "Cut dispatches that are estimated to take longer (`run` submits each by itself)")
+                 "Cut dispatches that would take longer (`run` submits each by itself)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("MS");
+  app.add_option(
+         "--estimate-scale", estimate_scale,
+         "How many times as long as estimated this device takes, for --max-dispatch-ms; inf: "
+         "not known (default: `run` measures it with dispatches as short as can be)")
+      ->type_name("FACTOR");
 }
 
 void Wishes::apply_to(Problem& problem) const {
   problem.split_k = split_k;
   problem.max_dispatch_ms = max_dispatch_ms;
+  problem.estimate_scale = estimate_scale.value_or(1.0);
 }
 
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,

@@ -36,6 +36,7 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
 struct Wishes {
   SplitK split_k;
   double max_dispatch_ms = 0.0;
+  std::optional<double> estimate_scale;  // not set: `run` measures it, others take 1
 
   void add(CLI::App& app);
   void apply_to(Problem& problem) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include "device/caps.hpp"
@@ -96,27 +97,71 @@ std::vector<std::byte> download(Runner& runner, const Buffer& buffer, std::uint6
   return data;
 }
 
+// Milliseconds.
+struct Submitted {
+  double all = 0.0;
+  double longest = 0.0;  // of its submissions
+};
+
+// A driver that times whole submissions is who dispatches are cut for: each is submitted by itself.
+bool submits_one_by_one(const Plan& plan) { return plan.problem().max_dispatch_ms > 0.0; }
+
+Submitted submit_once(Runner& runner, const Plan& plan, const DeviceOperands& device) {
+  Submitted took;
+  const auto submit = [&](DispatchRange range) {
+    const auto start = std::chrono::steady_clock::now();
+    unwrap(runner.submit(
+        [&](VkCommandBuffer commands) { return plan.record(commands, device.operands(), range); }));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    took.all += time.count();
+    took.longest = std::max(took.longest, time.count());
+  };
+  if (!submits_one_by_one(plan)) {
+    submit({});
+    return took;
+  }
+  for (std::uint32_t i = 0; i < plan.dispatch_count(); ++i) submit({.first = i, .count = 1});
+  return took;
+}
+
+// The same configuration, cut by the time that this device takes. `cautious` is cut as short as can
+// be, and tells.
+Plan measured_plan(Runner& runner, const Plan& cautious, const DeviceOperands& device) {
+  const std::optional<double> estimated = cautious.estimated_ms();
+  if (!estimated) return cautious;
+  // Some drivers finish compiling only when a pipeline is first executed.
+  const double first = submit_once(runner, cautious, device).all;
+  const double measured = std::min(first, submit_once(runner, cautious, device).all);
+  Problem problem = cautious.problem();
+  problem.estimate_scale = measured / *estimated;
+  std::printf("estimate scale %.4g (%.4g ms measured, %.4g ms estimated)\n", problem.estimate_scale,
+              measured, *estimated);
+  return unwrap(runner.context().plan(problem, cautious.config()));
+}
+
 // Computes once for the result, then as often as is sensible (or asked for) for the time.
 std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperands& device,
                             const std::optional<std::uint64_t>& repeat) {
   const auto record = [&](VkCommandBuffer commands) {
     return plan.record(commands, device.operands());
   };
-  // A driver that times whole submissions is who dispatches are cut for.
-  const bool one_by_one = plan.problem().max_dispatch_ms > 0.0;
+  const bool one_by_one = submits_one_by_one(plan);
+  double longest = std::numeric_limits<double>::infinity();
   const auto run_once = [&] {
-    const auto start = std::chrono::steady_clock::now();
-    for (std::uint32_t i = 0; one_by_one && i < plan.dispatch_count(); ++i) {
-      unwrap(runner.submit([&](VkCommandBuffer commands) {
-        return plan.record(commands, device.operands(), {.first = i, .count = 1});
-      }));
-    }
-    if (!one_by_one) unwrap(runner.submit(record));
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
+    const Submitted took = submit_once(runner, plan, device);
+    longest = std::min(longest, took.longest);
+    return took.all;
+  };
+  const auto print_longest = [&] {
+    if (!one_by_one) return;
+    std::printf("dispatches     %u, each by itself, the longest took %.4g ms\n",
+                plan.dispatch_count(), longest);
   };
   double once = run_once();
-  if (repeat && *repeat == 0) return {};
+  if (repeat && *repeat == 0) {
+    print_longest();
+    return {};
+  }
   // Some drivers finish compiling only when a pipeline is first executed.
   if (once > 300.0) once = std::min(once, run_once());
   const double sensible = std::clamp(1000.0 / std::max(once, 1e-3), 1.0, 20.0);
@@ -125,6 +170,7 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
   if (one_by_one) {  // with what their submissions cost
     std::vector<double> times;
     while (times.size() < repeats) times.push_back(run_once());
+    print_longest();
     return times;
   }
   // A CPU, or anything else that took this long, is as warm as it gets.
@@ -187,8 +233,11 @@ int run(const RunOptions& options) {
   std::printf("driver         %s\n", driver_text(caps).c_str());
   print_problem(problem);
 
-  const Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   const bool empty = is_empty(problem);
+  const bool measures_scale =
+      problem.max_dispatch_ms > 0.0 && !options.wishes.estimate_scale && !empty;
+  if (measures_scale) problem.estimate_scale = std::numeric_limits<double>::infinity();
+  Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   if (!empty) {
     std::printf("path           %s\n", std::string(to_string(plan.config().path())).c_str());
     std::printf("configuration  %s\n", to_string(plan.config()).c_str());
@@ -202,6 +251,7 @@ int run(const RunOptions& options) {
   upload(*runner, job, device);
   const Problem worked = job.groups.worked(problem);
   const support::OperandBytes bytes = support::operand_bytes(problem);
+  if (measures_scale) plan = measured_plan(*runner, plan, device);
   print_times(worked, compute(*runner, plan, device,
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
   std::vector<std::byte> d = download(*runner, device.d, bytes.d);

@@ -180,9 +180,21 @@ std::optional<ScoredRow> DeviceTables::best_estimate(const ResolvedProblem& prob
 
 std::optional<double> DeviceTables::estimate(const Config& config, const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
+  const auto found = rated(config, problem);
+  if (!found) return std::nullopt;
+  return estimate_cost(config, found->rate, found->table->timing, problem, caps);
+}
+
+std::string_view DeviceTables::source_of_estimate(const Config& config,
+                                                  const ResolvedProblem& problem) const {
+  const auto found = rated(config, problem);
+  return found ? std::string_view(found->table->timing.provenance) : std::string_view();
+}
+
+std::optional<DeviceTables::Rated> DeviceTables::rated(const Config& config,
+                                                       const ResolvedProblem& problem) const {
   for (const TuningTable* table : tables_) {
-    const auto rate = similar_rate(*table, config, problem);
-    if (rate) return estimate_cost(config, *rate, table->timing, problem, caps);
+    if (const auto rate = similar_rate(*table, config, problem)) return Rated{table, *rate};
   }
   return std::nullopt;
 }

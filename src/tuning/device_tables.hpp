@@ -51,6 +51,10 @@ class DeviceTables {
   std::optional<double> estimate(const Config& config, const ResolvedProblem& problem,
                                  const DeviceCaps& caps) const;
 
+  // Whose times that estimate rests on, as its table says: "measured: …" on the device that the
+  // table is for, else "derived: …". Empty if there is no estimate.
+  std::string_view source_of_estimate(const Config& config, const ResolvedProblem& problem) const;
+
   // A row that proposes this configuration, in any number of slices and packing any
   // operand, for this problem; or null.
   const TuningRow* find(const Config& config, const ResolvedProblem& problem) const;
@@ -69,6 +73,13 @@ class DeviceTables {
   std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
  private:
+  // A rate for a configuration, with the first table that has a similar row.
+  struct Rated {
+    const TuningTable* table = nullptr;
+    double rate = 0.0;
+  };
+  std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
+
   // The row that a table estimates to be best, with the table.
   struct Estimated {
     const TuningTable* table = nullptr;

@@ -158,9 +158,10 @@ std::vector<Objection> objections(const TuningTable& table, const ResolvedProble
     }
     const double time = estimate_cost(config, row.rate, table.timing, problem, target.caps);
     if (exceeds_dispatch_limit(config, time, problem)) {
-      out.push_back({row.config, concat("its one dispatch would take ", microseconds(time),
-                                        " by the estimate, max_dispatch_ms is ",
-                                        problem.max_dispatch_us / 1000.0)});
+      out.push_back(
+          {row.config,
+           concat("its one dispatch would take ", microseconds(problem.estimate_scale * time),
+                  " by the estimate, max_dispatch_ms is ", problem.max_dispatch_us / 1000.0)});
     }
   }
   return out;

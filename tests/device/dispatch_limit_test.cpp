@@ -1,5 +1,6 @@
 // Dispatches that are cut because they would take too long: the same bits, also if each is
 // submitted by itself.
+#include <limits>
 #include <set>
 
 #include "harness.hpp"
@@ -97,6 +98,43 @@ TEST_P(DispatchLimit, Rows) {
     }
     EXPECT_FALSE(tried.empty());
   }
+}
+
+// As an application passes back what it measured.
+TEST_P(DispatchLimit, TheEstimateIsScaled) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  const DataType input = inputs_of(GetParam()).front();
+  const Config config = small_configs(GetParam(), input).front();
+  Problem problem = gemm({5 * config.tile_m, 7 * config.tile_n, config.tile_k}, input);
+  if (!on_cpu()) problem.m *= 50;
+  const auto whole = context().plan(problem, config);
+  ASSERT_TRUE(succeeds(whole));
+  ASSERT_TRUE(whole->estimated_ms());
+  EXPECT_GT(*whole->estimated_ms(), 0.0);
+  problem.max_dispatch_ms = *whole->estimated_ms();
+  const auto plan_with = [&](double scale) {
+    problem.estimate_scale = scale;
+    const auto plan = context().plan(problem, config);
+    EXPECT_TRUE(succeeds(plan));
+    EXPECT_EQ(plan->estimated_ms(), whole->estimated_ms());
+    return *plan;
+  };
+  EXPECT_EQ(plan_with(1.0).dispatch_count(), 1u);
+  const Plan slow = plan_with(4.0);
+  EXPECT_GT(slow.dispatch_count(), 1u);
+  EXPECT_NE(slow.explain().find(" by the estimate times estimate_scale 4"), std::string::npos)
+      << slow.explain();
+  const Plan unknown = plan_with(std::numeric_limits<double>::infinity());
+  EXPECT_GE(unknown.dispatch_count(), slow.dispatch_count());
+  EXPECT_NE(unknown.explain().find("as short as can be: estimate_scale is not known"),
+            std::string::npos)
+      << unknown.explain();
+  // Whose times they are is said of all but measured ones.
+  const bool measured = caps().architecture == "nvidia_sm90";
+  EXPECT_EQ(slow.explain().find("the estimate rests on another device's times: derived: ") ==
+                std::string::npos,
+            measured)
+      << slow.explain();
 }
 
 TEST_P(DispatchLimit, RangesThatThereAreNot) {

@@ -22,6 +22,7 @@ set(problems
   "run --m 33 --n 17 --k 19 --gated geglu_tanh:separate"
   "run --m 33 --n 17 --k 19 --row-op layer_norm --row-eps 1e-3 --with-row-gamma --with-row-beta --dtype-row-vectors f16"
   "run --m 33 --n 17 --k 19 --row-op variance --dtype-row-values f16 --without-d"
+  "run --m 90 --n 100 --k 64 --dtype f32 --max-dispatch-ms 0.01 --repeat 1"
   "run --m 9 --n 10 --k 11 --batch 3 --dtype f32 --layout-a col_major --layout-b col_major --layout-d col_major --ld-a 12 --ld-d 14 --alignment-a 4 --alignment-d 4 --alpha 1.25 --beta -0.5 --bias-mode along_m --activation gelu_erf --clamp-max 6 --with-aux")
 foreach(problem IN LISTS problems)
   separate_arguments(arguments UNIX_COMMAND "${problem}")
@@ -30,6 +31,10 @@ foreach(problem IN LISTS problems)
   run_and_read_log(${FOLDER}/second.log second ${arguments})
   if(NOT first STREQUAL second)
     message(FATAL_ERROR "the logged line\n  ${first}\nlogs another one when it is run:\n  ${second}")
+  endif()
+  # What dispatches are cut by was measured first.
+  if(first MATCHES "--max-dispatch-ms" AND NOT first MATCHES " --estimate-scale [0-9.e+-]+ ")
+    message(FATAL_ERROR "no measured scale in\n  ${first}")
   endif()
   message(STATUS "vkgemm ${first}")
 endforeach()

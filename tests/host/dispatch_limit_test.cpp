@@ -213,6 +213,50 @@ TEST(DispatchLimit, NoEstimate) {
   EXPECT_GT(kernel.product.dispatches.size(), 1u);
 }
 
+// A device that takes so many times as long as estimated gets pieces that are as much shorter.
+TEST(DispatchLimit, TheEstimateIsScaled) {
+  const DeviceCaps caps = test::h200();
+  Problem problem = gemm(8192, 8192, 8192);
+  problem.max_dispatch_ms = 100.0;
+  const Limited whole = limited(problem, caps);
+  EXPECT_EQ(whole.cut.product.dispatches.size(), 1u);
+  problem.estimate_scale = 74.0;
+  const Limited out = limited(problem, caps);
+  EXPECT_GT(out.cut.product.dispatches.size(), 1u);
+  EXPECT_TRUE(out.times->kept);
+  EXPECT_LE(out.times->longest, 100e3);
+  const auto pieces = static_cast<double>(out.cut.product.dispatches.size());
+  EXPECT_GE(out.times->longest * pieces, 74.0 * out.choice.cost * 0.99);
+
+  Problem unknown = gemm(64, 64, 65536, DataType::f32);
+  unknown.max_dispatch_ms = 1000.0;
+  unknown.estimate_scale = std::numeric_limits<double>::infinity();
+  unknown.split_k = {.slices = 64, .reduction_mode = ReductionMode::device_barrier};
+  EXPECT_FALSE(DeviceTables(caps.architecture).best(resolved(unknown), caps))
+      << "what can't be cut may take for ever";
+  for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    problem.estimate_scale = wrong;
+    const auto result = resolve(problem);
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("estimate_scale is "), std::string::npos);
+  }
+}
+
+// Tables say whose times an estimate rests on.
+TEST(DispatchLimit, TheEstimatesSourceIsKnown) {
+  const auto source = [](const DeviceCaps& caps) {
+    const DeviceTables tables(caps.architecture);
+    const ResolvedProblem r = resolved(gemm(512, 512, 512));
+    return std::string(tables.source_of_estimate(tables.best(r, caps)->config, r));
+  };
+  EXPECT_TRUE(source(test::h200()).starts_with("measured: NVIDIA H200"));
+  for (DeviceCaps caps : {test::navi31(), test::battlemage(), test::lavapipe()}) {
+    EXPECT_TRUE(source(caps).starts_with("derived: ")) << caps.name;
+    caps.architecture = "generic";
+    EXPECT_TRUE(source(caps).starts_with("derived: ")) << caps.name;
+  }
+}
+
 TEST(DispatchLimit, IsANumber) {
   for (const double wrong :
        {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
