@@ -7,7 +7,7 @@
 //
 // Not recognised on purpose, so "generic" unless the properties say more: chips whose matrix
 // instructions differ and that have no table planned (Intel's Meteor, Arrow and Panther Lake;
-// Jetson Thor; AMD before RDNA2 and CDNA), and software devices such as lavapipe (vendor 0x10005).
+// Jetson Thor; AMD before RDNA2 and CDNA).
 #include "device/architecture.hpp"
 
 #include <algorithm>
@@ -79,7 +79,9 @@ constexpr IdRange id_ranges[] = {
 
 }  // namespace
 
-std::string_view recognise_architecture(std::uint32_t vendor_id, std::uint32_t device_id) noexcept {
+std::string_view recognise_architecture(VkPhysicalDeviceType type, std::uint32_t vendor_id,
+                                        std::uint32_t device_id) noexcept {
+  if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) return "cpu";
   for (const IdRange& range : id_ranges) {
     if (vendor_id == range.vendor_id && device_id >= range.first && device_id <= range.last) {
       return range.architecture;

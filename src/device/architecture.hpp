@@ -12,9 +12,11 @@
 
 namespace vkgemm {
 
-// Key of the tuning table for a PCI vendor and device id: "nvidia_sm90", "amd_rdna3", …;
-// "generic" if not recognised. The sources of the id ranges are cited in the .cpp.
-std::string_view recognise_architecture(std::uint32_t vendor_id, std::uint32_t device_id) noexcept;
+// Key of the tuning table for a PCI vendor and device id: "nvidia_sm90", "amd_rdna3", …; "cpu" for
+// a driver that computes on the CPU, whatever its ids; "generic" if not recognised. The sources of
+// the id ranges are cited in the .cpp.
+std::string_view recognise_architecture(VkPhysicalDeviceType type, std::uint32_t vendor_id,
+                                        std::uint32_t device_id) noexcept;
 
 // Hints that tell architectures of a vendor apart if the id does not.
 struct ArchitectureHints {

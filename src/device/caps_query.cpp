@@ -393,7 +393,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   caps.driver_id = properties.vulkan12.driverID;
   caps.type = core.deviceType;
   std::memcpy(caps.pipeline_cache_uuid.data(), core.pipelineCacheUUID, VK_UUID_SIZE);
-  caps.architecture = recognise_architecture(core.vendorID, core.deviceID);
+  caps.architecture = recognise_architecture(core.deviceType, core.vendorID, core.deviceID);
   caps.limits = limits_of(properties, usable);
   caps.bf16_matrices = usable.has(Feature::cooperative_matrix) &&
                        usable.has(Feature::bfloat16_type) &&

@@ -280,7 +280,7 @@ TEST_P(Grouped, ExplainsItself) {
   EXPECT_EQ(without->workspace_bytes(), 0u);
 }
 
-// The library's choice when nobody says, for groups of very different sizes.
+// The library's choice when nobody says, and that of each path, for groups of very different sizes.
 TEST_P(Grouped, CandidatesPassTheGates) {
   const Offsets offsets = offsets_of({3, 0, 2, 1, 4, 0, 0, 90});
   Problem problem = grouped(gemm({0, 40, 48}, input()), offsets);
@@ -288,12 +288,16 @@ TEST_P(Grouped, CandidatesPassTheGates) {
   const auto candidates = context().candidates(problem);
   ASSERT_TRUE(succeeds(candidates));
   ASSERT_FALSE(candidates->empty());
-  const auto plan = context().plan(problem);
-  ASSERT_TRUE(succeeds(plan));
-  EXPECT_EQ(plan->config(), candidates->front().config);
-  Trial trial(problem, Fill::random, {.offsets = offsets});
-  ASSERT_TRUE(trial.run(*plan));
-  EXPECT_TRUE(trial.is_within_bound());
+  const auto chosen = context().plan(problem);
+  ASSERT_TRUE(succeeds(chosen));
+  EXPECT_EQ(chosen->config(), candidates->front().config);
+  const auto own = plan_on(GetParam(), problem);
+  ASSERT_TRUE(succeeds(own));
+  for (const Plan* plan : {&*chosen, &*own}) {
+    Trial trial(problem, Fill::random, {.offsets = offsets});
+    ASSERT_TRUE(trial.run(*plan)) << to_string(plan->config());
+    EXPECT_TRUE(trial.is_within_bound()) << to_string(plan->config());
+  }
 }
 
 // --- bad offsets

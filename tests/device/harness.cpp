@@ -151,6 +151,17 @@ std::string why_skip(Path path, DataType input) {
   return {};
 }
 
+Result<Plan> plan_on(Path path, const Problem& problem) {
+  const auto candidates = context().candidates(problem);
+  if (!candidates) return candidates.error();
+  const auto own =
+      std::ranges::find(*candidates, path, [](const Candidate& c) { return c.config.path(); });
+  if (own == candidates->end()) {
+    return Error{Status::unsupported, "no candidate of path " + std::string(to_string(path))};
+  }
+  return context().plan(problem, own->config);
+}
+
 std::vector<DataType> inputs_of(Path path) {
   std::vector<DataType> inputs;
   for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32}) {

@@ -69,6 +69,9 @@ bool peels(const Config& config);
 // inputs. Empty if there is.
 std::string why_skip(Path path, DataType input = DataType::f16);
 
+// A plan with the first candidate of the path, whichever the library would choose.
+Result<Plan> plan_on(Path path, const Problem& problem);
+
 // Element types that the path multiplies on this device.
 std::vector<DataType> inputs_of(Path path);
 

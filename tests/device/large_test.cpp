@@ -53,7 +53,7 @@ class Large : public EachPath {
     Problem problem = gemm({m, n, k}, f16);
     problem.a.layout = layout;
     problem.a.ld = ld;
-    const auto plan = plan_of(problem);
+    const auto plan = plan_on(GetParam(), problem);
     if (!plan) {
       // nv computes offsets within a tile in 32 bits, and says so.
       EXPECT_TRUE(fails_with(plan, Status::unsupported, {}));
@@ -81,15 +81,6 @@ class Large : public EachPath {
     }
   }
 
-  Result<Plan> plan_of(const Problem& problem) const {
-    const auto candidates = context().candidates(problem);
-    if (!candidates) return candidates.error();
-    for (const Candidate& candidate : *candidates) {
-      if (candidate.config.path() == GetParam()) return context().plan(problem, candidate.config);
-    }
-    return Error{Status::unsupported, "no candidate of path " + std::string(to_string(GetParam()))};
-  }
-
   std::string reason_;
 };
 VKGEMM_ON_EACH_PATH(Large);
@@ -113,7 +104,7 @@ TEST_P(Large, BatchesFarApart) {
   problem.a.batch_stride = stride;
   problem.b.batch_stride = 0;
   problem.d.batch_stride = stride;
-  const auto plan = plan_of(problem);
+  const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
   const support::OperandBytes bytes = support::operand_bytes(problem);
   const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
@@ -145,7 +136,7 @@ TEST_P(Large, TallMatrix) {
   VKGEMM_SKIP_IF(why_skip_large());
   constexpr std::uint64_t m = 1700000, n = 96, k = 2592;
   const Problem problem = gemm({m, n, k}, DataType::f16);
-  const auto plan = plan_of(problem);
+  const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
   const support::OperandBytes bytes = support::operand_bytes(problem);
   const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);

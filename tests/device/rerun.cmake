@@ -18,6 +18,7 @@ endfunction()
 
 set(problems
   "run --m 33 --n 17 --k 19 --dtype f16"
+  "run --m 33 --n 17 --k 19 --dtype f16 --path khr"
   "run --m 50 --n 17 --k 19 --group-count 4 --b-per-group --offset-type int64"
   "run --m 33 --n 17 --k 19 --gated geglu_tanh:separate"
   "run --m 33 --n 17 --k 19 --row-op layer_norm --row-eps 1e-3 --with-row-gamma --with-row-beta --dtype-row-vectors f16"

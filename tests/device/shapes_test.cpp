@@ -102,13 +102,8 @@ TEST_P(Shapes, FromPublicSuites) {
     const Problem problem = with_padding(gemm(shape, test.type));
     // Exact sums alone where the reference takes too long to run three times.
     if (shape.m * shape.n * shape.k > std::uint64_t{1} << 30) {
-      const auto candidates = context().candidates(problem);
-      ASSERT_TRUE(succeeds(candidates));
-      const auto own = std::ranges::find(*candidates, GetParam(),
-                                         [](const Candidate& c) { return c.config.path(); });
-      ASSERT_NE(own, candidates->end()) << test.stresses;
-      const auto plan = context().plan(problem, own->config);
-      ASSERT_TRUE(succeeds(plan));
+      const auto plan = plan_on(GetParam(), problem);
+      ASSERT_TRUE(succeeds(plan)) << test.stresses;
       Trial trial(problem, Fill::integers);
       EXPECT_TRUE(trial.run(*plan)) << test.stresses;
       EXPECT_TRUE(trial.is_within_bound(support::Verify::sampled)) << test.stresses;

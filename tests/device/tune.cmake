@@ -89,7 +89,7 @@ expect("${table}" "\"m\":24,\"n\":16,\"k\":16")
 
 # A configuration that crashes while several are built is found by building them one at a time, and denied alone.
 set(crowd "--m 16 --n 24 --k 16 --dtype f32 --path fma --per-problem 6 --within 50 --repeat 1 --threads 3")
-set(guilty "fma:tile=32x32x16,fragment=4x4")
+set(guilty "fma:tile=16x32x16,fragment=4x4,peel=0")
 shell("VKGEMM_TUNE_FAULT='crash ${guilty}' $tool tune ${crowd} --out crash.json --time-limit 6 --json 2>&1" 0 output)
 expect("${output}" "\"worker\".*\"worker\".*FAILED: 16x24x16 f32, ${guilty}: signal.*\"worker\"")
 expect("${output}" "\"failed\":1,")

@@ -74,7 +74,9 @@ TEST(Architecture, RecognisesProducts) {
       {0x8086, 0xe20b, "intel_xe2"},     // Arc B580
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(recognise_architecture(c.vendor, c.device), c.architecture) << std::hex << c.device;
+    EXPECT_EQ(recognise_architecture(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, c.vendor, c.device),
+              c.architecture)
+        << std::hex << c.device;
   }
 }
 
@@ -83,7 +85,6 @@ TEST(Architecture, LeavesTheRestGeneric) {
     std::uint32_t vendor, device;
   };
   const Case cases[] = {
-      {0x10005, 0},                   // lavapipe
       {0x10de, 0x13c0},               // GTX 980
       {0x10de, 0x1b06},               // GTX 1080 Ti
       {0x10de, 0x2b00},               // Jetson Thor
@@ -101,8 +102,16 @@ TEST(Architecture, LeavesTheRestGeneric) {
       {0, 0},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(recognise_architecture(c.vendor, c.device), "generic") << std::hex << c.device;
+    EXPECT_EQ(recognise_architecture(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, c.vendor, c.device),
+              "generic")
+        << std::hex << c.device;
   }
+}
+
+TEST(Architecture, ACpuIsOneWhateverItsIds) {
+  EXPECT_EQ(recognise_architecture(VK_PHYSICAL_DEVICE_TYPE_CPU, 0x10005, 0), "cpu");  // lavapipe
+  EXPECT_EQ(recognise_architecture(VK_PHYSICAL_DEVICE_TYPE_CPU, 0x1ae0, 0xc0de), "cpu");
+  EXPECT_EQ(recognise_architecture(VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, 0x10005, 0), "generic");
 }
 
 TEST(Architecture, NearestByProperties) {

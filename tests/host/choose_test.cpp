@@ -82,12 +82,28 @@ TEST(Rank, PathsFollowWhatTheDeviceCan) {
   EXPECT_NE(best_path(gemm(4096, 4096, 4096), test::h200()), Path::fma);
   EXPECT_EQ(best_path(gemm(4096, 4096, 4096), test::navi31()), Path::khr);
   EXPECT_EQ(best_path(gemm(4096, 4096, 4096), test::battlemage()), Path::khr);
-  EXPECT_EQ(best_path(gemm(512, 512, 512), test::lavapipe()), Path::khr);
   for (const DeviceCaps& caps : test::all_devices()) {
     EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::f32), caps), Path::fma) << caps.name;
   }
   EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::bf16), test::navi31()), Path::fma);
   EXPECT_EQ(best_path(gemm(512, 512, 512, DataType::bf16), test::lavapipe()), Path::fma);
+}
+
+// A CPU takes matrices apart again: path fma is faster (bench/NOTES.md), whatever the type.
+TEST(Rank, OnACpuTheFasterPathIsChosen) {
+  const DeviceCaps caps = test::lavapipe();
+  const DeviceTables tables(caps.architecture);
+  for (const std::uint64_t size : {16, 64, 128, 256, 512}) {
+    for (const Problem& problem : {gemm(size, size, size), gemm(size, 512, 512)}) {
+      const auto best = tables.best(resolved(problem), caps);
+      ASSERT_TRUE(best);
+      EXPECT_EQ(best->config.path(), Path::fma) << to_command_line(problem);
+    }
+  }
+  // Who asks for matrices finds them.
+  const auto all = tables.rank(resolved(gemm(64, 64, 64)), caps);
+  EXPECT_TRUE(std::ranges::any_of(
+      all, [](const ScoredRow& row) { return row.config.path() == Path::khr; }));
 }
 
 TEST(Rank, MisalignedOperandsCostMoreOnNv) {
@@ -197,8 +213,8 @@ TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
   std::size_t with_workspace = 0;
   for (const DeviceCaps& caps : test::all_devices()) {
     for (const std::string_view architecture :
-         {"generic", "nvidia_sm90", "nvidia_sm100", "nvidia_sm120", "nvidia_sm89", "amd_rdna3",
-          "amd_rdna4", "intel_xe2", "intel_xe_hpg"}) {
+         {"generic", "cpu", "nvidia_sm90", "nvidia_sm100", "nvidia_sm120", "nvidia_sm89",
+          "amd_rdna3", "amd_rdna4", "intel_xe2", "intel_xe_hpg"}) {
       for (const auto& [m, n, k] :
            {std::array{8192u, 8200u, 4080u}, std::array{4097u, 4095u, 4093u},
             std::array{16u, 16u, 40000u}, std::array{1u, 9999u, 777u}}) {

@@ -75,7 +75,7 @@ class UnseenShapes : public ShapeLists {};
 TEST_P(UnseenShapes, AreInNoTable) {
   EXPECT_FALSE(built_in_table("nvidia_sm90").tuned.empty());
   for (const char* architecture :
-       {"generic", "nvidia_sm90", "nvidia_sm100", "nvidia_sm89", "nvidia_sm120", "amd_rdna3",
+       {"generic", "cpu", "nvidia_sm90", "nvidia_sm100", "nvidia_sm89", "nvidia_sm120", "amd_rdna3",
         "amd_rdna4", "intel_xe_hpg", "intel_xe2"}) {
     for (const TunedShape& shape : built_in_table(architecture).tuned) {
       for (const TuneProblem& one : problems_) {

@@ -72,7 +72,7 @@ inline DeviceCaps rtx4090() { return like_h200("NVIDIA GeForce RTX 4090", "nvidi
 inline DeviceCaps rtx5090() { return like_h200("NVIDIA GeForce RTX 5090", "nvidia_sm120", 170); }
 
 inline DeviceCaps lavapipe() {
-  DeviceCaps caps = base_device("llvmpipe", "generic");
+  DeviceCaps caps = base_device("llvmpipe", "cpu");
   caps.type = VK_PHYSICAL_DEVICE_TYPE_CPU;
   caps.limits.max_shared_memory_bytes = 32768;
   caps.limits.max_workgroup_count = {65535, 65535, 65535};
