@@ -12,6 +12,7 @@
 #include "device/caps.hpp"
 #include "support/config_space.hpp"
 #include "tool/fault.hpp"
+#include "tool/time_share.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -75,9 +76,10 @@ class CaseTuner {
         static_cast<double>(std::ranges::count(bench.session.cases, false, &TuneCase::done));
     const std::chrono::duration<double> all =
         std::max(bench.task.deadline - begin_, Clock::duration(0));
-    seconds_ = all.count() / std::max(left, 1.0);
+    time_ = TimeShare(all.count() / std::max(left, 1.0));
     // A third of the time for the first rounds, if all of those that may take turns do.
-    turn_ms_ = std::clamp(1000.0 * seconds_ / (3.0 * first_rounds * first_most), 5.0, most_turn_ms);
+    turn_ms_ =
+        std::clamp(1000.0 * time_.seconds() / (3.0 * first_rounds * first_most), 5.0, most_turn_ms);
   }
 
   void tune(const Proposal& proposal) {
@@ -87,13 +89,16 @@ class CaseTuner {
     guide_ = proposal.guide;
     say(support::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
     prepare();
-    // The tables' choices are looked at whatever the time, all else while there is some.
-    std::vector<Config> chosen, others;
+    // The tables' choices and one of each path are looked at whatever the time, all else while
+    // there is some.
+    std::vector<Config> first, others;
     for (const Config& config : configs_of(proposal)) {
       const bool is_choice = std::ranges::any_of(
           proposal.choices,
           [&](const support::NamedConfig& choice) { return choice.config == config; });
-      (is_choice ? chosen : others).push_back(config);
+      const bool is_first =
+          std::ranges::find(proposal.first_of_paths, config) != proposal.first_of_paths.end();
+      (is_choice || is_first ? first : others).push_back(config);
     }
     const auto is_eligible = [&](const Config& config) {
       return is_wanted(bench_.task, config) &&
@@ -101,7 +106,7 @@ class CaseTuner {
               std::ranges::find(proposal.space, config, &support::ProposedConfig::config) !=
                   proposal.space.end());
     };
-    look_at(std::move(chosen), is_eligible, forever);
+    look_at(std::move(first), is_eligible, forever);
     // The culprit of a death is looked for whatever the time.
     double share = share_of_first_looks;
     if (bench_.session.alone == index_) share = forever;
@@ -127,10 +132,8 @@ class CaseTuner {
         std::make_unique<TimedCase>(bench_.runner, bench_.pool, problem_.problem, problem_.groups);
   }
 
-  double spent() const {
-    const std::chrono::duration<double> passed = Clock::now() - begin_;
-    return seconds_ > 0.0 ? passed.count() / seconds_ : 1.0;
-  }
+  double passed_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double spent() const { return time_.spent(passed_s()); }
 
   // After the first barrier given up, this process waits at none. The configuration that did it is
   // told, and a new process goes on.
@@ -200,7 +203,11 @@ class CaseTuner {
       }
       const Config config = configs[*next];
       configs.erase(configs.begin() + static_cast<std::ptrdiff_t>(*next));
+      double& longest_s = longest_look_s_[config.path()];
+      const double begin_s = passed_s();
+      if (share != forever && best_us_ > 0.0 && !time_.has_room(begin_s, longest_s)) continue;
       first_look(config, is_eligible(config));
+      longest_s = std::max(longest_s, passed_s() - begin_s);
     }
     bench_.builder.drop_wanted(index_);
   }
@@ -302,8 +309,10 @@ class CaseTuner {
     const auto resting = rest();
     for (std::uint32_t round = first; round < first + count; ++round) {
       // One round there must be: the first looks are not to be compared.
-      if (round > first && spent() > 1.0) return;
+      if (round > 1 && !time_.has_room(passed_s(), longest_round_s_)) return;
+      const double begin_s = passed_s();
       for (const Config& config : taking_turns) take_turn(config, round);
+      longest_round_s_ = std::max(longest_round_s_, passed_s() - begin_s);
     }
   }
 
@@ -356,7 +365,9 @@ class CaseTuner {
   ResolvedProblem resolved_;
   bool shares_the_host_;  // what computes and what compiles
   Clock::time_point begin_;
-  double seconds_ = 0.0;
+  TimeShare time_{0.0};
+  std::map<Path, double> longest_look_s_;  // paths take different times to compile
+  double longest_round_s_ = 0.0;
   double turn_ms_ = most_turn_ms;
   double best_us_ = 0.0;  // of the first looks
   const Plan* kept_busy_by_ = nullptr;

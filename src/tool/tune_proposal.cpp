@@ -1,8 +1,11 @@
 #include "tool/tune_proposal.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "device/caps.hpp"
 #include "tool/planning.hpp"
@@ -11,6 +14,37 @@
 namespace vkgemm::tool {
 
 using support::ProposedConfig;
+
+namespace {
+
+bool has_path(const std::vector<ProposedConfig>& space, Path path) {
+  return std::ranges::any_of(
+      space, [path](const ProposedConfig& proposed) { return proposed.config.path() == path; });
+}
+
+// The best estimates, as many as the limits say, and some of each path.
+std::vector<ProposedConfig> worth_a_look(const std::vector<ProposedConfig>& space,
+                                         const TuneLimits& limits) {
+  struct OfPath {
+    std::size_t count = 0;
+    double best = 0.0;
+  };
+  std::map<Path, OfPath> paths;
+  std::vector<ProposedConfig> out;
+  for (const ProposedConfig& proposed : space) {
+    OfPath& path = paths[proposed.config.path()];
+    if (path.count == 0) path.best = proposed.estimate;
+    if (proposed.estimate > limits.within * path.best) continue;
+    const bool is_good = out.size() < limits.per_problem &&
+                         proposed.estimate <= limits.within * space.front().estimate;
+    if (!is_good && path.count >= std::min(least_of_a_path, limits.per_problem)) continue;
+    ++path.count;
+    out.push_back(proposed);
+  }
+  return out;
+}
+
+}  // namespace
 
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
                  const DeviceCaps& caps) {
@@ -31,18 +65,35 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
   const auto allowed = [&](const Config& config) {
     return is_wanted(task, config) && !is_denied(task, config, problem.a.type);
   };
-  const auto search = [&](const char* architecture) {
-    out.guide = &built_in_table(architecture);
-    out.space = support::search_space(*out.guide, problem, target, allowed);
+  const auto search = [&](std::string_view architecture) {
+    return support::search_space(built_in_table(architecture), problem, target, allowed);
   };
-  search(task.from_generic ? "generic" : caps.architecture.c_str());
-  // An architecture's table may have nothing for a problem.
-  if (out.space.empty()) search("generic");
+  std::string guide = task.from_generic ? "generic" : caps.architecture;
+  out.space = search(guide);
+  // An architecture's table may have nothing for a path, or for a problem.
+  if (guide != "generic") {
+    std::vector<ProposedConfig> others = search("generic");
+    std::erase_if(others, [&](const ProposedConfig& other) {
+      return has_path(out.space, other.config.path());
+    });
+    if (out.space.empty()) guide = "generic";
+    std::ranges::move(others, std::back_inserter(out.space));
+  }
+  out.guide = &built_in_table(guide);
   out.legal = out.space.size();
-  if (out.space.empty()) return out;
-  out.space.resize(std::min(out.space.size(), task.limits.per_problem));
-  const double most = task.limits.within * out.space.front().estimate;
-  std::erase_if(out.space, [&](const ProposedConfig& c) { return c.estimate > most; });
+  out.space = worth_a_look(out.space, task.limits);
+  const auto add_first = [&](const Config& config) {
+    if (!allowed(config) || !has_path(out.space, config.path())) return;
+    if (std::ranges::find(out.first_of_paths, config.path(), &Config::path) ==
+        out.first_of_paths.end()) {
+      out.first_of_paths.push_back(config);
+    }
+  };
+  // By the tables if they can: rows compile sooner than whatever the estimate likes.
+  for (const ScoredRow& row : built_in.rank(problem, caps)) {
+    if (!task.from_generic) add_first(row.config);
+  }
+  for (const ProposedConfig& proposed : out.space) add_first(proposed.config);
   return out;
 }
 
@@ -52,6 +103,7 @@ std::vector<Config> configs_of(const Proposal& proposal) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
   for (const support::NamedConfig& choice : proposal.choices) add(choice.config);
+  for (const Config& config : proposal.first_of_paths) add(config);
   for (const ProposedConfig& proposed : proposal.space) add(proposed.config);
   return configs;
 }

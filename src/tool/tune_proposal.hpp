@@ -13,9 +13,14 @@
 
 namespace vkgemm::tool {
 
+// Estimates compare configurations of one path; another one may be off by any factor. So each path
+// that can compute a problem has some in its search.
+inline constexpr std::size_t least_of_a_path = 4;
+
 struct Proposal {
   std::vector<support::NamedConfig> choices;  // what tables choose
   std::vector<support::ProposedConfig> space;
+  std::vector<Config> first_of_paths;  // one of each, looked at whatever the time
   const TuningTable* guide = nullptr;  // whose estimates the search follows
   std::size_t legal = 0;               // of all that there are, whatever the estimate says
 };
@@ -24,7 +29,7 @@ struct Proposal {
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
                  const DeviceCaps& caps);
 
-// The configurations of both, each once, in the order in which they are looked at.
+// The configurations of all, each once, in the order in which they are looked at.
 std::vector<Config> configs_of(const Proposal& proposal);
 
 // Two tests of whether a configuration may be tried at all.

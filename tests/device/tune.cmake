@@ -118,3 +118,12 @@ shell("$tool tune --log plans.log --out x.json --plot x.svg 2>&1" 2 output)
 expect("${output}" "--plot needs --compare or --report")
 shell("$tool tune --report compare.jsonl --log plans.log 2>&1" 2 output)
 expect("${output}" "--report excludes --log|--log excludes --report")
+
+# Each path that can compute a problem is timed, however few are tried and however little time there is.
+shell("$tool tune --shapes 16x24x16 --dtype f16 --per-problem 1 --repeat 1 --time-limit 0.5 --compare --json 2>err.log"
+      0 output)
+expect("${output}" "\"timed\":{.*\"fma:")
+execute_process(COMMAND ${LAUNCHER} ${TOOL} info --json OUTPUT_VARIABLE devices)
+if(devices MATCHES "\"khr\": *{[^}]*\"available\": *true")
+  expect("${output}" "\"timed\":{.*\"khr:")
+endif()
