@@ -8,7 +8,11 @@ set(VKGEMM_TOOLCHAIN_DIR ${PROJECT_SOURCE_DIR}/third_party/.toolchain
 set(VKGEMM_GLSLANG "" CACHE FILEPATH "glslang, 16 or newer (default: private toolchain, then system)")
 set(VKGEMM_SPIRV_OPT "" CACHE FILEPATH "spirv-opt that belongs to it")
 set(VKGEMM_SPIRV_VAL "" CACHE FILEPATH "spirv-val that belongs to it")
-set(VKGEMM_VULKAN_HEADERS "" CACHE PATH "Folder that holds vulkan/vulkan.h")
+set(VKGEMM_VULKAN_HEADERS "" CACHE PATH "Folder that holds vulkan/vulkan_core.h")
+if(VKGEMM_VULKAN_HEADERS AND NOT EXISTS ${VKGEMM_VULKAN_HEADERS}/vulkan/vulkan_core.h)
+  message(FATAL_ERROR "VKGEMM_VULKAN_HEADERS is ${VKGEMM_VULKAN_HEADERS}, which has no vulkan/vulkan_core.h: "
+                      "it must be the folder above, e.g. /usr/include.")
+endif()
 
 set(_bootstrap_works OFF)
 if(PROJECT_IS_TOP_LEVEL AND CMAKE_HOST_SYSTEM_NAME STREQUAL "Linux"
@@ -105,7 +109,7 @@ macro(vkgemm_find_everything)
     file(STRINGS ${vulkan_headers}/vulkan/vulkan_core.h recent REGEX "define VK_(KHR_shader_bfloat16|NV_cooperative_matrix2) 1")
     list(LENGTH recent recent)
     if(recent LESS 2)
-      list(APPEND missing "Vulkan headers with VK_KHR_shader_bfloat16, which ${vulkan_headers} lacks (-DVKGEMM_VULKAN_HEADERS=)")
+      list(APPEND missing "Vulkan headers with VK_KHR_shader_bfloat16 and VK_NV_cooperative_matrix2, for which those in ${vulkan_headers} are too old (-DVKGEMM_VULKAN_HEADERS=)")
     endif()
   endif()
 

@@ -51,6 +51,21 @@ foreach(item IN ITEMS "README.md 5" "include/API.md 1" "src/tool/README.md 60" "
   endif()
 endforeach()
 
+# What a newcomer looks for stands on the first page, which is short.
+file(READ ${SOURCE}/README.md page)
+foreach(words IN ITEMS "cmake --install" "CMAKE_PREFIX_PATH" "VKGEMM_VULKAN_HEADERS" "(tests/consumer/)")
+  string(FIND "${page}" "${words}" position)
+  if(position EQUAL -1)
+    message(SEND_ERROR "README.md does not say ${words}")
+  endif()
+endforeach()
+string(REGEX REPLACE "[^ \t\r\n]+" "w" words "${page}")
+string(REGEX REPLACE "[^w]" "" words "${words}")
+string(LENGTH "${words}" count)
+if(count GREATER 1400)
+  message(SEND_ERROR "README.md has ${count} words, more than 1400")
+endif()
+
 # Keys: the first column of the tables on the format, and what the parser knows.
 read(src/tuning/table.cpp parser)
 read(bench/TUNING.md page)
