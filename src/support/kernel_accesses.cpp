@@ -1,0 +1,347 @@
+#include "support/kernel_accesses.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/arithmetic.hpp"
+#include "base/text.hpp"
+#include "problem/data_type.hpp"
+
+namespace vkgemm::support {
+namespace {
+
+constexpr std::uint64_t word_bytes = sizeof(std::uint32_t);
+constexpr std::uint64_t row_state_bytes = 2 * sizeof(float);
+constexpr std::uint64_t packed_element = 2;
+
+// Of an element; 0 for TYPE_NONE.
+std::uint64_t bytes_of(std::uint32_t type) {
+  const auto row = std::ranges::find(data_types, type, &DataTypeRow::constant);
+  return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
+}
+
+// Of A and B: the module's name ends with their type.
+std::uint64_t input_bytes(std::string_view module) {
+  const auto row = std::ranges::find_if(
+      data_types, [&](const DataTypeRow& r) { return module.ends_with(concat('_', r.name)); });
+  return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
+}
+
+template <class Block>
+Block block_of(const ParameterWords& words) {
+  Block block;
+  static_assert(sizeof block <= sizeof words);
+  std::memcpy(&block, words.data(), sizeof block);
+  return block;
+}
+
+// Matrices of the batch, or groups.
+struct Batches {
+  std::uint64_t first = 0;
+  std::uint64_t count = 1;
+};
+
+// Where they all share one matrix, the pitch is 0.
+Region repeated(Region region, std::uint64_t pitch, Batches batches) {
+  if (pitch == 0) return region;
+  region.address += batches.first * pitch;
+  region.matrices = {pitch, batches.count};
+  return region;
+}
+
+struct Shape {
+  std::uint64_t rows, cols, ld;
+  bool col_major;
+  std::uint64_t element;  // bytes
+};
+
+Region matrix(std::uint64_t address, const Shape& s, std::uint64_t pitch, Batches batches) {
+  const std::uint64_t length = s.col_major ? s.rows : s.cols;
+  const std::uint64_t lines = s.col_major ? s.cols : s.rows;
+  return repeated(
+      {.address = address, .bytes = length * s.element, .lines = {s.ld * s.element, lines}}, pitch,
+      batches);
+}
+
+Region vector(std::uint64_t address, std::uint64_t bytes, std::uint64_t pitch = 0,
+              Batches batches = {}) {
+  return repeated({.address = address, .bytes = bytes}, pitch, batches);
+}
+
+class Kernel {
+ public:
+  explicit Kernel(const Launch& launch) : launch_(launch) {}
+
+  void gemm();
+  void gemm_split();
+  void grouped();
+  void reduce_tiles();
+  void sum_slices();
+  void reduce_rows();
+  void merge_states();
+  void reset();
+  void pack();
+
+  std::vector<Access> accesses;
+
+ private:
+  template <class Block>
+  Block block() const {
+    return block_of<Block>(launch_.parameters);
+  }
+  std::uint32_t constant(std::size_t id) const { return launch_.constants[id]; }
+  bool is_gated() const { return constant(SPEC_GATE) != GATE_NONE; }
+  bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
+  // Those of workgroups y.
+  template <class Block>
+  Batches launched(const Block& p) const {
+    return {p.first_batch, launch_.y};
+  }
+
+  void read(std::string_view what, const Region& region) {
+    accesses.push_back({.what = what, .region = region, .reads = true});
+  }
+  void write(std::string_view what, const Region& region) {
+    accesses.push_back({.what = what, .region = region, .writes = true});
+  }
+  void update(std::string_view what, const Region& region) {
+    accesses.push_back({.what = what, .region = region, .reads = true, .writes = true});
+  }
+  // A word that any number of dispatches may count in beside each other; 0: there is none.
+  void count(std::string_view what, std::uint64_t address, bool host_reads) {
+    if (address == 0) return;
+    accesses.push_back({.what = what,
+                        .region = vector(address, word_bytes),
+                        .reads = true,
+                        .writes = true,
+                        .atomic = true,
+                        .host_reads = host_reads});
+  }
+
+  void inputs(const gpu::GemmParams& p, Batches a, Batches b);
+  void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
+  void store_d(const gpu::GemmParams& p, Batches batches);
+  Region partial(const gpu::GemmParams& p, Batches batches) const;
+  template <class Block>
+  Region row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const;
+  template <class Block>
+  void row_vectors(const Block& p, std::uint64_t n);
+  template <class Block>
+  void row_values(const Block& p, std::uint64_t m, Batches batches);
+
+  const Launch& launch_;
+};
+
+void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
+  const std::uint64_t element = input_bytes(launch_.module);
+  const bool a_columns = constant(SPEC_A_COL_MAJOR) != 0;
+  const bool b_columns = constant(SPEC_B_COL_MAJOR) != 0;
+  // Packed copies are as wide as their leading dimension.
+  const std::uint64_t m = constant(SPEC_A_PADDED) != 0 ? p.lda : p.m;
+  const std::uint64_t n = constant(SPEC_B_PADDED) != 0 ? p.ldb : p.n;
+  read("a", matrix(p.a, {m, p.k, p.lda, a_columns, element}, p.a_batch, a));
+  const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns;
+  const Shape half{p.k, pairs ? 2 * n : n, p.ldb, b_columns, element};
+  read("b", matrix(p.b, half, p.b_batch, b));
+  if (is_gated() && !pairs) read("b_right", matrix(p.b + p.b_right, half, p.b_batch, b));
+}
+
+// All but D.
+void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
+  const bool columns = constant(SPEC_C_COL_MAJOR) != 0;
+  const std::uint64_t aux_n = is_gated() ? 2 * std::uint64_t{p.n} : p.n;
+  if (const std::uint64_t element = bytes_of(constant(SPEC_C_TYPE)); element != 0) {
+    read("c", matrix(p.c, {p.m, p.n, p.ldc, columns, element}, p.c_batch, batches));
+  }
+  if (const std::uint64_t element = bytes_of(constant(SPEC_AUX_TYPE)); element != 0) {
+    write("aux", matrix(p.aux, {p.m, aux_n, p.ld_aux, columns, element}, p.aux_batch, batches));
+  }
+  if (const std::uint64_t element = bytes_of(constant(SPEC_BIAS_TYPE)); element != 0) {
+    const std::uint64_t length = constant(SPEC_BIAS) == BIAS_ALONG_M ? p.m : aux_n;
+    read("bias", vector(p.bias, length * element, p.bias_batch, bias));
+  }
+}
+
+void Kernel::store_d(const gpu::GemmParams& p, Batches batches) {
+  const std::uint64_t element = bytes_of(constant(SPEC_D_TYPE));
+  if (element == 0) return;
+  const bool columns = constant(SPEC_D_COL_MAJOR) != 0;
+  write("d", matrix(p.d, {p.m, p.n, p.ldd, columns, element}, p.d_batch, batches));
+}
+
+// lib/split_k.glsl.
+Region Kernel::partial(const gpu::GemmParams& p, Batches batches) const {
+  const std::uint64_t row = rounded_up(p.n, 4) * sizeof(float) * (is_gated() ? 2 : 1);
+  return vector(p.partial, p.slices * p.m * row, p.slices * p.m * row, batches);
+}
+
+void Kernel::gemm() {
+  const auto p = block<gpu::GemmParams>();
+  const Batches batches = launched(p);
+  inputs(p, batches, batches);
+  if (constant(SPEC_SPLIT) == SPLIT_TWO_DISPATCHES)
+    return write("partial results", partial(p, batches));
+  epilogue(p, batches, batches);
+  store_d(p, batches);
+}
+
+void Kernel::sum_slices() {
+  const auto p = block<gpu::GemmParams>();
+  const Batches batches = launched(p);
+  read("partial results", partial(p, batches));
+  epilogue(p, batches, batches);
+  store_d(p, batches);
+}
+
+void Kernel::gemm_split() {
+  const auto p = block<gpu::SplitParams>();
+  const bool by_ticket = constant(SPEC_SPLIT) == SPLIT_DEVICE_BARRIER;
+  const Batches batches = by_ticket ? Batches{0, p.gemm.batch} : launched(p.gemm);
+  inputs(p.gemm, batches, batches);
+  update("partial results", partial(p.gemm, batches));
+  const std::uint64_t columns = constant(SPEC_TILE_N) / (is_gated() ? 2 : 1);
+  const std::uint64_t tiles =
+      divided_up(p.gemm.m, constant(SPEC_TILE_M)) * divided_up(p.gemm.n, columns);
+  update("control words", vector(p.control, (CONTROL_WORDS + tiles * p.gemm.batch) * word_bytes));
+  if (by_ticket) count("aborts", p.aborts, true);
+  epilogue(p.gemm, batches, batches);
+  store_d(p.gemm, batches);
+}
+
+void Kernel::grouped() {
+  const auto p = block<gpu::GroupedParams>();
+  const Batches groups{0, p.groups};
+  const bool of_rows = constant(SPEC_GROUPED) == GROUPED_ALONG_M;
+  const Batches simple = of_rows ? Batches{} : launched(p.gemm);
+  const Batches own = !of_rows && constant(SPEC_PERSISTENT) != 0 ? groups : simple;
+  const std::uint64_t offset_bytes = constant(SPEC_OFFSETS_64) != 0 ? 8 : 4;
+  read("offsets", vector(p.offsets, (std::uint64_t{p.groups} + 1) * offset_bytes));
+  count("the word for bad offsets", p.bad_group, false);
+  inputs(p.gemm, own, of_rows ? groups : own);
+  epilogue(p.gemm, own, of_rows ? groups : own);
+  store_d(p.gemm, own);
+}
+
+// lib/row_panel_state.glsl.
+template <class Block>
+Region Kernel::row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const {
+  const std::uint64_t tile_m = constant(SPEC_TILE_M);
+  const std::uint64_t bytes =
+      divided_up(m, tile_m) * divided_up(n, constant(SPEC_TILE_N)) * tile_m * row_state_bytes;
+  return vector(p.row_states, bytes, bytes, batches);
+}
+
+template <class Block>
+void Kernel::row_vectors(const Block& p, std::uint64_t n) {
+  const std::uint64_t bytes = n * bytes_of(constant(SPEC_ROW_VECTOR_TYPE));
+  if (constant(SPEC_ROW_GAMMA) != 0) read("gamma", vector(p.gamma, bytes));
+  if (constant(SPEC_ROW_SHIFT) != 0) read("beta", vector(p.shift, bytes));
+}
+
+template <class Block>
+void Kernel::row_values(const Block& p, std::uint64_t m, Batches batches) {
+  const std::uint64_t bytes = m * bytes_of(constant(SPEC_ROW_VALUE_TYPE));
+  if (has_scalar()) write("row_values", vector(p.row_values, bytes, bytes, batches));
+}
+
+void Kernel::reduce_tiles() {
+  const auto p = block<gpu::ReduceTilesParams>();
+  const bool shared = constant(SPEC_ROW_SHARED) != 0;
+  const std::uint32_t stage = shared ? p.row_stage & ROW_STAGE_MASK : ROW_STAGE_RESIDENT;
+  const bool guarded = shared && (p.row_stage & ROW_STAGE_GUARDED) != 0;
+  const bool panel = stage == ROW_STAGE_PANEL, statistics = stage == ROW_STAGE_STATISTICS;
+  const Batches batches = panel ? Batches{0, p.gemm.batch} : launched(p.gemm);
+  const Region states = row_states(p, p.gemm.m, p.gemm.n, batches);
+  const Region control = vector(
+      p.control, (CONTROL_WORDS + divided_up(p.gemm.m, constant(SPEC_TILE_M)) *
+                                      divided_up(p.gemm.n, constant(SPEC_TILE_N)) * p.gemm.batch) *
+                     word_bytes);
+  inputs(p.gemm, batches, batches);
+  epilogue(p.gemm, batches, batches);
+  if (panel) {
+    update("row states", states);
+    update("control words", control);
+    count("aborts", p.aborts, true);
+  } else if (statistics) {
+    write("row states", states);
+  } else if (stage == ROW_STAGE_APPLY) {
+    read("row states", states);
+    if (guarded) read("control words", control);
+  }
+  if (!statistics) row_values(p, p.gemm.m, batches);
+  if (statistics && !has_scalar()) return;
+  row_vectors(p, p.gemm.n);
+  store_d(p.gemm, batches);
+}
+
+void Kernel::reduce_rows() {
+  const auto p = block<gpu::ReduceRowsParams>();
+  const Batches batches = launched(p);
+  read("values of rows",
+       matrix(p.values, {p.m, p.n, p.values_ld, false, sizeof(float)}, p.values_batch, batches));
+  row_values(p, p.m, batches);
+  const std::uint64_t element = bytes_of(constant(SPEC_D_TYPE));
+  if (element == 0) return;
+  row_vectors(p, p.n);
+  const bool columns = constant(SPEC_D_COL_MAJOR) != 0;
+  write("d", matrix(p.d, {p.m, p.n, p.ldd, columns, element}, p.d_batch, batches));
+}
+
+void Kernel::merge_states() {
+  const auto p = block<gpu::MergeParams>();
+  read("row states", row_states(p, p.m, p.n, launched(p)));
+  row_values(p, p.m, launched(p));
+}
+
+void Kernel::reset() {
+  const auto p = block<gpu::ResetParams>();
+  constexpr std::uint64_t pair_bytes = 2 * row_state_bytes;
+  write("control words", vector(p.control, p.control_words * word_bytes));
+  write("row states", vector(p.row_states, p.row_state_pairs * pair_bytes));
+  if (p.aborts == 0) return;
+  accesses.push_back(
+      {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});
+}
+
+void Kernel::pack() {
+  const auto p = block<gpu::PackParams>();
+  // Lines of the source are as long as it is deep, or wide.
+  const Shape source{p.depth, p.width, p.source_ld, constant(SPEC_A_COL_MAJOR) == 0,
+                     packed_element};
+  const Shape copy{p.copy_depth, p.copy_ld, p.copy_ld, false, packed_element};
+  read("source", matrix(p.source, source, p.source_batch, launched(p)));
+  write("copy", matrix(p.copy, copy, p.copy_batch, launched(p)));
+}
+
+// By the first part of a module's name: kernels that each main loop has, and others. Longer names
+// come first.
+struct Row {
+  std::string_view prefix;
+  void (Kernel::*accesses)();
+};
+constexpr Row rows[] = {
+    {"gemm_split_", &Kernel::gemm_split},
+    {"gemm_", &Kernel::gemm},
+    {"grouped_", &Kernel::grouped},
+    {"reduce_tiles_", &Kernel::reduce_tiles},
+    {"sum_slices", &Kernel::sum_slices},
+    {"reduce_rows", &Kernel::reduce_rows},
+    {"merge_states", &Kernel::merge_states},
+    {"reset", &Kernel::reset},
+    {"pack", &Kernel::pack},
+};
+
+}  // namespace
+
+std::optional<std::vector<Access>> kernel_accesses(const Launch& launch) {
+  const auto row =
+      std::ranges::find_if(rows, [&](const Row& r) { return launch.module.starts_with(r.prefix); });
+  if (row == std::end(rows)) return std::nullopt;
+  Kernel kernel(launch);
+  (kernel.*row->accesses)();
+  return std::move(kernel.accesses);
+}
+
+}  // namespace vkgemm::support
