@@ -72,6 +72,11 @@ struct SynchronizationValidation {
 
 }  // namespace
 
+void (*&on_functions_loaded() noexcept)() {
+  static void (*callback)() = nullptr;
+  return callback;
+}
+
 Result<std::unique_ptr<Instance>> Instance::create(
     bool validation, std::function<void(std::string_view)> on_validation_message) {
   validation = validation || is_set("VKGEMM_VALIDATION");
@@ -134,6 +139,7 @@ Result<std::unique_ptr<Instance>> Instance::create(
 
   // All functions go through the loader, so that one set of pointers serves any number of devices.
   volkLoadInstance(self->instance_);
+  if (on_functions_loaded() != nullptr) on_functions_loaded()();
   if (validation) {
     messenger.pNext = nullptr;
     const VkResult created =

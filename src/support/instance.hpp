@@ -23,6 +23,10 @@ Struct make_struct(VkStructureType type) {
   return value;
 }
 
+// Called whenever volk's pointers have been loaded, which an instance does; null: nobody is. For
+// whoever stands in for some of the functions.
+void (*&on_functions_loaded() noexcept)();
+
 class Instance {
  public:
   // missing_feature if there is no loader, no driver, or no validation layer where one is wanted.

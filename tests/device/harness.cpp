@@ -4,15 +4,27 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <span>
 
+#include "embedded.hpp"
 #include "kernels/legality.hpp"
 #include "problem/resolved_problem.hpp"
+#include "support/command_watch.hpp"
 #include "tuning/device_tables.hpp"
 
 namespace vkgemm::test {
 namespace {
 
 std::unique_ptr<support::Runner> the_runner;
+ExpectedHazards* expected_hazards = nullptr;
+
+std::string_view module_of(std::span<const std::uint32_t> words) {
+  for (const embedded::Module& module : embedded::modules()) {
+    if (std::ranges::equal(module.words, words)) return module.name;
+  }
+  return {};
+}
 
 // The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.
 class Teardown : public testing::Environment {
@@ -78,7 +90,22 @@ Settings& settings() {
   return the_settings;
 }
 
+void tell_hazard(const std::string& text) {
+  if (expected_hazards != nullptr) {
+    expected_hazards->found_.push_back(text);
+  } else {
+    ADD_FAILURE() << "hazard: " << text;
+  }
+}
+
+ExpectedHazards::ExpectedHazards() { expected_hazards = this; }
+ExpectedHazards::~ExpectedHazards() { expected_hazards = nullptr; }
+
 std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options) {
+  static std::once_flag watching;
+  std::call_once(watching, [] {
+    support::watch_commands({.module_of = module_of, .on_hazard = tell_hazard});
+  });
   options.device = settings().device;
   options.on_validation_message = [](std::string_view text) {
     ADD_FAILURE() << "validation: " << text;

@@ -22,7 +22,8 @@ struct Settings {
 };
 Settings& settings();
 
-// Created on first use. Messages of the validation layers fail the test that is running.
+// Created on first use. Messages of the validation layers fail the test that is running, and so do
+// hazards (support/hazards.hpp) between the commands of any device that is made here.
 support::Runner& runner();
 void destroy_runner();
 inline const Context& context() { return runner().context(); }
@@ -31,6 +32,22 @@ inline const DeviceCaps& caps() { return runner().caps(); }
 // A second device and context, e.g. to hand its plans to the first. `options.device` and the
 // validation callback are filled in.
 std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options = {});
+
+// Hazards that are found as long as it exists are collected and fail nothing.
+class ExpectedHazards {
+ public:
+  ExpectedHazards();
+  ~ExpectedHazards();
+  ExpectedHazards(const ExpectedHazards&) = delete;
+  ExpectedHazards& operator=(const ExpectedHazards&) = delete;
+
+  // A line each.
+  const std::vector<std::string>& found() const { return found_; }
+
+ private:
+  friend void tell_hazard(const std::string& text);
+  std::vector<std::string> found_;
+};
 
 // A CPU: compiles slowly, computes slowly.
 inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <sstream>
 
 #include "harness.hpp"
 #include "problem/convert.hpp"
+#include "runtime/plan_impl.hpp"
+#include "runtime/plan_internal.hpp"
+#include "support/command_watch.hpp"
 #include "support/groups.hpp"
 
 namespace vkgemm::test {
@@ -96,6 +101,48 @@ class DeviceCopy {
   Buffer buffer_;
   DeviceSpan span_;
 };
+
+// That kernels touch what the problem says, by what they are known to do (kernel_accesses.hpp):
+// each operand to its last byte, and nothing outside.
+testing::AssertionResult touches_operands(const Plan& plan, const Operands& operands,
+                                          const std::vector<support::Event>& events) {
+  struct Touched {
+    std::uint64_t begin = UINT64_MAX, end = 0;
+    bool written = false;
+  };
+  const OperandList& all = InternalAccess::impl(plan).rules.operands();
+  std::map<const Operand*, Touched> touched;
+  for (const support::Event& event : events) {
+    const auto* const command = std::get_if<support::Command>(&event);
+    if (command == nullptr) continue;
+    for (const support::Access& access : command->accesses) {
+      if (access.region.is_empty() || access.what == "aborts") continue;
+      bool inside = false;
+      for (const Operand& operand : all) {
+        const std::uint64_t begin = (operands.*operand.span).address;
+        if (access.region.address < begin || access.region.end() > begin + operand.bytes) continue;
+        inside = true;
+        Touched& t = touched[&operand];
+        t.begin = std::min(t.begin, access.region.address);
+        t.end = std::max(t.end, access.region.end());
+        t.written = t.written || access.writes;
+      }
+      if (!inside) {
+        return testing::AssertionFailure()
+               << command->name << " touches " << access.what << " outside of all operands";
+      }
+    }
+  }
+  for (const Operand& operand : all) {
+    if (operand.span == &Operands::workspace || operand.bytes == 0) continue;
+    const Touched& t = touched[&operand];
+    if (t.end - t.begin == operand.bytes && (t.written || !operand.written)) continue;
+    return testing::AssertionFailure()
+           << operand.name << " has " << operand.bytes << " bytes, kernels "
+           << (operand.written ? "write " : "read ") << t.end - t.begin;
+  }
+  return testing::AssertionSuccess();
+}
 
 // The first byte in which they differ, as what stands there.
 testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
@@ -262,13 +309,17 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   }
   const std::uint32_t dispatches = plan->dispatch_count();
   const std::uint32_t at_once = options_.in_pieces ? 1 : std::max(dispatches, 1U);
+  std::vector<support::Event> events;
   for (std::uint32_t first = 0; first == 0 || first < dispatches; first += at_once) {
     const auto submitted = device().submit([&](VkCommandBuffer commands) {
-      return plan->record(commands, operands,
-                          {.first = first, .count = std::min(at_once, dispatches - first)});
+      auto recorded = plan->record(
+          commands, operands, {.first = first, .count = std::min(at_once, dispatches - first)});
+      std::ranges::move(support::recorded_events(commands), std::back_inserter(events));
+      return recorded;
     });
     if (!submitted) return succeeds(submitted);
   }
+  if (auto touched = touches_operands(*plan, operands, events); !touched) return touched;
   if (problem_.grouping && plan->workspace_bytes() != 0) {
     const auto read = device().download(workspace, 0, &bad_group_, sizeof bad_group_);
     if (!read) return succeeds(read);
