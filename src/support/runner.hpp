@@ -22,8 +22,10 @@ struct RunnerOptions {
   // A device's index (device_listing.hpp), or part of its name, case-insensitive. Empty: the best
   // one (discrete, integrated, virtual, CPU; then the first with the more capable path).
   std::string device;
-  bool validation = false;  // VK_LAYER_KHRONOS_validation with synchronization validation; also
-                            // switched on by the environment variable VKGEMM_VALIDATION=1
+  // VK_LAYER_KHRONOS_validation; also switched on by the environment variable VKGEMM_VALIDATION=1.
+  // With synchronization validation, which sees copies and fills, but no access by device address
+  // (hazards.hpp).
+  bool validation = false;
   std::function<void(std::string_view)> on_validation_message;  // default: prints and counts
   bool statistics = false;              // enable VK_KHR_pipeline_executable_properties if there
   std::vector<const char*> extensions;  // to enable beside those that vkgemm wants
