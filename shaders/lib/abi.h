@@ -1,5 +1,5 @@
 // abi.h: the contract between C++ and GLSL, compiled as both: the blocks of push constants, a
-// kernel's parameters each. The constants are in constants.h.
+// kernel's parameters each, and kernels' sizes. The specialization constants are in constants.h.
 //
 // All blocks begin with the two words that tell the chunks of a grid beyond
 // maxComputeWorkGroupCount from one another. Addresses and batch strides are bytes, all other sizes
@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 namespace vkgemm::gpu {
 using uint = std::uint32_t;
 using std::uint64_t;
@@ -70,6 +71,17 @@ struct GemmParams {
         VKGEMM_GEMM_FIELDS
 #endif
 
+// The first words at `control` of a parameter block; behind them one for each tile of each batch.
+#define CONTROL_TICKETS 0   // tickets that were taken
+#define CONTROL_DONE 1      // tickets whose work is done
+#define CONTROL_ENROLLED 2  // workgroups that did it
+#define CONTROL_WORDS 4
+
+// Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
+// loads before it adds the first.
+#define SUM_LOCAL_SIZE 64
+#define SUM_UNROLL 8
+
 // gemm_split.comp.
 VKGEMM_PRODUCT_BLOCK(SplitParams)
     uint64_t control;  // words that workgroups share (device_barrier.glsl)
@@ -86,6 +98,15 @@ VKGEMM_PRODUCT_BLOCK(GroupedParams)
     uint unused;
 };
 
+// ReduceTilesParams::row_stage: what a dispatch of reduce_tiles.comp does, one of the first four,
+// and whether it does anything.
+#define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and ROW_SHARED is 0)
+#define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
+#define ROW_STAGE_STATISTICS 2  // writes what it knows of the rows; stores only what needs no more
+#define ROW_STAGE_APPLY 3       // reads it, and stores
+#define ROW_STAGE_MASK 3
+#define ROW_STAGE_GUARDED 4     // the last one: only for tiles that were given up
+
 // reduce_tiles.comp.
 VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
     uint64_t control;     // as in SplitParams; so aborts, spin_limit
@@ -99,6 +120,10 @@ VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
     uint row_stage;  // ROW_STAGE_*
     uint unused;
 };
+
+// Elements in both directions that a workgroup of pack.comp copies, and its invocations.
+#define PACK_TILE 64
+#define PACK_LOCAL_SIZE 256
 
 // pack.comp: copies a 16-bit operand that is `width` wide along M or N and `depth` deep.
 struct PackParams {
@@ -116,6 +141,9 @@ struct PackParams {
     uint unused;      // makes the size a multiple of 8
 };
 
+// Invocations of a workgroup of reset.comp, a word each.
+#define RESET_LOCAL_SIZE 64
+
 // reset.comp: prepares memory that the workgroups of later dispatches share.
 struct ResetParams {
     uint first_tile;
@@ -126,6 +154,10 @@ struct ResetParams {
     uint control_words;
     uint row_state_pairs;
 };
+
+// Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.
+#define ROW_LOCAL_SIZE 256
+#define ROW_LANE_X4 4
 
 // reduce_rows.comp: the second pass over values in memory, f32.
 struct ReduceRowsParams {
@@ -146,6 +178,9 @@ struct ReduceRowsParams {
     uint unused;  // makes the size a multiple of 8
 };
 
+// Invocations of a workgroup of merge_states.comp, a row each.
+#define MERGE_LOCAL_SIZE 64
+
 // merge_states.comp: the numbers of rows from the states that tiles have left.
 struct MergeParams {
     uint first_tile;
@@ -157,6 +192,31 @@ struct MergeParams {
 };
 
 #ifdef __cplusplus
+// Every block.
+using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
+                                PackParams, ResetParams, ReduceRowsParams, MergeParams>;
+
+// Every address that a block may have, by the name that it has there.
+#define VKGEMM_ADDRESSES(X) \
+    X(a) /* of the problem as it is solved, which may be the caller's transposed; so b … */ \
+    X(b) \
+    X(c) \
+    X(d) \
+    X(bias) \
+    X(aux) \
+    X(offsets) \
+    X(gamma) \
+    X(shift) \
+    X(row_values) \
+    X(bad_group) /* parts of the workspace; so partial … values */ \
+    X(partial) \
+    X(control) \
+    X(row_states) \
+    X(values) \
+    X(source) /* of a copy: what it reads and what it writes */ \
+    X(copy) \
+    X(aborts) /* the context's */
+
 // The pipeline layout, and what is asked of a device, are for the largest.
 inline constexpr std::size_t most_parameter_bytes = sizeof(ReduceTilesParams);
 }  // namespace vkgemm::gpu

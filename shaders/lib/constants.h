@@ -1,5 +1,5 @@
 // constants.h: the specialization constants, the values of the enumerations that they carry, and
-// sizes that C++ and GLSL must agree on. Compiled as both.
+// sizes of main loops that C++ and GLSL must agree on. Compiled as both.
 #ifndef VKGEMM_CONSTANTS_H
 #define VKGEMM_CONSTANTS_H
 
@@ -109,43 +109,10 @@
     X(48, C_COL_MAJOR, 0)    /* C and aux */ \
     X(49, D_COL_MAJOR, 0)
 
-// GemmParams::row_stage: what a dispatch of reduce_tiles.comp does, one of the first four, and
-// whether it does anything.
-#define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and ROW_SHARED is 0)
-#define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
-#define ROW_STAGE_STATISTICS 2  // writes what it knows of the rows; stores only what needs no more
-#define ROW_STAGE_APPLY 3       // reads it, and stores
-#define ROW_STAGE_MASK 3
-#define ROW_STAGE_GUARDED 4     // the last one: only for tiles that were given up
-
-// The first words at `control` of a parameter block; behind them one for each tile of each batch.
-#define CONTROL_TICKETS 0   // tickets that were taken
-#define CONTROL_DONE 1      // tickets whose work is done
-#define CONTROL_ENROLLED 2  // workgroups that did it
-#define CONTROL_WORDS 4
-
-// Invocations of a workgroup that sums partial results (sum_slices.comp), and how many slices each
-// loads before it adds the first.
-#define SUM_LOCAL_SIZE 64
-#define SUM_UNROLL 8
-
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
 #define ROW_BLOCK 1024
 #define ROW_LEAST_TILE_N 32  // of tiles that share rows
-// Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.
-#define ROW_LOCAL_SIZE 256
-#define ROW_LANE_X4 4
-
-// Invocations of a workgroup of merge_states.comp, a row each.
-#define MERGE_LOCAL_SIZE 64
-
-// Invocations of a workgroup of reset.comp, a word each.
-#define RESET_LOCAL_SIZE 64
-
-// Elements in both directions that a workgroup of pack.comp copies, and its invocations.
-#define PACK_TILE 64
-#define PACK_LOCAL_SIZE 256
 
 // The piece of B that an invocation of the skinny loop reads at a time: so many elements along K
 // and along N.

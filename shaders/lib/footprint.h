@@ -4,7 +4,7 @@
 #ifndef VKGEMM_FOOTPRINT_H
 #define VKGEMM_FOOTPRINT_H
 
-#include "constants.h"
+#include "abi.h"
 
 #define UNIT_BYTES 16
 #define FOOTPRINT_MAX(a, b) ((a) > (b) ? (a) : (b))

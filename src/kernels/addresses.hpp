@@ -1,33 +1,11 @@
-// addresses.hpp: the addresses of one recording, and which parameter block takes which. Pure.
+// addresses.hpp: the addresses of one recording, and how parameter blocks get theirs. Pure.
 #pragma once
 
 #include <cstdint>
-#include <variant>
 
 #include "lib/abi.h"
 
 namespace vkgemm {
-
-// Every address that a parameter block may have, by the name that it has there.
-#define VKGEMM_ADDRESSES(X)                                                                 \
-  X(a) /* of the problem as it is solved, which may be the caller's transposed; so b … */ \
-  X(b)                                                                                      \
-  X(c)                                                                                      \
-  X(d)                                                                                      \
-  X(bias)                                                                                   \
-  X(aux)                                                                                    \
-  X(offsets)                                                                                \
-  X(gamma)                                                                                  \
-  X(shift)                                                                                  \
-  X(row_values)                                                                             \
-  X(bad_group) /* the workspace of a grouped product */                                     \
-  X(partial)   /* parts of the workspace: WorkspaceLayout; so control … values */         \
-  X(control)                                                                                \
-  X(row_states)                                                                             \
-  X(values)                                                                                 \
-  X(source) /* of a copy: what it reads and what it writes */                               \
-  X(copy)                                                                                   \
-  X(aborts) /* the context's */
 
 // Device addresses of operands and of parts of the workspace; in RowChunks, distances of the same.
 struct Addresses {
@@ -37,11 +15,6 @@ struct Addresses {
   std::uint64_t b_right = 0;  // from b to the right half of B, if that is an operand of its own
   std::uint64_t workspace = 0;
 };
-
-// The parameters of any kernel.
-using Parameters =
-    std::variant<gpu::GemmParams, gpu::SplitParams, gpu::GroupedParams, gpu::ReduceTilesParams,
-                 gpu::PackParams, gpu::ResetParams, gpu::ReduceRowsParams, gpu::MergeParams>;
 
 // Sets a_batch, b_batch, … of a block that has them.
 template <class Block>

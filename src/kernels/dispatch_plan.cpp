@@ -17,20 +17,25 @@ template <class... Blocks>
 constexpr bool are_blocks(const std::variant<Blocks...>*) {
   return (is_block<Blocks> && ...);
 }
-static_assert(are_blocks(static_cast<const Parameters*>(nullptr)));
+static_assert(are_blocks(static_cast<const gpu::Parameters*>(nullptr)));
 
-using gpu::GemmParams;
-static_assert(sizeof(GemmParams) == 176 && offsetof(GemmParams, a) == 32 &&
-              offsetof(GemmParams, a_batch) == 64 && offsetof(GemmParams, c) == 104 &&
-              offsetof(GemmParams, bias) == 128 && offsetof(GemmParams, b_right) == 168);
-static_assert(sizeof(gpu::SplitParams) == 200 && offsetof(gpu::SplitParams, control) == 176);
-static_assert(sizeof(gpu::GroupedParams) == 200 && offsetof(gpu::GroupedParams, groups) == 192);
-static_assert(sizeof(gpu::ReduceTilesParams) == 240 &&
-              offsetof(gpu::ReduceTilesParams, row_stage) == 232);
-static_assert(sizeof(gpu::PackParams) == 64 && offsetof(gpu::PackParams, width) == 40);
-static_assert(sizeof(gpu::ResetParams) == 40 && offsetof(gpu::ResetParams, control_words) == 32);
-static_assert(sizeof(gpu::ReduceRowsParams) == 88 && offsetof(gpu::ReduceRowsParams, m) == 64);
-static_assert(sizeof(gpu::MergeParams) == 32 && offsetof(gpu::MergeParams, m) == 24);
+// Scalars stand at multiples of their size, as in std430 …
+static_assert(alignof(std::uint64_t) == 8 && alignof(float) == 4);
+// … and those of blocks that begin with GemmParams directly behind it.
+static_assert([] {
+  using gpu::uint;
+  struct Longer {
+    VKGEMM_GEMM_FIELDS
+    uint next;
+  };
+  return offsetof(Longer, next) == sizeof(gpu::GemmParams);
+}());
+
+// Vulkan 1.4's least maximum, which all devices with a table have.
+static_assert(gpu::most_parameter_bytes <= 256);
+
+// What all products read stands in the first line of constants.
+static_assert(offsetof(gpu::GemmParams, a) == 32 && offsetof(gpu::GemmParams, a_batch) == 64);
 
 }  // namespace
 

@@ -31,21 +31,35 @@ struct PipelineKeyHash {
 // Parts of the workspace begin at multiples of so many bytes, and so does what follows it.
 constexpr std::uint64_t workspace_unit = 256;
 
-// The workspace of a problem as packed() shows it: where its parts begin, in bytes.
-struct WorkspaceLayout {
-  std::uint64_t a = 0;  // the copies come first
-  std::uint64_t b = 0;
-  std::uint64_t partial = 0;
-  std::uint64_t control = 0;
-  std::uint64_t states = 0;  // of rows, in tiles
-  std::uint64_t values = 0;  // of rows, in two passes
-  std::uint64_t bytes = 0;   // of it all
+// A part of the workspace: the address that kernels have of it, and where it begins, in bytes.
+struct WorkspacePart {
+  std::uint64_t Addresses::*address = nullptr;
+  std::uint64_t offset = 0;
+};
+
+// The workspace of a problem as packed() shows it. Makes no memory: it is part of every plan.
+class WorkspaceLayout {
+ public:
+  // Adds a part, which may have no bytes.
+  void add(std::uint64_t Addresses::*address, std::uint64_t part_bytes) noexcept {
+    parts_[count_++] = {address, bytes};
+    bytes += rounded_up(part_bytes, workspace_unit);
+  }
+  const WorkspacePart* begin() const noexcept { return parts_.data(); }
+  const WorkspacePart* end() const noexcept { return parts_.data() + count_; }
+
+  std::uint64_t bytes = 0;  // of it all
+
+ private:
+  // An address is that of one part at most.
+  std::array<WorkspacePart, sizeof(Addresses) / sizeof(std::uint64_t)> parts_{};
+  std::size_t count_ = 0;
 };
 
 // One pipeline, dispatched once or, if the grid is large, in chunks.
 struct Step {
   PipelineKey key;
-  Parameters params;  // all but addresses, first_tile and first_batch
+  gpu::Parameters params;  // all but addresses, first_tile and first_batch
   std::vector<Dispatch> dispatches;
 
   // The same for a part of the problem that has fewer rows, or matrices, than the others
@@ -53,10 +67,8 @@ struct Step {
   std::vector<Dispatch> last_dispatches = {};
   bool writes_values = false;  // between the passes of a row reduction, instead of D
 
-  // A copy (pack.hpp): the operand that it reads, and where in the workspace the product finds it
-  // instead.
+  // A copy (pack.hpp): the operand that it reads. The product finds that in the workspace instead.
   std::uint64_t Addresses::*copied = nullptr;
-  std::uint64_t copy_offset = 0;
 
   // The parameters, known to be such.
   template <class Block>

@@ -104,9 +104,6 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
   Lowering lowering{config, original, problem, target, out, constants};
   for (const Part* part : parts()) part->lower(lowering);
-  if (const std::uint64_t words = control_word_count(config, problem); words != 0) {
-    out.before.push_back(reset_step(words, row_state_bytes(config, problem), caps.limits));
-  }
   return out;
 }
 

@@ -43,7 +43,7 @@ class OperandList {
   const Operand* end() const noexcept { return operands_.data() + count_; }
 
  private:
-  std::array<Operand, 13> operands_{};
+  std::array<Operand, sizeof(Operands) / sizeof(DeviceSpan)> operands_{};
   std::size_t count_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "kernels/check.hpp"
 #include "kernels/constants.hpp"
@@ -39,12 +40,22 @@ struct Part {
   // Adds it; nothing if problem and configuration don't have it.
   void (*lower)(Lowering&) = nullptr;
 
-  // Microseconds beside the product; null: none. The other three are required.
+  // A line of Plan::explain(), or nothing.
+  std::string (*describe)(const Config&, const ResolvedProblem&, const DispatchPlan&) = nullptr;
+
+  // These three are required, those that follow may be null.
+
+  // Microseconds beside the product.
   double (*cost)(const Config&, const ResolvedProblem&, const TimingModel&,
                  const ProductCost&) = nullptr;
 
-  // A line of Plan::explain(), or nothing.
-  std::string (*describe)(const Config&, const ResolvedProblem&, const DispatchPlan&) = nullptr;
+  // What it is called in the name of a tuned shape's family, or nothing if the problem doesn't have
+  // it; and whether a name is such. Both or neither.
+  std::string_view (*family)(const ResolvedProblem&) = nullptr;
+  bool (*is_family)(std::string_view name) = nullptr;
+
+  // Adds its parts of the workspace. The problem is as packed() shows it.
+  void (*add_workspace)(WorkspaceLayout&, const Config&, const ResolvedProblem&) = nullptr;
 };
 
 // In the order in which they are checked and lowered.

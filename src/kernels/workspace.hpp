@@ -1,8 +1,6 @@
 // workspace.hpp: what a configuration wants of the workspace. Pure.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/dispatch_plan.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/config.hpp"
@@ -14,8 +12,5 @@ WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& se
 
 // True if Problem::max_workspace_bytes is enough. `seen` as above.
 bool fits_workspace(const Config& config, const ResolvedProblem& seen);
-
-// Words that workgroups of one dispatch share.
-std::uint64_t control_word_count(const Config& config, const ResolvedProblem& problem);
 
 }  // namespace vkgemm

@@ -137,14 +137,12 @@ void record_step(Recorder& recorder, const Step& step, VkPipeline pipeline,
 void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& operands) {
   const DispatchPlan& dispatches = plan.dispatch_plan;
   const WorkspaceLayout& layout = dispatches.workspace;
-  Addresses whole;
-  // The workspace stays 0 if none is wanted: with groups that says that nobody is to be told of bad
-  // offsets.
-  plan.rules.bind(operands, whole);
-  whole.bad_group = whole.workspace;
-  whole.partial = whole.workspace + layout.partial;
-  whole.control = whole.workspace + layout.control;
-  whole.row_states = whole.workspace + layout.states;
+  Addresses given;
+  plan.rules.bind(operands, given);
+  // The address of a part that there isn't stays 0: with groups that says that nobody is to be told
+  // of bad offsets.
+  Addresses whole = given;
+  for (const WorkspacePart& part : layout) whole.*part.address = given.workspace + part.offset;
   whole.aborts = plan.aborts;
 
   // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets.
@@ -152,15 +150,15 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
     const Step& step = dispatches.before[i];
     if (step.copied != nullptr) {
-      whole.source = whole.*step.copied;
-      whole.copy = whole.*step.copied = whole.workspace + step.copy_offset;
+      whole.source = given.*step.copied;
+      whole.copy = whole.*step.copied;
     }
     record_step(recorder, step, plan.before[i], step.dispatches, whole);
   }
   if (!dispatches.before.empty()) recorder.wait();
 
   const auto record_chunk = [&](Addresses at, std::uint64_t rows, bool last) {
-    at.values = dispatches.values_in_d ? at.d : whole.workspace + layout.values;
+    if (dispatches.values_in_d) at.values = at.d;
     const auto record = [&](const Step& step, VkPipeline pipeline) {
       Addresses own = at;
       if (step.writes_values) own.d = at.values;

@@ -1,13 +1,17 @@
 #include "tuning/tuned_problem.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
 #include "base/text.hpp"
+#include "kernels/part.hpp"
 
 namespace vkgemm {
 namespace {
 
+constexpr std::string_view product_names[] = {"gemm", "grouped_m_shared_b", "grouped_m",
+                                              "grouped_k"};
 constexpr std::string_view epilogue_names[] = {"none", "c", "aux", "c_aux"};
 
 }  // namespace
@@ -32,8 +36,11 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
                  : shared                                 ? "grouped_m_shared_b"
                                                           : "grouped_m";
   }
-  if (problem.gated) out.family += "+gated";
-  if (problem.rows) out.family += concat('+', to_string(problem.rows->op));
+  for (const Part* part : parts()) {
+    if (part->family == nullptr) continue;
+    const std::string_view name = part->family(problem);
+    if (!name.empty()) out.family += concat('+', name);
+  }
   out.input_type = problem.a.type;
   out.a_layout = problem.a.layout;
   out.b_layout = problem.b.layout;
@@ -50,19 +57,24 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   return out;
 }
 
+// Behind the first name stand those of parts, in their order.
 std::optional<std::string> parse_tuned_family(std::string_view text) {
-  std::string_view rest = text;
-  const auto take = [&rest](std::string_view name) {
-    if (!rest.starts_with(name)) return false;
-    rest.remove_prefix(name.size());
-    return true;
+  const auto name_at = [text](std::size_t begin) {
+    return text.substr(begin, text.find('+', begin) - begin);
   };
-  if (!take("gemm") && !take("grouped_m_shared_b") && !take("grouped_m") && !take("grouped_k")) {
-    return std::nullopt;
+  std::string_view name = name_at(0);
+  if (std::ranges::find(product_names, name) == std::end(product_names)) return std::nullopt;
+  const auto all = parts();
+  auto part = all.begin();
+  for (std::size_t end = name.size(); end < text.size(); end += 1 + name.size()) {
+    name = name_at(end + 1);
+    part = std::find_if(part, all.end(), [name](const Part* one) {
+      return one->is_family != nullptr && one->is_family(name);
+    });
+    if (part == all.end()) return std::nullopt;
+    ++part;
   }
-  take("+gated");
-  if (rest.empty() || (take("+") && parse_row_op(rest))) return std::string(text);
-  return std::nullopt;
+  return std::string(text);
 }
 
 }  // namespace vkgemm

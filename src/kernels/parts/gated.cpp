@@ -1,6 +1,8 @@
 // gated.cpp: which tiles can hold two products, and what is not built for them.
 #include "kernels/parts/gated.hpp"
 
+#include <string_view>
+
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
@@ -8,6 +10,8 @@
 
 namespace vkgemm {
 namespace {
+
+constexpr std::string_view family_name = "gated";
 
 // GATE_* are in the order of the enumerators.
 std::uint32_t gate_constant(Gate gate) {
@@ -48,6 +52,12 @@ void set_gate(Constants& constants, const ResolvedProblem& problem) {
   constants.set(SPEC_GATE_INTERLEAVED, problem.gated->b == GatedB::interleaved);
 }
 
-extern constexpr Part gated_part{.check = check, .lower = lower, .describe = describe};
+extern constexpr Part gated_part{
+    .check = check,
+    .lower = lower,
+    .describe = describe,
+    .family = [](const ResolvedProblem& p) { return p.gated ? family_name : std::string_view(); },
+    .is_family = [](std::string_view name) { return name == family_name; },
+};
 
 }  // namespace vkgemm

@@ -1,6 +1,4 @@
 // grouping.cpp: what goes with groups, and what only they have.
-#include "kernels/parts/grouping.hpp"
-
 #include <algorithm>
 #include <limits>
 
@@ -12,6 +10,9 @@
 
 namespace vkgemm {
 namespace {
+
+// The word of the workspace that tells of bad offsets.
+constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
 
 bool check(const Case& s) {
   const Config& c = s.config;
@@ -59,6 +60,12 @@ void lower(Lowering& l) {
   }
 }
 
+void add_workspace(WorkspaceLayout& out, const Config&, const ResolvedProblem& p) {
+  if (!p.grouping || p.max_workspace_bytes < bad_group_bytes) return;
+  out.add(&Addresses::bad_group, bad_group_bytes);
+  out.bytes = bad_group_bytes;  // groups want nothing else
+}
+
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.grouping) return {};
   std::string text = concat("grouped along ", to_string(p.grouping->along), ": ",
@@ -76,6 +83,7 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 
 }  // namespace
 
-extern constexpr Part grouping_part{.check = check, .lower = lower, .describe = describe};
+extern constexpr Part grouping_part{
+    .check = check, .lower = lower, .describe = describe, .add_workspace = add_workspace};
 
 }  // namespace vkgemm

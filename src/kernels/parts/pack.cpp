@@ -60,6 +60,13 @@ bool check(const Case& s) {
   return true;
 }
 
+// Bytes of a copy.
+std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
+  const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
+  const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
+  return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
+}
+
 // Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
 Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
                std::uint64_t k, std::uint64_t batch, const Limits& limits) {
@@ -88,14 +95,18 @@ Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::ui
 
 void lower(Lowering& l) {
   const auto copy = [&](const ResolvedMatrix& source, const ResolvedMatrix& target,
-                        std::uint64_t width, std::uint64_t offset) {
+                        std::uint64_t width) {
     if (l.original.k == 0) return;  // is not read
     l.plan.before.push_back(
         pack_step(source, target, width, l.original.k, l.original.batch, l.target.caps.limits));
-    l.plan.before.back().copy_offset = offset;
   };
-  if (l.config.pack_a) copy(l.original.a, l.problem.a, l.original.m, l.plan.workspace.a);
-  if (l.config.pack_b) copy(l.original.b, l.problem.b, l.original.n, l.plan.workspace.b);
+  if (l.config.pack_a) copy(l.original.a, l.problem.a, l.original.m);
+  if (l.config.pack_b) copy(l.original.b, l.problem.b, l.original.n);
+}
+
+void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+  if (c.pack_a) out.add(&Addresses::a, packed_bytes(p.a, p.batch));
+  if (c.pack_b) out.add(&Addresses::b, packed_bytes(p.b, p.batch));
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -125,12 +136,10 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   return out;
 }
 
-std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
-  const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
-  const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
-  return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
-}
-
-extern constexpr Part pack_part{.check = check, .lower = lower, .cost = cost, .describe = describe};
+extern constexpr Part pack_part{.check = check,
+                                .lower = lower,
+                                .describe = describe,
+                                .cost = cost,
+                                .add_workspace = add_workspace};
 
 }  // namespace vkgemm

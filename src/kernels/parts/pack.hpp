@@ -3,16 +3,11 @@
 // padding may be read.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/part.hpp"
 
 namespace vkgemm {
 
 // The problem as the kernel of this configuration sees it: the same if nothing is packed.
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
-
-// Bytes of workspace that a copy takes; of the operand of packed().
-std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch);
 
 }  // namespace vkgemm

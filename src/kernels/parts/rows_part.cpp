@@ -176,6 +176,8 @@ void lower(Lowering& l) {
         product = stage(product, ROW_STAGE_STATISTICS);
         break;
       }
+      out.before.push_back(reset_step(row_control_words(config, problem),
+                                      row_state_bytes(config, problem), l.target.caps.limits));
       // Tiles that are given up, whose states are all there: the same pipeline, so the same bits.
       out.after.push_back(stage(product, ROW_STAGE_APPLY | ROW_STAGE_GUARDED));
       product = stage(product, ROW_STAGE_PANEL);
@@ -277,6 +279,21 @@ double cost(const Config& config, const ResolvedProblem& problem, const TimingMo
   return 0.0;
 }
 
+std::string_view family(const ResolvedProblem& p) {
+  return p.rows ? to_string(p.rows->op) : std::string_view();
+}
+
+bool is_family(std::string_view name) { return parse_row_op(name).has_value(); }
+
+void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+  if (keeps_tiles(c.rows)) {
+    out.add(&Addresses::control, row_control_words(c, p) * sizeof(std::uint32_t));
+    out.add(&Addresses::row_states, row_state_bytes(c, p));
+  } else if (c.rows == RowStrategy::two_pass) {
+    out.add(&Addresses::values, row_value_bytes(c, p));
+  }
+}
+
 std::string_view describe_strategy(RowStrategy strategy) {
   switch (strategy) {
     case RowStrategy::none:
@@ -333,6 +350,12 @@ void add_second_pass(DispatchPlan& out, const Config& config, const ResolvedProb
   out.after.push_back(reduce_step(problem, seen, last, target.caps.limits));
 }
 
-extern constexpr Part rows_part{.check = check, .lower = lower, .cost = cost, .describe = describe};
+extern constexpr Part rows_part{.check = check,
+                                .lower = lower,
+                                .describe = describe,
+                                .cost = cost,
+                                .family = family,
+                                .is_family = is_family,
+                                .add_workspace = add_workspace};
 
 }  // namespace vkgemm

@@ -20,6 +20,12 @@ namespace {
 // Each workgroup takes one more than there are.
 constexpr std::uint64_t most_tickets = std::uint64_t{1} << 31;
 
+// Words that the workgroups which add the partial results share.
+std::uint64_t split_control_words(const Config& config, const ResolvedProblem& problem) {
+  if (config.reduction_mode == ReductionMode::two_dispatches) return 0;
+  return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
+}
+
 // The check for what the reduction modes without a second dispatch need.
 bool check_reduction_mode(const Case& s) {
   const Config& c = s.config;
@@ -106,6 +112,7 @@ void lower(Lowering& l) {
     gpu::SplitParams params{.gemm = product.gemm()};
     params.spin_limit = config.spin_limit;
     product.params = params;
+    l.plan.before.push_back(reset_step(split_control_words(config, l.problem), 0, limits));
   }
   switch (config.reduction_mode) {
     case ReductionMode::two_dispatches:
@@ -130,6 +137,12 @@ void lower(Lowering& l) {
       break;
     }
   }
+}
+
+void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+  if (c.slices == 1) return;
+  out.add(&Addresses::partial, p.batch * c.slices * p.m * partial_ld(p) * sizeof(float));
+  out.add(&Addresses::control, split_control_words(c, p) * sizeof(std::uint32_t));
 }
 
 std::string_view describe_reduction_mode(ReductionMode mode) {
@@ -160,16 +173,6 @@ std::uint64_t sum_block_count(const ResolvedProblem& problem) {
   return divided_up(problem.m * divided_up(problem.n, 4), SUM_LOCAL_SIZE);
 }
 
-std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem) {
-  if (config.slices == 1) return 0;
-  return problem.batch * config.slices * problem.m * partial_ld(problem) * sizeof(float);
-}
-
-std::uint64_t split_control_words(const Config& config, const ResolvedProblem& problem) {
-  if (config.reduction_mode == ReductionMode::two_dispatches) return 0;
-  return CONTROL_WORDS + tile_count(config, problem) * problem.batch;
-}
-
 double sum_cost(std::uint32_t slices, double write_and_read, const TimingModel& timing) {
   if (slices == 1) return 0.0;
   // The sum loads so many slices at once, and waits for them, again and again.
@@ -177,6 +180,7 @@ double sum_cost(std::uint32_t slices, double write_and_read, const TimingModel& 
   return timing.sum + slices * write_and_read + (turns - 1.0) * timing.latency;
 }
 
-extern constexpr Part split_k_part{.check = check, .lower = lower, .describe = describe};
+extern constexpr Part split_k_part{
+    .check = check, .lower = lower, .describe = describe, .add_workspace = add_workspace};
 
 }  // namespace vkgemm

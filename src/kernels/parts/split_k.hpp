@@ -13,10 +13,6 @@ std::uint64_t partial_ld(const ResolvedProblem& problem);
 // Workgroups that add the partial results of one matrix of the batch.
 std::uint64_t sum_block_count(const ResolvedProblem& problem);
 
-// Bytes of all partial results, and words that the workgroups which add them share.
-std::uint64_t partial_bytes(const Config& config, const ResolvedProblem& problem);
-std::uint64_t split_control_words(const Config& config, const ResolvedProblem& problem);
-
 // True if the product's own dispatch runs the epilogue.
 constexpr bool adds_in_product(const Config& config) noexcept {
   return config.slices == 1 || config.reduction_mode != ReductionMode::two_dispatches;
