@@ -13,14 +13,15 @@
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/rows.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/abi.h"
 #include "problem/data_type.hpp"
 
 namespace vkgemm {
 
-// Multiply-adds widen every type.
 bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
+  if (!has_kernels(loop, input)) return false;
   if (descriptor(loop).widens_inputs) return true;
   switch (row_of(input).matrix_units) {
     case MatrixUnits::none:
@@ -35,6 +36,9 @@ bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
 
 std::string why_not_multiplied(MainLoop loop, DataType input) {
   const std::string_view type = to_string(input), path = to_string(path_of(loop));
+  if (descriptor(loop).widens_inputs) {
+    return concat("input type ", type, ": main loop ", to_string(loop), " has no kernels for it");
+  }
   if (row_of(input).matrix_units == MatrixUnits::none) {
     return concat("input type ", type, " needs true ", type, " arithmetic, which path ", path,
                   " does not have");

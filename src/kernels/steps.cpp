@@ -1,7 +1,10 @@
 #include "kernels/steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/text.hpp"
 #include "embedded.hpp"
@@ -16,6 +19,21 @@ std::string_view module_name(std::string_view kernel, MainLoop loop, DataType in
   const auto found = std::ranges::find(modules, name, &embedded::Module::name);
   // Legality keeps it from those that there are not.
   return found != modules.end() ? found->name : std::string_view();
+}
+
+bool has_kernels(MainLoop loop, DataType input) {
+  // Looked up once: legality asks for every row of a table.
+  static const std::vector<bool> known = [] {
+    std::vector<bool> out;
+    for (const LoopDescriptor* one : main_loops()) {
+      for (const DataTypeRow& row : data_types) {
+        out.push_back(!module_name("gemm", one->loop, row.type).empty());
+      }
+    }
+    return out;
+  }();
+  return known[static_cast<std::size_t>(loop) * std::size(data_types) +
+               static_cast<std::size_t>(input)];
 }
 
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {

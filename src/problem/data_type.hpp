@@ -72,12 +72,25 @@ constexpr const DataTypeRow& row_of(DataType type) noexcept {
   return data_types[static_cast<std::size_t>(type)];
 }
 
-static_assert([] {
-  for (std::size_t i = 0; i < std::size(data_types); ++i) {
-    if (static_cast<std::size_t>(data_types[i].type) != i) return false;
-  }
-  return true;
-}());
+static_assert(
+    [] {
+      struct ShaderType {
+        std::uint32_t constant, bytes;
+      };
+#define VKGEMM_SHADER_TYPE(name, bytes) {TYPE_##name, bytes},
+      constexpr ShaderType shader_types[] = {VKGEMM_TYPES(VKGEMM_SHADER_TYPE)};
+#undef VKGEMM_SHADER_TYPE
+      if (std::size(shader_types) != std::size(data_types)) return false;
+      for (std::size_t i = 0; i < std::size(data_types); ++i) {
+        const DataTypeRow& row = data_types[i];
+        if (static_cast<std::size_t>(row.type) != i || row.constant != shader_types[i].constant ||
+            size_in_bytes(row.type) != shader_types[i].bytes) {
+          return false;
+        }
+      }
+      return true;
+    }(),
+    "the rows here and in types.h are in the order of the enumerators, and agree");
 
 // True if cooperative matrices multiply it anywhere.
 constexpr bool on_matrix_units(DataType type) noexcept {

@@ -205,11 +205,14 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   const PathSupport& support = plan.caps->path(path);
   if (!support.available) return support.reason;
   const DataType input = plan.resolved.a.type;
+  const LoopDescriptor* first = nullptr;
+  bool multiplied = false;
   for (const LoopDescriptor* loop : main_loops()) {
-    if (path_of(loop->loop) == path && !multiplies(loop->loop, input, *plan.caps)) {
-      return why_not_multiplied(loop->loop, input);
-    }
+    if (path_of(loop->loop) != path) continue;
+    if (first == nullptr) first = loop;
+    multiplied = multiplied || multiplies(loop->loop, input, *plan.caps);
   }
+  if (!multiplied) return why_not_multiplied(first->loop, input);
   for (const ScoredRow& scored : context.tables.rank(plan.resolved, *plan.caps)) {
     if (scored.row->config.path() != path) continue;
     if (!plan.choice) return "the caller chose the configuration";

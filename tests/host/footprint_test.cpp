@@ -303,18 +303,6 @@ std::vector<Problem> parts_of(Problem problem) {
   return out;
 }
 
-TEST(Types, HaveTheirSizesOnBothSides) {
-  const std::map<std::uint32_t, std::uint32_t> bytes{
-#define VKGEMM_BYTES(name, bytes) {TYPE_##name, bytes},
-      VKGEMM_TYPES(VKGEMM_BYTES)
-#undef VKGEMM_BYTES
-  };
-  EXPECT_EQ(bytes.size(), std::size(data_types)) << "a type has a row on one side only";
-  for (const DataTypeRow& row : data_types) {
-    EXPECT_EQ(bytes.at(row.constant), size_in_bytes(row.type)) << row.name;
-  }
-}
-
 TEST_F(Footprint, IsWhatTheShadersDeclare) {
   const DeviceCaps caps = any_device();
   for (const embedded::Text& table : embedded::tables()) {

@@ -8,8 +8,11 @@
 #include <limits>
 #include <unordered_set>
 
+#include "base/text.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/loops/khr_fragments.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/steps.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -241,6 +244,23 @@ TEST(Lower, Packs) {
   const std::uint64_t copies = (3u * 256 + 192) * 128 * 2;
   EXPECT_EQ(offset_of(&Addresses::partial, both.workspace), copies);
   EXPECT_EQ(both.workspace.bytes, copies + 2u * 3 * 200 * 132 * 4);
+}
+
+// A loop and a type have all kernels, or none: legality asks for one of them.
+TEST(Lower, HasEveryKernelOfALoopAndAType) {
+  for (const LoopDescriptor* loop : main_loops()) {
+    for (const DataTypeRow& type : data_types) {
+      const bool any = has_kernels(loop->loop, type.type);
+      const auto is_there = [&](std::string_view kernel) {
+        return !module_name(kernel, loop->loop, type.type).empty();
+      };
+      const auto what = concat(loop->name, ' ', type.name);
+      EXPECT_EQ(is_there("gemm"), any) << what;
+      EXPECT_EQ(is_there("grouped"), any) << what;
+      EXPECT_EQ(is_there("gemm_split"), any && loop->shows_stores) << what;
+      EXPECT_EQ(is_there("reduce_tiles"), any && loop->keeps_values) << what;
+    }
+  }
 }
 
 TEST(Lower, EdgesAndTails) {

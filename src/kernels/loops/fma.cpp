@@ -1,6 +1,7 @@
 // fma.cpp: the main loop on plain multiply-adds, with register tiles.
 #include "kernels/loops/loops.hpp"
 #include "kernels/parts/rows.hpp"
+#include "kernels/steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -103,15 +104,16 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
   for (const DataTypeRow& row : data_types) {
+    if (!has_kernels(MainLoop::fma, row.type)) continue;
     out.push_back({.loop = MainLoop::fma, .input = row.type});
   }
 }
 
-std::vector<Config> trials(const KernelKind&, const DeviceCaps& caps) {
+std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   return {{.loop = FmaLoop{.fragment_m = 4, .fragment_n = 4, .peel = !is_cpu(caps)},
            .tile_m = 16,
            .tile_n = 16,
-           .tile_k = 8,
+           .tile_k = std::max(8u, 16 / size_in_bytes(kind.input)),
            .swizzle = 2}};
 }
 

@@ -1,6 +1,7 @@
 // skinny.cpp: the skinny loop, for few rows of A, where reading B once, as fast as may be, is what
 // counts.
 #include "kernels/loops/loops.hpp"
+#include "kernels/steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -44,6 +45,7 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
   for (const DataTypeRow& row : data_types) {
+    if (!has_kernels(MainLoop::skinny, row.type)) continue;
     out.push_back({.loop = MainLoop::skinny, .input = row.type});
   }
 }
