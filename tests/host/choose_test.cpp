@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "embedded.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
@@ -212,9 +213,7 @@ TEST(Rank, SplitsKWhereTilesAreFew) {
 TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
   std::size_t with_workspace = 0;
   for (const DeviceCaps& caps : test::all_devices()) {
-    for (const std::string_view architecture :
-         {"generic", "cpu", "nvidia_sm90", "nvidia_sm100", "nvidia_sm120", "nvidia_sm89",
-          "amd_rdna3", "amd_rdna4", "intel_xe2", "intel_xe_hpg"}) {
+    for (const embedded::Text& table : embedded::tables()) {
       for (const auto& [m, n, k] :
            {std::array{8192u, 8200u, 4080u}, std::array{4097u, 4095u, 4093u},
             std::array{16u, 16u, 40000u}, std::array{1u, 9999u, 777u}}) {
@@ -224,7 +223,7 @@ TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
           p.b.layout = Layout::col_major;
           p.max_workspace_bytes = limit;
           const ResolvedProblem r = resolved(p);
-          for (const ScoredRow& scored : rank(built_in_table(architecture), r, caps)) {
+          for (const ScoredRow& scored : rank(built_in_table(table.name), r, caps)) {
             ASSERT_TRUE(is_legal(scored.config, r, caps)) << to_string(scored);
             const std::uint64_t bytes = lower(scored.config, r, caps).workspace.bytes;
             ASSERT_LE(bytes, limit) << to_string(scored);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "embedded.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tool/planning.hpp"
@@ -74,13 +75,11 @@ class UnseenShapes : public ShapeLists {};
 // that rates were not fitted to their timings.)
 TEST_P(UnseenShapes, AreInNoTable) {
   EXPECT_FALSE(built_in_table("nvidia_sm90").tuned.empty());
-  for (const char* architecture :
-       {"generic", "cpu", "nvidia_sm90", "nvidia_sm100", "nvidia_sm89", "nvidia_sm120", "amd_rdna3",
-        "amd_rdna4", "intel_xe_hpg", "intel_xe2"}) {
-    for (const TunedShape& shape : built_in_table(architecture).tuned) {
+  for (const embedded::Text& table : embedded::tables()) {
+    for (const TunedShape& shape : built_in_table(table.name).tuned) {
       for (const TuneProblem& one : problems_) {
         EXPECT_GT(shape_distance(shape.problem, tuned_problem(test::resolved(one.problem))), 0.0)
-            << architecture << ": " << one.arguments;
+            << table.name << ": " << one.arguments;
       }
     }
   }
