@@ -21,6 +21,12 @@ std::string_view module_name(std::string_view kernel, MainLoop loop, DataType in
   return found != modules.end() ? found->name : std::string_view();
 }
 
+bool has_main_loop(std::string_view module) {
+  return std::ranges::any_of(data_types, [module](const DataTypeRow& row) {
+    return module.ends_with(concat('_', row.name));
+  });
+}
+
 bool has_kernels(MainLoop loop, DataType input) {
   // Looked up once: legality asks for every row of a table.
   static const std::vector<bool> known = [] {

@@ -19,6 +19,9 @@ inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 // The module of a kernel that has one for each main loop and input type (shaders/modules.txt).
 std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input);
 
+// True if a module is such a one.
+bool has_main_loop(std::string_view module);
+
 // True if a main loop has kernels for inputs of a type.
 bool has_kernels(MainLoop loop, DataType input);
 

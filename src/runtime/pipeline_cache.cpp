@@ -1,6 +1,5 @@
 #include "runtime/pipeline_cache.hpp"
 
-#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "embedded.hpp"
+#include "kernels/steps.hpp"
 
 namespace vkgemm {
 
@@ -58,15 +58,11 @@ constexpr std::array<VkSpecializationMapEntry, SPEC_COUNT> specialization_map() 
   return map;
 }
 
-// Modules that many configurations share: what a pipeline of theirs does, none of them says.
-constexpr std::string_view shared_modules[] = {"pack", "reset", "sum_slices", "reduce_rows",
-                                               "merge_states"};
-
 }  // namespace
 
 std::string pipeline_name(const PipelineKey& key, const Config& config) {
-  const bool shared = std::ranges::find(shared_modules, key.module) != std::end(shared_modules);
-  return shared ? std::string(key.module) : to_string(config);
+  // Configurations share the others: what a pipeline of theirs does, none of them says.
+  return has_main_loop(key.module) ? to_string(config) : std::string(key.module);
 }
 
 PipelineCache::PipelineCache(const DeviceFunctions& functions, const Log& log,

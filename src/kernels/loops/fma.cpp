@@ -109,11 +109,13 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Conf
   }
 }
 
+// Of two 16-byte loads in each direction, and one along K.
 std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
+  const std::uint32_t load = std::max(8u, 16 / size_in_bytes(kind.input));
   return {{.loop = FmaLoop{.fragment_m = 4, .fragment_n = 4, .peel = !is_cpu(caps)},
-           .tile_m = 16,
-           .tile_n = 16,
-           .tile_k = std::max(8u, 16 / size_in_bytes(kind.input)),
+           .tile_m = 2 * load,
+           .tile_n = 2 * load,
+           .tile_k = load,
            .swizzle = 2}};
 }
 
