@@ -57,7 +57,7 @@ Result<void> write_pieces(std::ostream& stream, const fs::path& path,
 // A file beside `target`, of a name that no other process writes into. Removed with its object.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const fs::path& target) : path_(target) {
+  explicit TemporaryFile(const fs::path& target) : target_(target), path_(target) {
     std::random_device random;
     path_ += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
   }
@@ -71,21 +71,22 @@ class TemporaryFile {
   Result<void> write(std::initializer_list<std::span<const std::byte>> pieces) const {
     errno = 0;
     std::ofstream stream(path_, std::ios::binary | std::ios::trunc);
-    if (!stream) return failure(path_, "cannot be opened for writing", errno);
-    return write_pieces(stream, path_, pieces);
+    if (!stream) return failure(target_, "cannot be written", errno);
+    return write_pieces(stream, target_, pieces);
   }
 
-  Result<void> replace(const fs::path& target) {
+  Result<void> replace_target() {
     std::error_code error;
-    const fs::file_status before = fs::status(target, error);
+    const fs::file_status before = fs::status(target_, error);
     if (fs::exists(before)) fs::permissions(path_, before.permissions(), error);
-    fs::rename(path_, target, error);
-    if (error) return failure(target, "cannot be replaced: " + error.message());
+    fs::rename(path_, target_, error);
+    if (error) return failure(target_, "cannot be replaced: " + error.message());
     path_.clear();
     return {};
   }
 
  private:
+  const fs::path& target_;
   fs::path path_;
 };
 
@@ -125,7 +126,7 @@ Result<OutputFile> OutputFile::open(const fs::path& path) {
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     errno = 0;
     auto stream = std::make_unique<std::ofstream>(path, std::ios::binary);
-    if (!*stream) return failure(path, "cannot be opened for writing", errno);
+    if (!*stream) return failure(path, "cannot be written", errno);
     file.target_ = path;
     file.stream_ = std::move(stream);
     return file;
@@ -135,7 +136,7 @@ Result<OutputFile> OutputFile::open(const fs::path& path) {
   file.target_ = std::move(*target);
   errno = 0;
   if (fs::exists(status) && !std::ofstream(file.target_, std::ios::binary | std::ios::app)) {
-    return failure(path, "is not to be written", errno);
+    return failure(path, "cannot be written", errno);
   }
   if (auto tried = TemporaryFile(file.target_).write({}); !tried) return tried.error();
   return file;
@@ -145,7 +146,7 @@ Result<void> OutputFile::write(std::initializer_list<std::span<const std::byte>>
   if (stream_ != nullptr) return write_pieces(*stream_, target_, pieces);
   TemporaryFile temporary(target_);
   if (auto written = temporary.write(pieces); !written) return written;
-  return temporary.replace(target_);
+  return temporary.replace_target();
 }
 
 Result<void> write_file(const fs::path& path, std::span<const std::byte> content) {
