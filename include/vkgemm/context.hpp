@@ -181,8 +181,9 @@ class VKGEMM_API Plan {
   std::uint32_t dispatch_count() const noexcept;
 
   // The milliseconds that all of them are estimated to take, before Problem::estimate_scale.
-  // Nothing for an empty problem, or if no table has a row like the configuration.
-  std::optional<double> estimated_ms() const;
+  // Nothing for an empty problem, or if no table has a row like the configuration. The estimate of
+  // a configuration that the caller chose may be another one: compare like with like.
+  std::optional<double> estimated_ms() const noexcept;
 
   struct Impl;
 
@@ -199,8 +200,8 @@ class VKGEMM_API Context {
   // Fails with invalid_argument if a member of info is missing or contradicts another, or for what
   // is in info.tuning_file, io_error if that cannot be read, missing_feature if not even the fma
   // path can run with what is enabled, and with the driver's VkResult if a query fails, naming the
-  // query. With the self-test also with device_lost, or driver_error if a wait fails, naming the
-  // kind of kernel that did it.
+  // query. With the self-test also with device_lost, or the driver's VkResult if a wait fails,
+  // naming the kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 
   // What a context held until it is assigned to ends at once, as if by its destructor. One that was
@@ -224,7 +225,7 @@ class VKGEMM_API Context {
   Result<Plan> plan(const Problem& problem) const;
 
   // The same with a configuration of the caller's choice; unsupported if it is not legal here, or
-  // refused by a tuning table.
+  // refused by a tuning table that leaves others.
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
   // The one that was tuned for this shape, or a near one, if there is such; then every legal

@@ -87,7 +87,8 @@ struct DeviceCaps {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   std::array<std::uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
 
-  // Key of the tuning table: "nvidia_sm90", "amd_rdna3", …, or "generic" if not recognised.
+  // Key of the tuning table: "nvidia_sm90", "amd_rdna3", …, "cpu" for drivers that compute on
+  // the CPU, or "generic" if not recognised.
   std::string architecture = "generic";
   // The device's id is in no list; the architecture is the one that its properties are most like.
   bool architecture_by_properties = false;

@@ -261,9 +261,9 @@ struct Problem {
   // How many times as long as estimated this device takes: what max_dispatch_ms is held against.
   // Where no table is of this device (explain() says so), an estimate may be a hundred times too
   // small. Infinity: unknown, dispatches are as short as can be. So the first submissions of a
-  // shape are safe, and what they take together, divided by Plan::estimated_ms(), is the scale for
-  // the plans of shapes like it that follow. The choice between configurations that can be cut does
-  // not depend on it.
+  // shape are safe, and what they take together on the device, divided by Plan::estimated_ms(), is
+  // the scale for the plans of shapes like it that follow. The choice between configurations that
+  // can be cut does not depend on it.
   double estimate_scale = 1.0;
 
   bool operator==(const Problem&) const = default;

@@ -123,9 +123,10 @@ struct SelfTest {
   // in this way, but by `vkgemm info --self-test`.
   //
   // Processes may share the file, also from several containers; "<file>.lock" beside it says who is
-  // alive. A file of another device, driver or build of vkgemm is replaced: use one for each, as
-  // default_verdict_file() does. What cannot be read, is no file of verdicts or cannot be written
-  // stays as it is, with a warning in the log.
+  // alive. On systems without locks on open files (Windows, so far) attempts are not noted, and one
+  // process at a time may use the file. A file of another device, driver or build of vkgemm is
+  // replaced: use one for each, as default_verdict_file() does. What cannot be read, is no file of
+  // verdicts or cannot be written stays as it is, with a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's.

@@ -15,7 +15,7 @@ bool has_more_rights() noexcept {
 #if defined(__linux__)
   return getauxval(AT_SECURE) != 0;
 #elif defined(_WIN32)
-  return false;  // no file gives a process rights there
+  return false;  // not asked there
 #else
   return issetugid() != 0;
 #endif

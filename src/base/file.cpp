@@ -38,7 +38,7 @@ Result<fs::path> behind_links(fs::path path) {
   return failure(path, "more than 40 symbolic links");
 }
 
-Result<void> write_pieces(std::ostream& stream, const fs::path& path,
+Result<void> write_pieces(std::ofstream& stream, const fs::path& path,
                           std::initializer_list<std::span<const std::byte>> pieces) {
   errno = 0;
   for (const std::span<const std::byte> piece : pieces) {
@@ -49,7 +49,7 @@ Result<void> write_pieces(std::ostream& stream, const fs::path& path,
       done += bytes;
     }
   }
-  stream.flush();
+  stream.close();  // where some systems tell
   if (!stream) return failure(path, "cannot be written", errno);
   return {};
 }
@@ -68,17 +68,22 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
+  // With the permissions of the file that it is going to replace.
   Result<void> write(std::initializer_list<std::span<const std::byte>> pieces) const {
     errno = 0;
     std::ofstream stream(path_, std::ios::binary | std::ios::trunc);
     if (!stream) return failure(target_, "cannot be written", errno);
+    std::error_code error;
+    const fs::file_status before = fs::status(target_, error);
+    if (fs::exists(before)) {
+      fs::permissions(path_, before.permissions(), error);
+      if (error) return failure(target_, "permissions cannot be kept: " + error.message());
+    }
     return write_pieces(stream, target_, pieces);
   }
 
   Result<void> replace_target() {
     std::error_code error;
-    const fs::file_status before = fs::status(target_, error);
-    if (fs::exists(before)) fs::permissions(path_, before.permissions(), error);
     fs::rename(path_, target_, error);
     if (error) return failure(target_, "cannot be replaced: " + error.message());
     path_.clear();
@@ -103,7 +108,7 @@ Result<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t max
   std::vector<std::byte> content;
   while (stream) {
     const std::size_t before = content.size();
-    const std::uint64_t bytes = std::min(piece_bytes, max_bytes - before + 1);
+    const std::uint64_t bytes = std::min(piece_bytes - 1, max_bytes - before) + 1;
     content.resize(before + bytes);
     errno = 0;
     stream.read(reinterpret_cast<char*>(content.data() + before),
@@ -117,6 +122,11 @@ Result<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t max
   if (stream.bad()) return failure(path, "cannot be read", errno);
   return content;
 }
+
+OutputFile::OutputFile() = default;
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
 
 Result<OutputFile> OutputFile::open(const fs::path& path) {
   OutputFile file;

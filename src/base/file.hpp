@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
-#include <ostream>
 #include <span>
 #include <vector>
 
@@ -28,14 +28,18 @@ class OutputFile {
   // fail fails before anything is computed for it. Nothing is left behind.
   static Result<OutputFile> open(const std::filesystem::path& path);
 
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+  ~OutputFile();
+
   // The pieces, one behind the other, are the file's new content. Once.
   Result<void> write(std::initializer_list<std::span<const std::byte>> pieces);
 
  private:
-  OutputFile() = default;
+  OutputFile();
 
   std::filesystem::path target_;
-  std::unique_ptr<std::ostream> stream_;  // if it is written into
+  std::unique_ptr<std::ofstream> stream_;  // if it is written into
 };
 
 Result<void> write_file(const std::filesystem::path& path, std::span<const std::byte> content);

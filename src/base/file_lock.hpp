@@ -1,7 +1,8 @@
 // file_lock.hpp: locks between processes, on single bytes of a file.
 //
-// A lock ends with the process that holds it, however that ends, and is seen from every PID
-// namespace; on a network file system from other machines, too, as far as that supports locks.
+// A lock ends with the process that holds it, however that ends, and with the children that it
+// forked meanwhile. It is seen from every PID namespace; on a network file system from other
+// machines, too, as far as that supports locks.
 #pragma once
 
 #include <chrono>

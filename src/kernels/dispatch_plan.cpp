@@ -31,7 +31,7 @@ static_assert([] {
   return offsetof(Longer, next) == sizeof(gpu::GemmParams);
 }());
 
-// Vulkan 1.4's least maximum, which all devices with a table have.
+// Vulkan 1.4's least maximum. A device that has less is refused (caps_query.cpp).
 static_assert(gpu::most_parameter_bytes <= 256);
 
 // What all products read stands in the first line of constants.

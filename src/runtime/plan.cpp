@@ -250,16 +250,21 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
       }
     }
   } else {
-    if (const auto reason = why_illegal(*config, *resolved, target)) {
-      return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
+    std::optional<std::string> reason = why_illegal(*config, *resolved, target);
+    if (reason && tables.overrules_denials(*resolved, usable)) {
+      plan->overruled = std::move(*reason);
+      reason = why_illegal(*config, *resolved, tables.target_without_denials(usable));
     }
+    if (reason) return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
     plan->row = tables.find(*config, *resolved);
   }
+  plan->estimate_us = plan->choice ? std::optional(plan->choice->cost)
+                                   : tables.estimate(plan->config, *resolved, usable);
 
   plan->dispatch_plan = lower(plan->config, *resolved, target);
   if (resolved->max_dispatch_us > 0.0) {
-    plan->times = limit_dispatches(plan->dispatch_plan, plan->estimated_us(), plan->config,
-                                   *resolved, target);
+    plan->times =
+        limit_dispatches(plan->dispatch_plan, plan->estimate_us, plan->config, *resolved, target);
   }
   plan->rules = OperandRules(*resolved, plan->dispatch_plan.workspace.bytes);
   const auto build = [&](const PipelineKey& key) {
@@ -314,16 +319,10 @@ std::string Plan::command_line() const { return impl_->command_line(); }
 
 std::uint32_t Plan::dispatch_count() const noexcept { return impl_->dispatch_count; }
 
-std::optional<double> Plan::estimated_ms() const {
-  std::optional<double> time = impl_->estimated_us();
+std::optional<double> Plan::estimated_ms() const noexcept {
+  std::optional<double> time = impl_->estimate_us;
   if (time) *time /= 1000.0;
   return time;
-}
-
-std::optional<double> Plan::Impl::estimated_us() const {
-  if (resolved.is_empty()) return std::nullopt;
-  if (choice) return choice->cost;
-  return context->tables.estimate(config, resolved, *caps);
 }
 
 Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operands,

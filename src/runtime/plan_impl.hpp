@@ -20,11 +20,12 @@ struct Plan::Impl {
   const DeviceCaps* caps = nullptr;        // the context's, as they were when this was planned
   Problem problem;
   ResolvedProblem resolved;
-  Config config;                    // of no meaning for an empty problem
-  std::optional<ScoredRow> choice;  // what the tables chose, unless the caller did
-  std::string overruled;            // what a loaded table says against it all the same
-  const TuningRow* row = nullptr;   // null: no table proposes it, the caller did
-  DispatchPlan dispatch_plan;       // no dispatches for an empty problem
+  Config config;                      // of no meaning for an empty problem
+  std::optional<ScoredRow> choice;    // what the tables chose, unless the caller did
+  std::optional<double> estimate_us;  // before Problem::estimate_scale
+  std::string overruled;              // what a loaded table says against it all the same
+  const TuningRow* row = nullptr;     // null: no table proposes it, the caller did
+  DispatchPlan dispatch_plan;         // no dispatches for an empty problem
   OperandRules rules;
   std::vector<VkPipeline> before;  // of the dispatch plan's steps
   VkPipeline product = VK_NULL_HANDLE;
@@ -35,7 +36,6 @@ struct Plan::Impl {
 
   // Of all dispatches, before the problem's estimate_scale; of a configuration of the caller's by a
   // row like it.
-  std::optional<double> estimated_us() const;
   std::string provenance() const;
   std::string command_line() const;
   std::string explain() const;

@@ -187,10 +187,9 @@ void settle(VerdictFile& file, const AttemptView& view) {
     if (std::ranges::find(file.verdicts, attempt.kind, &Verdict::kind) != file.verdicts.end()) {
       return true;
     }
-    if (view.is_running(attempt.owner)) return false;
     // A time to come is as good as none.
     if (attempt.time > view.now || view.now - attempt.time > attempts_last_s) return true;
-    if (attempt.count < attempts_of_a_verdict) return false;
+    if (attempt.count < attempts_of_a_verdict || view.is_running(attempt.owner)) return false;
     file.verdicts.push_back({.kind = attempt.kind,
                              .outcome = Outcome::crashed,
                              .detail = concat("the process ended while this was on the device, ",

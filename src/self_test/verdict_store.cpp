@@ -20,6 +20,21 @@ constexpr std::uint64_t writers_byte = 0;
 // A change takes far less. Who waited this long goes on: a lost verdict is found again.
 constexpr std::chrono::seconds writers_patience{2};
 
+// Held while a file is changed, if it can be.
+class WritersLock {
+ public:
+  explicit WritersLock(LockFile* file)
+      : file_(file != nullptr && file->lock(writers_byte, writers_patience) ? file : nullptr) {}
+  ~WritersLock() {
+    if (file_ != nullptr) file_->unlock(writers_byte);
+  }
+  WritersLock(const WritersLock&) = delete;
+  WritersLock& operator=(const WritersLock&) = delete;
+
+ private:
+  LockFile* file_;
+};
+
 std::uint64_t random_owner() {
   std::random_device random;
   const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
@@ -47,7 +62,8 @@ AttemptView VerdictStore::view() {
   return {.now = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count(),
           .is_running = [this](std::uint64_t owner) {
             const LockFile* const lock = lock_file();
-            return owner == owner_ || lock == nullptr || lock->is_held_by_another(owner);
+            return (owner_ != 0 && owner == owner_) || lock == nullptr ||
+                   lock->is_held_by_another(owner);
           }};
 }
 
@@ -73,21 +89,14 @@ Result<void> VerdictStore::change(const Change& change) {
   return without_exceptions([&]() -> Result<void> {
     std::error_code ignored;  // what is wrong with the folder shows when the file is written
     if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), ignored);
-    LockFile* const lock = lock_file();
-    const bool locked = lock != nullptr && lock->lock(writers_byte, writers_patience);
+    const WritersLock lock(lock_file());
     const AttemptView view = this->view();
     Result<VerdictFile> content = read_with(view);
-    Result<void> written;
-    if (!content) {
-      written = content.error();
-    } else {
-      if (!content->other.empty()) *content = {};
-      change(*content, view);
-      const std::string text = verdict_file_text(*content, caps_);
-      written = write_file(file_, std::as_bytes(std::span(text)));
-    }
-    if (locked) lock->unlock(writers_byte);
-    return written;
+    if (!content) return content.error();
+    if (!content->other.empty()) *content = {};
+    change(*content, view);
+    const std::string text = verdict_file_text(*content, caps_);
+    return write_file(file_, std::as_bytes(std::span(text)));
   });
 }
 
@@ -98,10 +107,12 @@ Result<void> VerdictStore::add(std::span<const Verdict> found) {
 Result<std::uint32_t> VerdictStore::begin_attempt(const KernelKind& kind) {
   std::uint32_t count = 1;
   const Result<void> changed = change([&](VerdictFile& content, const AttemptView& view) {
-    if (lock_file() == nullptr) return;  // nobody could ever say that it is over
+    // Without a lock nobody could ever say that it is over.
+    if (lock_file() == nullptr) return;
     if (owner_ == 0) {
-      owner_ = random_owner();
-      lock_file()->lock(owner_);
+      const std::uint64_t owner = random_owner();
+      if (!lock_file()->lock(owner)) return;
+      owner_ = owner;
     }
     count = vkgemm::begin_attempt(content, kind, owner_, view).count;
   });

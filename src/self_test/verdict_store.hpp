@@ -27,7 +27,7 @@ class VerdictStore {
   Result<void> add(std::span<const Verdict> found);
 
   // Notes that the kind is going to be on the device. Returns how often it was there without a
-  // verdict, this time included.
+  // verdict, this time included. Where the system has no locks nothing is noted.
   Result<std::uint32_t> begin_attempt(const KernelKind& kind);
 
  private:

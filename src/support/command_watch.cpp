@@ -206,9 +206,10 @@ VKAPI_ATTR void VKAPI_CALL vkGetDeviceQueue(VkDevice device, std::uint32_t famil
 
 VKAPI_ATTR VkResult VKAPI_CALL vkBeginCommandBuffer(VkCommandBuffer commands,
                                                     const VkCommandBufferBeginInfo* info) {
+  const VkResult result = watch().vkBeginCommandBuffer(commands, info);
   Locked locked;
   if (Recording* const recording = locked.recording(commands)) *recording = {};
-  return watch().vkBeginCommandBuffer(commands, info);
+  return result;
 }
 
 VKAPI_ATTR void VKAPI_CALL vkCmdBindPipeline(VkCommandBuffer commands, VkPipelineBindPoint point,

@@ -237,7 +237,7 @@ void add_info(CLI::App& app, int& exit_code) {
     if (devices.empty()) {
       throw Failure(usage_error, "--device " + options->device + ": no such device");
     }
-    if (options->self_test.wanted) check_only(options->self_test, devices);
+    if (!options->self_test.only.empty()) check_only(options->self_test, devices);
     if (!print_devices(*options, devices)) exit_code = verification_failed;
   });
 }

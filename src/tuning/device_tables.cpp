@@ -36,6 +36,14 @@ Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
           tables_.front()->timing};
 }
 
+Target DeviceTables::target_without_denials(const DeviceCaps& caps) const {
+  return target(caps, Denials::overruled);
+}
+
+bool DeviceTables::overrules_denials(const ResolvedProblem& problem, const DeviceCaps& caps) const {
+  return !loaded_.empty() && !best(problem, caps, Denials::heeded);
+}
+
 bool DeviceTables::denied(const Config& config, DataType input_type, Denials denials) const {
   return denials == Denials::heeded && std::ranges::any_of(loaded_, [&](const TuningTable& table) {
            return is_denied(table, config, input_type);
@@ -93,8 +101,7 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
 
 std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
-  const bool none_left = !best(problem, caps, Denials::heeded);
-  const Denials denials = none_left ? Denials::overruled : Denials::heeded;
+  const Denials denials = overrules_denials(problem, caps) ? Denials::overruled : Denials::heeded;
   return nearest(estimated(problem, caps, denials), problem, caps, denials);
 }
 

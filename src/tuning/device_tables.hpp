@@ -32,6 +32,11 @@ class DeviceTables {
   // preferred. Points at them and at the capabilities.
   Target target(const DeviceCaps& caps) const;
 
+  // True if what loaded tables deny and refuse leaves nothing, so that it doesn't count; and the
+  // target without it.
+  bool overrules_denials(const ResolvedProblem& problem, const DeviceCaps& caps) const;
+  Target target_without_denials(const DeviceCaps& caps) const;
+
   // What a loaded table says against a configuration. If it was chosen, that was overruled.
   std::optional<std::string> why_denied(const Config& config, const ResolvedProblem& problem,
                                         const DeviceCaps& caps) const;

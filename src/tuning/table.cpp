@@ -98,7 +98,13 @@ class Node {
   }
 
   // Words for people, to be printed with whatever they speak of.
-  std::string note() const { return excerpt(nonempty_text(), 1000); }
+  std::string note() const {
+    constexpr std::size_t longest = 1000;
+    if (nonempty_text().size() > longest) {
+      fail(path_, concat(path_, " has ", text().size(), " bytes, at most ", longest));
+    }
+    return text();
+  }
 
   std::uint64_t natural() const {
     if (!value_.is_number_unsigned()) {

@@ -43,6 +43,8 @@ class TuningFile : public testing::Test {
     const auto candidates = (*other)->context().candidates(problem);
     if (!candidates) return candidates.error();
     EXPECT_EQ(candidates->front().config, plan->config());
+    const auto pinned = (*other)->context().plan(problem, plan->config());
+    if (!pinned) return pinned.error();
     return plan->explain();
   }
 
@@ -95,6 +97,26 @@ TEST_F(TuningFile, AFileThatWasAskedForFailsTheVariableWarns) {
 }
 
 // A table only proposes: what denies everything is overruled, and that is told.
+// A table refuses configurations of the caller's, too, but not the only ones that there are.
+TEST_F(TuningFile, RefusalsOfEverythingAreOverruled) {
+  std::ofstream file(path_);
+  file << R"({"architecture": ")" << caps().architecture << R"(", "rows": [], "refused": [)";
+  std::string_view comma;
+  for (const std::string_view strategy : {"resident", "panel", "recompute", "two_pass"}) {
+    file << comma << R"({"architecture": ")" << caps().architecture << R"(", "rows": ")" << strategy
+         << R"(", "reason": "not here"})";
+    comma = ",";
+  }
+  file << "]}";
+  file.close();
+  Problem problem = gemm({16, 64, 32}, DataType::f32);
+  problem.row_reduction = RowReduction{.op = RowOp::softmax};
+  const auto text = explained(path_, problem);
+  ASSERT_TRUE(succeeds(text));
+  EXPECT_NE(text->find("not here"), std::string::npos) << *text;
+  EXPECT_NE(warnings_.find("overruled"), std::string::npos) << warnings_;
+}
+
 TEST_F(TuningFile, DenialsOfEverythingAreOverruled) {
   const Problem problem = gemm({96, 80, 64}, DataType::f32);
   const auto before = explained("", problem);

