@@ -227,18 +227,17 @@ class Examiner {
   // is dispatched without a workgroup, so that neither counts as time on the device.
   Result<bool> warm_up(const std::vector<Plan>& plans, std::uint64_t timeout_ms) {
     Submission submission(device_, info_.device, info_.self_test);
-    const Result<bool> done =
-        submission.run(timeout_ms, [&](VkCommandBuffer commands) -> Result<void> {
-          const DeviceFunctions& vk = device_.functions;
-          const std::array<std::byte, gpu::most_parameter_bytes> parameters{};
-          vk.vkCmdPushConstants(commands, impl_->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                parameters.size(), parameters.data());
-          for (const Plan& plan : plans) {
-            vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(plan));
-            vk.vkCmdDispatch(commands, 0, 1, 1);
-          }
-          return {};
-        });
+    Result<bool> done = submission.run(timeout_ms, [&](VkCommandBuffer commands) -> Result<void> {
+      const DeviceFunctions& vk = device_.functions;
+      const std::array<std::byte, gpu::most_parameter_bytes> parameters{};
+      vk.vkCmdPushConstants(commands, impl_->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            parameters.size(), parameters.data());
+      for (const Plan& plan : plans) {
+        vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(plan));
+        vk.vkCmdDispatch(commands, 0, 1, 1);
+      }
+      return {};
+    });
     keep_if_in_flight(submission);
     return done;
   }
@@ -260,9 +259,9 @@ class Examiner {
     const Operands operands{.a = {address, product.a().size()},
                             .b = {address + a_bytes, product.b().size()},
                             .d = {address + a_bytes + b_bytes, product.d_bytes()}};
-    const Result<bool> done =
-        submission.run(info_.self_test.timeout_ms,
-                       [&](VkCommandBuffer commands) { return plan.record(commands, operands); });
+    Result<bool> done = submission.run(info_.self_test.timeout_ms, [&](VkCommandBuffer commands) {
+      return plan.record(commands, operands);
+    });
     keep_if_in_flight(submission);
     if (!done || !*done) return done;
     if (auto wrong = product.why_wrong({d, product.d_bytes()})) {

@@ -128,7 +128,7 @@ Submitted submit_once(Runner& runner, const Plan& plan, const DeviceOperands& de
 // be, and tells.
 Plan measured_plan(Runner& runner, const Plan& chosen, const DeviceOperands& device) {
   // With the estimate that the plan will be cut by.
-  const Plan cautious = unwrap(runner.context().plan(chosen.problem(), chosen.config()));
+  Plan cautious = unwrap(runner.context().plan(chosen.problem(), chosen.config()));
   const std::optional<double> estimated = cautious.estimated_ms();
   if (!estimated) return cautious;
   // Some drivers finish compiling only when a pipeline is first executed.
