@@ -1,0 +1,39 @@
+// khr_accumulators.glsl: what all loops on VK_KHR_cooperative_matrix share: subgroup-scope matrices,
+// the part of the tile that a subgroup computes, its accumulators and their products.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_shader_subgroup_basic : require
+
+// A subgroup's part of the tile, and the fragments that it holds.
+const uint SUBGROUP_M = TILE_M / SUBGROUPS_M;
+const uint SUBGROUP_N = TILE_N / SUBGROUPS_N;
+const uint ROWS = SUBGROUP_M / FRAGMENT_M;
+const uint COLS = SUBGROUP_N / FRAGMENT_N;
+
+#define ACC_FRAGMENT \
+    coopmat<ACC_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_N, gl_MatrixUseAccumulator>
+#define EACH_FRAGMENT(i, j) \
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) [[unroll]] for (uint j = 0; j < COLS; ++j)
+
+struct Acc {
+    ACC_FRAGMENT fragment[ROWS][COLS];
+};
+
+void acc_clear(out Acc acc) {
+    EACH_FRAGMENT(i, j) acc.fragment[i][j] = ACC_FRAGMENT(0.0);
+}
+
+uvec2 subgroup_position() {
+    return uvec2(gl_SubgroupID / SUBGROUPS_N, gl_SubgroupID % SUBGROUPS_N);
+}
+
+// The operands that a subgroup multiplies at once, FRAGMENT_K deep.
+struct Fragments {
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS];
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS];
+};
+
+void multiply(inout Acc acc, const Fragments f) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint i = 0; i < ROWS; ++i)
+            acc.fragment[i][j] = coopMatMulAdd(f.a[i], f.b[j], acc.fragment[i][j]);
+}
