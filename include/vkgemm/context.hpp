@@ -204,7 +204,7 @@ class VKGEMM_API Context {
   // naming the kind of kernel that did it.
   static Result<Context> create(const ContextCreateInfo& info);
 
-  // What a context held until it is assigned to ends at once, as if by its destructor. One that was
+  // Assignment ends at once what this context held, as its destructor would. A context that was
   // moved from may be destroyed or assigned to, and nothing else.
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "base/random.hpp"
 
 namespace vkgemm {
 namespace {
@@ -58,8 +59,7 @@ Result<void> write_pieces(std::ofstream& stream, const fs::path& path,
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target) : target_(target), path_(target) {
-    std::random_device random;
-    path_ += "." + std::to_string((std::uint64_t{random()} << 32) | random()) + ".tmp";
+    path_ += "." + std::to_string(random_number()) + ".tmp";
   }
   ~TemporaryFile() {
     std::error_code ignored;
@@ -128,7 +128,7 @@ OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
-Result<OutputFile> OutputFile::open(const fs::path& path) {
+Result<OutputFile> OutputFile::locate(const fs::path& path) {
   OutputFile file;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -148,7 +148,13 @@ Result<OutputFile> OutputFile::open(const fs::path& path) {
   if (fs::exists(status) && !std::ofstream(file.target_, std::ios::binary | std::ios::app)) {
     return failure(path, "cannot be written", errno);
   }
-  if (auto tried = TemporaryFile(file.target_).write({}); !tried) return tried.error();
+  return file;
+}
+
+Result<OutputFile> OutputFile::open(const fs::path& path) {
+  Result<OutputFile> file = locate(path);
+  if (!file || file->stream_ != nullptr) return file;
+  if (auto tried = TemporaryFile(file->target_).write({}); !tried) return tried.error();
   return file;
 }
 
@@ -160,7 +166,7 @@ Result<void> OutputFile::write(std::initializer_list<std::span<const std::byte>>
 }
 
 Result<void> write_file(const fs::path& path, std::span<const std::byte> content) {
-  Result<OutputFile> file = OutputFile::open(path);
+  Result<OutputFile> file = OutputFile::locate(path);
   if (!file) return file.error();
   return file->write({content});
 }

@@ -37,6 +37,10 @@ class OutputFile {
 
  private:
   OutputFile();
+  // Opens what must stay open; of anything else finds the file that is going to be replaced.
+  static Result<OutputFile> locate(const std::filesystem::path& path);
+  friend Result<void> write_file(const std::filesystem::path& path,
+                                 std::span<const std::byte> content);
 
   std::filesystem::path target_;
   std::unique_ptr<std::ofstream> stream_;  // if it is written into

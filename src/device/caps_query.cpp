@@ -431,14 +431,20 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   return caps;
 }
 
-std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
-                                            VkPhysicalDevice physical_device) {
+std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& functions,
+                                                    VkPhysicalDevice physical_device) {
   std::uint32_t count = 0;
   functions.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   functions.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, families.data());
+  return families;
+}
+
+std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
+                                            VkPhysicalDevice physical_device) {
+  const std::vector<VkQueueFamilyProperties> families = queue_families(functions, physical_device);
   std::vector<std::uint32_t> computing;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < families.size(); ++i) {
     if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) computing.push_back(i);
   }
   return computing;

@@ -30,6 +30,9 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
                               const Facilities& supported, const Facilities& enabled,
                               bool use_deny_list = true);
 
+std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& functions,
+                                                    VkPhysicalDevice physical_device);
+
 // The queue families that compute.
 std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
                                             VkPhysicalDevice physical_device);

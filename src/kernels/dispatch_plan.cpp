@@ -34,7 +34,7 @@ static_assert([] {
 // Vulkan 1.4's least maximum. A device that has less is refused (caps_query.cpp).
 static_assert(gpu::most_parameter_bytes <= 256);
 
-// What all products read stands in the first line of constants.
+// The fields that all products read stand in the first line of constants.
 static_assert(offsetof(gpu::GemmParams, a) == 32 && offsetof(gpu::GemmParams, a_batch) == 64);
 
 }  // namespace

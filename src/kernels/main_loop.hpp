@@ -37,6 +37,8 @@ struct TilePart {
 struct LoopCost {
   // Products take so many times as long where A or B is loaded element by element.
   double misaligned = 1.0;
+  // So many times the latency of a k-tile's loads, likewise.
+  double misaligned_latency = 1.0;
   // So many times the fixed time of a tile.
   double tile = 1.0;
   // A factor of the latency of loads; null: 1.

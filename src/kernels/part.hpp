@@ -49,8 +49,8 @@ struct Part {
   double (*cost)(const Config&, const ResolvedProblem&, const TimingModel&,
                  const ProductCost&) = nullptr;
 
-  // What it is called in the name of a tuned shape's family, or nothing if the problem doesn't have
-  // it; and whether a name is such. Both or neither.
+  // Its name in that of a tuned shape's family, or nothing if the problem doesn't have it; and
+  // whether a name is one of its names. Both or neither.
   std::string_view (*family)(const ResolvedProblem&) = nullptr;
   bool (*is_family)(std::string_view name) = nullptr;
 

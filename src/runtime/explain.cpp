@@ -122,9 +122,7 @@ std::string describe_tuning(const Plan::Impl& plan) {
   const TuningTable* const table =
       plan.row != nullptr ? tables.loaded_table_of(*plan.row) : nullptr;
   if (table != nullptr) text += concat("  tuning table: ", table->source, "\n");
-  if (!plan.overruled.empty()) {
-    text += concat("  ", plan.overruled, "; overruled, since nothing else computes this\n");
-  }
+  if (!plan.overruled.empty()) text += concat("  ", plan.overruled, "\n");
   if (!plan.choice) return text;
   const auto nearest = tables.nearest(plan.resolved, *plan.caps);
   if (!nearest) return text;

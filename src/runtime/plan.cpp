@@ -203,6 +203,10 @@ Result<void> check_range(DispatchRange range, std::uint32_t count) {
   return {};
 }
 
+std::string overruled_text(std::string_view denied) {
+  return concat(denied, "; overruled, since nothing else computes this");
+}
+
 }  // namespace
 
 Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
@@ -243,20 +247,19 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
     plan->row = plan->choice->row;
     plan->config = plan->choice->config;
     if (auto denied = tables.why_denied(plan->config, *resolved, usable)) {
-      plan->overruled = std::move(*denied);
-      if (log.enabled()) {
-        log.write(LogLevel::warning, concat(plan->command_line(), ": ", plan->overruled,
-                                            "; overruled, since nothing else computes this"));
-      }
+      plan->overruled = overruled_text(*denied);
     }
   } else {
     std::optional<std::string> reason = why_illegal(*config, *resolved, target);
     if (reason && tables.overrules_denials(*resolved, usable)) {
-      plan->overruled = std::move(*reason);
+      plan->overruled = overruled_text(*reason);
       reason = why_illegal(*config, *resolved, tables.target_without_denials(usable));
     }
     if (reason) return Error{Status::unsupported, concat(to_string(*config), ": ", *reason)};
     plan->row = tables.find(*config, *resolved);
+  }
+  if (!plan->overruled.empty() && log.enabled()) {
+    log.write(LogLevel::warning, concat(plan->command_line(), ": ", plan->overruled));
   }
   plan->estimate_us = plan->choice ? std::optional(plan->choice->cost)
                                    : tables.estimate(plan->config, *resolved, usable);

@@ -23,7 +23,7 @@ struct Plan::Impl {
   Config config;                      // of no meaning for an empty problem
   std::optional<ScoredRow> choice;    // what the tables chose, unless the caller did
   std::optional<double> estimate_us;  // before Problem::estimate_scale
-  std::string overruled;              // what a loaded table says against it all the same
+  std::string overruled;              // what a loaded table says against it, and why that is void
   const TuningRow* row = nullptr;     // null: no table proposes it, the caller did
   DispatchPlan dispatch_plan;         // no dispatches for an empty problem
   OperandRules rules;
@@ -34,8 +34,6 @@ struct Plan::Impl {
   std::uint32_t dispatch_count = 0;
   VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up
 
-  // Of all dispatches, before the problem's estimate_scale; of a configuration of the caller's by a
-  // row like it.
   std::string provenance() const;
   std::string command_line() const;
   std::string explain() const;

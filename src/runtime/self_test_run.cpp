@@ -10,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "device/caps_query.hpp"
 #include "device/host_buffer.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/plan_internal.hpp"
@@ -25,8 +26,11 @@ VkDeviceSize aligned(VkDeviceSize bytes) {
   return (bytes + span_alignment - 1) / span_alignment * span_alignment;
 }
 
-Outcome outcome_of(const Error& error) {
-  if (error.status == Status::device_lost) return Outcome::device_lost;
+Outcome outcome_of(const Error& error, bool was_on_device) {
+  // What was not on the device did not lose it.
+  if (error.status == Status::device_lost) {
+    return was_on_device ? Outcome::device_lost : Outcome::untested;
+  }
   // Memory is a matter of what else runs.
   const bool no_memory =
       error.status == Status::out_of_host_memory || error.status == Status::out_of_device_memory;
@@ -143,6 +147,7 @@ Result<bool> Submission::run(std::uint64_t timeout_ms, const Record& record) {
 // How the test of a kind ended.
 struct Examination {
   Verdict verdict;
+  bool was_on_device = false;
   bool may_go_on = true;       // false: the queue is not known to be free
   std::optional<Error> fatal;  // the device is lost, or cannot be waited for
 };
@@ -172,9 +177,9 @@ class Examiner {
     Examination out{.verdict = {.kind = kind}};
     const Result<void> done = examine(kind, on_device, out);
     if (done) return out;
-    out.verdict.outcome = outcome_of(done.error());
+    out.verdict.outcome = outcome_of(done.error(), out.was_on_device);
     out.verdict.detail = done.error().message;
-    if (left_in_flight_ || out.verdict.outcome == Outcome::device_lost) {
+    if (left_in_flight_ || done.error().status == Status::device_lost) {
       out.fatal = done.error();
       out.fatal->message = concat("self-test, ", to_string(kind), ": ", out.fatal->message);
     }
@@ -206,6 +211,7 @@ class Examiner {
       out.may_go_on = false;
       return {};
     }
+    out.was_on_device = true;
     on_device();
     for (const Plan& plan : plans) {
       const ExactProduct product(plan.problem());
@@ -290,11 +296,8 @@ class Examiner {
 };
 
 Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& device) {
-  std::uint32_t count = 0;
-  const auto query = device.instance_functions.vkGetPhysicalDeviceQueueFamilyProperties;
-  query(info.physical_device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  query(info.physical_device, &count, families.data());
+  const std::vector<VkQueueFamilyProperties> families =
+      queue_families(device.instance_functions, info.physical_device);
   const std::uint32_t family = info.self_test.queue_family;
   if (family >= families.size()) {
     return invalid_argument(concat("self_test.queue_family is ", family, ", the device has ",

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 7> outcome_names = {
 
 // For tiles of these sizes: several tiles, the last ones cut off.
 Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned) {
-  // What a 16-byte load holds, of 16-bit types at least.
+  // The elements of a 16-byte load, of 16-bit types at least.
   const std::uint64_t group = std::max(8u, 16 / size_in_bytes(input));
   const auto up = [&](std::uint64_t value) { return (value + group - 1) / group * group; };
   const std::uint64_t tile_m = config.tile_m;

@@ -77,7 +77,7 @@ struct VerdictFile {
 inline constexpr std::uint32_t attempts_of_a_verdict = 2;
 inline constexpr std::int64_t attempts_last_s = 24 * 60 * 60;
 
-// What is known of the attempts at some time.
+// How attempts look at some time: which of their owners still run.
 struct AttemptView {
   std::int64_t now = 0;
   std::function<bool(std::uint64_t owner)> is_running;

@@ -175,7 +175,7 @@ std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
     const std::string digits = hexadecimal(big_endian(id));
     return id > 0xffff ? digits : digits.substr(4);
   };
-  // What the file is of, driver and build included: each has its own.
+  // Each device, driver and build has its own file.
   const std::string all = identity(caps).dump();
   return folder / "vkgemm" /
          concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), "-",
@@ -190,10 +190,11 @@ void settle(VerdictFile& file, const AttemptView& view) {
     // A time to come is as good as none.
     if (attempt.time > view.now || view.now - attempt.time > attempts_last_s) return true;
     if (attempt.count < attempts_of_a_verdict || view.is_running(attempt.owner)) return false;
-    file.verdicts.push_back({.kind = attempt.kind,
-                             .outcome = Outcome::crashed,
-                             .detail = concat("the process ended while this was on the device, ",
-                                              attempt.count, " times")});
+    file.verdicts.push_back(
+        {.kind = attempt.kind,
+         .outcome = Outcome::crashed,
+         .detail = concat("the process ended, or gave up waiting, while this was on the device, ",
+                          attempt.count, " times")});
     return true;
   });
 }

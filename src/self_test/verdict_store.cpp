@@ -1,7 +1,6 @@
 #include "self_test/verdict_store.hpp"
 
 #include <chrono>
-#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/file.hpp"
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "vkgemm/self_test.hpp"
 
@@ -35,10 +35,18 @@ class WritersLock {
   LockFile* file_;
 };
 
-std::uint64_t random_owner() {
-  std::random_device random;
-  const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
-  return (number >> 2) + 1;  // an offset in a file
+// An offset in a file.
+std::uint64_t random_owner() { return (random_number() >> 2) + 1; }
+
+void make_folder_of(const std::filesystem::path& file) {
+  std::error_code ignored;  // what is wrong with the folder shows when the file is written
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
+}
+
+Result<void> write(const std::filesystem::path& file, const VerdictFile& content,
+                   const DeviceCaps& caps) {
+  const std::string text = verdict_file_text(content, caps);
+  return write_file(file, std::as_bytes(std::span(text)));
 }
 
 }  // namespace
@@ -87,16 +95,14 @@ Result<VerdictFile> VerdictStore::read() {
 template <class Change>
 Result<void> VerdictStore::change(const Change& change) {
   return without_exceptions([&]() -> Result<void> {
-    std::error_code ignored;  // what is wrong with the folder shows when the file is written
-    if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), ignored);
+    make_folder_of(file_);
     const WritersLock lock(lock_file());
     const AttemptView view = this->view();
     Result<VerdictFile> content = read_with(view);
     if (!content) return content.error();
     if (!content->other.empty()) *content = {};
     change(*content, view);
-    const std::string text = verdict_file_text(*content, caps_);
-    return write_file(file_, std::as_bytes(std::span(text)));
+    return write(file_, *content, caps_);
   });
 }
 
@@ -135,11 +141,8 @@ Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
 Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
                            std::span<const Verdict> verdicts) {
   return without_exceptions([&]() -> Result<void> {
-    std::error_code ignored;
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
-    const std::string text =
-        verdict_file_text({.verdicts = {verdicts.begin(), verdicts.end()}}, caps);
-    return write_file(file, std::as_bytes(std::span(text)));
+    make_folder_of(file);
+    return write(file, {.verdicts = {verdicts.begin(), verdicts.end()}}, caps);
   });
 }
 

@@ -1,10 +1,11 @@
 #include "tool/options.hpp"
 
 #include <charconv>
-#include <fstream>
-#include <sstream>
-#include <utility>
+#include <cstddef>
+#include <limits>
+#include <vector>
 
+#include "base/file.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -21,13 +22,12 @@ std::uint64_t parse_size(const std::string& option, const std::string& text, std
 }
 
 std::string read_file(const std::string& option, const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || text.view().empty()) {
+  const auto bytes = vkgemm::read_file(file, std::numeric_limits<std::uint64_t>::max());
+  if (!bytes) throw Failure(usage_error, option + ": " + bytes.error().message);
+  if (bytes->empty()) {
     throw Failure(usage_error, option + ": " + file + " cannot be read, or is empty");
   }
-  return std::move(text).str();
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
 std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::string& text) {

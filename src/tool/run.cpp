@@ -148,11 +148,11 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
     return plan.record(commands, device.operands());
   };
   const bool one_by_one = submits_one_by_one(plan);
-  double longest = 0.0;  // of all runs but the first, in which some drivers compile
+  double longest = 0.0;  // of all runs; the first, in which some drivers compile, only if alone
   std::uint32_t runs = 0;
   const auto run_once = [&] {
     const Submitted took = submit_once(runner, plan, device);
-    if (runs++ != 0) longest = std::max(longest, took.longest);
+    longest = runs++ <= 1 ? took.longest : std::max(longest, took.longest);
     return took.all;
   };
   const auto print_longest = [&] {

@@ -92,8 +92,12 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   const auto n = static_cast<double>(problem.product_n());
   const auto k = static_cast<double>(problem.typical_k());
   const auto batch = static_cast<double>(problem.batch);
-  const double area = static_cast<double>(c.tile_m) * c.tile_n;
   const LoopCost& cost = descriptor(c).cost;
+  const bool vectors = problem.a_allows_vectors() && problem.b_allows_vectors();
+  // Single elements of columns that don't exist are no bytes from memory.
+  const double columns =
+      cost.bound_by_memory && !vectors ? std::min<double>(c.tile_n, n) : c.tile_n;
+  const double area = c.tile_m * columns;
   Estimate::Shape s{};
   s.bound_by_memory = cost.bound_by_memory;
   s.units = compute_units(caps);
@@ -108,10 +112,10 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   }
   s.k_tiles = std::ceil(k / c.tile_k);
   s.resident = workgroups_that_fit(c, timing, problem, caps);
-  const bool vectors = problem.a_allows_vectors() && problem.b_allows_vectors();
   s.k_tile_work = 2.0 * area * c.tile_k * (vectors ? 1.0 : cost.misaligned) * timing.compute_units /
                   (rate * 1e6);
-  const double waits = cost.latency != nullptr ? timing.*cost.latency : 1.0;
+  const double waits = (cost.latency != nullptr ? timing.*cost.latency : 1.0) *
+                       (vectors ? 1.0 : cost.misaligned_latency);
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
   s.tile = timing.tile * cost.tile;

@@ -1,10 +1,9 @@
 #include "tuning/table_file.hpp"
 
-#include <cstdint>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
 
@@ -34,28 +33,17 @@ Result<TuningTable> load(const std::filesystem::path& path, const DeviceCaps& ca
 }  // namespace
 
 Result<TuningTable> read_tuning_file(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const auto unreadable = [&](std::string_view why) {
-    return Error{Status::io_error, concat("tuning table ", name, ": ", why)};
-  };
+  const std::string name = "tuning table " + path.string();
   std::error_code error;
   // A pipe or a device might never end.
   if (!std::filesystem::is_regular_file(path, error)) {
-    return unreadable(error ? error.message() : "is no file");
+    return Error{Status::io_error, concat(name, ": ", error ? error.message() : "is no file")};
   }
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error) return unreadable(error.message());
-  if (bytes > longest_tuning_table) {
-    return Error{Status::invalid_argument,
-                 concat("tuning table ", name, ": is ", bytes, " bytes long, at most ",
-                        longest_tuning_table, " are read")};
-  }
-  std::string text(bytes, '\0');
-  std::ifstream stream(path, std::ios::binary);
-  stream.read(text.data(), static_cast<std::streamsize>(bytes));
-  if (!stream) return unreadable("cannot be read");
-  Result<TuningTable> table = parse_tuning_table(text, "tuning table " + name);
-  if (table) table->source = name;
+  const Result<std::vector<std::byte>> bytes = read_file(path, longest_tuning_table);
+  if (!bytes) return Error{bytes.error().status, "tuning table " + bytes.error().message};
+  Result<TuningTable> table =
+      parse_tuning_table({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, name);
+  if (table) table->source = path.string();
   return table;
 }
 

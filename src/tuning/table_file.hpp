@@ -10,8 +10,8 @@
 
 namespace vkgemm {
 
-// Reads and parses a file. io_error if it cannot be read or is no regular file, invalid_argument,
-// with line and field, for what is in it.
+// Reads and parses a file. io_error if it cannot be read, is too long or is no regular file,
+// invalid_argument, with line and field, for what is in it.
 Result<TuningTable> read_tuning_file(const std::filesystem::path& path);
 
 // Why a table is not for this device: it is of another architecture.

@@ -440,7 +440,7 @@ TEST_F(TuningFile, WhatIsNoFileForThisDevice) {
   refused(write("rdna.json", table("amd_rdna3", small_tile)), Status::invalid_argument,
           "architecture is 'amd_rdna3', NVIDIA H200 is 'nvidia_sm90'");
   std::filesystem::resize_file(write("long.json", "{"), longest_tuning_table + 1);
-  refused(folder_ / "long.json", Status::invalid_argument, "at most 16777216 are read");
+  refused(folder_ / "long.json", Status::io_error, "long.json: more than 16777216 bytes");
   std::string rows = R"({"architecture":"nvidia_sm90","rows":[0)";
   for (int i = 0; i < 5000; ++i) rows += ",0";
   refused(write("many.json", rows + "]}"), Status::invalid_argument, "rows has 5001 elements");

@@ -109,7 +109,7 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Conf
   }
 }
 
-// Of two 16-byte loads in each direction, and one along K.
+// Tiles of two 16-byte loads in each direction, and one along K.
 std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   const std::uint32_t load = std::max(8u, 16 / size_in_bytes(kind.input));
   return {{.loop = FmaLoop{.fragment_m = 4, .fragment_n = 4, .peel = !is_cpu(caps)},
