@@ -6,19 +6,11 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS PackParams
 #include "lib/common.glsl"
+#include "lib/pack_group.glsl"
 
 const uint GROUP = 8;                           // elements of 16 bytes
 const uint GROUPS = PACK_TILE / GROUP;          // of a row of a tile
 shared uint pairs[PACK_TILE][PACK_LINE_WORDS];  // [k][m / 2]
-
-// The first `valid` elements of a group, then zeros.
-uvec4 load_group(uint64_t at, uint valid) {
-    if (A_VECTOR != 0 && valid >= GROUP) return U32x4(at).x;
-    uvec4 data = uvec4(0);
-    [[unroll]] for (uint e = 0; e < GROUP; ++e)
-        if (e < valid) data[e / 2] |= uint(U16(at + e * 2).x) << (e % 2 * 16);
-    return data;
-}
 
 uint left(const uint size, const uint begin) { return begin < size ? size - begin : 0; }
 

@@ -26,8 +26,10 @@ enum class MainLoop : std::uint8_t {
   khr,       // path khr: one k-tile of A and B at a time is staged in shared memory
   khr_ring,  // path khr: three stages of half a k-tile each, so that loads, stores and products of
              // one workgroup overlap: for tiles so large that only one workgroup is resident
-  fma,       // path fma: k-tiles staged in shared memory, register tiles
-  skinny,    // path fma: few rows of A; pieces of B go straight from memory to registers
+  khr_direct,  // path khr: fragments go straight from memory to registers, of operands that were
+               // copied into the order in which the driver's matrices hold them
+  fma,         // path fma: k-tiles staged in shared memory, register tiles
+  skinny,      // path fma: few rows of A; pieces of B go straight from memory to registers
 };
 
 // The path that a main loop belongs to.
@@ -37,6 +39,7 @@ constexpr Path path_of(MainLoop loop) noexcept {
       return Path::nv;
     case MainLoop::khr:
     case MainLoop::khr_ring:
+    case MainLoop::khr_direct:
       return Path::khr;
     case MainLoop::fma:
     case MainLoop::skinny:
@@ -138,6 +141,18 @@ struct KhrRingLoop : KhrLoop {
   bool operator==(const KhrRingLoop&) const = default;
 };
 
+// The parameters of the khr_direct loop: khr's, and its own. Both operands are packed, in a
+// workspace, in the order of one pipeline's matrices, which is another's only by experience: it
+// takes a self-test that passed (vkgemm/self_test.hpp, SelfTest).
+struct KhrDirectLoop : KhrLoop {
+  // How many steps of fragment_k loads are ahead of products: 0 or 1.
+  bool ahead = true;
+  // Of the four words of a fragment of A that an invocation holds the middle two change places in
+  // memory: faster where registers hold them so.
+  bool swap_a = false;
+  bool operator==(const KhrDirectLoop&) const = default;
+};
+
 // The parameters of the fma loop.
 struct FmaLoop {
   // The register tile of one invocation: multiples of 4.
@@ -160,7 +175,7 @@ struct SkinnyLoop {
 // all loops share. Parameters at their default value are left out.
 struct Config {
   // In the order of MainLoop's enumerators: the alternative that stands here names the main loop.
-  std::variant<NvLoop, KhrLoop, KhrRingLoop, FmaLoop, SkinnyLoop> loop = FmaLoop{};
+  std::variant<NvLoop, KhrLoop, KhrRingLoop, KhrDirectLoop, FmaLoop, SkinnyLoop> loop = FmaLoop{};
 
   // The part of D that one workgroup computes, and the depth of K it takes at a time. For a gated
   // product tile_n counts columns of both halves of B, so that the same configuration does the same

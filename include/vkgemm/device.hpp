@@ -97,7 +97,8 @@ struct DeviceCaps {
   // Shapes that the driver lists, of types that vkgemm knows.
   std::vector<FragmentShape> fragment_shapes;
   std::vector<FlexibleShape> flexible_shapes;
-  bool bf16_matrices = false;  // VK_KHR_shader_bfloat16 with cooperative matrices
+  bool bf16_matrices = false;     // VK_KHR_shader_bfloat16 with cooperative matrices
+  bool int16_arithmetic = false;  // shaderInt16, which the khr_direct loop needs for bf16
 
   // Two answers: may a dispatch whose workgroups wait for one another be asked for
   // (ReductionMode::device_barrier), and is this driver known to let those that have started go on?

@@ -37,11 +37,11 @@ struct KernelKind {
   // The main loop that is tried. khr speaks for khr_ring, too.
   MainLoop loop = MainLoop::fma;
   DataType input = DataType::f32;
-  // khr: the fragment. nv: the granularity of tiles. Else 0.
+  // khr, khr_direct: the fragment. nv: the granularity of tiles. Else 0.
   std::uint32_t m = 0;
   std::uint32_t n = 0;
   std::uint32_t k = 0;
-  std::uint32_t subgroup_size = 0;  // khr
+  std::uint32_t subgroup_size = 0;  // khr, khr_direct
   std::uint32_t invocations = 0;    // nv
   bool operator==(const KernelKind&) const = default;
 };

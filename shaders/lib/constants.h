@@ -107,7 +107,11 @@
     X(47, GATE_INTERLEAVED, 0)    /* neighbouring columns of B, bias and aux are a pair */ \
     /* Row reductions and gated products. */ \
     X(48, C_COL_MAJOR, 0)    /* C and aux */ \
-    X(49, D_COL_MAJOR, 0)
+    X(49, D_COL_MAJOR, 0) \
+    /* The direct loop and the operands in fragment order: fragment_words.glsl. */ \
+    X(50, AHEAD, 1)     /* steps of FRAGMENT_K that loads are ahead of products */ \
+    X(51, SWAP_A, 0)    /* the middle two of the words of A have changed places */ \
+    X(52, PACKS_B, 0)
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -61,6 +61,8 @@
 // pack.comp: pairs of 16-bit elements, with padding between lines.
 #define PACK_LINE_WORDS (PACK_TILE / 2 + 1)
 #define PACK_BYTES (PACK_TILE * PACK_LINE_WORDS * 4)
+// pack_fragments.comp: lines of 16-bit elements, as khr stages them.
+#define PACK_FRAGMENTS_BYTES (PACK_TILE * KHR_LINE(PACK_TILE, 2) * UNIT_BYTES)
 
 // Single words: at most so many bytes in any kernel (group_map, device_barrier, row_panel). ANV
 // does not leave out those that are not used. A shader that declares more than

@@ -398,6 +398,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   caps.bf16_matrices = usable.has(Feature::cooperative_matrix) &&
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
+  caps.int16_arithmetic = usable.has(Feature::shader_int16);
   if (use_deny_list && !is_zero(environment_variable("VKGEMM_DENY_LIST"))) {
     caps.denials = denials_of(built_in_deny_list(), caps);
   }

@@ -20,6 +20,7 @@ constexpr std::string_view executable = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EX
 // In the order of enum Feature.
 constexpr std::array<Description, static_cast<std::size_t>(Feature::count)> descriptions{{
     {"shaderInt64", ""},
+    {"shaderInt16", ""},
     {"storageBuffer16BitAccess", ""},
     {"shaderFloat16", ""},
     {"bufferDeviceAddress", ""},
@@ -110,6 +111,7 @@ FeatureSet read_features(const void* chain) noexcept {
     switch (s->sType) {
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2:
         add(Feature::shader_int64, as<VkPhysicalDeviceFeatures2>(s).features.shaderInt64);
+        add(Feature::shader_int16, as<VkPhysicalDeviceFeatures2>(s).features.shaderInt16);
         break;
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
         visit_vulkan11(as<VkPhysicalDeviceVulkan11Features>(s), add);
@@ -198,6 +200,7 @@ void FeatureChain::write(const FeatureSet& features) noexcept {
     bit = features.has(feature) ? VK_TRUE : VK_FALSE;
   };
   set(Feature::shader_int64, features2_.features.shaderInt64);
+  set(Feature::shader_int16, features2_.features.shaderInt16);
   visit_vulkan11(vulkan11_, set);
   visit_vulkan12(vulkan12_, set);
   visit_vulkan13(vulkan13_, set);

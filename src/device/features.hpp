@@ -15,6 +15,7 @@ namespace vkgemm {
 
 enum class Feature : std::uint8_t {
   shader_int64,
+  shader_int16,
   storage_buffer_16bit_access,
   shader_float16,
   buffer_device_address,

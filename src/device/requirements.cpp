@@ -32,6 +32,7 @@ constexpr const char* useful_extensions[] = {
 // do. pipelineExecutableInfo is not here: it is for developers, who enable it.
 constexpr Feature useful_features[] = {
     Feature::shader_float16,
+    Feature::shader_int16,
     Feature::vulkan_memory_model_device_scope,
     Feature::subgroup_size_control,
     Feature::compute_full_subgroups,

@@ -60,6 +60,13 @@ struct LoopDescriptor {
   bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
 
+  // Takes operands in fragment order (shaders/lib/fragment_words.glsl); how many steps of
+  // fragment_k beyond them it reads. Null: takes rows and columns.
+  std::uint32_t (*steps_beyond)(const Config&) = nullptr;
+
+  // It rests on what no specification promises: legal only where its kind passed the self-test.
+  bool needs_verdict = false;
+
   // Loops whose rates are of one scale, and whose instructions one self-test proves, name the same.
   MainLoop kin = MainLoop::fma;
 
@@ -97,8 +104,8 @@ struct LoopDescriptor {
   // The same loop with a tile of another form, and what follows from it; nothing if it can't.
   std::optional<Config> (*reshaped)(const Config&, const TilePart& tile, const ResolvedProblem&,
                                     const DeviceCaps&) = nullptr;
-  // A configuration that takes less shared memory with the same tile of D; nothing if there is
-  // none.
+  // A configuration that takes less shared memory with the same tile of D; nothing, or null, if
+  // there is none.
   std::optional<Config> (*smaller)(const Config&) = nullptr;
 
   // Configurations that a tuner begins with; what it changes at once beside single parameters; and

@@ -17,12 +17,6 @@ bool covers(const Denial& denial, const Config& c, DataType input) noexcept {
          descriptor(c).denied(denial, c);
 }
 
-bool has_passed(const Config& config, DataType input, const DeviceCaps& caps) {
-  return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
-    return verdict.outcome == Outcome::passed && covers(verdict.kind, config, input);
-  });
-}
-
 }  // namespace
 
 bool covers(const KernelKind& kind, const Config& c, DataType input) noexcept {
@@ -33,6 +27,12 @@ bool covers(const KernelKind& kind, const Config& c, DataType input) noexcept {
 bool covers(const Denial& denial, const KernelKind& kind) noexcept {
   return denial.path == path_of(kind.loop) && (!denial.input || *denial.input == kind.input) &&
          is_any_or(denial.m, kind.m) && is_any_or(denial.n, kind.n) && is_any_or(denial.k, kind.k);
+}
+
+bool has_passed(const Config& config, DataType input, const DeviceCaps& caps) {
+  return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
+    return verdict.outcome == Outcome::passed && covers(verdict.kind, config, input);
+  });
 }
 
 const Verdict* failed_verdict(const Config& config, DataType input, const DeviceCaps& caps) {
@@ -76,13 +76,19 @@ std::vector<std::string> refusals(DataType input, const DeviceCaps& caps) {
 }
 
 bool check_verdicts(const Case& s) {
-  if (s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
+  const bool needed = descriptor(s.config).needs_verdict;
+  if (!needed && s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
   const DataType input = s.problem.a.type;
   if (const Verdict* const failed = failed_verdict(s.config, input, s.caps)) {
     return s.reason != nullptr ? s.refuse(why_failed(*failed, s.caps)) : false;
   }
   if (const Denial* const denied = denial(s.config, input, s.caps)) {
     return s.refuse("path ", to_string(s.config.path()), ": ", denied->reason);
+  }
+  if (needed && !has_passed(s.config, input, s.caps)) {
+    return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(input),
+                    " inputs needs a self-test that passed: `vkgemm info --self-test`, or "
+                    "ContextCreateInfo::self_test");
   }
   return true;
 }

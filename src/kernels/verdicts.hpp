@@ -19,6 +19,9 @@ bool covers(const Denial& denial, const KernelKind& kind) noexcept;
 const Verdict* failed_verdict(const Config& config, DataType input, const DeviceCaps& caps);
 const Denial* denial(const Config& config, DataType input, const DeviceCaps& caps);
 
+// True if the self-test passed for configurations like this one.
+bool has_passed(const Config& config, DataType input, const DeviceCaps& caps);
+
 // "failed the self-test on driver …: expected 12, got 13 at (3, 4)"
 std::string why_failed(const Verdict& verdict, const DeviceCaps& caps);
 

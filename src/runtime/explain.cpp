@@ -14,6 +14,7 @@
 #include "kernels/verdicts.hpp"
 #include "problem/data_type.hpp"
 #include "runtime/plan_impl.hpp"
+#include "self_test/self_test.hpp"
 
 namespace vkgemm {
 
@@ -80,8 +81,10 @@ std::string describe_operands(const Plan::Impl& plan) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
     if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
-    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
-                  matrix.ld, ", packed in the workspace first, by a dispatch\n");
+    const bool fragments = descriptor(plan.config).steps_beyond != nullptr;
+    return describe_matrix(name, matrix,
+                           concat("packed in the workspace first, ",
+                                  fragments ? "in fragment order, " : "", "by a dispatch"));
   };
   const Config& c = plan.config;
   text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,
@@ -150,6 +153,18 @@ std::string describe_tuning(const Plan::Impl& plan) {
     text += concat("; not taken, since ", reason, ": ", to_string(shape.row.config));
   }
   return text + "\n";
+}
+
+// A configuration that would be chosen if its kind had passed the self-test, which it needs.
+std::string describe_untested(const Plan::Impl& plan) {
+  if (!plan.choice) return {};
+  const DeviceTables& tables = plan.context->tables;
+  const DeviceCaps trusted = trusting(*plan.caps);
+  const auto best = tables.best(plan.resolved, trusted);
+  if (!best || !descriptor(best->config).needs_verdict) return {};
+  const auto reason = why_illegal(best->config, plan.resolved, tables.target(*plan.caps));
+  if (!reason) return {};
+  return concat("  might be faster: ", to_string(best->config), "; ", *reason, "\n");
 }
 
 // Products in another type than the inputs' are worth a line; both are exact.
@@ -249,6 +264,7 @@ std::string Plan::Impl::explain() const {
   text += concat("path ", to_string(config.path()), ", configuration ", to_string(config), "\n");
   text += concat("  provenance: ", provenance(), "\n");
   text += describe_tuning(*this);
+  text += describe_untested(*this);
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }

@@ -357,6 +357,14 @@ Result<void> Context::record(const Plan& plan, VkCommandBuffer command_buffer,
 }
 
 VkPipeline pipeline_of(const Plan& plan) noexcept { return InternalAccess::impl(plan).product; }
+
+std::vector<VkPipeline> pipelines_of(const Plan& plan) {
+  const Plan::Impl& impl = InternalAccess::impl(plan);
+  std::vector<VkPipeline> all = impl.before;
+  all.push_back(impl.product);
+  all.insert(all.end(), impl.after.begin(), impl.after.end());
+  return all;
+}
 const DispatchPlan& dispatch_plan_of(const Plan& plan) noexcept {
   return InternalAccess::impl(plan).dispatch_plan;
 }

@@ -3,6 +3,8 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <vector>
+
 #include "kernels/dispatch_plan.hpp"
 #include "vkgemm/context.hpp"
 
@@ -15,6 +17,8 @@ struct InternalAccess {
 // Null for a plan of an empty problem. For statistics: pipelines capture them if the application
 // enabled pipelineExecutableInfo on the device.
 VkPipeline pipeline_of(const Plan& plan) noexcept;
+// Of all its steps.
+std::vector<VkPipeline> pipelines_of(const Plan& plan);
 const DispatchPlan& dispatch_plan_of(const Plan& plan) noexcept;
 
 }  // namespace vkgemm

@@ -157,11 +157,9 @@ class Examiner {
   Examiner(const ContextCreateInfo& info, const SelfTestDevice& device)
       : info_(info), device_(device) {}
 
-  // A context for this alone, that knows of no verdicts, so that nothing of it stays behind.
+  // A context for this alone, so that nothing of it stays behind.
   Result<void> init() {
-    DeviceCaps caps = device_.caps;
-    caps.verdicts.clear();
-    caps.denials.clear();
+    DeviceCaps caps = trusting(device_.caps);
     PipelineCacheInfo pipelines = device_.pipelines;
     pipelines.application_cache = VK_NULL_HANDLE;
     pipelines.file.clear();
@@ -239,8 +237,10 @@ class Examiner {
       vk.vkCmdPushConstants(commands, impl_->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             parameters.size(), parameters.data());
       for (const Plan& plan : plans) {
-        vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(plan));
-        vk.vkCmdDispatch(commands, 0, 1, 1);
+        for (const VkPipeline pipeline : pipelines_of(plan)) {
+          vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+          vk.vkCmdDispatch(commands, 0, 1, 1);
+        }
       }
       return {};
     });
@@ -252,8 +252,10 @@ class Examiner {
   Result<bool> multiply(const Plan& plan, const ExactProduct& product, Verdict& verdict) {
     const VkDeviceSize a_bytes = aligned(product.a().size());
     const VkDeviceSize b_bytes = aligned(product.b().size());
+    const VkDeviceSize d_bytes = aligned(product.d_bytes());
     Submission submission(device_, info_.device, info_.self_test);
-    if (auto made = submission.allocate(a_bytes + b_bytes + aligned(product.d_bytes())); !made) {
+    if (auto made = submission.allocate(a_bytes + b_bytes + d_bytes + plan.workspace_bytes());
+        !made) {
       return made.error();
     }
     std::byte* const memory = submission.mapped();
@@ -262,9 +264,11 @@ class Examiner {
     std::byte* const d = memory + a_bytes + b_bytes;
     std::memset(d, std::to_integer<int>(ExactProduct::poison), product.d_bytes());
     const VkDeviceAddress address = submission.address();
-    const Operands operands{.a = {address, product.a().size()},
-                            .b = {address + a_bytes, product.b().size()},
-                            .d = {address + a_bytes + b_bytes, product.d_bytes()}};
+    const Operands operands{
+        .a = {address, product.a().size()},
+        .b = {address + a_bytes, product.b().size()},
+        .d = {address + a_bytes + b_bytes, product.d_bytes()},
+        .workspace = {address + a_bytes + b_bytes + d_bytes, plan.workspace_bytes()}};
     Result<bool> done = submission.run(info_.self_test.timeout_ms, [&](VkCommandBuffer commands) {
       return plan.record(commands, operands);
     });

@@ -19,6 +19,9 @@
 
 namespace vkgemm {
 
+// The device as if every kind of kernel had passed, so that each can be tried.
+DeviceCaps trusting(const DeviceCaps& caps);
+
 // A small configuration of the kind that is legal for all its problems, whatever is known of the
 // kind; or why there is none.
 Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps);

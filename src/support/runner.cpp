@@ -248,10 +248,13 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.pipeline_cache_file = options.pipeline_cache_file;
   info.tuning_file = options.tuning_file;
   info.log = options.log;
-  if (options.self_test) {
-    info.self_test = *options.self_test;
+  info.self_test = options.self_test;
+  if (options.runs_self_test) {
     info.self_test.queue = impl.queue;
     info.self_test.queue_family = impl.queue_family;
+  }
+  if (options.reads_verdicts) {
+    info.self_test.file = default_verdict_file(impl.requirements->caps());
   }
   auto context = Context::create(info);
   if (!context) return context.error();

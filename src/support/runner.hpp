@@ -32,7 +32,9 @@ struct RunnerOptions {
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;
-  std::optional<SelfTest> self_test;  // on the runner's queue
+  SelfTest self_test;           // as ContextCreateInfo has it
+  bool runs_self_test = false;  // on the runner's queue
+  bool reads_verdicts = false;  // of default_verdict_file()
   std::string tuning_file;
 };
 

@@ -52,6 +52,7 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   options.device = device;
   options.validation = validation;
   options.pipeline_cache_file = pipeline_cache_file;
+  options.reads_verdicts = true;
   // A user who names a table wants to know if it is left out. Else there is no log: it costs every
   // plan a line.
   if (const char* const table = std::getenv("VKGEMM_TUNING"); table != nullptr && *table != '\0') {

@@ -201,6 +201,7 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   runner_options.device = device;
   runner_options.self_test = SelfTest{.timeout_ms = options.timeout_s * 500,
                                       .only = std::span<const KernelKind>(&verdict.kind, 1)};
+  runner_options.runs_self_test = true;
   const auto runner = support::Runner::create(runner_options);
   if (!runner) {
     // Harm to the device is an error, all else that a kind does a verdict.

@@ -112,12 +112,16 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
       }
     }
   };
+  const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
   for (const TuningRow& row : table.rows) {
-    if (row.matches(problem)) consider(row, row.config);
+    if (!packs(row) && row.matches(problem)) consider(row, row.config);
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
+  for (const TuningRow& row : table.rows) {
+    if (packs(row) && row.matches(problem)) consider(row, row.config);
+  }
   for (const Config& option : pack_options(problem, caps)) {
     for (const TuningRow& row : table.rows) {
       Config config = row.config;

@@ -24,7 +24,8 @@ std::optional<RowVariant> resident_variant(const Config& config, const ResolvedP
   std::optional<Config> next =
       loop.reshaped(c, {.m = static_cast<std::uint32_t>(area / width), .n = width}, problem, caps);
   while (next && shared_memory_bytes(*next, problem, caps) > caps.limits.max_shared_memory_bytes) {
-    next = descriptor(*next).smaller(*next);
+    const auto smaller = descriptor(*next).smaller;
+    next = smaller != nullptr ? smaller(*next) : std::nullopt;
   }
   if (!next) return std::nullopt;
   return RowVariant{.config = *next, .rate_factor = perimeter(config) / perimeter(*next)};

@@ -241,7 +241,7 @@ TuningRow parse_row(const Node& node) {
 struct TimingField {
   std::string_view name;
   double TimingModel::*value;
-  bool may_be_left_out = false;  // for 0
+  std::optional<double> left_out = {};  // what it is if it is not there
 };
 constexpr TimingField timing_fields[] = {
     {"compute_units", &TimingModel::compute_units},
@@ -251,13 +251,14 @@ constexpr TimingField timing_fields[] = {
     {"latency", &TimingModel::latency},
     {"first_latency", &TimingModel::first_latency},
     {"ring_latency", &TimingModel::ring_latency},
+    {"direct_latency", &TimingModel::direct_latency, 1.0},
     {"load", &TimingModel::load},
     {"memory", &TimingModel::memory},
     {"sum", &TimingModel::sum},
     {"workspace", &TimingModel::workspace},
     {"copy", &TimingModel::copy},
     {"shared_memory_bytes", &TimingModel::shared_memory_bytes},
-    {"shared_memory_overhead_bytes", &TimingModel::shared_memory_overhead_bytes, true},
+    {"shared_memory_overhead_bytes", &TimingModel::shared_memory_overhead_bytes, 0.0},
     {"registers", &TimingModel::registers},
 };
 
@@ -267,8 +268,8 @@ TimingModel parse_timing(const Node& node) {
   node.check_keys(keys);
   TimingModel timing;
   for (const TimingField& field : timing_fields) {
-    const bool left_out = field.may_be_left_out && !node.find(field.name);
-    timing.*field.value = left_out ? 0.0 : node.at(field.name).positive();
+    const bool left_out = field.left_out && !node.find(field.name);
+    timing.*field.value = left_out ? *field.left_out : node.at(field.name).positive();
   }
   timing.provenance = parse_provenance(node.at("provenance"));
   return timing;

@@ -45,6 +45,11 @@ constexpr std::string_view khr_texts[] = {
     "khr_ring:tile=48x24x16,fragment=8x8x8,subgroups=3x3,subgroup_size=8,swizzle=2,peel=0",
     "khr_ring:tile=16x8x32,fragment=8x8x16,subgroups=2x1,subgroup_size=8,peel=0",
     "khr_ring:tile=16x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,swizzle=2",
+    // fragments straight from memory
+    "khr_direct:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,swizzle=2,pack=ab",
+    "khr_direct:tile=24x16x8,fragment=8x8x8,subgroups=1x2,subgroup_size=8,subtiles=3,peel=0,ahead="
+    "0,"
+    "swap_a=1,pack=ab",
     // NVIDIA, AMD
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
@@ -54,6 +59,9 @@ constexpr std::string_view khr_texts[] = {
     "khr_ring:tile=64x32x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swizzle=2",
     "khr_ring:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,peel=0",
     "khr_ring:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,swizzle=2",
+    "khr_direct:tile=64x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,subtiles=2,swap_a=1,"
+    "swizzle=2,pack=ab",
+    "khr_direct:tile=32x48x16,fragment=16x16x16,subgroups=1x1,subgroup_size=32,ahead=0,pack=ab",
     // Intel
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
     "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",
@@ -69,6 +77,32 @@ constexpr std::string_view nv_texts[] = {
     "nv:tile=32x32x32,invocations=128,swizzle=2",
     "nv:tile=64x32x16,invocations=128,swizzle=2,unroll_k=4",
     "nv:tile=64x64x32,invocations=256,swizzle=3,unroll_k=2",
+};
+
+// Kinds of the direct loop, which is not legal before the self-test: what is wrong with them is for
+// these tests to find.
+const Verdict trusted[] = {
+    {.kind = {.loop = MainLoop::khr_direct,
+              .input = DataType::f16,
+              .m = 8,
+              .n = 8,
+              .k = 8,
+              .subgroup_size = 8},
+     .outcome = Outcome::passed},
+    {.kind = {.loop = MainLoop::khr_direct,
+              .input = DataType::f16,
+              .m = 16,
+              .n = 16,
+              .k = 16,
+              .subgroup_size = 32},
+     .outcome = Outcome::passed},
+    {.kind = {.loop = MainLoop::khr_direct,
+              .input = DataType::bf16,
+              .m = 16,
+              .n = 16,
+              .k = 16,
+              .subgroup_size = 32},
+     .outcome = Outcome::passed},
 };
 
 std::vector<std::string_view> texts_of(Path path) {
@@ -107,6 +141,7 @@ std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options) 
     support::watch_commands({.module_of = module_of, .on_hazard = tell_hazard});
   });
   options.device = settings().device;
+  options.self_test.verdicts = trusted;
   options.on_validation_message = [](std::string_view text) {
     ADD_FAILURE() << "validation: " << text;
   };

@@ -21,18 +21,21 @@ class TuningFile : public testing::Test {
   }
 
   // Writes a tuned shape of 96x80x64, with a configuration that is not the one that is chosen else.
-  void write(std::string_view config) {
+  void write(std::string_view config, std::string_view type = "f32") {
     std::ofstream(path_) << R"({"architecture": ")" << caps().architecture
-                         << R"(", "rows": [], "tuned": [{"family": "gemm", "input_type": "f32",)"
+                         << R"(", "rows": [], "tuned": [{"family": "gemm", "input_type": ")" << type
+                         << R"(",)"
                          << R"("a_layout": "row_major", "b_layout": "row_major", "aligned": true,)"
                          << R"("m": 96, "n": 80, "k": 64, "config": ")" << config
                          << R"(", "microseconds": 12.5, "provenance": "measured: in a test"}]})";
   }
-  Result<std::string> explained(const std::string& file, const Problem& problem) {
+  Result<std::string> explained(const std::string& file, const Problem& problem,
+                                std::span<const Verdict> verdicts = {}) {
     warnings_.clear();
     support::RunnerOptions options;
     options.device = settings().device;
     options.tuning_file = file;
+    options.self_test.verdicts = verdicts;
     options.log = [this](LogLevel level, std::string_view message) {
       if (level == LogLevel::warning) warnings_ += message;
     };
@@ -142,6 +145,26 @@ TEST_F(TuningFile, DenialsOfEverythingAreOverruled) {
   EXPECT_NE(warnings_.find(told), std::string::npos) << warnings_;
   EXPECT_EQ(text->substr(0, text->find("  provenance")),
             before->substr(0, before->find("  provenance")));
+}
+
+// A kernel that needs a self-test is not chosen before, and the plan says what it misses.
+TEST_F(TuningFile, WhatNeedsASelfTestIsNamed) {
+  Config direct;
+  for (const Config& config : small_configs(Path::khr, DataType::f16)) {
+    if (config.main_loop() == MainLoop::khr_direct) direct = config;
+  }
+  if (direct.main_loop() != MainLoop::khr_direct) GTEST_SKIP() << "no khr_direct here";
+  const Problem problem = gemm({96, 80, 64}, DataType::f16);
+  write(to_string(direct), "f16");
+  const auto before = explained(path_, problem);
+  ASSERT_TRUE(succeeds(before));
+  EXPECT_NE(before->find("might be faster: " + to_string(direct)), std::string::npos) << *before;
+  EXPECT_NE(before->find("needs a self-test that passed"), std::string::npos) << *before;
+  const auto after = explained(path_, problem, context().verdicts());
+  ASSERT_TRUE(succeeds(after));
+  EXPECT_EQ(after->find("might be faster"), std::string::npos) << *after;
+  EXPECT_NE(after->find(to_string(direct)), std::string::npos) << *after;
+  EXPECT_NE(after->find("in fragment order"), std::string::npos) << *after;
 }
 
 // The error of a plan that wants more workspace than there is names what is enough.

@@ -75,7 +75,7 @@ TEST(Config, ErrorsNameThePart) {
   };
   const Case cases[] = {
       {"", "main loop ''"},
-      {"cuda:tile=1x1x1", "main loop 'cuda' is none of nv, khr, khr_ring, fma, skinny"},
+      {"cuda:tile=1x1x1", "main loop 'cuda' is none of nv, khr, khr_ring, khr_direct, fma, skinny"},
       {"NV:tile=1x1x1", "main loop 'NV'"},
       {"khr:tile=1x1x1,unroll_k=2", "unknown part 'unroll_k=2'"},
       {"skinny:tile=1x1x1,fragment=1x8x8", "unknown part 'fragment=1x8x8'"},

@@ -22,6 +22,7 @@
 #include "kernels/lowering.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 #include "tuning/row_variants.hpp"
 #include "tuning/table.hpp"
@@ -223,7 +224,7 @@ DeviceCaps any_device() {
   for (const DataType type : {DataType::f16, DataType::bf16}) {
     caps.flexible_shapes.push_back({type, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0});
   }
-  return caps;
+  return trusting(caps);
 }
 
 class Footprint : public testing::Test {
@@ -250,8 +251,9 @@ class Footprint : public testing::Test {
         const std::string_view name = step.key.module;
         modules_.emplace(name);
         expect_agreement(step.key,
-                         name == "pack"          ? PACK_BYTES
-                         : name == "reduce_rows" ? REDUCE_ROWS_BYTES
+                         name == "pack"              ? PACK_BYTES
+                         : name.starts_with("pack_") ? PACK_FRAGMENTS_BYTES
+                         : name == "reduce_rows"     ? REDUCE_ROWS_BYTES
                          : name.starts_with("gemm") || name.starts_with("reduce_tiles") ? computed
                                                                                         : 0,
                          config);

@@ -114,7 +114,7 @@ TEST(Lower, TilingConstants) {
   EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
   EXPECT_EQ(khr[SPEC_PEEL], 1u);
   Config ring = khr_config;
-  switch_khr_loop(ring);
+  switch_to_ring(ring);
   test::set(ring, "peel", 0);
   EXPECT_EQ(lower_on_h200(ring, gemm(64, 64, 64)).product.key.module, "gemm_khr_ring_f16");
   EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_PEEL), 0u);
@@ -256,7 +256,8 @@ TEST(Lower, HasEveryKernelOfALoopAndAType) {
       };
       const auto what = concat(loop->name, ' ', type.name);
       EXPECT_EQ(is_there("gemm"), any) << what;
-      EXPECT_EQ(is_there("grouped"), any) << what;
+      EXPECT_EQ(is_there("grouped"), any && loop->steps_beyond == nullptr) << what;
+      EXPECT_EQ(is_there("pack"), any && loop->steps_beyond != nullptr) << what;
       EXPECT_EQ(is_there("gemm_split"), any && loop->shows_stores) << what;
       EXPECT_EQ(is_there("reduce_tiles"), any && loop->keeps_values) << what;
     }

@@ -6,6 +6,7 @@
 
 #include "kernels/loops/khr_fragments.hpp"
 #include "lib/abi.h"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -30,6 +31,9 @@ struct Case {
   std::function<void(Setting&)> change;
   std::string_view expected;  // in the reason; empty: legal
 };
+
+// As after a self-test that passed.
+void trust(Setting& s) { s.caps = trusting(s.caps); }
 
 void expect_cases(const Config& config, std::initializer_list<Case> cases) {
   for (const Case& c : cases) {
@@ -255,21 +259,65 @@ TEST(Legality, Khr) {
            "subtiles is 8"},
           {"subtiles 0", [](Setting& s) { set(s.config, "subtiles", 0); },
            "subtiles is 0: main loop khr takes 1 to 1024"},
-          {"a ring", [](Setting& s) { switch_khr_loop(s.config); }, ""},
+          {"a ring", [](Setting& s) { switch_to_ring(s.config); }, ""},
           {"a ring, 80x64 per subgroup",
            [](Setting& s) {
-             switch_khr_loop(s.config);
+             switch_to_ring(s.config);
              s.config.tile_m = 160, set(s.config, "subtiles", 5);
            },
            "needs 160 accumulators in each of 128 invocations, at most 128"},
           {"a ring of halves that are no fragment",
-           [](Setting& s) { switch_khr_loop(s.config), s.config.tile_k = 64; },
+           [](Setting& s) { switch_to_ring(s.config), s.config.tile_k = 64; },
            "tile_k is 64: main loop khr_ring takes twice fragment_k, 32"},
           {"registers, 80x64 per subgroup",
            [](Setting& s) { s.config.tile_m = 160, set(s.config, "subtiles", 5); }, ""},
           {"registers, 96x64 per subgroup",
            [](Setting& s) { s.config.tile_m = 192, set(s.config, "subtiles", 6); },
            "tile 192x128x32 needs 192 accumulators in each of 128 invocations, at most 160"},
+      });
+}
+
+TEST(Legality, KhrDirect) {
+  expect_cases(
+      test::config("khr_direct:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,"
+                   "subtiles=4,pack=ab"),
+      {
+          {"without a self-test", [](Setting&) {}, "needs a self-test that passed"},
+          {"as it is", trust, ""},
+          {"a self-test of another type",
+           [](Setting& s) {
+             trust(s);
+             std::erase_if(s.caps.verdicts, [](const Verdict& verdict) {
+               return verdict.kind.input == DataType::f16;
+             });
+           },
+           "needs a self-test that passed"},
+          {"a self-test that failed",
+           [](Setting& s) {
+             trust(s);
+             for (Verdict& verdict : s.caps.verdicts) verdict.outcome = Outcome::wrong_result;
+           },
+           "main loop khr_direct, fragment 16x16x16 f16, subgroups of 32: failed the self-test"},
+          {"one operand as it is", [](Setting& s) { trust(s), s.config.pack_b = false; },
+           "pack is a: main loop khr_direct takes both operands packed"},
+          {"an odd number of steps", [](Setting& s) { trust(s), s.config.tile_k = 48; },
+           "tile_k is 48: with loads ahead an even number of steps of 16 is taken at once"},
+          {"an odd number of steps, not ahead",
+           [](Setting& s) { trust(s), s.config.tile_k = 48, set(s.config, "ahead", 0); }, ""},
+          {"fragments that are not 16 bytes an invocation",
+           [](Setting& s) { trust(s), set(s.config, "fragment_n", 8); },
+           "fragment 16x8x16 is not 16 bytes of A and of B for each of 32 invocations"},
+          {"bf16", [](Setting& s) { trust(s), s.problem = gemm(512, 512, 512, DataType::bf16); },
+           ""},
+          {"bf16 without 16-bit arithmetic",
+           [](Setting& s) {
+             trust(s), s.problem = gemm(512, 512, 512, DataType::bf16);
+             s.caps.int16_arithmetic = false;
+           },
+           "needs shaderInt16"},
+          {"no room to pack",
+           [](Setting& s) { trust(s), s.caps.limits.max_subgroups_per_workgroup = 7; },
+           "takes 8 subgroups and 9216 bytes of shared memory, the device has 7"},
       });
 }
 

@@ -11,6 +11,8 @@
 
 #include "base/json_lines.hpp"
 #include "base/text.hpp"
+#include "kernels/legality.hpp"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/table_file.hpp"
@@ -260,7 +262,8 @@ TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
       const auto best = DeviceTables(caps.architecture).best(resolved(p), caps);
       ASSERT_TRUE(best);
       const auto known = std::ranges::find_if(own.tuned, [&](const TunedShape& shape) {
-        return shape.problem == tuned_problem(resolved(p));
+        return shape.problem == tuned_problem(resolved(p)) &&
+               is_legal(shape.row.config, resolved(p), caps);
       });
       if (known != own.tuned.end()) {
         EXPECT_EQ(best->tuned, &*known);
@@ -273,12 +276,26 @@ TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
   }
 }
 
+// A shape may have two entries: the first is for devices whose self-test allows for its main loop.
+TEST(Nearest, TheFirstOneThatIsLegal) {
+  const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
+  const DeviceTables tables("nvidia_sm90");
+  const DeviceCaps h200 = test::h200();
+  const auto untested = tables.best(p, h200), tested = tables.best(p, trusting(h200));
+  ASSERT_TRUE(untested && tested);
+  EXPECT_NE(untested->config.main_loop(), MainLoop::khr_direct);
+  EXPECT_EQ(tested->config.main_loop(), MainLoop::khr_direct);
+  EXPECT_TRUE(untested->timed && tested->timed);
+  EXPECT_LT(tested->cost, untested->cost);
+}
+
 // The nearer one speaks of what is loaded and what is built in, what is loaded where both are as
 // near, and alone where the loaded table has rows.
 TEST(Nearest, LoadedAndBuiltInShapes) {
   const auto& built_in = built_in_table("nvidia_sm90").tuned;
   const auto known = std::ranges::find_if(built_in, [](const TunedShape& shape) {
-    return shape.problem == tuned_problem(resolved(gemm(4096, 4096, 4096)));
+    const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
+    return shape.problem == tuned_problem(p) && is_legal(shape.row.config, p, test::h200());
   });
   ASSERT_NE(known, built_in.end());
   const Problem p = gemm(4096, 4096, 4096);

@@ -46,11 +46,12 @@ TEST(KernelKinds, AreWhatTheDeviceLists) {
   for (const char* name : {"main loop fma, f32", "main loop skinny, bf16",
                            "main loop khr, fragment 16x8x8 f16, subgroups of 32",
                            "main loop khr, fragment 16x16x16 bf16, subgroups of 32",
+                           "main loop khr_direct, fragment 16x16x16 f16, subgroups of 32",
                            "main loop nv, granularity 32x16x16 f16, 128 invocations",
                            "main loop nv, granularity 32x32x16 bf16, 256 invocations"}) {
     EXPECT_TRUE(on_h200.contains(name)) << name;
   }
-  EXPECT_EQ(on_h200.size(), 6u + 4u + 4u);
+  EXPECT_EQ(on_h200.size(), 6u + 4u + 2u + 4u);
   EXPECT_EQ(on_h200.size(), kernel_kinds(h200()).size()) << "a kind is there twice";
   // Either size may be required of this one.
   const auto on_navi = names(test::navi31());
@@ -90,10 +91,7 @@ TEST(KernelKinds, HaveConfigurations) {
         EXPECT_GT(p.n, config->tile_n);
         EXPECT_GE(p.k, 3 * config->tile_k);
         EXPECT_NE(p.m % config->tile_m + p.n % config->tile_n, 0u);
-        DeviceCaps plain = caps;
-        plain.verdicts.clear();
-        plain.denials.clear();
-        EXPECT_EQ(why_illegal(*config, resolved(p), plain), std::nullopt);
+        EXPECT_EQ(why_illegal(*config, resolved(p), trusting(caps)), std::nullopt);
         EXPECT_FALSE(is_legal(*config, resolved(p), caps));
       }
       EXPECT_EQ(a.size(), 2u);

@@ -48,6 +48,7 @@ inline DeviceCaps h200() {
   caps.limits.nv_max_dimension = 1024;
   caps.limits.nv_reserved_shared_memory_bytes = 8192;
   caps.bf16_matrices = true;
+  caps.int16_arithmetic = true;
   caps.nv = {.available = true, .reason = ""};
   caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16), shape(DataType::f16, 16, 8, 16),
                           shape(DataType::f16, 16, 8, 8), shape(DataType::bf16, 16, 16, 16)};

@@ -18,29 +18,14 @@ std::optional<Config> smaller(const Config& config) {
   return c;
 }
 
-void add_fragment(std::vector<KernelKind>& kinds, const FragmentShape& shape,
-                  const DeviceCaps& caps) {
-  const Limits& limits = caps.limits;
-  const bool fixed = limits.min_subgroup_size == limits.max_subgroup_size;
-  if (!fixed && !limits.subgroup_size_control) return;
-  for (std::uint64_t size = limits.min_subgroup_size; size != 0 && size <= limits.max_subgroup_size;
-       size *= 2) {
-    add_kind(kinds, {.loop = MainLoop::khr,
-                     .input = shape.input,
-                     .m = shape.m,
-                     .n = shape.n,
-                     .k = shape.k,
-                     .subgroup_size = static_cast<std::uint32_t>(size)});
-  }
-}
-
 // Any multiple of a flexible shape is one, so those that anybody asks for: the smallest, and what
 // tables propose.
 void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
                   const DeviceCaps& caps, std::span<const Config> proposed) {
   const auto add = [&](const Size3& size) {
     if (size.m == 0 || !is_multiple(size, shape.input, shape)) return;
-    add_fragment(kinds, {.input = shape.input, .m = size.m, .n = size.n, .k = size.k}, caps);
+    add_fragment_kinds(kinds, MainLoop::khr,
+                       {.input = shape.input, .m = size.m, .n = size.n, .k = size.k}, caps);
   };
   add({shape.granularity_m, shape.granularity_n, shape.granularity_k});
   for (const Config& c : proposed) {
@@ -51,39 +36,13 @@ void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (is_used(shape)) add_fragment(out, shape, caps);
+    if (is_used(shape)) add_fragment_kinds(out, MainLoop::khr, shape, caps);
   }
   for (const FlexibleShape& shape : caps.flexible_shapes) {
     if (is_used(shape) && shape.scope == MatrixScope::subgroup) {
       add_flexible(out, shape, caps, proposed);
     }
   }
-}
-
-// Tiles of four fragments of 16x16x16 took a CPU's driver more than a minute (lavapipe 26.2.6 on
-// two busy cores).
-bool compiles_for_long(const KernelKind& kind, const DeviceCaps& caps) {
-  return is_cpu(caps) && kind.m * kind.n * kind.k > 512;
-}
-
-std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
-  std::vector<Config> configs;
-  // Two subgroups that hold two fragments each, if there is room.
-  for (const auto& [subgroups, fragments] : {std::pair{2u, 2u}, {2u, 1u}, {1u, 1u}}) {
-    if (compiles_for_long(kind, caps) && subgroups * fragments > 1) continue;
-    configs.push_back({.loop = KhrLoop{.fragment_m = kind.m,
-                                       .fragment_n = kind.n,
-                                       .fragment_k = kind.k,
-                                       .subgroups_m = subgroups,
-                                       .subgroups_n = 1,
-                                       .subgroup_size = kind.subgroup_size,
-                                       .peel = !is_cpu(caps)},
-                       .tile_m = kind.m * subgroups,
-                       .tile_n = kind.n * fragments,
-                       .tile_k = kind.k * fragments,
-                       .swizzle = 2});
-  }
-  return configs;
 }
 
 }  // namespace
@@ -106,11 +65,8 @@ extern constexpr LoopDescriptor khr_loop = [] {
                 [](const KhrLoop& l) { return Config{.loop = l}; });
   };
   loop.kinds = kinds;
-  loop.trials = trials;
-  loop.kind_text = [](const KernelKind& kind) {
-    return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
-                  ", subgroups of ", kind.subgroup_size);
-  };
+  loop.trials = khr_trials;
+  loop.kind_text = khr_kind_text;
   return loop;
 }();
 

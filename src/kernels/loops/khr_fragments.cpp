@@ -1,5 +1,7 @@
 #include "kernels/loops/khr_fragments.hpp"
 
+#include <utility>
+
 namespace vkgemm {
 namespace {
 
@@ -83,13 +85,11 @@ bool arrange_subgroups(Config& c) {
 }  // namespace
 
 const KhrLoop& khr(const Config& c) {
-  const auto* const ring = std::get_if<KhrRingLoop>(&c.loop);
-  return ring != nullptr ? *ring : std::get<KhrLoop>(c.loop);
+  if (const auto* const ring = std::get_if<KhrRingLoop>(&c.loop)) return *ring;
+  if (const auto* const direct = std::get_if<KhrDirectLoop>(&c.loop)) return *direct;
+  return std::get<KhrLoop>(c.loop);
 }
-KhrLoop& khr(Config& c) {
-  auto* const ring = std::get_if<KhrRingLoop>(&c.loop);
-  return ring != nullptr ? *ring : std::get<KhrLoop>(c.loop);
-}
+KhrLoop& khr(Config& c) { return const_cast<KhrLoop&>(khr(std::as_const(c))); }
 
 std::uint32_t khr_invocations(const Config& c) {
   const KhrLoop& l = khr(c);
@@ -201,7 +201,7 @@ void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const
   }
 }
 
-void switch_khr_loop(Config& c) {
+void switch_to_ring(Config& c) {
   const KhrLoop own = khr(c);
   if (c.main_loop() == MainLoop::khr_ring) {
     c.loop = own;
@@ -209,6 +209,61 @@ void switch_khr_loop(Config& c) {
   }
   c.loop = KhrRingLoop{own};
   c.tile_k = 2 * own.fragment_k;
+}
+
+void switch_to_direct(Config& c) {
+  const KhrLoop own = khr(c);
+  const bool is_direct = c.main_loop() == MainLoop::khr_direct;
+  if (is_direct) {
+    c.loop = own;
+  } else {
+    c.loop = KhrDirectLoop{own};
+  }
+  c.pack_a = c.pack_b = !is_direct;
+}
+
+void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const FragmentShape& shape,
+                        const DeviceCaps& caps) {
+  const Limits& limits = caps.limits;
+  const bool fixed = limits.min_subgroup_size == limits.max_subgroup_size;
+  if (!fixed && !limits.subgroup_size_control) return;
+  for (std::uint64_t size = limits.min_subgroup_size; size != 0 && size <= limits.max_subgroup_size;
+       size *= 2) {
+    add_kind(kinds, {.loop = loop,
+                     .input = shape.input,
+                     .m = shape.m,
+                     .n = shape.n,
+                     .k = shape.k,
+                     .subgroup_size = static_cast<std::uint32_t>(size)});
+  }
+}
+
+std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps) {
+  // Tiles of four fragments of 16x16x16 took a CPU's driver more than a minute (lavapipe 26.2.6 on
+  // two busy cores).
+  const bool compiles_for_long = is_cpu(caps) && kind.m * kind.n * kind.k > 512;
+  std::vector<Config> configs;
+  // Two subgroups that hold two fragments each, if there is room.
+  for (const auto& [subgroups, fragments] : {std::pair{2u, 2u}, {2u, 1u}, {1u, 1u}}) {
+    if (compiles_for_long && subgroups * fragments > 1) continue;
+    configs.push_back({.loop = KhrLoop{.fragment_m = kind.m,
+                                       .fragment_n = kind.n,
+                                       .fragment_k = kind.k,
+                                       .subgroups_m = subgroups,
+                                       .subgroups_n = 1,
+                                       .subgroup_size = kind.subgroup_size,
+                                       .peel = !is_cpu(caps)},
+                       .tile_m = kind.m * subgroups,
+                       .tile_n = kind.n * fragments,
+                       .tile_k = kind.k * fragments,
+                       .swizzle = 2});
+  }
+  return configs;
+}
+
+std::string khr_kind_text(const KernelKind& kind) {
+  return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
+                ", subgroups of ", kind.subgroup_size);
 }
 
 bool khr_denied(const Denial& denial, const Config& c) {

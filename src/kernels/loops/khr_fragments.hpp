@@ -5,7 +5,7 @@
 
 namespace vkgemm {
 
-// The parameters of either loop.
+// The parameters that all of them have.
 template <class Loop>
 inline constexpr Parameter khr_parameters[] = {
     of_loop<Loop, &Loop::fragment_m, &Loop::fragment_n, &Loop::fragment_k>(
@@ -37,7 +37,7 @@ inline constexpr Parameter khr_parameters[] = {
     of_loop<Loop, &Loop::peel>({.name = "peel", .fields = {"peel"}, .max = 1, .left_out = 1}),
 };
 
-// The parameters of either khr loop; the configuration must be of one of them.
+// The parameters of any khr loop; the configuration must be of one of them.
 const KhrLoop& khr(const Config& config);
 KhrLoop& khr(Config& config);
 
@@ -63,8 +63,9 @@ std::optional<Config> reshape_khr(const Config& config, const TilePart& tile,
 void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const DeviceCaps& caps,
                  std::span<const std::uint32_t> depths, Config (*make)(const KhrLoop&));
 
-// To the other of the two loops.
-void switch_khr_loop(Config& config);
+// To this loop, or from it to khr.
+void switch_to_ring(Config& config);
+void switch_to_direct(Config& config);
 
 // The steps in which a tuner changes several parameters at once.
 inline constexpr void (*khr_steps[])(Config&) = {
@@ -75,7 +76,8 @@ inline constexpr void (*khr_steps[])(Config&) = {
     [](Config& c) { c.tile_n *= 2, khr(c).subgroups_n *= 2; },
     [](Config& c) { c.tile_m /= 2, khr(c).subgroups_m /= 2; },
     [](Config& c) { c.tile_n /= 2, khr(c).subgroups_n /= 2; },
-    switch_khr_loop,
+    switch_to_ring,
+    switch_to_direct,
 };
 
 // Staged element by element. Less than nv's: loads from shared memory stay wide. Fitted with
@@ -83,10 +85,16 @@ inline constexpr void (*khr_steps[])(Config&) = {
 // 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21), but those are packed instead.
 inline constexpr double khr_misaligned = 2.05;
 
+// The self-test of a loop: kinds by fragment and subgroup size, and small configurations, of khr.
+void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const FragmentShape& shape,
+                        const DeviceCaps& caps);
+std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps);
+std::string khr_kind_text(const KernelKind& kind);
+
 bool khr_denied(const Denial& denial, const Config& config);
 bool khr_covers(const KernelKind& kind, const Config& config);
 
-// The fields that the descriptors of both loops share.
+// The fields that their descriptors share.
 inline constexpr LoopDescriptor khr_fragments_loop{
     .shows_stores = true,
     .keeps_values = true,

@@ -8,13 +8,14 @@ namespace vkgemm {
 extern const LoopDescriptor nv_loop;
 extern const LoopDescriptor khr_loop;
 extern const LoopDescriptor khr_ring_loop;
+extern const LoopDescriptor khr_direct_loop;
 extern const LoopDescriptor fma_loop;
 extern const LoopDescriptor skinny_loop;
 
 namespace {
 
 constexpr const LoopDescriptor* descriptors[] = {
-    &nv_loop, &khr_loop, &khr_ring_loop, &fma_loop, &skinny_loop,
+    &nv_loop, &khr_loop, &khr_ring_loop, &khr_direct_loop, &fma_loop, &skinny_loop,
 };
 static_assert(std::size(descriptors) == std::variant_size_v<decltype(Config::loop)>);
 

@@ -60,22 +60,39 @@ bool check(const Case& s) {
   return true;
 }
 
+// Bytes behind a copy in fragment order that are read and not used: by tiles at the edge, and by
+// loads that are ahead.
+std::uint64_t bytes_beyond(const ResolvedMatrix& copy, const Config& c) {
+  const auto steps_beyond = descriptor(c).steps_beyond;
+  if (steps_beyond == nullptr) return 0;
+  const std::uint64_t width = steps_beyond(c) * copy.ld + std::max(c.tile_m, c.tile_n);
+  return width * c.tile_k * size_in_bytes(copy.type);  // tile_k: fragment_k or more
+}
+
 // Bytes of a copy.
-std::uint64_t packed_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
+std::uint64_t packed_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t batch) {
   const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
   const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
-  return rounded_up(copy.batch_stride != 0 ? bytes * batch : bytes, 256);
+  return rounded_up((copy.batch_stride != 0 ? bytes * batch : bytes) + bytes_beyond(copy, c), 256);
 }
 
 // Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
 Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
-               std::uint64_t k, std::uint64_t batch, const Limits& limits) {
+               std::uint64_t k, std::uint64_t batch, const Config& config, const Limits& limits) {
   const bool is_a = copy.layout == Layout::col_major;
   const std::uint64_t depth = is_a ? copy.cols : copy.rows;
   Step step;
   step.copied = is_a ? &Addresses::a : &Addresses::b;
-  step.key.module = "pack";
   Constants constants(step.key.constants);
+  step.key.module = "pack";
+  if (const LoopDescriptor& loop = descriptor(config); loop.steps_beyond != nullptr) {
+    step.key.module = module_name("pack", loop.loop, source.type);
+    if (limits.subgroup_size_control) {
+      step.key.required_subgroup_size = loop.subgroup_size(config);
+    }
+    loop.specialize(constants, config);
+    constants.set(SPEC_PACKS_B, !is_a);
+  }
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
   constants.set(SPEC_A_VECTOR, source.allows_vectors(16) ? load_width(source) : 0);
@@ -97,16 +114,16 @@ void lower(Lowering& l) {
   const auto copy = [&](const ResolvedMatrix& source, const ResolvedMatrix& target,
                         std::uint64_t width) {
     if (l.original.k == 0) return;  // is not read
-    l.plan.before.push_back(
-        pack_step(source, target, width, l.original.k, l.original.batch, l.target.caps.limits));
+    l.plan.before.push_back(pack_step(source, target, width, l.original.k, l.original.batch,
+                                      l.config, l.target.caps.limits));
   };
   if (l.config.pack_a) copy(l.original.a, l.problem.a, l.original.m);
   if (l.config.pack_b) copy(l.original.b, l.problem.b, l.original.n);
 }
 
 void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
-  if (c.pack_a) out.add(&Addresses::a, packed_bytes(p.a, p.batch));
-  if (c.pack_b) out.add(&Addresses::b, packed_bytes(p.b, p.batch));
+  if (c.pack_a) out.add(&Addresses::a, packed_bytes(p.a, c, p.batch));
+  if (c.pack_b) out.add(&Addresses::b, packed_bytes(p.b, c, p.batch));
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -114,8 +131,10 @@ double cost(const Config& config, const ResolvedProblem& original, const TimingM
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
   const ResolvedProblem seen = packed(original, config);
-  const double bytes = static_cast<double>(config.pack_a ? packed_bytes(seen.a, seen.batch) : 0) +
-                       static_cast<double>(config.pack_b ? packed_bytes(seen.b, seen.batch) : 0);
+  const auto bytes_of = [&](bool is_packed, const ResolvedMatrix& copy) {
+    return static_cast<double>(is_packed ? packed_bytes(copy, config, seen.batch) : 0);
+  };
+  const double bytes = bytes_of(config.pack_a, seen.a) + bytes_of(config.pack_b, seen.b);
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 

@@ -1,0 +1,51 @@
+// khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
+// every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
+// there is no shared memory and no barrier: nobody waits for anybody. A and B are as deep as whole
+// k-tiles, and may be read as far beyond as AHEAD steps and a tile reach.
+//
+// What counts on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its registers
+// (SWAP_A), and loads that are marked as reading what nobody writes.
+#include "khr_accumulators.glsl"
+#include "fragment_words.glsl"
+
+shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES)];
+#include "khr_slices.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
+
+const uint STEPS = TILE_K / FRAGMENT_K;  // of an iteration
+const uint SLOTS = AHEAD + 1;            // steps whose words an invocation holds; divide STEPS
+
+uvec4 a_words[SLOTS][ROWS], b_words[SLOTS][COLS];
+
+void load_step(const uint slot, const uint64_t a, const uint64_t b) {
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) a_words[slot][i] = Lanes(a).x[i * FRAGMENT_LANES];
+    [[unroll]] for (uint j = 0; j < COLS; ++j) b_words[slot][j] = Lanes(b).x[j * FRAGMENT_LANES];
+}
+
+void multiply_step(inout Acc acc, const uint slot) {
+    Fragments f;
+    [[unroll]] for (uint i = 0; i < ROWS; ++i)
+        [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.a[i], w, a_words[slot][i][a_place(w)])
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[slot][j][w])
+    multiply(acc, f);
+}
+
+void mma_tile(inout Acc acc, const Tile t) {
+    const uvec2 at = uvec2(t.row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
+    const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
+    const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
+    const uint first = t.k_begin / FRAGMENT_K;
+    uint64_t a = t.a + first * a_step + (at.x * FRAGMENT_K * IN_SIZE + gl_SubgroupInvocationID * 16);
+    uint64_t b = t.b + first * b_step + (at.y * FRAGMENT_K * IN_SIZE + gl_SubgroupInvocationID * 16);
+    [[unroll]] for (uint s = 0; s < AHEAD; ++s) load_step(s, a + s * a_step, b + s * b_step);
+    [[dont_unroll]] for (uint left = t.k_end - t.k_begin; left != 0; left -= TILE_K) {
+        [[unroll]] for (uint s = 0; s < STEPS; ++s) {
+            load_step((s + AHEAD) % SLOTS, a + (s + AHEAD) * a_step, b + (s + AHEAD) * b_step);
+            multiply_step(acc, s % SLOTS);
+        }
+        a += STEPS * a_step;
+        b += STEPS * b_step;
+    }
+}

@@ -1,0 +1,73 @@
+// Copies an operand into the order in which the direct loop holds it (lib/fragment_words.glsl), with
+// zeros where there was nothing. A workgroup copies PACK_TILE × PACK_TILE elements; workgroup y is a
+// matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#define PARAMS PackParams
+#include "lib/common.glsl"
+#include "lib/types.glsl"
+#include "lib/pack_group.glsl"
+#include "lib/fragment_words.glsl"
+
+const bool K_INNER = A_COL_MAJOR == 0;
+const uint GROUPS = PACK_TILE / GROUP;  // of a line of a tile
+// The tile as it lies in the source.
+const uint LINE = KHR_LINE(PACK_TILE, IN_SIZE);
+shared uvec4 tile[PACK_TILE * LINE];
+
+const uint FRAGMENT_MN = PACKS_B != 0 ? FRAGMENT_N : FRAGMENT_M;
+const uint ALONG = PACK_TILE / FRAGMENT_MN;  // fragments of a tile along M or N
+const uint FRAGMENTS = ALONG * (PACK_TILE / FRAGMENT_K);
+
+uvec4 words_of_a(const uint m, const uint k) {
+    FRAGMENT_A fragment;
+    if (K_INNER)
+        coopMatLoad(fragment, tile, m * LINE + k / GROUP, LINE, gl_CooperativeMatrixLayoutRowMajor);
+    else
+        coopMatLoad(fragment, tile, k * LINE + m / GROUP, LINE,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+    uvec4 words;
+    [[unroll]] for (uint w = 0; w < 4; ++w) words[a_place(w)] = GET_WORD(fragment, w);
+    return words;
+}
+
+uvec4 words_of_b(const uint n, const uint k) {
+    FRAGMENT_B fragment;
+    if (K_INNER)
+        coopMatLoad(fragment, tile, n * LINE + k / GROUP, LINE,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+    else
+        coopMatLoad(fragment, tile, k * LINE + n / GROUP, LINE, gl_CooperativeMatrixLayoutRowMajor);
+    uvec4 words;
+    [[unroll]] for (uint w = 0; w < 4; ++w) words[w] = GET_WORD(fragment, w);
+    return words;
+}
+
+void main() {
+    const uint tiles = p.copy_ld / PACK_TILE;
+    const uint id = p.first_tile + gl_WorkGroupID.x;
+    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    const uint first_mn = id % tiles * PACK_TILE, first_k = id / tiles * PACK_TILE;
+    const uint64_t source = p.source + batch * p.source_batch, copy = p.copy + batch * p.copy_batch;
+
+    for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
+        const uint line = i / GROUPS, column = i % GROUPS * GROUP;
+        const uint mn = first_mn + (K_INNER ? line : column);
+        const uint k = first_k + (K_INNER ? column : line);
+        const uint outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
+        const bool exists = mn < p.width && k < p.depth;
+        tile[line * LINE + column / GROUP] =
+            load_group(source + (uint64_t(outer) * p.source_ld + inner) * IN_SIZE,
+                       exists ? (K_INNER ? p.depth : p.width) - inner : 0);
+    }
+    barrier();
+    for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {
+        const uint mn = i % ALONG * FRAGMENT_MN, k = i / ALONG * FRAGMENT_K;
+        if (first_k + k >= p.copy_depth) continue;
+        const uvec4 words = PACKS_B != 0 ? words_of_b(mn, k) : words_of_a(mn, k);
+        const uint64_t fragment = uint64_t((first_k + k) / FRAGMENT_K) * (p.copy_ld / FRAGMENT_MN) +
+                                  (first_mn + mn) / FRAGMENT_MN;
+        U32x4(copy + (fragment * FRAGMENT_LANES + gl_SubgroupInvocationID) * 16).x = words;
+    }
+}

@@ -1,0 +1,131 @@
+// khr_direct.cpp: the main loop that loads fragments straight from memory, of operands in fragment
+// order (shaders/lib/fragment_words.glsl).
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "kernels/loops/khr_fragments.hpp"
+
+namespace vkgemm {
+namespace {
+
+// With loads that are ahead the words of two steps stand beside the accumulators: 235 registers of
+// 128 accumulators (H200, driver 580.159.04).
+constexpr std::uint32_t most_accumulators = 128;
+
+constexpr std::uint32_t proposed_depths[] = {2, 4};
+
+constexpr auto parameters = [] {
+  constexpr auto& shared = khr_parameters<KhrDirectLoop>;
+  std::array<Parameter, std::size(shared) + 2> all{};
+  std::ranges::copy(shared, all.begin());
+  all[std::size(shared)] = of_loop<KhrDirectLoop, &KhrDirectLoop::ahead>(
+      {.name = "ahead", .fields = {"ahead"}, .max = 1, .left_out = 1});
+  all[std::size(shared) + 1] = of_loop<KhrDirectLoop, &KhrDirectLoop::swap_a>(
+      {.name = "swap_a", .fields = {"swap_a"}, .max = 1, .left_out = 0});
+  return all;
+}();
+
+const KhrDirectLoop& direct(const Config& c) { return std::get<KhrDirectLoop>(c.loop); }
+
+// An invocation holds 16 bytes of a fragment, and fragments divide the tiles of the kernel that
+// packs.
+bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
+                         std::uint32_t subgroup_size) {
+  return m == n && m * k == 8 * subgroup_size && PACK_TILE % m == 0 && PACK_TILE % k == 0;
+}
+
+bool check(const Case& s) {
+  const Config& c = s.config;
+  const KhrDirectLoop& l = direct(c);
+  if (!c.pack_a || !c.pack_b) {
+    return s.refuse("pack is ",
+                    c.pack_a   ? "a"
+                    : c.pack_b ? "b"
+                               : "none",
+                    ": main loop khr_direct takes both operands packed");
+  }
+  if (!check_khr(s)) return false;
+  const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
+  if (!fits_fragment_order(fragment.m, fragment.n, fragment.k, l.subgroup_size)) {
+    return s.refuse("fragment ", fragment, " is not 16 bytes of A and of B for each of ",
+                    l.subgroup_size, " invocations");
+  }
+  const std::uint32_t steps = c.tile_k / fragment.k;
+  if (l.ahead && steps % 2 != 0) {
+    return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
+                    fragment.k, " is taken at once");
+  }
+  if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
+    return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
+  }
+  const Limits& limits = s.caps.limits;
+  const std::uint32_t subgroups = PACK_LOCAL_SIZE / l.subgroup_size;
+  if (limits.max_shared_memory_bytes < PACK_FRAGMENTS_BYTES ||
+      limits.max_subgroups_per_workgroup < subgroups) {
+    return s.refuse("the kernel that packs fragments takes ", subgroups, " subgroups and ",
+                    PACK_FRAGMENTS_BYTES, " bytes of shared memory, the device has ",
+                    limits.max_subgroups_per_workgroup, " and ", limits.max_shared_memory_bytes);
+  }
+  return true;
+}
+
+void specialize(Constants& constants, const Config& c) {
+  specialize_khr(constants, c);
+  constants.set(SPEC_AHEAD, direct(c).ahead);
+  constants.set(SPEC_SWAP_A, direct(c).swap_a);
+}
+
+void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
+  std::vector<KernelKind> all;
+  for (const FragmentShape& shape : caps.fragment_shapes) {
+    if (!is_used(shape) || (shape.input == DataType::bf16 && !caps.int16_arithmetic)) continue;
+    add_fragment_kinds(all, MainLoop::khr_direct, shape, caps);
+  }
+  for (const KernelKind& kind : all) {
+    if (fits_fragment_order(kind.m, kind.n, kind.k, kind.subgroup_size)) add_kind(out, kind);
+  }
+}
+
+std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
+  std::vector<Config> configs = khr_trials(kind, caps);
+  for (Config& c : configs) {
+    switch_to_direct(c);
+    c.tile_k = 2 * kind.k;
+  }
+  return configs;
+}
+
+}  // namespace
+
+extern constexpr LoopDescriptor khr_direct_loop = [] {
+  LoopDescriptor loop = khr_fragments_loop;
+  loop.loop = MainLoop::khr_direct;
+  loop.name = "khr_direct";
+  loop.parameters = parameters;
+  loop.kin = MainLoop::khr_direct;
+  loop.gains_by_packing = false;  // it is nothing without
+  loop.most_accumulators = most_accumulators;
+  loop.check = check;
+  loop.cost.latency = &TimingModel::direct_latency;
+  loop.cost.tile =
+      0.3;  // nothing is staged before the first product; fitted with nvidia_sm90's timing
+  loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem&, const Limits&) {
+    return khr_shared_memory_bytes(c, 0);
+  };
+  loop.needs_verdict = true;
+  loop.steps_beyond = [](const Config& c) { return std::uint32_t{direct(c).ahead}; };
+  loop.specialize = specialize;
+  loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,
+                    const DeviceCaps& caps) {
+    propose_khr(out, problem, caps, proposed_depths, [](const KhrLoop& l) {
+      return Config{.loop = KhrDirectLoop{l}, .pack_a = true, .pack_b = true};
+    });
+  };
+  loop.kinds = kinds;
+  loop.trials = trials;
+  loop.kind_text = khr_kind_text;
+  return loop;
+}();
+
+}  // namespace vkgemm
