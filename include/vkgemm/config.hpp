@@ -141,13 +141,15 @@ struct KhrRingLoop : KhrLoop {
   bool operator==(const KhrRingLoop&) const = default;
 };
 
-// The parameters of the khr_direct loop: khr's, and its own. Both operands are packed, in a
-// workspace, in the order of one pipeline's matrices, which is another's only by experience: it
-// takes a self-test that passed (vkgemm/self_test.hpp, SelfTest).
+// The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and both
+// operands are packed in fragment order: as the device's matrices hold their elements. No
+// specification promises that the matrices of two pipelines hold them alike, so it takes a
+// self-test that passed (vkgemm/self_test.hpp, SelfTest). Not built for gates, groups and
+// rows=two_pass.
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1.
   bool ahead = true;
-  // Of the four words of a fragment of A that an invocation holds the middle two change places in
+  // The middle two of the four words that an invocation holds of a fragment of A change places in
   // memory: faster where registers hold them so.
   bool swap_a = false;
   bool operator==(const KhrDirectLoop&) const = default;
@@ -206,10 +208,10 @@ struct Config {
   std::uint32_t spin_limit = default_spin_limit;
 
   // Copies the operand into the workspace first, by a dispatch before the product, with K as the
-  // outer direction and padded to cache lines: for operands of 16-bit types that are not aligned,
-  // or so large that a better main loop makes up for the copy. For a product with a column-major D,
-  // `a` is the transposed problem's A, which is the caller's B. Printed as pack=a, pack=b or
-  // pack=ab.
+  // outer direction and padded to cache lines, or as khr_direct wants it: for operands of 16-bit
+  // types that are not aligned, or so large that a better main loop makes up for the copy. For a
+  // product with a column-major D, `a` is the transposed problem's A, which is the caller's B.
+  // Printed as pack=a, pack=b or pack=ab.
   bool pack_a = false;
   bool pack_b = false;
 

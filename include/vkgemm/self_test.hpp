@@ -57,6 +57,8 @@ enum class Outcome : std::uint8_t {
   device_lost,
   timed_out,
   crashed,   // the process that tried it ended: twice, where nobody saw how
+  unusable,  // what it rests on, and no specification promises, is not so here: no fault of the
+             // driver, and the kind is taken out of every choice without a warning
   untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
              // of this kind is legal here. Not kept in files.
 };
@@ -74,9 +76,10 @@ struct Verdict {
   std::string detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed
   std::string config;  // what was run
 
-  // True if it is taken out of every choice.
+  // True if the driver is at fault. The kind is taken out of every choice.
   bool failed() const noexcept {
-    return outcome != Outcome::passed && outcome != Outcome::untested;
+    return outcome != Outcome::passed && outcome != Outcome::untested &&
+           outcome != Outcome::unusable;
   }
   bool operator==(const Verdict&) const = default;
 };
@@ -129,7 +132,9 @@ struct SelfTest {
   // verdicts or cannot be written stays as it is, with a warning in the log.
   std::filesystem::path file = {};
 
-  // Verdicts that the application kept itself; they come before the file's.
+  // Verdicts that the application kept itself; they come before the file's. They must be of this
+  // device, driver and build of vkgemm: kinds that passed on another may compute something else
+  // here.
   std::span<const Verdict> verdicts = {};
 
   // If not empty, only these are tried, denied ones too: for a process that nobody will miss.

@@ -121,11 +121,12 @@ VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
     uint unused;
 };
 
-// Elements in both directions that a workgroup of pack.comp copies, and its invocations.
+// Elements in both directions that a workgroup of pack.comp or pack_fragments.comp copies, and its
+// invocations.
 #define PACK_TILE 64
 #define PACK_LOCAL_SIZE 256
 
-// pack.comp: copies a 16-bit operand that is `width` wide along M or N and `depth` deep.
+// pack.comp, pack_fragments.comp: copies a 16-bit operand that is `width` wide along M or N and `depth` deep.
 struct PackParams {
     uint first_tile;
     uint first_batch;

@@ -15,6 +15,7 @@
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
+#include "kernels/verdicts.hpp"
 #include "lib/abi.h"
 #include "problem/data_type.hpp"
 
@@ -148,14 +149,9 @@ bool check_product(const Case& s) {
          check_limits(s) && check_grid(s) && check_verdicts(s);
 }
 
-// In an order that makes later checks safe: ranges first.
-bool check(const Case& s) {
-  const Path path = s.config.path();
-  const PathSupport& support = s.caps.path(path);
-  if (!support.available) {
-    return s.refuse("path ", to_string(path), " is off: ", support.reason);
-  }
-  if (!has_legal_ranges(s.config, s.reason) || !check_unused(s)) return false;
+// Of ranges that are legal, which makes the other checks safe.
+bool check_in_range(const Case& s) {
+  if (!check_unused(s)) return false;
   for (const Part* part : parts()) {
     if (!part->check(s)) return false;
   }
@@ -164,12 +160,30 @@ bool check(const Case& s) {
   return check_product({.config = s.config, .problem = values, .caps = s.caps, .reason = s.reason});
 }
 
+bool check_path(const Case& s) {
+  const Path path = s.config.path();
+  const PathSupport& support = s.caps.path(path);
+  if (support.available) return true;
+  return s.refuse("path ", to_string(path), " is off: ", support.reason);
+}
+
+bool check(const Case& s) {
+  return check_path(s) && has_legal_ranges(s.config, s.reason) && check_in_range(s);
+}
+
 }  // namespace
 
 bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target) {
-  const ResolvedProblem seen = packed(problem, config);
-  return check({.config = config, .problem = seen, .caps = target.caps}) &&
-         !why_refused(target.refused, config, problem, target.caps.architecture);
+  return has_legal_ranges(config) && is_legal_row(config, problem, target);
+}
+
+bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  const DeviceCaps& caps = target.caps;
+  if (descriptor(config).needs_verdict && !has_passed(config, problem.a.type, caps)) return false;
+  const PackedView seen(problem, config);
+  const Case asked{.config = config, .problem = *seen, .caps = caps};
+  return check_path(asked) && check_in_range(asked) &&
+         !why_refused(target.refused, config, problem, caps.architecture);
 }
 
 bool has_legal_ranges(const Config& config, std::string* reason) {
@@ -183,8 +197,8 @@ bool has_legal_ranges(const Config& config, std::string* reason) {
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
                                        const Target& target) {
   std::string reason;
-  const ResolvedProblem seen = packed(problem, config);
-  if (!check({.config = config, .problem = seen, .caps = target.caps, .reason = &reason})) {
+  const PackedView seen(problem, config);
+  if (!check({.config = config, .problem = *seen, .caps = target.caps, .reason = &reason})) {
     return reason;
   }
   return why_refused(target.refused, config, problem, target.caps.architecture);

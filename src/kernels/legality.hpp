@@ -20,6 +20,9 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
 // The same without the words, and without allocating: asked for every row whenever a plan is made.
 bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target);
 
+// The same of a configuration that has legal ranges, as those of a table's rows have.
+bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target);
+
 // True if a main loop multiplies inputs of this type on a device; and else why not.
 bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps);
 std::string why_not_multiplied(MainLoop loop, DataType input);

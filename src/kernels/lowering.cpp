@@ -89,11 +89,7 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
   product.key.module = module_name("gemm", config.main_loop(), problem.a.type);
-  // Without size control the device has one size only, which needs no saying.
-  const auto subgroup_size = descriptor(config).subgroup_size;
-  if (subgroup_size != nullptr && caps.limits.subgroup_size_control) {
-    product.key.required_subgroup_size = subgroup_size(config);
-  }
+  product.key.required_subgroup_size = required_subgroup_size(config, caps.limits);
   Constants constants(product.key.constants);
   set_tiling(constants, config);
   set_operands(constants, config, problem);

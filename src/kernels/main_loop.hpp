@@ -63,6 +63,7 @@ struct LoopDescriptor {
   // Takes operands in fragment order (shaders/lib/fragment_words.glsl); how many steps of
   // fragment_k beyond them it reads. Null: takes rows and columns.
   std::uint32_t (*steps_beyond)(const Config&) = nullptr;
+  constexpr bool takes_fragments() const noexcept { return steps_beyond != nullptr; }
 
   // It rests on what no specification promises: legal only where its kind passed the self-test.
   bool needs_verdict = false;

@@ -42,6 +42,11 @@ bool has_kernels(MainLoop loop, DataType input) {
                static_cast<std::size_t>(input)];
 }
 
+std::uint32_t required_subgroup_size(const Config& config, const Limits& limits) {
+  const auto subgroup_size = descriptor(config).subgroup_size;
+  return subgroup_size != nullptr && limits.subgroup_size_control ? subgroup_size(config) : 0;
+}
+
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {
   constexpr std::uint64_t piece_bytes = 16;
   Step step;

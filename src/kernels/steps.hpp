@@ -25,6 +25,10 @@ bool has_main_loop(std::string_view module);
 // True if a main loop has kernels for inputs of a type.
 bool has_kernels(MainLoop loop, DataType input);
 
+// The size of subgroups that a pipeline of this configuration requires; 0: any. Without size
+// control the device has one size only, which needs no saying.
+std::uint32_t required_subgroup_size(const Config& config, const Limits& limits);
+
 // One dispatch along x sets so many words to zero on any device.
 inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
 

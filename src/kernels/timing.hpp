@@ -18,7 +18,7 @@ struct TimingModel {
   double latency = 0.51;        // from the load of a k-tile to its product, at least
   double first_latency = 0.21;  // more, while operands come from memory rather than from a cache
   double ring_latency = 0.68;   // of both with a ring of stages: a factor
-  double direct_latency = 0.5;  // of both with fragments straight from memory: a factor
+  double direct_latency = 1.0;  // of both with fragments straight from memory: a factor
   double load = 77;             // k-tiles, into one compute unit
   double memory = 4100;         // operands and results, from and to memory
   double sum = 5.2;             // split-K's second dispatch, and the barrier before it

@@ -85,6 +85,13 @@ bool check_verdicts(const Case& s) {
   if (const Denial* const denied = denial(s.config, input, s.caps)) {
     return s.refuse("path ", to_string(s.config.path()), ": ", denied->reason);
   }
+  const auto unusable = std::ranges::find_if(s.caps.verdicts, [&](const Verdict& verdict) {
+    return verdict.outcome == Outcome::unusable && covers(verdict.kind, s.config, input);
+  });
+  if (unusable != s.caps.verdicts.end()) {
+    return s.refuse(to_string(unusable->kind),
+                    ": not usable on this driver: ", excerpt(unusable->detail));
+  }
   if (needed && !has_passed(s.config, input, s.caps)) {
     return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(input),
                     " inputs needs a self-test that passed: `vkgemm info --self-test`, or "

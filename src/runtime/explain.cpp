@@ -81,7 +81,7 @@ std::string describe_operands(const Plan::Impl& plan) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
     if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
-    const bool fragments = descriptor(plan.config).steps_beyond != nullptr;
+    const bool fragments = descriptor(plan.config).takes_fragments();
     return describe_matrix(name, matrix,
                            concat("packed in the workspace first, ",
                                   fragments ? "in fragment order, " : "", "by a dispatch"));
@@ -159,7 +159,12 @@ std::string describe_tuning(const Plan::Impl& plan) {
 std::string describe_untested(const Plan::Impl& plan) {
   if (!plan.choice) return {};
   const DeviceTables& tables = plan.context->tables;
-  const DeviceCaps trusted = trusting(*plan.caps);
+  DeviceCaps trusted = *plan.caps;
+  for (const KernelKind& kind : kernel_kinds(trusted)) {
+    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end())
+      continue;
+    trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});
+  }
   const auto best = tables.best(plan.resolved, trusted);
   if (!best || !descriptor(best->config).needs_verdict) return {};
   const auto reason = why_illegal(best->config, plan.resolved, tables.target(*plan.caps));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "embedded.hpp"
 #include "kernels/steps.hpp"
 
@@ -62,7 +63,9 @@ constexpr std::array<VkSpecializationMapEntry, SPEC_COUNT> specialization_map() 
 
 std::string pipeline_name(const PipelineKey& key, const Config& config) {
   // Configurations share the others: what a pipeline of theirs does, none of them says.
-  return has_main_loop(key.module) ? to_string(config) : std::string(key.module);
+  if (!has_main_loop(key.module)) return std::string(key.module);
+  return key.module.starts_with("pack") ? concat(key.module, " ", to_string(config))
+                                        : to_string(config);
 }
 
 PipelineCache::PipelineCache(const DeviceFunctions& functions, const Log& log,

@@ -17,7 +17,7 @@ struct InternalAccess {
 // Null for a plan of an empty problem. For statistics: pipelines capture them if the application
 // enabled pipelineExecutableInfo on the device.
 VkPipeline pipeline_of(const Plan& plan) noexcept;
-// Of all its steps.
+// The pipelines of all its steps.
 std::vector<VkPipeline> pipelines_of(const Plan& plan);
 const DispatchPlan& dispatch_plan_of(const Plan& plan) noexcept;
 

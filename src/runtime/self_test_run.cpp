@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "device/caps_query.hpp"
 #include "device/host_buffer.hpp"
+#include "kernels/main_loop.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "self_test/self_test.hpp"
@@ -27,7 +28,7 @@ VkDeviceSize aligned(VkDeviceSize bytes) {
 }
 
 Outcome outcome_of(const Error& error, bool was_on_device) {
-  // What was not on the device did not lose it.
+  // A kernel that was not on the device did not lose it.
   if (error.status == Status::device_lost) {
     return was_on_device ? Outcome::device_lost : Outcome::untested;
   }
@@ -188,17 +189,19 @@ class Examiner {
   template <class OnDevice>
   Result<void> examine(const KernelKind& kind, const OnDevice& on_device, Examination& out) {
     Verdict& verdict = out.verdict;
-    const Result<Config> config = self_test_config(kind, device_.caps);
-    if (!config) {
-      verdict.detail = config.error().message;
+    const Result<std::vector<Config>> configs = self_test_configs(kind, device_.caps);
+    if (!configs) {
+      verdict.detail = configs.error().message;
       return {};
     }
-    verdict.config = to_string(*config);
     std::vector<Plan> plans;
-    for (const Problem& problem : self_test_problems(kind, *config, device_.caps)) {
-      Result<Plan> plan = impl_->make_plan(impl_, problem, &*config);
-      if (!plan) return plan.error();
-      plans.push_back(std::move(*plan));
+    for (const Config& config : *configs) {
+      verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
+      for (const Problem& problem : self_test_problems(kind, config, device_.caps)) {
+        Result<Plan> plan = impl_->make_plan(impl_, problem, &config);
+        if (!plan) return plan.error();
+        plans.push_back(std::move(*plan));
+      }
     }
     const std::uint64_t timeout_ms = info_.self_test.timeout_ms;
     const Result<bool> ready = warm_up(plans, warm_up_timeouts * timeout_ms);
@@ -221,7 +224,9 @@ class Examiner {
         out.may_go_on = false;
         return {};
       }
-      if (verdict.outcome == Outcome::wrong_result) return {};
+      if (verdict.outcome != Outcome::wrong_result) continue;
+      if (descriptor(kind.loop).needs_verdict) verdict.outcome = Outcome::unusable;
+      return {};
     }
     verdict.outcome = Outcome::passed;
     return {};
@@ -262,7 +267,7 @@ class Examiner {
     std::memcpy(memory, product.a().data(), product.a().size());
     std::memcpy(memory + a_bytes, product.b().data(), product.b().size());
     std::byte* const d = memory + a_bytes + b_bytes;
-    std::memset(d, std::to_integer<int>(ExactProduct::poison), product.d_bytes());
+    std::memset(d, std::to_integer<int>(ExactProduct::poison), d_bytes + plan.workspace_bytes());
     const VkDeviceAddress address = submission.address();
     const Operands operands{
         .a = {address, product.a().size()},
@@ -388,6 +393,9 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
     if (store && keeps) saved(store->add(std::span(&verdict, 1)));
     if (verdict.failed()) {
       log.write(LogLevel::warning, why_failed(verdict, caps));
+    } else if (verdict.outcome == Outcome::unusable) {
+      log.write(LogLevel::info,
+                concat("self-test, ", to_string(kind), ": not usable here: ", verdict.detail));
     } else if (verdict.outcome == Outcome::untested) {
       log.write(LogLevel::warning,
                 concat("self-test, ", to_string(kind), ": untested: ", verdict.detail));

@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::array both_layouts = {Layout::row_major, Layout::col_major};
 
-constexpr std::array<std::string_view, 7> outcome_names = {
-    "passed", "wrong_result", "driver_error", "device_lost", "timed_out", "crashed", "untested"};
+constexpr std::array<std::string_view, 8> outcome_names = {
+    "passed",    "wrong_result", "driver_error", "device_lost",
+    "timed_out", "crashed",      "unusable",     "untested"};
 
 // For tiles of these sizes: several tiles, the last ones cut off.
 Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned) {
@@ -91,27 +92,30 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   return kinds;
 }
 
-Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps) {
-  const auto trials = descriptor(kind.loop).trials;
-  if (trials == nullptr) {
+Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const DeviceCaps& caps) {
+  const LoopDescriptor& loop = descriptor(kind.loop);
+  if (loop.trials == nullptr) {
     return Error{Status::unsupported, concat("main loop ", to_string(kind.loop), " is tried as ",
                                              to_string(descriptor(kind.loop).kin))};
   }
   const DeviceCaps trusted = trusting(caps);
   const DeviceTables tables(caps.architecture);
   const Target target = tables.target(trusted);
+  std::vector<Config> legal;
   std::string first_reason;
-  for (const Config& config : trials(kind, caps)) {
+  for (const Config& config : loop.trials(kind, caps)) {
     std::optional<std::string> reason;
     for (const Problem& one : self_test_problems(kind, config, caps)) {
       const Result<ResolvedProblem> problem = resolve(one);
       if (!problem) return problem.error();
       if (!reason) reason = why_illegal(config, *problem, target);
     }
-    if (!reason) return config;
-    if (first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
+    if (!reason) legal.push_back(config);
+    if (!reason && !loop.needs_verdict) return legal;
+    if (reason && first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
   }
-  return Error{Status::unsupported, first_reason};
+  if (legal.empty()) return Error{Status::unsupported, first_reason};
+  return legal;
 }
 
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,

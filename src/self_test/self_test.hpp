@@ -22,9 +22,9 @@ namespace vkgemm {
 // The device as if every kind of kernel had passed, so that each can be tried.
 DeviceCaps trusting(const DeviceCaps& caps);
 
-// A small configuration of the kind that is legal for all its problems, whatever is known of the
-// kind; or why there is none.
-Result<Config> self_test_config(const KernelKind& kind, const DeviceCaps& caps);
+// The configurations that are tried of a kind: legal for all its problems, whatever is known of the
+// kind; or why there is none. The first that is legal, but all of a kind that needs a verdict.
+Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const DeviceCaps& caps);
 
 // The problems that are computed with it: A and B in each layout, aligned and not, M, N and K
 // different and no multiples of the tile, several fragments along each. On a CPU, which compiles

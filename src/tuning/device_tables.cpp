@@ -226,7 +226,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       }
     }
   }
-  const ResolvedProblem seen = packed(problem, config);
+  const PackedView seen(problem, config);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       Config same = config;
@@ -244,7 +244,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       same.pack_b = row.config.pack_b;
       if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
       if (row.config.workgroups == 0) same.workgroups = 0;
-      if (row.config == same && row.matches(seen)) return &row;
+      if (row.config == same && row.matches(*seen)) return &row;
     }
   }
   return nullptr;

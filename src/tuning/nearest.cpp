@@ -95,18 +95,18 @@ bool is_usable(const Config& config, const ResolvedProblem& problem, const Targe
   if (split.slices != 0 && config.slices != split.slices) return false;
   if (config.slices > 1 && split.reduction_mode && config.reduction_mode != *split.reduction_mode)
     return false;
-  return is_legal(config, problem, target) && fits_workspace(config, packed(problem, config));
+  return is_legal(config, problem, target) && fits_workspace(config, *PackedView(problem, config));
 }
 
 std::optional<double> similar_rate(const TuningTable& table, const Config& config,
                                    const ResolvedProblem& problem) {
-  const ResolvedProblem seen = packed(problem, config);
+  const PackedView seen(problem, config);
   const MainLoop kin = descriptor(config).kin;
   const TuningRow* similar = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const TuningRow& row : table.rows) {
     // The row may be of any size: only the rate is wanted.
-    if (descriptor(row.config).kin != kin || !row.matches_kind(seen)) continue;
+    if (descriptor(row.config).kin != kin || !row.matches_kind(*seen)) continue;
     const double difference = unlikeness(row.config, config);
     if (difference >= least) continue;
     least = difference;

@@ -42,8 +42,8 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
            const ResolvedProblem& original, const Target& target, std::vector<ScoredRow>& out) {
   const DeviceCaps& caps = target.caps;
   const Config& config = variant.config;
-  const ResolvedProblem problem = packed(original, config);
-  const auto fits = [&](const Config& c) { return fits_workspace(c, problem); };
+  const PackedView problem(original, config);
+  const auto fits = [&](const Config& c) { return fits_workspace(c, *problem); };
   if (!fits(config)) return;
   const Estimate estimate(config, row.rate * variant.rate_factor, timing, original, caps);
   const double plain = estimate.microseconds(config.slices);
@@ -69,7 +69,7 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
     const double time = estimate.microseconds(slices);
     // Not below: a figure that is none is not chosen, either.
     if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
-    if (!is_legal(split, original, target) || exceeds_dispatch_limit(split, time, original))
+    if (!is_legal_row(split, original, target) || exceeds_dispatch_limit(split, time, original))
       continue;
     best.config = split;
     best.cost = time;
@@ -107,7 +107,11 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
     // Variants have as many accumulators: they are as bad.
     if (why_refused(target.refused, row.config, problem, caps.architecture)) return;
     for (const RowVariant& variant : row_variants(config, problem, caps)) {
-      if (is_legal(variant.config, problem, target)) {
+      // The parser of tables knows the ranges of rows; those of other tiles are not known.
+      const bool legal = variant.config == row.config || !problem.rows
+                             ? is_legal_row(variant.config, problem, target)
+                             : is_legal(variant.config, problem, target);
+      if (legal) {
         score(row, variant, table.timing, problem, target, out);
       }
     }

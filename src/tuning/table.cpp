@@ -251,7 +251,7 @@ constexpr TimingField timing_fields[] = {
     {"latency", &TimingModel::latency},
     {"first_latency", &TimingModel::first_latency},
     {"ring_latency", &TimingModel::ring_latency},
-    {"direct_latency", &TimingModel::direct_latency, 1.0},
+    {"direct_latency", &TimingModel::direct_latency, TimingModel{}.direct_latency},
     {"load", &TimingModel::load},
     {"memory", &TimingModel::memory},
     {"sum", &TimingModel::sum},

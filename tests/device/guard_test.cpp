@@ -316,8 +316,8 @@ void Guards::expect_inside(const std::vector<Config>& configs, DataType input, b
       expect_inside(config, with_padding(problem, aligned ? 8 : 1, aligned));
       if (packs) {
         Config packing = config;
-        packing.pack_a = i % 3 != 0;
-        packing.pack_b = i % 3 != 1;
+        packing.pack_a = config.pack_a || i % 3 != 0;
+        packing.pack_b = config.pack_b || i % 3 != 1;
         packing.slices = i % 2 == 0 ? 1 : 3;
         expect_inside(packing, with_padding(problem, aligned ? 8 : 1, aligned));
       }

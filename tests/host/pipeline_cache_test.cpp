@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/cache_file.hpp"
+#include "base/text.hpp"
 #include "embedded.hpp"
 #include "expectations.hpp"
 #include "test_devices.hpp"
@@ -57,10 +58,12 @@ TEST(PipelineName, IsTheConfigurationOfEveryMainLoop) {
   for (const auto& module : embedded::modules()) {
     if (module.name.starts_with("ceiling") || module.name == "bandwidth") continue;  // of no plan
     const auto is = [&](std::string_view kernel) { return module.name.starts_with(kernel); };
-    const bool loop = is("gemm") || is("grouped") || is("reduce_tiles") || is("pack_");
+    const bool loop = is("gemm") || is("grouped") || is("reduce_tiles");
     const PipelineKey key{.module = module.name};
     EXPECT_EQ(pipeline_name(key, test::khr_config),
-              loop ? to_string(test::khr_config) : std::string(module.name));
+              loop          ? to_string(test::khr_config)
+              : is("pack_") ? concat(module.name, " ", to_string(test::khr_config))
+                            : std::string(module.name));
   }
 }
 

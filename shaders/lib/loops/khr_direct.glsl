@@ -3,8 +3,8 @@
 // there is no shared memory and no barrier: nobody waits for anybody. A and B are as deep as whole
 // k-tiles, and may be read as far beyond as AHEAD steps and a tile reach.
 //
-// What counts on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its registers
-// (SWAP_A), and loads that are marked as reading what nobody writes.
+// Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
+// registers (SWAP_A), and loads that are marked as reading what nobody writes.
 #include "khr_accumulators.glsl"
 #include "fragment_words.glsl"
 
@@ -37,8 +37,9 @@ void mma_tile(inout Acc acc, const Tile t) {
     const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
     const uint first = t.k_begin / FRAGMENT_K;
-    uint64_t a = t.a + first * a_step + (at.x * FRAGMENT_K * IN_SIZE + gl_SubgroupInvocationID * 16);
-    uint64_t b = t.b + first * b_step + (at.y * FRAGMENT_K * IN_SIZE + gl_SubgroupInvocationID * 16);
+    const uint lane = gl_SubgroupInvocationID * 16;
+    uint64_t a = t.a + first * a_step + uint64_t(at.x) * (FRAGMENT_K * IN_SIZE) + lane;
+    uint64_t b = t.b + first * b_step + uint64_t(at.y) * (FRAGMENT_K * IN_SIZE) + lane;
     [[unroll]] for (uint s = 0; s < AHEAD; ++s) load_step(s, a + s * a_step, b + s * b_step);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin; left != 0; left -= TILE_K) {
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {

@@ -32,7 +32,8 @@ const KhrDirectLoop& direct(const Config& c) { return std::get<KhrDirectLoop>(c.
 // packs.
 bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
                          std::uint32_t subgroup_size) {
-  return m == n && m * k == 8 * subgroup_size && PACK_TILE % m == 0 && PACK_TILE % k == 0;
+  return m == n && m * k == 8 * subgroup_size && m % 8 == 0 && k % 8 == 0 && PACK_TILE % m == 0 &&
+         PACK_TILE % k == 0;
 }
 
 bool check(const Case& s) {
@@ -87,12 +88,25 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
   }
 }
 
+// Several pipelines, since it is their agreement that counts: loads ahead and not, either order of
+// A's words, slices of K, and on GPUs the tile that tables propose most.
 std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   std::vector<Config> configs = khr_trials(kind, caps);
+  Config large = configs.front();
+  khr(large).subgroups_n = 2;
+  khr(large).subtiles = 4;
+  large.tile_m = large.tile_n = 8 * kind.m;
+  if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
     switch_to_direct(c);
     c.tile_k = 2 * kind.k;
+    std::get<KhrDirectLoop>(c.loop).swap_a = c.tile_n > kind.n;
   }
+  Config sliced = configs.back();
+  std::get<KhrDirectLoop>(sliced.loop).ahead = false;
+  sliced.slices = 2;
+  sliced.reduction_mode = ReductionMode::last_arriver;
+  configs.push_back(sliced);
   return configs;
 }
 
@@ -104,6 +118,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.name = "khr_direct";
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
+  loop.multiplies_pairs = false;
   loop.gains_by_packing = false;  // it is nothing without
   loop.most_accumulators = most_accumulators;
   loop.check = check;

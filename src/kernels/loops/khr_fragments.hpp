@@ -63,7 +63,7 @@ std::optional<Config> reshape_khr(const Config& config, const TilePart& tile,
 void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const DeviceCaps& caps,
                  std::span<const std::uint32_t> depths, Config (*make)(const KhrLoop&));
 
-// To this loop, or from it to khr.
+// From khr to another loop, or from that to khr.
 void switch_to_ring(Config& config);
 void switch_to_direct(Config& config);
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
@@ -22,6 +23,9 @@ bool check(const Case& s) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
   }
   if (c.slices > 1) return s.refuse("slices is ", c.slices, ": not built for grouped problems");
+  if (descriptor(c).takes_fragments()) {
+    return s.refuse("grouping: not built on main loop ", to_string(c.main_loop()));
+  }
   if (c.pack_a || c.pack_b) return s.refuse("pack: not built for grouped problems");
   // Tiles of all groups are numbered together.
   constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();

@@ -17,7 +17,8 @@ namespace {
 // Elements: a cache line of 16-bit ones.
 constexpr std::uint64_t ld_multiple = 64;
 
-// Describes the packed copy of an operand that is `width` wide along M or N.
+// Describes the packed copy of an operand that is `width` wide along M or N. In fragment order the
+// leading dimension is its width, and nothing else is as if it lay in rows.
 void pack(ResolvedMatrix& matrix, bool is_a, std::uint64_t width, std::uint64_t depth) {
   matrix.layout = is_a ? Layout::col_major : Layout::row_major;
   matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), ld_multiple);
@@ -63,17 +64,31 @@ bool check(const Case& s) {
 // Bytes behind a copy in fragment order that are read and not used: by tiles at the edge, and by
 // loads that are ahead.
 std::uint64_t bytes_beyond(const ResolvedMatrix& copy, const Config& c) {
-  const auto steps_beyond = descriptor(c).steps_beyond;
-  if (steps_beyond == nullptr) return 0;
-  const std::uint64_t width = steps_beyond(c) * copy.ld + std::max(c.tile_m, c.tile_n);
+  const LoopDescriptor& loop = descriptor(c);
+  if (!loop.takes_fragments()) return 0;
+  const std::uint64_t width = loop.steps_beyond(c) * copy.ld + std::max(c.tile_m, c.tile_n);
   return width * c.tile_k * size_in_bytes(copy.type);  // tile_k: fragment_k or more
 }
 
-// Bytes of a copy.
-std::uint64_t packed_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t batch) {
+// Bytes that are copied, and those that the copy takes.
+std::uint64_t copied_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
   const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
   const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
-  return rounded_up((copy.batch_stride != 0 ? bytes * batch : bytes) + bytes_beyond(copy, c), 256);
+  return copy.batch_stride != 0 ? bytes * batch : bytes;
+}
+std::uint64_t packed_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t batch) {
+  return rounded_up(copied_bytes(copy, batch) + bytes_beyond(copy, c), 256);
+}
+
+// The constants of pack_fragments.comp: no others, so that tiles share its pipelines.
+void set_fragments(Constants& constants, const Config& config, bool is_a) {
+  PipelineKey product;
+  Constants all(product.constants);
+  descriptor(config).specialize(all, config);
+  for (const std::size_t id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SWAP_A}) {
+    if (is_a || id != SPEC_SWAP_A) constants.set(id, product.constants[id]);
+  }
+  constants.set(SPEC_PACKS_B, !is_a);
 }
 
 // Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
@@ -85,13 +100,10 @@ Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::ui
   step.copied = is_a ? &Addresses::a : &Addresses::b;
   Constants constants(step.key.constants);
   step.key.module = "pack";
-  if (const LoopDescriptor& loop = descriptor(config); loop.steps_beyond != nullptr) {
-    step.key.module = module_name("pack", loop.loop, source.type);
-    if (limits.subgroup_size_control) {
-      step.key.required_subgroup_size = loop.subgroup_size(config);
-    }
-    loop.specialize(constants, config);
-    constants.set(SPEC_PACKS_B, !is_a);
+  if (descriptor(config).takes_fragments()) {
+    step.key.module = module_name("pack", config.main_loop(), source.type);
+    step.key.required_subgroup_size = required_subgroup_size(config, limits);
+    set_fragments(constants, config, is_a);
   }
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
@@ -132,7 +144,7 @@ double cost(const Config& config, const ResolvedProblem& original, const TimingM
   if (!config.pack_a && !config.pack_b) return 0.0;
   const ResolvedProblem seen = packed(original, config);
   const auto bytes_of = [&](bool is_packed, const ResolvedMatrix& copy) {
-    return static_cast<double>(is_packed ? packed_bytes(copy, config, seen.batch) : 0);
+    return static_cast<double>(is_packed ? copied_bytes(copy, seen.batch) : 0);
   };
   const double bytes = bytes_of(config.pack_a, seen.a) + bytes_of(config.pack_b, seen.b);
   return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
