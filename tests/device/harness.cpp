@@ -81,28 +81,18 @@ constexpr std::string_view nv_texts[] = {
 
 // Kinds of the direct loop, which is not legal before the self-test: what is wrong with them is for
 // these tests to find.
+constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::uint32_t size) {
+  return {.loop = MainLoop::khr_direct,
+          .input = input,
+          .m = fragment,
+          .n = fragment,
+          .k = fragment,
+          .subgroup_size = size};
+}
 const Verdict trusted[] = {
-    {.kind = {.loop = MainLoop::khr_direct,
-              .input = DataType::f16,
-              .m = 8,
-              .n = 8,
-              .k = 8,
-              .subgroup_size = 8},
-     .outcome = Outcome::passed},
-    {.kind = {.loop = MainLoop::khr_direct,
-              .input = DataType::f16,
-              .m = 16,
-              .n = 16,
-              .k = 16,
-              .subgroup_size = 32},
-     .outcome = Outcome::passed},
-    {.kind = {.loop = MainLoop::khr_direct,
-              .input = DataType::bf16,
-              .m = 16,
-              .n = 16,
-              .k = 16,
-              .subgroup_size = 32},
-     .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 16, 32), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::bf16, 16, 32), .outcome = Outcome::passed},
 };
 
 std::vector<std::string_view> texts_of(Path path) {
