@@ -2,7 +2,7 @@
 // FRAGMENT_K, from k = 0 on, stand all fragments along M or N, and of each the 16 bytes of every
 // invocation of a subgroup: its eight elements, in the order in which the matrix shows them.
 //
-// Which elements these are is the driver's secret, and the specification doesn't promise that two
+// The driver alone knows which elements these are, and the specification doesn't promise that two
 // pipelines agree on it: the self-test finds out whether they do (KernelKind, khr_direct).
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types : require

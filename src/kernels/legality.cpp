@@ -149,7 +149,7 @@ bool check_product(const Case& s) {
          check_limits(s) && check_grid(s) && check_verdicts(s);
 }
 
-// Of ranges that are legal, which makes the other checks safe.
+// The checks of a configuration with legal ranges, without which they are not safe.
 bool check_in_range(const Case& s) {
   if (!check_unused(s)) return false;
   for (const Part* part : parts()) {
