@@ -15,11 +15,7 @@ shared uint pairs[PACK_TILE][PACK_LINE_WORDS];  // [k][m / 2]
 uint left(const uint size, const uint begin) { return begin < size ? size - begin : 0; }
 
 void main() {
-    const uint tiles = (p.copy_ld + PACK_TILE - 1) / PACK_TILE;
-    const uint id = p.first_tile + gl_WorkGroupID.x;
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
-    const uint first_m = id % tiles * PACK_TILE, first_k = id / tiles * PACK_TILE;
-    const uint64_t source = p.source + batch * p.source_batch, copy = p.copy + batch * p.copy_batch;
+    const PackTile t = pack_tile();
 
     if (A_COL_MAJOR == 0) {
         // Groups along K of two neighbours along M, taken apart and put together the other way.
@@ -27,9 +23,9 @@ void main() {
             const uint pair = i / GROUPS, k = i % GROUPS * GROUP;
             uvec4 line[2];
             [[unroll]] for (uint l = 0; l < 2; ++l) {
-                const uint m = first_m + 2 * pair + l;
-                line[l] = load_group(source + (uint64_t(m) * p.source_ld + first_k + k) * 2,
-                                     m < p.width ? left(p.depth, first_k + k) : 0);
+                const uint m = t.first_mn + 2 * pair + l;
+                line[l] = load_source(t, m, t.first_k + k,
+                                      m < p.width ? left(p.depth, t.first_k + k) : 0);
             }
             [[unroll]] for (uint e = 0; e < GROUP; ++e) {
                 const uint low = line[0][e / 2] >> (e % 2 * 16);
@@ -41,15 +37,14 @@ void main() {
     }
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uint line = i / GROUPS, column = i % GROUPS * GROUP;
-        const uint k = first_k + line, m = first_m + column;
+        const uint k = t.first_k + line, m = t.first_mn + column;
         if (k >= p.copy_depth || m >= p.copy_ld) continue;
         uvec4 data;
         if (A_COL_MAJOR == 0) {
             [[unroll]] for (uint w = 0; w < 4; ++w) data[w] = pairs[line][column / 2 + w];
         } else {
-            data = load_group(source + (uint64_t(k) * p.source_ld + m) * 2,
-                              k < p.depth ? left(p.width, m) : 0);
+            data = load_source(t, k, m, k < p.depth ? left(p.width, m) : 0);
         }
-        U32x4(copy + (uint64_t(k) * p.copy_ld + m) * 2).x = data;
+        U32x4(t.copy + (uint64_t(k) * p.copy_ld + m) * 2).x = data;
     }
 }

@@ -45,29 +45,24 @@ uvec4 words_of_b(const uint n, const uint k) {
 }
 
 void main() {
-    const uint tiles = p.copy_ld / PACK_TILE;
-    const uint id = p.first_tile + gl_WorkGroupID.x;
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
-    const uint first_mn = id % tiles * PACK_TILE, first_k = id / tiles * PACK_TILE;
-    const uint64_t source = p.source + batch * p.source_batch, copy = p.copy + batch * p.copy_batch;
+    const PackTile t = pack_tile();
 
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uint line = i / GROUPS, column = i % GROUPS * GROUP;
-        const uint mn = first_mn + (K_INNER ? line : column);
-        const uint k = first_k + (K_INNER ? column : line);
+        const uint mn = t.first_mn + (K_INNER ? line : column);
+        const uint k = t.first_k + (K_INNER ? column : line);
         const uint outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
         const bool exists = mn < p.width && k < p.depth;
         tile[line * LINE + column / GROUP] =
-            load_group(source + (uint64_t(outer) * p.source_ld + inner) * IN_SIZE,
-                       exists ? (K_INNER ? p.depth : p.width) - inner : 0);
+            load_source(t, outer, inner, exists ? (K_INNER ? p.depth : p.width) - inner : 0);
     }
     barrier();
     for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {
         const uint mn = i % ALONG * FRAGMENT_MN, k = i / ALONG * FRAGMENT_K;
-        if (first_k + k >= p.copy_depth) continue;
+        if (t.first_k + k >= p.copy_depth) continue;
         const uvec4 words = PACKS_B != 0 ? words_of_b(mn, k) : words_of_a(mn, k);
-        const uint64_t fragment = uint64_t((first_k + k) / FRAGMENT_K) * (p.copy_ld / FRAGMENT_MN) +
-                                  (first_mn + mn) / FRAGMENT_MN;
-        U32x4(copy + (fragment * FRAGMENT_LANES + gl_SubgroupInvocationID) * 16).x = words;
+        const uint64_t fragment = uint64_t((t.first_k + k) / FRAGMENT_K) * (p.copy_ld / FRAGMENT_MN) +
+                                  (t.first_mn + mn) / FRAGMENT_MN;
+        U32x4(t.copy + (fragment * FRAGMENT_LANES + gl_SubgroupInvocationID) * 16).x = words;
     }
 }

@@ -3,6 +3,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -29,14 +30,36 @@ struct DeviceSpan {
   VkDeviceSize bytes = 0;
 };
 
+// What tells packed bytes apart: for which device and driver they were packed, in which order, of
+// which matrix. Opaque. It may be stored beside them; what differs is named where they are refused.
+struct Fingerprint {
+  std::array<std::uint8_t, 64> bytes{};
+  bool operator==(const Fingerprint&) const = default;
+};
+
+// Why bytes with one fingerprint are not what the other one is of: a field with both values, e.g.
+// "driver_version is 2, wanted is 3". Empty if they are alike.
+VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
+
+// How a packed operand lies. Its matrices, if it has several, stand one behind the other.
+struct PackedLayout {
+  VkDeviceSize bytes = 0;  // all of it; 0: this device gains nothing, plain operands are right
+  VkDeviceSize matrix_bytes = 0;  // from one matrix to the next
+  VkDeviceSize alignment = 0;     // of the address
+  Fingerprint fingerprint = {};
+};
+
+// The operands that can be packed.
+enum class PackedOperand : std::uint8_t { a, b };
+
 // The memory that one recording computes on. A span starts at element (0, 0) of batch 0 and must
 // reach to the last element that the problem touches. Operands that the problem does not use are
 // ignored. D may be the very same bytes as C (in place, same type, layout and strides); otherwise
 // D, aux and row_values share no byte with each other or any other operand. Columns of one larger
 // matrix, side by side, share none. A, B, C and bias may overlap.
 //
-// Matrices are aligned as the problem promises (Problem::a and others); vectors to their element
-// type, the workspace to 256 bytes.
+// Matrices are aligned as the problem promises (Problem::a and others), packed ones to
+// PackedLayout::alignment; vectors to their element type, the workspace to 256 bytes.
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
@@ -50,6 +73,10 @@ struct Operands {
   DeviceSpan beta = {};     // RowReduction::beta: N summands
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
   DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
+
+  // Of packed operands: what PackedLayout said when they were packed. b's is b_right's, too.
+  Fingerprint a_fingerprint = {};
+  Fingerprint b_fingerprint = {};
 };
 
 // How much a message matters.
@@ -194,6 +221,41 @@ class VKGEMM_API Plan {
   std::shared_ptr<const Impl> impl_;
 };
 
+// The packing of one operand, bound to a pipeline. Immutable, and it lives as a Plan does. Weights
+// are constant: what is packed once serves every product that PackedLayout::fingerprint allows.
+class VKGEMM_API PackPlan {
+ public:
+  PackPlan(const PackPlan&);
+  PackPlan(PackPlan&&) noexcept;
+  PackPlan& operator=(const PackPlan&);
+  PackPlan& operator=(PackPlan&&) noexcept;
+  ~PackPlan();
+
+  // How the operand lies when it is packed; 0 bytes if there is nothing to be packed.
+  const PackedLayout& layout() const noexcept;
+
+  // Bytes of the source that are read, from its first element on.
+  std::uint64_t source_bytes() const noexcept;
+
+  // Records the packing into a command buffer, as Plan::record does: never allocates on success,
+  // never compiles, never submits. The source lies as the problem said; the destination has
+  // layout().bytes, aligned to layout().alignment. They share no byte. All of the layout but what
+  // lies behind its last matrix is written, zeros where the source has nothing.
+  //
+  // Synchronisation: no barrier is recorded. The caller makes the source visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT with VK_ACCESS_2_SHADER_STORAGE_READ_BIT before, and
+  // waits for the same stage's VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT before a product reads.
+  Result<void> record(VkCommandBuffer command_buffer, DeviceSpan source,
+                      DeviceSpan destination) const;
+
+  struct Impl;
+
+ private:
+  friend class Context;
+  explicit PackPlan(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
 // vkgemm on one VkDevice. All members may be called from several threads at once.
 class VKGEMM_API Context {
  public:
@@ -233,6 +295,17 @@ class VKGEMM_API Context {
   // them once more with slices of K or packed operands, where that is estimated to pay. None for an
   // empty problem.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
+
+  // How an operand of the problem lies when it is packed (Packing::packed), whether or not the
+  // problem says that it is. Fails with what plan() says of the problem, and with unsupported if
+  // this operand of it can't be packed.
+  Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
+
+  // Builds the pipeline that packs an operand of the problem, which lies as the problem says:
+  // Packing::plain, any layout, leading dimension, strides and alignment. Only this operand's
+  // matrix, the sizes that it has, batch, grouping, gated and d.layout count. GatedB::separate: b
+  // and b_right are packed one by one with the same plan. Fails as packed_layout() and plan() do.
+  Result<PackPlan> plan_pack(const Problem& problem, PackedOperand operand) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
   // one of this context.

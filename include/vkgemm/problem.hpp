@@ -21,7 +21,19 @@ enum class Layout : std::uint8_t {
   col_major,  // element (i, j) stands at j * ld + i
 };
 
+// In which form an operand is given.
+enum class Packing : std::uint8_t {
+  plain,   // rows or columns
+  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types
+};
+
 // How one operand lies in memory. Units are elements unless a name says bytes.
+//
+// A packed one lies as Context::packed_layout() says; its type and batch_stride count, layout and
+// alignment do not, and ld is an error. One packed B serves every M, batch of A, epilogue, group
+// and configuration. Only those tell packed matrices apart: device and driver, type, N and K of B
+// (M and K of A), whether D is column-major, and of a gated product whether B is one matrix.
+// Not packed: A of grouped products, and B where groups are along K, because groups begin anywhere.
 struct Matrix {
   DataType type = DataType::f16;
   Layout layout = Layout::row_major;
@@ -32,12 +44,15 @@ struct Matrix {
 
   // Elements from one matrix of a batch to the next. Not set: packed, the whole matrix.
   // Zero lets all of a batch share one matrix; for D and aux it is an error if batch > 1.
+  // Of a packed operand: whole packed matrices (PackedLayout::matrix_bytes), not set: 1.
   std::optional<std::uint64_t> batch_stride = std::nullopt;
 
   // A promise: the address bound to this operand is a multiple of this many bytes (a power of two,
   // at least the element's size). 16 lets kernels use 16-byte loads where ld, batch_stride and
   // the row length allow it as well; record() checks the promise.
   std::uint32_t alignment = 16;
+
+  Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;
 };
@@ -272,6 +287,7 @@ struct Problem {
 // The enumerator's name.
 VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
+VKGEMM_API std::string_view to_string(Packing packing) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
 VKGEMM_API std::string_view to_string(Gate gate) noexcept;

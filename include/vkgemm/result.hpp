@@ -24,6 +24,7 @@ enum class Status : std::uint8_t {
   span_too_small,        // a DeviceSpan ends before the last element that the problem touches
   overlapping_operands,  // D or aux shares bytes with an operand that it must not share with
   workspace_too_small,   // the workspace span is smaller than Plan::workspace_bytes()
+  wrong_fingerprint,     // a packed operand was packed for another device, driver, order or matrix
   wrong_context,         // a plan was handed to a context that did not make it
   missing_feature,       // the device was created without an extension or a feature vkgemm needs
   io_error,              // a file could not be read or written

@@ -126,7 +126,8 @@ VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
 #define PACK_TILE 64
 #define PACK_LOCAL_SIZE 256
 
-// pack.comp, pack_fragments.comp: copies a 16-bit operand that is `width` wide along M or N and `depth` deep.
+// pack.comp, pack_fragments.comp: copies a 16-bit operand that is `width` wide along M or N and
+// `depth` deep, or both halves of a gated product's B, each of that width.
 struct PackParams {
     uint first_tile;
     uint first_batch;
@@ -134,6 +135,7 @@ struct PackParams {
     uint64_t copy;
     uint64_t source_batch;  // between matrices of the batch
     uint64_t copy_batch;
+    uint64_t b_right;  // from the left half in the source to the right one, modulo 2^64
     uint width;
     uint depth;
     uint source_ld;

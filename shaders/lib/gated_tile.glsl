@@ -7,11 +7,11 @@
 //                c and c + TILE_N / 2 belong together
 //   pairs        rows of B hold l and r by turns, and so do the accumulators
 // A column-major B whose columns are l and r by turns is two halves, with twice the leading
-// dimension.
+// dimension. A packed B is two halves, too.
 const bool GATED = GATE != GATE_NONE;
 const uint HALF_N = TILE_N / 2;
 const uint TILE_COLUMNS = GATED ? HALF_N : TILE_N;  // of D
-const uint B_PAIRS = B_COL_MAJOR != 0 ? 0 : GATE_INTERLEAVED;
+const uint B_PAIRS = B_COL_MAJOR != 0 || B_PADDED != 0 ? 0 : GATE_INTERLEAVED;
 const uint B_HALVES = GATED ? 1 - B_PAIRS : 0;
 
 // Columns of B as it is loaded: how many there are, and the tile's first one.

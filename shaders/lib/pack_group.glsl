@@ -1,4 +1,30 @@
-// pack_group.glsl: the loads of the kernels that pack 16-bit operands.
+// pack_group.glsl: which tile of a 16-bit operand a workgroup packs, and the loads from the source.
+// Two halves of a gated product's B (PACK_HALVES) are packed one behind the other; neighbouring
+// columns of a source whose outer direction is K may be of both (GATE_INTERLEAVED).
+
+struct PackTile {
+    uint first_mn, first_k;
+    uint right;  // 1: of the right half
+    uint64_t source, copy;
+};
+
+PackTile pack_tile() {
+    const uint columns = (p.copy_ld + PACK_TILE - 1) / PACK_TILE;
+    const uint all = PACK_HALVES != 0 ? 2 * columns : columns;
+    const uint id = p.first_tile + gl_WorkGroupID.x;
+    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    PackTile t;
+    t.right = PACK_HALVES != 0 ? id % all / columns : 0;
+    t.first_mn = (id % all - t.right * columns) * PACK_TILE;
+    t.first_k = id / all * PACK_TILE;
+    t.source = p.source + batch * p.source_batch;
+    t.copy = p.copy + batch * p.copy_batch;
+    if (t.right != 0) {
+        if (GATE_INTERLEAVED == 0) t.source += p.b_right;
+        t.copy += uint64_t(p.copy_ld) * p.copy_depth * 2;
+    }
+    return t;
+}
 
 // The first `valid` of eight elements, then zeros.
 uvec4 load_group(uint64_t at, uint valid) {
@@ -7,4 +33,16 @@ uvec4 load_group(uint64_t at, uint valid) {
     [[unroll]] for (uint e = 0; e < 8; ++e)
         if (e < valid) data[e / 2] |= uint(U16(at + e * 2).x) << (e % 2 * 16);
     return data;
+}
+
+// Eight elements of the source from element `inner` of line `outer` on, of which `valid` exist.
+uvec4 load_source(const PackTile t, uint outer, uint inner, uint valid) {
+    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * 2;
+    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * 2, valid);
+    // Of sixteen, every other one.
+    const uint64_t at = line + uint64_t(inner) * 4;
+    const uvec4 low = load_group(at, 2 * valid);
+    const uvec4 high = load_group(at + 16, valid > 4 ? 2 * valid - 8 : 0);
+    const uvec4 even = uvec4(low.xz, high.xz), odd = uvec4(low.yw, high.yw);
+    return t.right != 0 ? (even >> 16) | (odd & 0xffff0000u) : (even & 0xffffu) | (odd << 16);
 }

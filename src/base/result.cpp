@@ -16,6 +16,8 @@ std::string_view to_string(Status status) noexcept {
       return "overlapping_operands";
     case Status::workspace_too_small:
       return "workspace_too_small";
+    case Status::wrong_fingerprint:
+      return "wrong_fingerprint";
     case Status::wrong_context:
       return "wrong_context";
     case Status::missing_feature:

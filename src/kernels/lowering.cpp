@@ -69,7 +69,7 @@ GemmParams make_params(const ResolvedProblem& p) {
   out.k = narrow(p.k);
   out.batch = narrow(p.batch);
   set_strides(out, p);
-  if (p.gated && p.gated->b != GatedB::separate) {
+  if (p.gated && (p.b.halves_apart || p.gated->b != GatedB::separate)) {
     out.b_right = p.right_offset() * size_in_bytes(p.b.type);
   }
   out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
@@ -107,9 +107,12 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
 
 DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
   if (config.rows != RowStrategy::two_pass) return lower_product(config, problem, target);
-  DispatchPlan out = lower_product(config, value_problem(config, problem), target);
-  out.workspace = workspace_layout(config, problem);
-  add_second_pass(out, config, problem, target);
+  // The copies are of all parts of the rows, the product is of one.
+  const ResolvedProblem seen = packed(problem, config);
+  DispatchPlan out = lower_product(config, value_problem(config, seen), target);
+  out.workspace = workspace_layout(config, seen);
+  add_copies(out, problem, seen, target.caps.limits);
+  add_second_pass(out, config, seen, target);
   return out;
 }
 

@@ -60,10 +60,11 @@ struct LoopDescriptor {
   bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
 
-  // Takes operands in fragment order (shaders/lib/fragment_words.glsl); how many steps of
-  // fragment_k beyond them it reads. Null: takes rows and columns.
+  // Takes operands in fragment order (shaders/lib/fragment_words.glsl): that of A or B, and how
+  // many steps of fragment_k beyond their end it reads. Null: takes rows and columns.
+  FragmentOrder (*fragment_order)(const Config&, bool of_a) = nullptr;
   std::uint32_t (*steps_beyond)(const Config&) = nullptr;
-  constexpr bool takes_fragments() const noexcept { return steps_beyond != nullptr; }
+  constexpr bool takes_fragments() const noexcept { return fragment_order != nullptr; }
 
   // It rests on what no specification promises: legal only where its kind passed the self-test.
   bool needs_verdict = false;

@@ -17,6 +17,17 @@ Operand matrix_operand(std::string_view name, DeviceSpan Operands::*span,
     line_bytes += (batch - 1) * matrix_pitch;
     matrix_pitch = 0;
   }
+  if (matrix.is_packed()) {
+    // Fragments stand along M or N in steps of their depth.
+    const std::uint64_t step = (matrix.fragments ? matrix.fragments->k : 1) * element;
+    return {.name = name,
+            .span = span,
+            .address = address,
+            .bytes = matrix.bytes,
+            .alignment = matrix.alignment,
+            .row_step = step,
+            .batch_step = matrix.batch_stride * element};
+  }
   return {
       .name = name,
       .span = span,

@@ -14,6 +14,7 @@ namespace {
 
 // Names in the order of the enumerators.
 constexpr std::array<std::string_view, 2> layout_names{"row_major", "col_major"};
+constexpr std::array<std::string_view, 2> packing_names{"plain", "packed"};
 constexpr std::array<std::string_view, 7> activation_names{
     "none", "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh"};
 constexpr std::array<std::string_view, 6> gate_names{"sigmoid_tanh", "geglu_erf", "geglu_tanh",
@@ -39,8 +40,9 @@ class Arguments {
     text_ += flag;
   }
 
-  // --layout-a, --ld-a, --batch-stride-a, --alignment-a
+  // --packed-a, --layout-a, --ld-a, --batch-stride-a, --alignment-a
   void add_matrix(std::string_view suffix, const Matrix& matrix, Layout default_layout) {
+    if (matrix.packing == Packing::packed) add_switch(concat("--packed-", suffix));
     if (matrix.layout != default_layout) {
       add(concat("--layout-", suffix), to_string(matrix.layout));
     }
@@ -76,6 +78,7 @@ std::string_view to_string(DataType type) noexcept {
   return index < std::size(data_types) ? data_types[index].name : "?";
 }
 std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
+std::string_view to_string(Packing packing) noexcept { return name_of(packing_names, packing); }
 std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
 std::string_view to_string(Bias bias) noexcept { return name_of(bias_names, bias); }
 std::string_view to_string(Gate gate) noexcept { return name_of(gate_names, gate); }

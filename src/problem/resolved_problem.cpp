@@ -23,6 +23,9 @@ constexpr std::uint32_t most_groups = 65535;
 // The bytes of A and B that kernels load at a time.
 constexpr std::uint32_t load_bytes = 16;
 
+// Of packed operands, in bytes.
+constexpr std::uint32_t packed_alignment = 256;
+
 using MaybeError = std::optional<Error>;
 
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
@@ -72,6 +75,7 @@ MaybeError check_enumerators(const Problem& problem) {
   for (const auto& [name, matrix] : matrices) {
     if (auto error = check(concat(name, ".type"), matrix->type)) return error;
     if (auto error = check(concat(name, ".layout"), matrix->layout)) return error;
+    if (auto error = check(concat(name, ".packing"), matrix->packing)) return error;
   }
   const Epilogue& epilogue = problem.epilogue;
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
@@ -122,6 +126,34 @@ MaybeError check_grouping(const Problem& problem) {
   if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
   return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
                                  ": with grouping.along m, a bias along_m is one for all rows"));
+}
+
+MaybeError check_packing(const Problem& problem) {
+  const std::pair<std::string_view, const Matrix*> results[] = {
+      {"c", &problem.c}, {"d", &problem.d}, {"aux", &problem.aux}};
+  for (const auto& [name, matrix] : results) {
+    if (matrix->packing == Packing::plain) continue;
+    return invalid_argument(concat(name, ".packing is packed: only A and B are"));
+  }
+  const std::pair<std::string_view, const Matrix*> inputs[] = {{"a", &problem.a},
+                                                               {"b", &problem.b}};
+  for (const auto& [name, matrix] : inputs) {
+    if (matrix->packing == Packing::plain) continue;
+    if (size_in_bytes(matrix->type) != 2) {
+      return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
+                                to_string(matrix->type), ": 16-bit types are packed"));
+    }
+    if (matrix->ld) {
+      return invalid_argument(concat(name, ".ld is ", *matrix->ld, " and ", name,
+                                     ".packing is packed: it has no leading dimension"));
+    }
+    if (problem.grouping && (name == "a" || problem.grouping->along == GroupAlong::k)) {
+      return unsupported(concat(name, ".packing is packed and grouping.along is ",
+                                to_string(problem.grouping->along),
+                                ": groups begin anywhere in it, it can't be packed before"));
+    }
+  }
+  return std::nullopt;
 }
 
 MaybeError check_gated(const Problem& problem) {
@@ -271,6 +303,36 @@ Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& mat
   return out;
 }
 
+// A packed operand: `width` wide along M or N, K deep, in one piece or two halves. K is the outer
+// direction. What is beyond fragments is added where their order is known.
+Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix, bool is_a,
+                                      std::uint64_t width, std::uint64_t k, std::uint64_t halves,
+                                      std::uint64_t count, bool touched) {
+  ResolvedMatrix out{.type = matrix.type,
+                     .layout = is_a ? Layout::col_major : Layout::row_major,
+                     .ld = rounded_up(width, packed_width),
+                     .alignment = packed_alignment,
+                     .form = Form::given_packed,
+                     .halves_apart = halves == 2};
+  const std::uint64_t depth = rounded_up(k, packed_depth);
+  (is_a ? out.rows : out.cols) = out.ld;
+  (is_a ? out.cols : out.rows) = depth;
+  const auto too_large = [&] {
+    return invalid_argument(concat(info.name, " is packed, ", width, " by ", k,
+                                   " elements: ", count, " do not fit 64 bits of bytes"));
+  };
+  const auto elements = checked_multiply(halves * out.ld, depth);
+  const auto stride =
+      elements ? checked_multiply(*elements, matrix.batch_stride.value_or(1)) : std::nullopt;
+  if (!stride) return too_large();
+  out.batch_stride = count > 1 ? *stride : 0;
+  if (!touched) return out;
+  const auto bytes = extent_in_bytes(count, out.batch_stride, *elements, matrix.type);
+  if (!bytes) return too_large();
+  out.bytes = *bytes;
+  return out;
+}
+
 // The same memory seen as the transposed matrix.
 ResolvedMatrix transposed(ResolvedMatrix matrix) {
   std::swap(matrix.rows, matrix.cols);
@@ -339,13 +401,14 @@ bool ResolvedProblem::a_allows_vectors() const noexcept {
 }
 
 std::uint64_t ResolvedProblem::right_offset() const noexcept {
+  if (b.halves_apart) return b.ld * b.lines();
   const std::uint64_t column = is_gated(GatedB::interleaved) ? 1 : n;
   return b.layout == Layout::col_major ? column * b.ld : column;
 }
 
 bool ResolvedProblem::b_allows_vectors() const noexcept {
-  const bool halves_cut =
-      is_gated(GatedB::halves) && right_offset() * size_in_bytes(b.type) % load_bytes != 0;
+  const bool halves_cut = is_gated(GatedB::halves) && !b.halves_apart &&
+                          right_offset() * size_in_bytes(b.type) % load_bytes != 0;
   const bool cut = halves_cut || (is_grouped(GroupAlong::k) && b.layout == Layout::col_major);
   return !cut && b.allows_vectors(load_bytes);
 }
@@ -366,6 +429,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
+  if (auto error = check_packing(problem)) return *error;
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (auto error = check_rows(problem)) return *error;
   if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
@@ -409,13 +473,27 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     return std::nullopt;
   };
   const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
+  const auto resolve_input = [&](ResolvedMatrix& target, const OperandInfo& info,
+                                 const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
+                                 std::uint64_t count) -> MaybeError {
+    if (matrix.packing == Packing::plain) {
+      return resolve_into(target, info, matrix, rows, cols, count);
+    }
+    const bool is_a = &target == &out.a;
+    const std::uint64_t halves = !is_a && cols != n ? 2 : 1;
+    auto resolved = resolve_packed(info, matrix, is_a, is_a ? rows : n, is_a ? cols : rows, halves,
+                                   count, !out.is_empty());
+    if (!resolved) return resolved.error();
+    target = *resolved;
+    return std::nullopt;
+  };
 
-  if (auto error = resolve_into(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
+  if (auto error = resolve_input(out.a, {"a", "M", "K"}, problem.a, m, k, out.a_count()))
     return *error;
   const std::string_view doubled = out.gated ? "2N" : "N";
   const std::string_view b_columns = out.b_columns() != n ? doubled : "N";
-  if (auto error = resolve_into(out.b, {"b", "K", b_columns}, problem.b, k, out.b_columns(),
-                                out.b_count())) {
+  if (auto error = resolve_input(out.b, {"b", "K", b_columns}, problem.b, k, out.b_columns(),
+                                 out.b_count())) {
     return *error;
   }
   if (auto error =

@@ -9,6 +9,28 @@
 
 namespace vkgemm {
 
+// The pieces in which a packed operand lies (shaders/lib/fragment_words.glsl): fragments along M or
+// N and along K, of which each invocation of a subgroup has 16 bytes.
+struct FragmentOrder {
+  std::uint32_t mn = 0;
+  std::uint32_t k = 0;
+  std::uint32_t subgroup_size = 0;
+  bool swapped = false;  // of A: SWAP_A
+  bool operator==(const FragmentOrder&) const = default;
+};
+
+// A packed operand is as wide and deep as multiples of these, with zeros where there was nothing.
+// Elements: a cache line of 16-bit ones.
+inline constexpr std::uint64_t packed_width = 64;
+inline constexpr std::uint64_t packed_depth = 64;
+
+// How an operand comes to the product.
+enum class Form : std::uint8_t {
+  plain,
+  given_packed,   // by the caller: Packing::packed
+  copied_packed,  // into the workspace, by a dispatch before the product
+};
+
 // A Matrix with its shape and nothing optional. `bytes` is how far the last element that the
 // problem touches reaches from the first, over the whole batch: what a span must hold.
 struct ResolvedMatrix {
@@ -20,6 +42,18 @@ struct ResolvedMatrix {
   std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
   std::uint32_t alignment = 16;
   std::uint64_t bytes = 0;
+
+  // What is packed has K as its outer direction, and its padding belongs to rows and cols.
+  Form form = Form::plain;
+  // Packed B of a gated product: the right half lies behind the left one, each `cols` wide.
+  bool halves_apart = false;
+  // Packed in these fragments; none: in rows. Of what the caller packed it is the device's order
+  // (DeviceTables::set_orders).
+  std::optional<FragmentOrder> fragments = std::nullopt;
+
+  bool is_packed() const noexcept { return form != Form::plain; }
+  // Lines of what is packed: how deep it is.
+  std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
 
   // Elements that stand next to each other: the length of a row, or of a column.
   std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }

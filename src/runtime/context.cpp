@@ -143,8 +143,9 @@ Result<Plan> Context::plan(const Problem& problem, const Config& config) const {
 Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const {
   return without_exceptions([&]() -> Result<std::vector<Candidate>> {
     if (device_lost()) return device_lost_error();
-    const Result<ResolvedProblem> resolved = resolve(problem);
+    Result<ResolvedProblem> resolved = resolve(problem);
     if (!resolved) return resolved.error();
+    if (auto error = impl_->tables.set_orders(*resolved, impl_->usable_caps())) return *error;
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {

@@ -72,6 +72,11 @@ std::string describe_operands(const Plan::Impl& plan) {
   };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id, bool allowed) {
+    if (matrix.form == Form::given_packed) {
+      return describe_matrix(
+          name, matrix,
+          concat("packed by the caller, in ", matrix.fragments ? "fragment order" : "rows"));
+    }
     if (!allowed && matrix.allows_vectors(16) && &matrix == &p.b && !p.grouping) {
       return describe_matrix(name, matrix,
                              concat("element by element: its right half begins at element ",

@@ -10,6 +10,7 @@
 #include "kernels/dispatch_plan.hpp"
 #include "problem/resolved_problem.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/fingerprint.hpp"
 #include "runtime/operand_check.hpp"
 #include "vkgemm/context.hpp"
 
@@ -27,6 +28,7 @@ struct Plan::Impl {
   const TuningRow* row = nullptr;     // null: no table proposes it, the caller did
   DispatchPlan dispatch_plan;         // no dispatches for an empty problem
   OperandRules rules;
+  Fingerprints fingerprints;
   std::vector<VkPipeline> before;  // of the dispatch plan's steps
   VkPipeline product = VK_NULL_HANDLE;
   std::vector<VkPipeline> after;

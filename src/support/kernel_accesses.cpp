@@ -138,11 +138,16 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   const std::uint64_t element = input_bytes(launch_.module);
   const bool a_columns = constant(SPEC_A_COL_MAJOR) != 0;
   const bool b_columns = constant(SPEC_B_COL_MAJOR) != 0;
-  // Packed copies are as wide as their leading dimension.
-  const std::uint64_t m = constant(SPEC_A_PADDED) != 0 ? p.lda : p.m;
-  const std::uint64_t n = constant(SPEC_B_PADDED) != 0 ? p.ldb : p.n;
+  // What is packed is read in whole tiles, but not beyond its leading dimension.
+  const auto width = [&](std::size_t padded, std::uint64_t size, std::size_t tile,
+                         std::uint64_t ld) {
+    return constant(padded) != 0 ? std::min(rounded_up(size, constant(tile)), ld) : size;
+  };
+  const std::uint64_t m = width(SPEC_A_PADDED, p.m, SPEC_TILE_M, p.lda);
+  const std::uint64_t n = width(SPEC_B_PADDED, p.n, SPEC_TILE_N, p.ldb);
   read("a", matrix(p.a, {m, p.k, p.lda, a_columns, element}, p.a_batch, a));
-  const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns;
+  const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns &&
+                     constant(SPEC_B_PADDED) == 0;
   const Shape half{p.k, pairs ? 2 * n : n, p.ldb, b_columns, element};
   read("b", matrix(p.b, half, p.b_batch, b));
   if (is_gated() && !pairs) read("b_right", matrix(p.b + p.b_right, half, p.b_batch, b));
@@ -308,10 +313,16 @@ void Kernel::reset() {
 void Kernel::pack() {
   const auto p = block<gpu::PackParams>();
   // Lines of the source are as long as it is deep, or wide.
-  const Shape source{p.depth, p.width, p.source_ld, constant(SPEC_A_COL_MAJOR) == 0,
-                     packed_element};
-  const Shape copy{p.copy_depth, p.copy_ld, p.copy_ld, false, packed_element};
+  const bool halves = constant(SPEC_PACK_HALVES) != 0;
+  const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
+  const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,
+                     constant(SPEC_A_COL_MAJOR) == 0, packed_element};
+  const std::uint64_t depth = halves ? 2 * std::uint64_t{p.copy_depth} : p.copy_depth;
+  const Shape copy{depth, p.copy_ld, p.copy_ld, false, packed_element};
   read("source", matrix(p.source, source, p.source_batch, launched(p)));
+  if (halves && !by_turns) {
+    read("source", matrix(p.source + p.b_right, source, p.source_batch, launched(p)));
+  }
   write("copy", matrix(p.copy, copy, p.copy_batch, launched(p)));
 }
 

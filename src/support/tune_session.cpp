@@ -116,6 +116,7 @@ ordered_json to_row(const TunedShape& shape) {
                       {"config", to_string(shape.row.config)},
                       {"microseconds", shape.microseconds},
                       {"problem", shape.arguments}};
+  if (p.packed != PackedOperands::none) row["packed"] = to_string(p.packed);
   if (!shape.complete) row["complete"] = false;
   row["provenance"] = shape.row.provenance;
   return row;
@@ -367,6 +368,7 @@ std::string label(const TunedProblem& p) {
   if (p.family != "gemm") text += " " + p.family;
   if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
   if (!p.aligned) text += " unaligned";
+  if (p.packed != PackedOperands::none) text += " packed " + std::string(to_string(p.packed));
   return text;
 }
 

@@ -9,10 +9,22 @@
 #include "base/text.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
 #include "kernels/parts/pack.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
 
 namespace vkgemm {
+namespace {
+
+// A plain product of a type.
+ResolvedProblem packed_product(DataType type) {
+  constexpr std::uint64_t size = 128;
+  const Matrix matrix{.type = type};
+  return resolve({.m = size, .n = size, .k = size, .a = matrix, .b = matrix, .d = matrix}).value();
+}
+
+}  // namespace
 
 DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
     : loaded_(std::move(loaded)),
@@ -34,6 +46,45 @@ Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
   const std::span<const RefusedConfig> all = refused_;
   return {caps, denials == Denials::heeded ? all : all.first(built_in_refusals_),
           tables_.front()->timing};
+}
+
+std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
+                                              const DeviceCaps& caps) const {
+  for (ResolvedMatrix* matrix : {&problem.a, &problem.b}) {
+    if (matrix->form != Form::given_packed) continue;
+    const bool of_a = matrix == &problem.a;
+    const std::string_view name = of_a != problem.transposed ? "a" : "b";
+    if (!gains_by_packing(matrix->type, caps)) {
+      return Error{Status::unsupported,
+                   concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
+                          "Context::packed_layout() says 0 bytes")};
+    }
+    set_order(*matrix, fragment_order(matrix->type, of_a, caps));
+  }
+  return std::nullopt;
+}
+
+bool DeviceTables::gains_by_packing(DataType type, const DeviceCaps& caps) const {
+  return size_in_bytes(type) == 2 && std::ranges::any_of(main_loops(), [&](const auto* loop) {
+           return (loop->gains_by_packing || loop->takes_fragments()) &&
+                  has_kernels(loop->loop, type) && caps.path(path_of(loop->loop)).available;
+         });
+}
+
+std::optional<FragmentOrder> DeviceTables::fragment_order(DataType type, bool of_a,
+                                                          const DeviceCaps& caps) const {
+  // A product that each of these rows can compute: only what the device can do tells them apart.
+  const ResolvedProblem product = packed_product(type);
+  for (const TuningTable* table : tables_) {
+    for (const TuningRow& row : table->rows) {
+      const LoopDescriptor& loop = descriptor(row.config);
+      if (loop.takes_fragments() && row.matches_kind(product) &&
+          is_legal(row.config, product, target(caps, Denials::overruled))) {
+        return loop.fragment_order(row.config, of_a);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 Target DeviceTables::target_without_denials(const DeviceCaps& caps) const {
@@ -319,7 +370,7 @@ std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       if (row.config.path() != path || !row.matches(problem)) continue;
-      Config config = row.config;
+      Config config = as_given(row.config, problem);
       if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
       if (auto reason = why_illegal(config, problem, target(caps))) {
         return to_string(row.config) + ": " + *reason;

@@ -41,6 +41,11 @@ class DeviceTables {
   std::optional<std::string> why_denied(const Config& config, const ResolvedProblem& problem,
                                         const DeviceCaps& caps) const;
 
+  // Sets the order of the operands that the caller packed: in fragments where a row that takes them
+  // so is legal here, else in rows. An error if the device gains nothing by packing.
+  std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
+  bool gains_by_packing(DataType type, const DeviceCaps& caps) const;
+
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
@@ -84,6 +89,9 @@ class DeviceTables {
     double rate = 0.0;
   };
   std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
+
+  std::optional<FragmentOrder> fragment_order(DataType type, bool of_a,
+                                              const DeviceCaps& caps) const;
 
   // The row that a table estimates to be best, with the table.
   struct Estimated {

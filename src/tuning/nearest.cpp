@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/arithmetic.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/pack.hpp"
@@ -34,7 +35,7 @@ double unlikeness(const Config& a, const Config& b) {
 
 double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
   if (a.family != b.family || a.input_type != b.input_type || a.a_layout != b.a_layout ||
-      a.b_layout != b.b_layout || a.aligned != b.aligned) {
+      a.b_layout != b.b_layout || a.aligned != b.aligned || a.packed != b.packed) {
     return std::numeric_limits<double>::infinity();
   }
   const double m = doublings(a.m, b.m);
@@ -55,11 +56,13 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
     (p.grouping->along == GroupAlong::m ? p.m : p.k) *= p.grouping->groups;
   }
   const auto resize = [](ResolvedMatrix& matrix, std::uint64_t rows, std::uint64_t cols) {
-    matrix.rows = rows;
-    matrix.cols = cols;
+    static_assert(packed_width == packed_depth);
+    const std::uint64_t unit = matrix.is_packed() ? packed_width : 1;
+    matrix.rows = rounded_up(rows, unit);
+    matrix.cols = rounded_up(cols, unit);
   };
   resize(p.a, p.m, p.k);
-  resize(p.b, p.k, p.b_columns());
+  resize(p.b, p.k, p.b.halves_apart ? p.n : p.b_columns());
   for (ResolvedMatrix* matrix : {&p.c, &p.d}) resize(*matrix, p.m, p.n);
   resize(p.aux, p.m, p.product_n());
   return p;

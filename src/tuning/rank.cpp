@@ -79,8 +79,10 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
 
 // The operands that might be worth packing: those that the kernels load badly, of large products.
 std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const bool a = problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16);
-  const bool b = problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16);
+  const bool a = !problem.a.is_packed() &&
+                 (problem.a.layout == Layout::row_major || !problem.a.allows_vectors(16));
+  const bool b = !problem.b.is_packed() &&
+                 (problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16));
   std::vector<Config> options;
   if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
       size_in_bytes(problem.a.type) != 2) {
@@ -91,7 +93,7 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
                           static_cast<double>(problem.k) * static_cast<double>(problem.batch);
   if (products < fewest_products_to_pack) return options;
   if (a) options.push_back({.pack_a = true});
-  if (problem.gated) return options;  // B is not packed
+  if (problem.gated) return options;  // B: not measured
   if (b) options.push_back({.pack_b = true});
   if (a && b) options.push_back({.pack_a = true, .pack_b = true});
   return options;
@@ -118,19 +120,20 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   };
   const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
   for (const TuningRow& row : table.rows) {
-    if (!packs(row) && row.matches(problem)) consider(row, row.config);
+    if (!packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem));
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
   for (const TuningRow& row : table.rows) {
-    if (packs(row) && row.matches(problem)) consider(row, row.config);
+    if (packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem));
   }
   for (const Config& option : pack_options(problem, caps)) {
     for (const TuningRow& row : table.rows) {
       Config config = row.config;
       config.pack_a = option.pack_a;
       config.pack_b = option.pack_b;
+      config = as_given(config, problem);
       if (descriptor(row.config).gains_by_packing && row.matches(packed(problem, config))) {
         consider(row, config);
       }
@@ -157,8 +160,8 @@ std::vector<Objection> objections(const TuningTable& table, const ResolvedProble
   std::vector<Objection> out;
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
-    Config config =
-        with_slices(row.config, std::max(problem.split_k.slices, row.config.slices), problem);
+    Config config = with_slices(as_given(row.config, problem),
+                                std::max(problem.split_k.slices, row.config.slices), problem);
     if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
     if (const auto reason = why_illegal(config, problem, target)) {
       out.push_back({row.config, *reason});

@@ -291,9 +291,9 @@ RefusedConfig parse_refused(const Node& node) {
 }
 
 TunedShape parse_tuned(const Node& node) {
-  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "epilogue", "d_type",
-                   "d_col_major", "m", "n", "k", "count", "config", "microseconds", "problem",
-                   "complete", "provenance"});
+  node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "packed", "epilogue",
+                   "d_type", "d_col_major", "m", "n", "k", "count", "config", "microseconds",
+                   "problem", "complete", "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -302,6 +302,9 @@ TunedShape parse_tuned(const Node& node) {
   p.a_layout = node.at("a_layout").named(parse_layout, "layout");
   p.b_layout = node.at("b_layout").named(parse_layout, "layout");
   p.aligned = node.at("aligned").boolean();
+  if (const auto packed = node.find("packed")) {
+    p.packed = packed->named(parse_packed_operands, "list of packed operands: none, a, b or ab");
+  }
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue = epilogue->named(parse_epilogue_matrices, "epilogue: none, c, aux or c_aux");
   }

@@ -91,15 +91,16 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //                 "reason": "…"}, {"architecture": "amd_rdna3", "rows": "panel", "reason": "…"}],
 //    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04",
 //    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
-//               "b_layout": "row_major", "aligned": true, "epilogue": "c_aux",
-//               "d_type": "f16", "d_col_major": false, "m": 4096, "n": 4096, "k": 4096, "count": 1,
+//               "b_layout": "row_major", "aligned": true, "packed": "b",
+//               "epilogue": "c_aux", "d_type": "f16", "d_col_major": false,
+//               "m": 4096, "n": 4096, "k": 4096, "count": 1,
 //               "config": "khr:tile=…", "microseconds": 441.2, "problem": "--m 4096 …",
 //               "complete": true, "provenance": "measured: …"}],
 //    "denied": [{"config": "khr:tile=…", "input_type": "f16", "verdict": "wrong",
 //                "reason": "…"}]}
 // Only architecture, rows, and in a row config, rate and provenance are required, of a tuned shape
-// all but epilogue, d_type (the input type), d_col_major, count, problem and complete, and of what
-// is denied config and reason (verdict: "wrong" or "failed"); a timing has all members of
+// all but packed, epilogue, d_type (the input type), d_col_major, count, problem and complete, and
+// of what is denied config and reason (verdict: "wrong" or "failed"); a timing has all members of
 // TimingModel. The last four are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 

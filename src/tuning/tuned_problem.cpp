@@ -1,9 +1,11 @@
 #include "tuning/tuned_problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 
+#include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "kernels/part.hpp"
 
@@ -12,20 +14,23 @@ namespace {
 
 constexpr std::string_view product_names[] = {"gemm", "grouped_m_shared_b", "grouped_m",
                                               "grouped_k"};
-constexpr std::string_view epilogue_names[] = {"none", "c", "aux", "c_aux"};
+constexpr std::array<std::string_view, 4> epilogue_names{"none", "c", "aux", "c_aux"};
+constexpr std::array<std::string_view, 4> packed_names{"none", "a", "b", "ab"};
 
 }  // namespace
 
 std::string_view to_string(EpilogueMatrices matrices) noexcept {
-  const auto index = static_cast<std::size_t>(matrices);
-  return index < std::size(epilogue_names) ? epilogue_names[index] : "?";
+  return name_of(epilogue_names, matrices);
+}
+std::string_view to_string(PackedOperands operands) noexcept {
+  return name_of(packed_names, operands);
 }
 
 std::optional<EpilogueMatrices> parse_epilogue_matrices(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < std::size(epilogue_names); ++i) {
-    if (epilogue_names[i] == text) return static_cast<EpilogueMatrices>(i);
-  }
-  return std::nullopt;
+  return find_name<EpilogueMatrices>(epilogue_names, text);
+}
+std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexcept {
+  return find_name<PackedOperands>(packed_names, text);
 }
 
 TunedProblem tuned_problem(const ResolvedProblem& problem) {
@@ -45,6 +50,9 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   out.a_layout = problem.a.layout;
   out.b_layout = problem.b.layout;
   out.aligned = problem.a_allows_vectors() && problem.b_allows_vectors();
+  const bool a_packed = problem.a.form == Form::given_packed;
+  const bool b_packed = problem.b.form == Form::given_packed;
+  out.packed = static_cast<PackedOperands>((a_packed ? 1 : 0) + (b_packed ? 2 : 0));
   out.epilogue = problem.has_c() ? problem.has_aux() ? EpilogueMatrices::c_aux : EpilogueMatrices::c
                  : problem.has_aux() ? EpilogueMatrices::aux
                                      : EpilogueMatrices::none;

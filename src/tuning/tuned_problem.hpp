@@ -15,6 +15,11 @@ enum class EpilogueMatrices : std::uint8_t { none, c, aux, c_aux };
 std::string_view to_string(EpilogueMatrices matrices) noexcept;
 std::optional<EpilogueMatrices> parse_epilogue_matrices(std::string_view text) noexcept;
 
+// The operands that the caller packed.
+enum class PackedOperands : std::uint8_t { none, a, b, ab };
+std::string_view to_string(PackedOperands operands) noexcept;
+std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexcept;
+
 // A problem as far as tuning tables tell one from another.
 struct TunedProblem {
   // gemm, grouped_m or grouped_k; with "+gated", and with "+" and the operation on rows, if any.
@@ -23,6 +28,7 @@ struct TunedProblem {
   Layout a_layout = Layout::row_major;
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
+  PackedOperands packed = PackedOperands::none;
   EpilogueMatrices epilogue = EpilogueMatrices::none;
   DataType d_type = DataType::f16;
   bool d_col_major = false;  // and not computed as its transpose: accessed element by element

@@ -31,7 +31,9 @@ inline const DeviceCaps& caps() { return runner().caps(); }
 
 // A second device and context, e.g. to hand its plans to the first. `options.device` and the
 // validation callback are filled in.
-std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options = {});
+// `trusts_direct`: the direct loop is taken to have passed the self-test.
+std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options = {},
+                                                bool trusts_direct = true);
 
 // Hazards that are found as long as it exists are collected and fail nothing.
 class ExpectedHazards {

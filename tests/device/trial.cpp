@@ -102,6 +102,30 @@ class DeviceCopy {
   DeviceSpan span_;
 };
 
+// An operand in the form that plan_pack() gives it.
+class PackedCopy {
+ public:
+  testing::AssertionResult pack(support::Runner& device, const Problem& problem,
+                                PackedOperand operand, DeviceSpan source) {
+    const auto plan = device.context().plan_pack(problem, operand);
+    if (!plan) return succeeds(plan);
+    layout_ = plan->layout();
+    auto made = device.allocate(layout_.bytes);
+    if (!made) return succeeds(made);
+    buffer_ = std::move(*made);
+    // NaN in every type: nothing may be taken for zero that was not written.
+    if (auto filled = device.fill(buffer_, 0xffffffffu); !filled) return succeeds(filled);
+    return succeeds(device.submit(
+        [&](VkCommandBuffer commands) { return plan->record(commands, source, span()); }));
+  }
+  DeviceSpan span() const { return buffer_.span(0, layout_.bytes); }
+  const Fingerprint& fingerprint() const { return layout_.fingerprint; }
+
+ private:
+  Buffer buffer_;
+  PackedLayout layout_;
+};
+
 // That kernels touch what the problem says, by what they are known to do (kernel_accesses.hpp):
 // each operand to its last byte, and nothing outside.
 testing::AssertionResult touches_operands(const Plan& plan, const Operands& operands,
@@ -136,6 +160,10 @@ testing::AssertionResult touches_operands(const Plan& plan, const Operands& oper
   for (const Operand& operand : all) {
     if (operand.span == &Operands::workspace || operand.bytes == 0) continue;
     const Touched& t = touched[&operand];
+    // Of a packed operand not all of the padding.
+    const Fingerprints& packed = InternalAccess::impl(plan).fingerprints;
+    const bool is_b = operand.span == &Operands::b || operand.span == &Operands::b_right;
+    if ((operand.span == &Operands::a && packed.a) || (is_b && packed.b)) continue;
     if (t.end - t.begin == operand.bytes && (t.written || !operand.written)) continue;
     return testing::AssertionFailure()
            << operand.name << " has " << operand.bytes << " bytes, kernels "
@@ -265,6 +293,18 @@ HostBuffer Trial::poisoned(const HostBuffer& like) const {
   return buffer;
 }
 
+Problem Trial::planned() const {
+  Problem problem = problem_;
+  const auto pack = [](Matrix& matrix) {
+    const bool shared = matrix.batch_stride == std::uint64_t{0};
+    matrix = {.type = matrix.type, .packing = Packing::packed};
+    if (shared) matrix.batch_stride = 0;
+  };
+  if (options_.packs_a) pack(problem.a);
+  if (options_.packs_b) pack(problem.b);
+  return problem;
+}
+
 testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   d_ = poisoned(d_);
@@ -297,6 +337,25 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (rows->beta) operands.beta = beta.span();
     if (is_scalar(rows->op)) operands.row_values = row_values.span();
     if (is_scalar(rows->op) && !rows->store_d) operands.d = {};
+  }
+  PackedCopy packed_a, packed_b, packed_right;
+  if (options_.packs_a) {
+    if (auto packed = packed_a.pack(device(), problem_, PackedOperand::a, operands.a); !packed)
+      return packed;
+    operands.a = packed_a.span();
+    operands.a_fingerprint = packed_a.fingerprint();
+  }
+  if (options_.packs_b) {
+    if (auto packed = packed_b.pack(device(), problem_, PackedOperand::b, operands.b); !packed)
+      return packed;
+    operands.b = packed_b.span();
+    operands.b_fingerprint = packed_b.fingerprint();
+  }
+  if (options_.packs_b && operands.b_right.bytes != 0) {
+    const DeviceSpan right = operands.b_right;
+    if (auto packed = packed_right.pack(device(), problem_, PackedOperand::b, right); !packed)
+      return packed;
+    operands.b_right = packed_right.span();
   }
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
@@ -332,7 +391,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
 support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
 
 testing::AssertionResult Trial::run(const Config& config) {
-  return run(device().context().plan(problem_, config));
+  return run(device().context().plan(planned(), config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }
@@ -396,7 +455,7 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
 }
 
 testing::AssertionResult Trial::repeats(const Config& config) {
-  const auto plan = device().context().plan(problem_, config);
+  const auto plan = device().context().plan(planned(), config);
   return plan ? repeats(*plan) : succeeds(plan);
 }
 

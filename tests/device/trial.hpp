@@ -47,7 +47,10 @@ struct TrialOptions {
   std::uint64_t seed = 1;
   std::byte poison = nan_byte;  // of D and aux; another one where NaN is what is expected
   std::vector<std::int64_t> offsets = {};  // of a grouped problem
-  support::Runner* on = nullptr;           // the device; null: the one that all tests share
+  // Packed by Context::plan_pack() first, from where and how the problem says that they lie.
+  bool packs_a = false;
+  bool packs_b = false;
+  support::Runner* on = nullptr;  // the device; null: the one that all tests share
 };
 
 // Operands on the host, and what to do with them.
@@ -83,6 +86,7 @@ class Trial {
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
   support::Runner& device() const;
+  Problem planned() const;
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
   DataType value_type() const;

@@ -16,11 +16,18 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer La
 const uint STEPS = TILE_K / FRAGMENT_K;  // of an iteration
 const uint SLOTS = AHEAD + 1;            // steps whose words an invocation holds; divide STEPS
 
+// The left half of a gated tile's columns is of one matrix B, the right half of another. A subgroup
+// has columns of one of them, or all.
+const bool HAS_BOTH_HALVES = B_HALVES != 0 && SUBGROUPS_N == 1;
+const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
+
 uvec4 a_words[SLOTS][ROWS], b_words[SLOTS][COLS];
 
-void load_step(const uint slot, const uint64_t a, const uint64_t b) {
+// `right`: from where the tile's columns would stand in the left half to the right one.
+void load_step(const uint slot, const uint64_t a, const uint64_t b, const uint64_t right) {
     [[unroll]] for (uint i = 0; i < ROWS; ++i) a_words[slot][i] = Lanes(a).x[i * FRAGMENT_LANES];
-    [[unroll]] for (uint j = 0; j < COLS; ++j) b_words[slot][j] = Lanes(b).x[j * FRAGMENT_LANES];
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        b_words[slot][j] = Lanes(j < LEFT_COLS ? b : b + right).x[j * FRAGMENT_LANES];
 }
 
 void multiply_step(inout Acc acc, const uint slot) {
@@ -40,10 +47,14 @@ void mma_tile(inout Acc acc, const Tile t) {
     const uint lane = gl_SubgroupInvocationID * 16;
     uint64_t a = t.a + first * a_step + uint64_t(at.x) * (FRAGMENT_K * IN_SIZE) + lane;
     uint64_t b = t.b + first * b_step + uint64_t(at.y) * (FRAGMENT_K * IN_SIZE) + lane;
-    [[unroll]] for (uint s = 0; s < AHEAD; ++s) load_step(s, a + s * a_step, b + s * b_step);
+    const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
+    if (B_HALVES != 0 && !HAS_BOTH_HALVES && at.y - t.col >= HALF_N) b += right;
+    [[unroll]] for (uint s = 0; s < AHEAD; ++s)
+        load_step(s, a + s * a_step, b + s * b_step, right);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin; left != 0; left -= TILE_K) {
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {
-            load_step((s + AHEAD) % SLOTS, a + (s + AHEAD) * a_step, b + (s + AHEAD) * b_step);
+            load_step((s + AHEAD) % SLOTS, a + (s + AHEAD) * a_step, b + (s + AHEAD) * b_step,
+                      right);
             multiply_step(acc, s % SLOTS);
         }
         a += STEPS * a_step;

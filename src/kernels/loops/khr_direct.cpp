@@ -53,6 +53,13 @@ bool check(const Case& s) {
     return s.refuse("fragment ", fragment, " is not 16 bytes of A and of B for each of ",
                     l.subgroup_size, " invocations");
   }
+  // Halves of a gated product's B are matrices of their own.
+  const std::uint32_t columns = c.tile_n / l.subgroups_n;
+  if (s.problem.gated &&
+      ((c.tile_n / 2) % fragment.n != 0 || (l.subgroups_n != 1 && (c.tile_n / 2) % columns != 0))) {
+    return s.refuse("gated: tile_n is ", c.tile_n, ", its halves don't divide into ", l.subgroups_n,
+                    " subgroups along N of fragments ", fragment.n, " wide");
+  }
   const std::uint32_t steps = c.tile_k / fragment.k;
   if (l.ahead && steps % 2 != 0) {
     return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
@@ -119,7 +126,6 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.name = "khr_direct";
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
-  loop.multiplies_pairs = false;
   loop.gains_by_packing = false;  // it is nothing without
   loop.most_accumulators = most_accumulators;
   loop.check = check;
@@ -129,6 +135,13 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     return khr_shared_memory_bytes(c, 0);
   };
   loop.needs_verdict = true;
+  loop.fragment_order = [](const Config& c, bool of_a) {
+    const KhrDirectLoop& l = direct(c);
+    return FragmentOrder{.mn = of_a ? l.fragment_m : l.fragment_n,
+                         .k = l.fragment_k,
+                         .subgroup_size = l.subgroup_size,
+                         .swapped = of_a && l.swap_a};
+  };
   loop.steps_beyond = [](const Config& c) { return std::uint32_t{direct(c).ahead}; };
   loop.specialize = specialize;
   loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,

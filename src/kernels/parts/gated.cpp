@@ -26,9 +26,6 @@ bool check(const Case& s) {
   if (!descriptor(c).multiplies_pairs) {
     return s.refuse("gated: not built on main loop ", to_string(c.main_loop()));
   }
-  if (c.pack_b) {
-    return s.refuse("pack is ", c.pack_a ? "ab" : "b", ": B is not packed for gated products");
-  }
   // Each load lies in one half.
   const std::uint32_t piece = load_width(p.a);
   if (c.tile_n % (2 * piece) == 0) return true;

@@ -26,7 +26,6 @@ bool check(const Case& s) {
   if (descriptor(c).takes_fragments()) {
     return s.refuse("grouping: not built on main loop ", to_string(c.main_loop()));
   }
-  if (c.pack_a || c.pack_b) return s.refuse("pack: not built for grouped problems");
   // Tiles of all groups are numbered together.
   constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
   if (persistent && tile_count(c, p) > most_tiles / p.batch) {

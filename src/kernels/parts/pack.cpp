@@ -14,128 +14,118 @@
 namespace vkgemm {
 namespace {
 
-// Elements: a cache line of 16-bit ones.
-constexpr std::uint64_t ld_multiple = 64;
+// What packed operands are read beyond their end is known before the configuration is: so many
+// steps of fragments, and so wide a tile.
+constexpr std::uint64_t most_steps_beyond = 2;
+constexpr std::uint64_t most_tile_beyond = 512;
 
-// Describes the packed copy of an operand that is `width` wide along M or N. In fragment order the
-// leading dimension is its width, and nothing else is as if it lay in rows.
-void pack(ResolvedMatrix& matrix, bool is_a, std::uint64_t width, std::uint64_t depth) {
-  matrix.layout = is_a ? Layout::col_major : Layout::row_major;
-  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), ld_multiple);
-  (is_a ? matrix.rows : matrix.cols) = matrix.ld;
-  (is_a ? matrix.cols : matrix.rows) = depth;
-  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.ld * depth;
-  matrix.alignment = 256;
+// Packed matrices tell A from B by their layout.
+bool is_a(const ResolvedMatrix& packed) { return packed.layout == Layout::col_major; }
+
+// Matrices of which there are `count` products: one may serve all.
+std::uint64_t matrices(const ResolvedMatrix& matrix, std::uint64_t count) {
+  return matrix.batch_stride != 0 ? count : 1;
+}
+
+// Elements of one packed matrix.
+std::uint64_t elements(const ResolvedMatrix& copy) {
+  return copy.ld * copy.lines() * (copy.halves_apart ? 2 : 1);
+}
+
+// Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
+// width, and nothing else is as if it lay in rows.
+void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
+                 bool of_a, std::uint64_t depth) {
+  const LoopDescriptor& loop = descriptor(config);
+  matrix.layout = of_a ? Layout::col_major : Layout::row_major;
+  matrix.form = Form::copied_packed;
+  matrix.halves_apart = !of_a && problem.gated;
+  if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
+  const std::uint64_t width = of_a ? problem.m : problem.n;
+  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
+  (of_a ? matrix.rows : matrix.cols) = matrix.ld;
+  (of_a ? matrix.cols : matrix.rows) = depth;
+  if (matrix.batch_stride != 0) matrix.batch_stride = elements(matrix);
+  matrix.alignment = workspace_unit;
   matrix.bytes = 0;  // no span of the caller's
+}
+
+std::string order_text(const std::optional<FragmentOrder>& order) {
+  if (!order) return "rows";
+  return concat("fragments of ", order->mn, "x", order->k, " for subgroups of ",
+                order->subgroup_size, order->swapped ? ", swapped" : "");
+}
+
+// An operand that the caller packed is taken as it is.
+bool check_given(const Case& s, const ResolvedMatrix& matrix, std::string_view name, bool packs) {
+  if (matrix.form != Form::given_packed) return true;
+  const Config& c = s.config;
+  if (!packs) return s.refuse(name, " is packed: pack has to name it");
+  const LoopDescriptor& loop = descriptor(c);
+  std::optional<FragmentOrder> taken;
+  if (loop.takes_fragments()) taken = loop.fragment_order(c, is_a(matrix));
+  if (taken != matrix.fragments) {
+    return s.refuse(name, " is packed in ", order_text(matrix.fragments), ", main loop ",
+                    to_string(c.main_loop()), " takes it in ", order_text(taken));
+  }
+  if (s.problem.k > matrix.lines()) {
+    return s.refuse("tile_k is ", c.tile_k, ": ", name, " is packed ", matrix.lines(), " deep, ",
+                    s.problem.k, " would be read");
+  }
+  if (taken && (loop.steps_beyond(c) > most_steps_beyond ||
+                std::max(c.tile_m, c.tile_n) > most_tile_beyond)) {
+    return s.refuse("tile ", tile_of(c), ": packed operands are read at most ", most_steps_beyond,
+                    " steps and ", most_tile_beyond, " elements beyond their end");
+  }
+  return true;
 }
 
 bool check(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
-  if (!c.pack_a && !c.pack_b) return true;
-  const std::string_view name = c.pack_a && c.pack_b ? "ab" : c.pack_a ? "a" : "b";
+  if (!check_given(s, p.a, p.transposed ? "b" : "a", c.pack_a) ||
+      !check_given(s, p.b, p.transposed ? "a" : "b", c.pack_b)) {
+    return false;
+  }
+  const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
+  if (!copies_a && !copies_b) return true;
+  const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
+  if (p.grouping) return s.refuse("pack is ", name, ": not built for grouped problems");
   if (size_in_bytes(p.a.type) != 2) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones are");
   }
-  const Limits& limits = s.caps.limits;
-  constexpr std::uint32_t shared = PACK_BYTES;
-  if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
-    return s.refuse("pack is ", name, ": the kernel that packs takes ", PACK_LOCAL_SIZE,
-                    " invocations and ", shared, " bytes of shared memory, the device has ",
-                    limits.max_invocations, " and ", limits.max_shared_memory_bytes);
-  }
-  for (const ResolvedMatrix* matrix : {c.pack_a ? &p.a : nullptr, c.pack_b ? &p.b : nullptr}) {
+  for (const ResolvedMatrix* matrix : {copies_a ? &p.a : nullptr, copies_b ? &p.b : nullptr}) {
     if (matrix == nullptr) continue;
-    constexpr std::uint64_t most_ld = std::numeric_limits<std::int32_t>::max();
-    const std::uint64_t depth = matrix->layout == Layout::col_major ? matrix->cols : matrix->rows;
-    const std::uint64_t matrices = matrix->batch_stride != 0 ? p.batch : 1;
-    const std::uint64_t tiles = (matrix->ld / PACK_TILE) * (depth / PACK_TILE + 1);
-    if (matrix->ld > most_ld || depth > most_ld || tiles > most_ld ||
-        matrices > most_workspace_bytes / (matrix->ld * (depth + 1) * sizeof(std::uint16_t)) ||
-        dispatch_count(tiles, matrices, s.caps.limits) > most_dispatches) {
-      return s.refuse("pack is ", name, ": ", matrices, " copies of ", matrix->ld, " by ", depth,
-                      " elements are too large");
-    }
+    const auto reason = why_not_packed(*matrix, matrices(*matrix, p.batch), s.caps.limits);
+    if (reason) return s.refuse("pack is ", name, ": ", *reason);
   }
   return true;
 }
 
 // Bytes behind a copy in fragment order that are read and not used: by tiles at the edge, and by
 // loads that are ahead.
-std::uint64_t bytes_beyond(const ResolvedMatrix& copy, const Config& c) {
-  const LoopDescriptor& loop = descriptor(c);
-  if (!loop.takes_fragments()) return 0;
-  const std::uint64_t width = loop.steps_beyond(c) * copy.ld + std::max(c.tile_m, c.tile_n);
-  return width * c.tile_k * size_in_bytes(copy.type);  // tile_k: fragment_k or more
+std::uint64_t bytes_beyond(const ResolvedMatrix& copy, std::uint64_t steps, std::uint64_t tile) {
+  if (!copy.fragments) return 0;
+  return (steps * copy.ld + tile) * copy.fragments->k * size_in_bytes(copy.type);
 }
 
 // Bytes that are copied, and those that the copy takes.
-std::uint64_t copied_bytes(const ResolvedMatrix& copy, std::uint64_t batch) {
-  const std::uint64_t depth = copy.layout == Layout::col_major ? copy.cols : copy.rows;
-  const std::uint64_t bytes = copy.ld * depth * size_in_bytes(copy.type);
-  return copy.batch_stride != 0 ? bytes * batch : bytes;
+std::uint64_t copied_bytes(const ResolvedMatrix& copy, std::uint64_t count) {
+  if (copy.form != Form::copied_packed) return 0;
+  return elements(copy) * size_in_bytes(copy.type) * matrices(copy, count);
 }
-std::uint64_t packed_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t batch) {
-  return rounded_up(copied_bytes(copy, batch) + bytes_beyond(copy, c), 256);
-}
-
-// The constants of pack_fragments.comp: no others, so that tiles share its pipelines.
-void set_fragments(Constants& constants, const Config& config, bool is_a) {
-  PipelineKey product;
-  Constants all(product.constants);
-  descriptor(config).specialize(all, config);
-  for (const std::size_t id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SWAP_A}) {
-    if (is_a || id != SPEC_SWAP_A) constants.set(id, product.constants[id]);
-  }
-  constants.set(SPEC_PACKS_B, !is_a);
+std::uint64_t workspace_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t count) {
+  const LoopDescriptor& loop = descriptor(c);
+  const std::uint64_t steps = loop.takes_fragments() ? loop.steps_beyond(c) : 0;
+  return copied_bytes(copy, count) + bytes_beyond(copy, steps, std::max(c.tile_m, c.tile_n));
 }
 
-// Copies `source`, which is `width` wide along M or N and K deep, to `copy`.
-Step pack_step(const ResolvedMatrix& source, const ResolvedMatrix& copy, std::uint64_t width,
-               std::uint64_t k, std::uint64_t batch, const Config& config, const Limits& limits) {
-  const bool is_a = copy.layout == Layout::col_major;
-  const std::uint64_t depth = is_a ? copy.cols : copy.rows;
-  Step step;
-  step.copied = is_a ? &Addresses::a : &Addresses::b;
-  Constants constants(step.key.constants);
-  step.key.module = "pack";
-  if (descriptor(config).takes_fragments()) {
-    step.key.module = module_name("pack", config.main_loop(), source.type);
-    step.key.required_subgroup_size = required_subgroup_size(config, limits);
-    set_fragments(constants, config, is_a);
-  }
-  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
-  constants.set(SPEC_A_COL_MAJOR, source.layout == copy.layout);
-  constants.set(SPEC_A_VECTOR, source.allows_vectors(16) ? load_width(source) : 0);
-  gpu::PackParams params{};
-  params.width = narrow(width);
-  params.depth = narrow(k);
-  params.source_ld = narrow(source.ld);
-  params.copy_ld = narrow(copy.ld);
-  params.copy_depth = narrow(depth);
-  params.source_batch = source.batch_stride * size_in_bytes(source.type);
-  params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
-  step.params = params;
-  const std::uint64_t tiles = divided_up(copy.ld, PACK_TILE) * divided_up(depth, PACK_TILE);
-  step.dispatches = cut_grid(tiles, copy.batch_stride != 0 ? batch : 1, limits);
-  return step;
-}
-
-void lower(Lowering& l) {
-  const auto copy = [&](const ResolvedMatrix& source, const ResolvedMatrix& target,
-                        std::uint64_t width) {
-    if (l.original.k == 0) return;  // is not read
-    l.plan.before.push_back(pack_step(source, target, width, l.original.k, l.original.batch,
-                                      l.config, l.target.caps.limits));
-  };
-  if (l.config.pack_a) copy(l.original.a, l.problem.a, l.original.m);
-  if (l.config.pack_b) copy(l.original.b, l.problem.b, l.original.n);
-}
+void lower(Lowering& l) { add_copies(l.plan, l.original, l.problem, l.target.caps.limits); }
 
 void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
-  if (c.pack_a) out.add(&Addresses::a, packed_bytes(p.a, c, p.batch));
-  if (c.pack_b) out.add(&Addresses::b, packed_bytes(p.b, c, p.batch));
+  if (p.a.form == Form::copied_packed) out.add(&Addresses::a, workspace_bytes(p.a, c, p.a_count()));
+  if (p.b.form == Form::copied_packed) out.add(&Addresses::b, workspace_bytes(p.b, c, p.b_count()));
 }
 
 // Copies run beside each other, then comes a barrier.
@@ -143,28 +133,123 @@ double cost(const Config& config, const ResolvedProblem& original, const TimingM
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
   const ResolvedProblem seen = packed(original, config);
-  const auto bytes_of = [&](bool is_packed, const ResolvedMatrix& copy) {
-    return static_cast<double>(is_packed ? copied_bytes(copy, seen.batch) : 0);
-  };
-  const double bytes = bytes_of(config.pack_a, seen.a) + bytes_of(config.pack_b, seen.b);
-  return timing.sum + 2.0 * bytes / kilobyte / timing.copy;
+  const auto bytes = static_cast<double>(copied_bytes(seen.a, seen.a_count()) +
+                                         copied_bytes(seen.b, seen.b_count()));
+  return bytes > 0.0 ? timing.sum + 2.0 * bytes / kilobyte / timing.copy : 0.0;
 }
 
-std::string describe(const Config& c, const ResolvedProblem&, const DispatchPlan&) {
+std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan&) {
   if (!c.pack_a && !c.pack_b) return {};
-  return concat("packing: ", c.pack_a && c.pack_b ? "2 operands" : "1 operand",
-                ", by dispatches before");
+  const ResolvedProblem seen = packed(problem, c);
+  const auto count = [&seen](Form form) { return (seen.a.form == form) + (seen.b.form == form); };
+  const int copied = count(Form::copied_packed), given = count(Form::given_packed);
+  std::string text = "packing: ";
+  if (copied != 0) {
+    text += concat(copied, copied == 1 ? " operand" : " operands", ", by dispatches before");
+  }
+  if (given != 0) text += concat(copied != 0 ? "; " : "", given, " by the caller");
+  return text;
 }
 
 }  // namespace
 
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   ResolvedProblem out = problem;
-  // Where both are copied, the depth is padded with zeros, too.
+  // Where both are packed, the depth is padded with zeros, too.
   if (config.pack_a && config.pack_b) out.k = rounded_up(problem.k, std::max(config.tile_k, 1u));
-  if (config.pack_a) pack(out.a, true, problem.m, out.k);
-  if (config.pack_b) pack(out.b, false, problem.n, out.k);
+  if (config.pack_a && !out.a.is_packed()) copy_packed(out.a, problem, config, true, out.k);
+  if (config.pack_b && !out.b.is_packed()) copy_packed(out.b, problem, config, false, out.k);
   return out;
+}
+
+Config as_given(Config config, const ResolvedProblem& problem) {
+  config.pack_a = config.pack_a || problem.a.is_packed();
+  config.pack_b = config.pack_b || problem.b.is_packed();
+  return config;
+}
+
+void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order) {
+  matrix.fragments = order;
+  if (matrix.bytes == 0) return;
+  matrix.bytes = rounded_up(
+      matrix.bytes + bytes_beyond(matrix, most_steps_beyond, most_tile_beyond), matrix.alignment);
+}
+
+std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t count,
+                                          const Limits& limits) {
+  constexpr std::uint32_t shared = PACK_BYTES;
+  if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
+    return concat("the kernel that packs takes ", PACK_LOCAL_SIZE, " invocations and ", shared,
+                  " bytes of shared memory, the device has ", limits.max_invocations, " and ",
+                  limits.max_shared_memory_bytes);
+  }
+  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+  const std::uint64_t depth = copy.lines();
+  const std::uint64_t halves = copy.halves_apart ? 2 : 1;
+  const std::uint64_t tiles = halves * (copy.ld / PACK_TILE) * (depth / PACK_TILE + 1);
+  if (copy.ld > most || depth > most || tiles > most ||
+      count > most_workspace_bytes / (halves * copy.ld * (depth + 1) * sizeof(std::uint16_t)) ||
+      dispatch_count(tiles, count, limits) > most_dispatches) {
+    return concat(count, " copies of ", copy.ld, " by ", depth, " elements are too large");
+  }
+  return std::nullopt;
+}
+
+void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
+                const Limits& limits) {
+  if (original.k == 0) return;  // is not read
+  const auto add = [&](const ResolvedMatrix& from, const ResolvedMatrix& to) {
+    if (from.is_packed() || !to.is_packed()) return;
+    plan.before.push_back(pack_step(original, to, limits));
+  };
+  add(original.a, seen.a);
+  add(original.b, seen.b);
+}
+
+Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits) {
+  const bool of_a = is_a(copy);
+  const ResolvedMatrix& source = of_a ? problem.a : problem.b;
+  Step step;
+  step.copied = of_a ? &Addresses::a : &Addresses::b;
+  Constants constants(step.key.constants);
+  step.key.module = "pack";
+  if (const auto& order = copy.fragments) {
+    step.key.module = module_name("pack", MainLoop::khr_direct, source.type);
+    if (limits.subgroup_size_control) step.key.required_subgroup_size = order->subgroup_size;
+    constants.set(SPEC_FRAGMENT_M, order->mn);
+    constants.set(SPEC_FRAGMENT_N, order->mn);
+    constants.set(SPEC_FRAGMENT_K, order->k);
+    constants.set(SPEC_SWAP_A, order->swapped);
+    constants.set(SPEC_PACKS_B, !of_a);
+  }
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
+  const bool k_outer = source.layout == copy.layout;
+  constants.set(SPEC_A_COL_MAJOR, k_outer);
+  const bool vectors =
+      of_a ? source.allows_vectors(16) : source.allows_vectors(16) && problem.b_allows_vectors();
+  constants.set(SPEC_A_VECTOR, vectors ? load_width(source) : 0);
+  gpu::PackParams params{};
+  if (copy.halves_apart) {
+    constants.set(SPEC_PACK_HALVES, std::uint32_t{1});
+    constants.set(SPEC_GATE_INTERLEAVED, k_outer && problem.is_gated(GatedB::interleaved));
+    if (!problem.is_gated(GatedB::separate)) {
+      params.b_right = problem.right_offset() * size_in_bytes(source.type);
+    }
+  }
+  params.width = narrow(of_a ? problem.m : problem.n);
+  params.depth = narrow(problem.k);
+  params.source_ld = narrow(of_a ? source.ld : problem.ld_b());
+  params.copy_ld = narrow(copy.ld);
+  params.copy_depth = narrow(copy.lines());
+  params.source_batch = source.batch_stride * size_in_bytes(source.type);
+  params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
+  step.params = params;
+  const std::uint64_t tiles =
+      divided_up(elements(copy) / std::max(copy.lines(), std::uint64_t{1}), PACK_TILE) *
+      divided_up(copy.lines(), PACK_TILE);
+  const std::uint64_t count = of_a ? problem.a_count() : problem.b_count();
+  step.dispatches = cut_grid(tiles, matrices(copy, count), limits);
+  return step;
 }
 
 extern constexpr Part pack_part{.check = check,

@@ -1,6 +1,7 @@
-// pack.hpp: operands that are copied into the workspace before they are multiplied, in the form
-// that the main loops load best: K is the outer direction, rows begin at cache lines, and the
-// padding may be read; or in fragment order (shaders/lib/fragment_words.glsl).
+// pack.hpp: operands that are copied before they are multiplied, in the form that the main loops
+// load best: K is the outer direction, rows begin at cache lines, and the padding may be read; or
+// in fragment order (shaders/lib/fragment_words.glsl). Into the workspace, or once by the caller
+// (Packing::packed).
 #pragma once
 
 #include <optional>
@@ -26,5 +27,23 @@ class PackedView {
   std::optional<ResolvedProblem> copy_;
   const ResolvedProblem* problem_;
 };
+
+// The configuration that takes packed what the caller packed.
+Config as_given(Config config, const ResolvedProblem& problem);
+
+// Sets the order of an operand that the caller packed, and the bytes that it takes: fragments are
+// read beyond its end.
+void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order);
+
+// Why an operand is too large to be packed; nothing: it isn't. `matrices`: how many copies.
+std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t matrices,
+                                          const Limits& limits);
+
+// Adds the copies to the dispatches before a product; `seen`: the problem as packed() shows it.
+void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
+                const Limits& limits);
+
+// The dispatch that packs A or B of a problem to `copy`.
+Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits);
 
 }  // namespace vkgemm

@@ -86,7 +86,12 @@ bool check_tiles(const Case& s) {
 
 bool check_two_pass(const Case& s) {
   const Config& c = s.config;
-  if (c.pack_a || c.pack_b) return s.refuse("pack: not built for rows in two passes");
+  const ResolvedMatrix& a = s.problem.a;
+  const bool copies = a.form == Form::copied_packed || s.problem.b.form == Form::copied_packed;
+  if (copies && !descriptor(c).takes_fragments()) {
+    return s.refuse("pack: copies are not built for rows in two passes on main loop ",
+                    to_string(c.main_loop()));
+  }
   const Limits& limits = s.caps.limits;
   constexpr std::uint32_t shared = REDUCE_ROWS_BYTES;
   if (limits.max_invocations < ROW_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
@@ -95,6 +100,10 @@ bool check_two_pass(const Case& s) {
                     limits.max_invocations, " and ", limits.max_shared_memory_bytes);
   }
   const RowChunks chunks = row_chunks(c, s.problem);
+  // The last part would be read beyond its end.
+  if (a.is_packed() && !a.fragments && chunks.rows < s.problem.m) {
+    return s.refuse("rows is two_pass: A is packed in rows, and too large to be reduced at once");
+  }
   const std::uint64_t each =
       dispatch_count(chunks.rows, chunks.batches, limits) +
       dispatch_count(tile_count(c, value_problem(c, s.problem)), chunks.batches, limits);

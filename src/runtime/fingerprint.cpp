@@ -1,0 +1,132 @@
+#include "runtime/fingerprint.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "kernels/tiling.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Counts the changes of packed orders.
+constexpr std::uint32_t layout_version = 1;
+
+// The bytes of a fingerprint, in the order of the machine.
+struct Identity {
+  std::uint32_t layout_version = 0;
+  std::uint32_t vendor_id = 0;
+  std::uint32_t device_id = 0;
+  std::uint32_t driver_version = 0;
+  std::array<std::uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
+  std::uint8_t type = 0;
+  std::uint8_t is_a = 0;  // of the product as it is solved: a column-major D swaps A and B
+  std::uint8_t halves = 0;
+  std::uint8_t swapped = 0;
+  std::uint32_t fragment_mn = 0;  // 0: in rows
+  std::uint32_t fragment_k = 0;
+  std::uint32_t subgroup_size = 0;
+  std::uint32_t width = 0;
+  std::uint32_t k = 0;
+  std::uint64_t unused = 0;
+};
+static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
+
+std::string hex(const std::array<std::uint8_t, VK_UUID_SIZE>& bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += digits[byte / 16];
+    text += digits[byte % 16];
+  }
+  return text;
+}
+
+}  // namespace
+
+Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, std::uint64_t k,
+                           const DeviceCaps& caps) {
+  const FragmentOrder order = packed.fragments.value_or(FragmentOrder{});
+  return {std::bit_cast<decltype(Fingerprint::bytes)>(
+      Identity{.layout_version = layout_version,
+               .vendor_id = caps.vendor_id,
+               .device_id = caps.device_id,
+               .driver_version = caps.driver_version,
+               .pipeline_cache_uuid = caps.pipeline_cache_uuid,
+               .type = static_cast<std::uint8_t>(packed.type),
+               .is_a = packed.layout == Layout::col_major,
+               .halves = packed.halves_apart,
+               .swapped = order.swapped,
+               .fragment_mn = order.mn,
+               .fragment_k = order.k,
+               .subgroup_size = order.subgroup_size,
+               .width = narrow(width),
+               .k = narrow(k)})};
+}
+
+Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {
+  Fingerprints out;
+  const bool is_used = !p.is_empty() && p.k != 0;
+  if (is_used && p.a.is_packed()) {
+    (p.transposed ? out.b : out.a) = fingerprint_of(p.a, p.m, p.k, caps);
+  }
+  if (is_used && p.b.is_packed()) {
+    (p.transposed ? out.a : out.b) = fingerprint_of(p.b, p.n, p.k, caps);
+  }
+  return out;
+}
+
+std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
+  if (given == wanted) return {};
+  if (given == Fingerprint{}) return "is not given";
+  const auto g = std::bit_cast<Identity>(given.bytes), w = std::bit_cast<Identity>(wanted.bytes);
+  const auto differs = [](std::string_view field, const auto& is, const auto& should) {
+    return concat(field, " is ", is, ", wanted is ", should);
+  };
+  if (g.layout_version != w.layout_version) {
+    return differs("layout_version", g.layout_version, w.layout_version);
+  }
+  if (g.vendor_id != w.vendor_id) return differs("vendor_id", g.vendor_id, w.vendor_id);
+  if (g.device_id != w.device_id) return differs("device_id", g.device_id, w.device_id);
+  if (g.driver_version != w.driver_version) {
+    return differs("driver_version", g.driver_version, w.driver_version);
+  }
+  if (g.pipeline_cache_uuid != w.pipeline_cache_uuid) {
+    return differs("pipeline_cache_uuid", hex(g.pipeline_cache_uuid), hex(w.pipeline_cache_uuid));
+  }
+  if (g.type != w.type) {
+    return differs("type", to_string(static_cast<DataType>(g.type)),
+                   to_string(static_cast<DataType>(w.type)));
+  }
+  const auto place = [](const Identity& i) { return i.is_a != 0 ? "a" : "b"; };
+  if (g.is_a != w.is_a) {
+    return differs("operand of the product, as a column-major D turns it round,", place(g),
+                   place(w));
+  }
+  if (g.halves != w.halves) return differs("halves", int{g.halves}, int{w.halves});
+  if (g.width != w.width) return differs("width along m or n", g.width, w.width);
+  if (g.k != w.k) return differs("k", g.k, w.k);
+  const auto order = [](const Identity& i) {
+    if (i.fragment_mn == 0) return std::string("rows");
+    return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
+                  i.subgroup_size, i.swapped != 0 ? ", swapped" : "");
+  };
+  return differs("order", order(g), order(w));
+}
+
+Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& operands) {
+  const auto check = [](std::string_view name, const std::optional<Fingerprint>& wanted_one,
+                        const Fingerprint& given) -> Result<void> {
+    if (!wanted_one || given == *wanted_one) return {};
+    return Error{Status::wrong_fingerprint,
+                 concat(name, "_fingerprint: ", difference(given, *wanted_one),
+                        ": pack the matrix again for this product and device")};
+  };
+  if (auto checked = check("a", wanted.a, operands.a_fingerprint); !checked) return checked;
+  return check("b", wanted.b, operands.b_fingerprint);
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,24 @@
+// fingerprint.hpp: what packed bytes were made for. Pure.
+#pragma once
+
+#include <optional>
+
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+// Of an operand that is `width` wide along M or N and K deep, packed for this device.
+Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, std::uint64_t k,
+                           const DeviceCaps& caps);
+
+// Of the caller's A and B; none: it is not packed.
+struct Fingerprints {
+  std::optional<Fingerprint> a, b;
+};
+Fingerprints fingerprints_of(const ResolvedProblem& problem, const DeviceCaps& caps);
+
+// wrong_fingerprint, if an operand has another one.
+Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& operands);
+
+}  // namespace vkgemm

@@ -1,0 +1,251 @@
+// Operands that the caller packs once (Packing::packed): in fragment order, where the direct loop
+// is trusted, and in rows, where it isn't.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <tuple>
+
+#include "harness.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+struct Packs {
+  bool a, b;
+};
+constexpr Packs all_packs[] = {{true, false}, {false, true}, {true, true}};
+
+// Fragment order or rows.
+enum class Order : std::uint8_t { fragments, rows };
+
+class Packed : public testing::TestWithParam<Order> {
+ protected:
+  static void SetUpTestSuite() { untrusting() = another_runner({}, false); }
+  static void TearDownTestSuite() { untrusting().reset(); }
+
+  void SetUp() override {
+    const auto layout = on().context().packed_layout(gemm({64, 64, 64}), PackedOperand::b);
+    ASSERT_TRUE(succeeds(layout));
+    const bool fragments = layout->bytes > layout->matrix_bytes;
+    if (layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
+    if (fragments != (GetParam() == Order::fragments)) {
+      GTEST_SKIP() << caps().name << " packs in another order";
+    }
+  }
+
+  static std::unique_ptr<support::Runner>& untrusting() {
+    static std::unique_ptr<support::Runner> the_runner;
+    return the_runner;
+  }
+  support::Runner& on() const { return GetParam() == Order::fragments ? runner() : *untrusting(); }
+  const Context& ctx() const { return on().context(); }
+
+  TrialOptions packing(Packs packs) const {
+    return {.packs_a = packs.a, .packs_b = packs.b, .on = &on()};
+  }
+
+  // The configuration that the library chooses, and all gates.
+  testing::AssertionResult passes(const Problem& problem, TrialOptions options) const {
+    options.on = &on();
+    Problem packed = problem;
+    const auto pack = [](Matrix& matrix) {
+      matrix = {.type = matrix.type, .packing = Packing::packed};
+    };
+    if (options.packs_a) pack(packed.a);
+    if (options.packs_b) pack(packed.b);
+    const auto candidates = ctx().candidates(packed);
+    if (!candidates) return succeeds(candidates);
+    if (candidates->empty()) return testing::AssertionFailure() << "no candidate";
+    return passes_gates(candidates->front().config, problem, options);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, Packed, testing::Values(Order::fragments, Order::rows),
+                         [](const auto& order) {
+                           return order.param == Order::fragments ? "fragments" : "rows";
+                         });
+
+TEST_P(Packed, EveryLayout) {
+  for (const Packs packs : all_packs) {
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        Problem problem = gemm({37, 70, 71});
+        problem.a.layout = a;
+        problem.b.layout = b;
+        const bool aligned = a == b;
+        EXPECT_TRUE(passes(with_padding(problem, 8, aligned), packing(packs)));
+      }
+    }
+  }
+}
+
+// A column-major D swaps what is A and what is B.
+TEST_P(Packed, ColumnMajorD) {
+  for (const Packs packs : all_packs) {
+    Problem problem = gemm({34, 21, 67});
+    problem.c.layout = problem.d.layout = Layout::col_major;
+    problem.epilogue.beta = 0.5f;
+    EXPECT_TRUE(passes(with_padding(problem), packing(packs)));
+  }
+}
+
+TEST_P(Packed, TinyAndEmpty) {
+  for (const Packs packs : all_packs) {
+    EXPECT_TRUE(passes(gemm({1, 1, 1}), packing(packs)));
+    EXPECT_TRUE(passes(gemm({9, 70, 64}), packing(packs)));
+  }
+  // Nothing is read.
+  Problem none = gemm({9, 7, 0});
+  none.b.packing = Packing::packed;
+  EXPECT_TRUE(succeeds(ctx().plan(none)));
+}
+
+TEST_P(Packed, BatchesAndSlices) {
+  for (const Packs packs : all_packs) {
+    for (const std::uint32_t slices : {1u, 3u}) {
+      Problem problem = gemm({20, 17, 90});
+      problem.batch = 3;
+      problem.split_k.slices = slices;
+      problem = with_padding(problem);
+      EXPECT_TRUE(passes(problem, packing(packs)));
+      problem.b.batch_stride = 0;
+      EXPECT_TRUE(passes(problem, packing(packs)));
+    }
+  }
+}
+
+// Halves of every kind, of any width: each begins at whole lines of the packed matrix.
+TEST_P(Packed, Gates) {
+  for (const Packs packs : all_packs) {
+    for (const GatedB halves : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        Problem problem = gemm({19, 37, 40});
+        problem.gated = Gated{.gate = Gate::reglu, .b = halves};
+        problem.b.layout = b;
+        problem.epilogue.aux = b == Layout::row_major;
+        problem.epilogue.bias = Bias::along_n;
+        EXPECT_TRUE(passes(with_padding(problem, 8, packs.a), packing(packs)));
+      }
+    }
+  }
+}
+
+TEST_P(Packed, Rows) {
+  for (const RowOp op : {RowOp::softmax, RowOp::logsumexp, RowOp::rms_norm}) {
+    Problem problem = gemm({37, 70, 96});
+    problem.row_reduction = RowReduction{.op = op};
+    EXPECT_TRUE(passes(problem, packing({false, true})));
+    EXPECT_TRUE(passes(problem, packing({true, true})));
+  }
+}
+
+TEST_P(Packed, OneMatrixBForEachGroup) {
+  if (GetParam() == Order::fragments) GTEST_SKIP() << "not built on the direct loop";
+  for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
+    Problem problem = gemm({50, 40, 70});
+    problem.grouping = Grouping{.groups = 4, .b = b};
+    TrialOptions options = packing({false, true});
+    options.offsets = {0, 17, 17, 40, 50};
+    EXPECT_TRUE(passes(with_padding(problem), options));
+  }
+}
+
+// One packed B serves every M, batch of A, split-K, epilogue and D's type: the layout is the same.
+TEST_P(Packed, TheLayoutDependsOnTheMatrixOnly) {
+  const Problem problem = gemm({64, 70, 71});
+  const auto first = ctx().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(first));
+  EXPECT_EQ(first->matrix_bytes, 128u * 128 * 2);
+  const auto same = [&](const Problem& other) {
+    const auto layout = ctx().packed_layout(other, PackedOperand::b);
+    return layout && layout->fingerprint == first->fingerprint && layout->bytes == first->bytes;
+  };
+  Problem other = with_padding(gemm({1, 70, 71}, DataType::f16, DataType::f16), 3);
+  other.b.layout = Layout::col_major;
+  other.epilogue = {.alpha = 2.0f, .bias = Bias::along_m, .activation = Activation::relu};
+  EXPECT_TRUE(same(other));
+  other.b = {.packing = Packing::packed};
+  EXPECT_TRUE(same(other));
+  EXPECT_FALSE(same(gemm({64, 71, 71})));
+  EXPECT_FALSE(same(gemm({64, 70, 72})));
+  Problem gated = problem;
+  gated.gated = Gated{.gate = Gate::glu};
+  EXPECT_FALSE(same(gated));
+  Problem columns = problem;
+  columns.d.layout = Layout::col_major;
+  EXPECT_FALSE(same(columns));
+  // Nothing to gain.
+  for (const Problem& plain : {gemm({64, 64, 64}, DataType::f32), gemm({64, 64, 0})}) {
+    const auto layout = ctx().packed_layout(plain, PackedOperand::b);
+    ASSERT_TRUE(succeeds(layout));
+    EXPECT_EQ(layout->bytes, 0u);
+  }
+}
+
+TEST_P(Packed, AnotherFingerprintIsRefused) {
+  Problem problem = gemm({64, 70, 71});
+  const auto other = ctx().packed_layout(gemm({64, 70, 72}), PackedOperand::b);
+  const auto own = ctx().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(other));
+  ASSERT_TRUE(succeeds(own));
+  problem.b.packing = Packing::packed;
+  const auto plan = ctx().plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_NE(plan->explain().find("packed by the caller"), std::string::npos) << plan->explain();
+  auto memory = on().allocate(1 << 22);
+  ASSERT_TRUE(succeeds(memory));
+  Operands operands{.a = memory->span(0, 64 * 71 * 2),
+                    .b = memory->span(1 << 20, own->bytes),
+                    .d = memory->span(2 << 20, 64 * 70 * 4),
+                    .workspace = memory->span(3 << 20, 1 << 20)};
+  const auto recorded = [&] {
+    Result<void> result;
+    (void)on().submit([&](VkCommandBuffer commands) {
+      result = plan->record(commands, operands);
+      return Result<void>();
+    });
+    return result;
+  };
+  EXPECT_TRUE(fails_with(recorded(), Status::wrong_fingerprint, {"b_fingerprint", "is not given"}));
+  operands.b_fingerprint = other->fingerprint;
+  EXPECT_TRUE(fails_with(recorded(), Status::wrong_fingerprint,
+                         {"b_fingerprint", "k is 72, wanted is 71"}));
+  operands.b_fingerprint = own->fingerprint;
+  operands.b.bytes -= 1;
+  EXPECT_TRUE(fails_with(recorded(), Status::span_too_small, {"b.bytes"}));
+  operands.b.bytes += 1;
+  operands.b.address += 64;
+  EXPECT_TRUE(fails_with(recorded(), Status::misaligned, {"b.address"}));
+}
+
+TEST_P(Packed, WhatCannotBePackedIsRefused) {
+  const auto refused = [&](const auto& change, std::initializer_list<std::string_view> parts,
+                           Status status = Status::unsupported) {
+    Problem problem = gemm({64, 64, 64});
+    problem.b.packing = Packing::packed;
+    change(problem);
+    return fails_with(ctx().plan(problem), status, parts);
+  };
+  EXPECT_TRUE(refused([](Problem& p) { p.a.type = p.b.type = DataType::f32; },
+                      {"b.packing", "b.type is f32"}));
+  EXPECT_TRUE(
+      refused([](Problem& p) { p.b.ld = 64; }, {"b.ld is 64", "packed"}, Status::invalid_argument));
+  EXPECT_TRUE(refused([](Problem& p) { p.d.packing = Packing::packed; }, {"d.packing"},
+                      Status::invalid_argument));
+  EXPECT_TRUE(
+      refused([](Problem& p) { p.grouping = Grouping{.groups = 2, .along = GroupAlong::k}; },
+              {"b.packing", "grouping.along is k"}));
+  EXPECT_TRUE(refused(
+      [](Problem& p) {
+        p.a.packing = Packing::packed;
+        p.grouping = Grouping{.groups = 2};
+      },
+      {"a.packing", "grouping.along is m"}));
+  Problem packed = gemm({64, 64, 64});
+  packed.b.packing = Packing::packed;
+  EXPECT_TRUE(fails_with(ctx().plan_pack(packed, PackedOperand::b), Status::invalid_argument,
+                         {"b.packing is packed"}));
+}
+
+}  // namespace
+}  // namespace vkgemm::test
