@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness.hpp"
+#include "kernels/legality.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -103,11 +104,47 @@ TEST_F(Direct, WholeRows) {
   }
 }
 
+// Both halves of B in one subgroup, and in neighbouring ones.
+TEST_F(Direct, Gates) {
+  for (const Case& c : configs_) {
+    for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+      for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+        Problem problem = gemm({35, 37, 72}, c.input);
+        problem.gated = Gated{.gate = Gate::reglu, .b = b};
+        problem.b.layout = layout;
+        problem.batch = 2;
+        problem.epilogue.aux = true;
+        problem.epilogue.bias = Bias::along_n;
+        problem = with_padding(problem, 8, layout == Layout::row_major);
+        if (!is_legal(c.config, resolve(problem).value(), target())) continue;
+        EXPECT_TRUE(passes_gates(c.config, problem));
+        Config sliced = c.config;
+        sliced.slices = 2;
+        EXPECT_TRUE(passes_gates(sliced, problem));
+      }
+    }
+  }
+}
+
+// Slices of K, and rows that are cut into parts with a small workspace.
+TEST_F(Direct, RowsInTwoPasses) {
+  for (const Case& c : configs_) {
+    for (const std::uint32_t slices : {1u, 2u}) {
+      Problem problem = gemm({50, 70, 96}, c.input, DataType::f16);
+      problem.batch = 2;
+      problem.row_reduction = RowReduction{.op = RowOp::softmax};
+      Config config = c.config;
+      config.rows = RowStrategy::two_pass;
+      config.slices = slices;
+      EXPECT_TRUE(passes_gates(config, problem));
+      problem.max_workspace_bytes = 8 << 10;
+      if (slices == 1) EXPECT_TRUE(passes_gates(config, problem));
+    }
+  }
+}
+
 TEST_F(Direct, RefusesWhatItIsNotBuiltFor) {
   const Case& c = configs_.front();
-  Problem gated = gemm({32, 32, 32}, c.input);
-  gated.gated = Gated{};
-  EXPECT_TRUE(fails_with(context().plan(gated, c.config), Status::unsupported, {"gated"}));
   Config plain = c.config;
   plain.pack_a = false;
   EXPECT_TRUE(fails_with(context().plan(gemm({32, 32, 32}, c.input), plain), Status::unsupported,

@@ -309,12 +309,17 @@ TEST_P(GatedProduct, GroupsOfDepth) {
   }
 }
 
-TEST_P(GatedProduct, PackedA) {
+TEST_P(GatedProduct, PackedOperands) {
   if (size_in_bytes(input()) != 2) GTEST_SKIP() << "only 16-bit operands are packed";
   Config one = config();
-  one.pack_a = true;
-  for (const GatedB b : {GatedB::halves, GatedB::separate}) {
-    EXPECT_TRUE(passes_gates(one, with_padding(gated(gemm({19, 24, 37}, input()), b), 8, true)));
+  for (const GatedB b : all_arrangements) {
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      one.pack_a = layout == Layout::row_major || b == GatedB::halves;
+      one.pack_b = layout == Layout::col_major || b != GatedB::halves;
+      Problem problem = with_bias_and_aux(gated(gemm({19, 24, 37}, input()), b));
+      problem.b.layout = layout;
+      EXPECT_TRUE(passes_gates(one, with_padding(problem, 8, layout == Layout::row_major)));
+    }
   }
 }
 

@@ -224,6 +224,7 @@ DeviceCaps any_device() {
   for (const DataType type : {DataType::f16, DataType::bf16}) {
     caps.flexible_shapes.push_back({type, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0});
   }
+  caps.fragment_shapes.push_back(test::shape(DataType::f16, 8, 8, 8));
   return trusting(caps);
 }
 

@@ -197,7 +197,7 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
       "workgroups is 7: only reduction_mode device_barrier and schedule persistent have a number "
       "of their own");
   EXPECT_EQ(reason(khr + ",slices=2", rows), "slices is 2: not built for grouped problems");
-  EXPECT_EQ(reason(khr + ",pack=a", rows), "pack: not built for grouped problems");
+  EXPECT_EQ(reason(khr + ",pack=a", rows), "pack is a: not built for grouped problems");
   EXPECT_EQ(reason(khr + ",schedule=persistent", gemm(64, 64, 64)),
             "schedule is persistent: only grouped problems have it");
   const Problem depth = of_depth(1 << 20, 1 << 20, 64, 65535);

@@ -136,7 +136,7 @@ TEST(RowReduction, WhatAStrategyNeeds) {
   EXPECT_TRUE(contains(why("khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,"
                            "subtiles=4,pack=a,rows=two_pass",
                            reduced(300, 200, 64, RowOp::sum), h200),
-                       "pack: not built for rows in two passes"));
+                       "pack: copies are not built for rows in two passes on main loop khr"));
 }
 
 // The widest rows of each strategy, and one more column.
