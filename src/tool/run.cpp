@@ -63,12 +63,13 @@ struct DeviceOperands {
   }
 };
 
-// Memory for an operand that is packed; nothing if it is not.
+// Memory for an operand that is packed; nothing if it is not, or nothing is computed.
 std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, PackedOperand operand,
                                             const std::string& file,
                                             const std::vector<std::byte>& data) {
   const bool is_a = operand == PackedOperand::a;
-  if ((is_a ? job.problem.a : job.problem.b).packing == Packing::plain) return std::nullopt;
+  const Matrix& matrix = is_a ? job.problem.a : job.problem.b;
+  if (matrix.packing == Packing::plain || is_empty(job.problem)) return std::nullopt;
   const auto& header = is_a ? job.packed_a : job.packed_b;
   if (!header) return prepare_packing(runner, job.source, operand);
   return prepare_loading(runner, job.problem, file, *header, data.size());
