@@ -118,7 +118,8 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
-  add_size(app, "--batch", batch, "Number of products of each shape");
+  add_size(app, "--batch", batch, "Number of products of each shape")
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSize));
   app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
       ->capture_default_str();
   add_layout(app, "--layout-a", layout_a, "Layout of A");
@@ -142,7 +143,6 @@ void CaseOptions::add(CLI::App& app) {
 
 std::vector<BenchCase> CaseOptions::cases() const {
   std::vector<BenchCase> cases;
-  if (batch == 0) throw Failure(usage_error, "--batch is 0: there is no work to time");
   for (const std::string& text : types) {
     const auto type = parse_data_type(text);
     if (!type) {

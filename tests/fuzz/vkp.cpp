@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   "nothing is left over");
     fuzz::require(header.matrices * header.matrix_bytes <= parsed->payload.size(),
                   "the matrices are in the payload");
-    fuzz::require(header.device.size() < 160 && header.driver.size() < 160, "names are short");
+    fuzz::require(header.device.size() <= 160 && header.driver.size() <= 160, "names are short");
     return true;
   };
   if (check(bytes)) ++fuzz::accepted;

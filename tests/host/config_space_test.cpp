@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "kernels/legality.hpp"
+#include "self_test/self_test.hpp"
 #include "support/config_space.hpp"
 #include "support/plan_log.hpp"
 #include "test_devices.hpp"
