@@ -1,4 +1,5 @@
 // vkgemm pack: one operand, from a file or generated, packed for a device and written to a file.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -129,7 +130,9 @@ void pack_file(const PackCommand& command) {
   support::Buffer plain = unwrap(runner->allocate(packed.plan->source_bytes()));
   unwrap(runner->upload(plain, 0, source.data.data(),
                         std::min<std::uint64_t>(plain.bytes(), source.data.size())));
+  source.data = {};
   pack(*runner, plain.span(), packed);
+  plain = support::Buffer();
   std::vector<std::byte> payload(packed.layout.bytes);
   unwrap(runner->download(packed.buffer, 0, payload.data(), payload.size()));
   if (runner->validation_messages() != 0) {

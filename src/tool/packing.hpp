@@ -3,8 +3,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "support/runner.hpp"
 #include "support/vkp.hpp"
