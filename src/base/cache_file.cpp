@@ -51,8 +51,8 @@ Error discard_number(std::string_view what, std::uint64_t found, std::uint64_t e
 
 }  // namespace
 
-std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;
+std::uint64_t fnv1a(std::span<const std::byte> bytes, std::uint64_t before) noexcept {
+  std::uint64_t hash = before;
   for (const std::byte byte : bytes) {
     hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
   }

@@ -50,6 +50,9 @@ bool is_pipeline_cache_data(std::span<const std::byte> data,
 std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
                                        const CacheIdentity& identity);
 
-std::uint64_t fnv1a(std::span<const std::byte> bytes) noexcept;
+// `before`: the hash of the bytes that stand before these, if there are any.
+inline constexpr std::uint64_t fnv1a_of_nothing = 0xcbf29ce484222325;
+std::uint64_t fnv1a(std::span<const std::byte> bytes,
+                    std::uint64_t before = fnv1a_of_nothing) noexcept;
 
 }  // namespace vkgemm

@@ -149,6 +149,7 @@ std::string short_label(const BenchRow& row) {
     text += ", " + row.groups.substr(0, row.groups.find(' ')) + " groups";
     if (row.groups.ends_with("b shared")) text += ", one B";
   }
+  if (!row.packed.empty()) text += ", packed " + row.packed;
   if (row.layout_a != "row_major") text += ", A col";
   if (row.layout_b != "row_major") text += ", B col";
   if (row.epilogue != "plain") text += ", " + row.epilogue;
@@ -188,9 +189,9 @@ Result<std::string> plot_svg(const std::vector<BenchRow>& all, const PlotOptions
   std::stable_sort(rows.begin(), rows.end(), [](const BenchRow& a, const BenchRow& b) {
     const auto key = [](const BenchRow& row) {
       using Text = const std::string&;
-      return std::tuple<Family, Text, bool, Text, bool, bool, double>(
-          family_of(row), row.epilogue, row.type != "f16", row.type, row.layout_a == "col_major",
-          row.layout_b == "col_major", work_of(row));
+      return std::tuple<Family, Text, bool, Text, Text, bool, bool, double>(
+          family_of(row), row.epilogue, row.type != "f16", row.type, row.packed,
+          row.layout_a == "col_major", row.layout_b == "col_major", work_of(row));
     };
     return key(a) < key(b);
   });

@@ -35,7 +35,7 @@ std::string figure(const char* format, double value, const char* none) {
 }
 
 void print_table_row(std::FILE* out, const Columns& columns, const BenchRow& row) {
-  std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8.4g %10s %10s %9s %8s", shape(row).c_str(),
+  std::fprintf(out, "%-24s %-4s %-7s %-12s %-4s %8.4g %10s %10s %9s %8s", shape(row).c_str(),
                row.type.c_str(), layouts(row).c_str(), row.epilogue.c_str(), row.l2.c_str(),
                row.plan_ms, figure("%.4f", row.median_ms, "-").c_str(),
                figure("%.4f", row.min_ms, "-").c_str(), figure("%.4g", row.tflops, "-").c_str(),
@@ -61,9 +61,9 @@ void print_csv_row(std::FILE* out, const BenchRow& row) {
       row.plan_ms, std::to_string(row.repeats).c_str(), row.median_ms, row.min_ms, row.tflops,
       row.ceiling_tflops, row.fraction(), row.relative_error, row.verified ? "yes" : "no",
       quote(row.error).c_str());
-  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g\n", row.suite.c_str(), row.bytes,
+  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g,%s\n", row.suite.c_str(), row.bytes,
                row.bandwidth_gbs, quote(row.peer).c_str(), row.peer_ms, row.times_peer(),
-               row.baseline_ms, row.of_baseline());
+               row.baseline_ms, row.of_baseline(), row.packed.c_str());
 }
 
 void print_json_line(std::FILE* out, const BenchRow& row) {
@@ -79,6 +79,7 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
   json["type"] = row.type;
   json["layout_a"] = row.layout_a;
   json["layout_b"] = row.layout_b;
+  if (!row.packed.empty()) json["packed"] = row.packed;
   json["epilogue"] = row.epilogue;
   json["l2"] = row.l2;
   json["kernel"] = row.kernel;
@@ -118,8 +119,9 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
 
 void print_markdown_row(std::FILE* out, const BenchRow& row) {
   const std::string m = std::to_string(row.m), n = std::to_string(row.n);
-  const std::string size =
-      m + "×" + n + "×" + std::to_string(row.k) + (row.groups.empty() ? "" : " in " + row.groups);
+  const std::string size = m + "×" + n + "×" + std::to_string(row.k) +
+                           (row.groups.empty() ? "" : " in " + row.groups) +
+                           (row.packed.empty() ? "" : " packed " + row.packed);
   std::string error = row.error;
   if (error.empty()) {
     error = row.relative_error < 0.0 ? "–" : figure("%.1e", row.relative_error, "0");
@@ -140,17 +142,18 @@ void print_markdown_row(std::FILE* out, const BenchRow& row) {
 std::string case_key(const BenchRow& row) {
   std::string key;
   for (const std::uint64_t size : {row.m, row.n, row.k}) key += std::to_string(size) + ' ';
-  for (const std::string* part :
-       {&row.groups, &row.type, &row.layout_a, &row.layout_b, &row.epilogue, &row.l2}) {
+  for (const std::string* part : {&row.groups, &row.type, &row.layout_a, &row.layout_b, &row.packed,
+                                  &row.epilogue, &row.l2}) {
     key += *part + '\n';
   }
   return key;
 }
 
 std::string shape(const BenchRow& row) {
-  const std::string shape =
+  std::string shape =
       std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
-  return row.groups.empty() ? shape : shape + " in " + row.groups.substr(0, row.groups.find(' '));
+  if (!row.groups.empty()) shape += " in " + row.groups.substr(0, row.groups.find(' '));
+  return row.packed.empty() ? shape : shape + " packed " + row.packed;
 }
 
 std::string describe(const BenchRow& row) {
@@ -165,7 +168,7 @@ std::string describe(const BenchRow& row) {
 void print_header(std::FILE* out, Format format, const Columns& columns) {
   switch (format) {
     case Format::table:
-      std::fprintf(out, "%-20s %-4s %-7s %-12s %-4s %8s %10s %10s %9s %8s", "M x N x K", "type",
+      std::fprintf(out, "%-24s %-4s %-7s %-12s %-4s %8s %10s %10s %9s %8s", "M x N x K", "type",
                    "A B", "epilog", "L2", "plan ms", "median ms", "min ms", "TFLOP/s", "of ceil.");
       if (columns.peer) std::fprintf(out, " %10s %8s", "peer ms", "x peer");
       if (columns.baseline) std::fprintf(out, " %10s %8s", "old ms", "new/old");
@@ -176,7 +179,7 @@ void print_header(std::FILE* out, Format format, const Columns& columns) {
                    "device,driver,commit,m,n,k,groups,type,layout_a,layout_b,epilogue,l2,kernel,"
                    "config,plan_ms,repeats,median_ms,min_ms,tflops,ceiling_tflops,fraction,"
                    "relative_error,verified,error,suite,bytes,bandwidth_gbs,peer,peer_ms,"
-                   "times_peer,baseline_ms,of_baseline\n");
+                   "times_peer,baseline_ms,of_baseline,packed\n");
       break;
     case Format::json:
       break;

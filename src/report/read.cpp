@@ -21,6 +21,7 @@ BenchRow parse_row(const nlohmann::json& document) {
   row.layout_a = row.layout_b = "row_major";  // peers' oldest rows don't say it
   fields.text("layout_a", row.layout_a);
   fields.text("layout_b", row.layout_b);
+  fields.text("packed", row.packed);
   fields.needed_text("epilogue", row.epilogue);
   row.l2 = "cold";
   fields.text("l2", row.l2);

@@ -21,6 +21,7 @@ struct BenchRow {
   std::string groups;  // empty: dense
   std::string type;
   std::string layout_a, layout_b;
+  std::string packed;  // operands that were packed before: "a", "b" or "ab"; empty: none
   std::string epilogue;
   std::string l2;  // "cold": flushed before each execution; "warm"
   std::string kernel;
@@ -58,10 +59,10 @@ struct BenchRow {
 // A key for what was computed, whoever did it with which kernel: rows of one case can be compared.
 std::string case_key(const BenchRow& row);
 
-// "8192x8192x8192 f16, B col_major, heavy"
+// "8192x8192x8192 f16, B col_major, heavy", "8192x8192x8192 packed b f16"
 std::string describe(const BenchRow& row);
 
-// "8192x8192x8192", of groups "640x128x256 in 4"
+// "8192x8192x8192", of groups "640x128x256 in 4", of packed operands "8192x8192x8192 packed b"
 std::string shape(const BenchRow& row);
 
 // Reads JSON lines of `vkgemm bench --json` or of peers.py. Keys that are not known are passed

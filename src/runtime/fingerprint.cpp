@@ -67,6 +67,13 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .k = narrow(k)})};
 }
 
+std::string order_text(const Fingerprint& fingerprint) {
+  const auto i = std::bit_cast<Identity>(fingerprint.bytes);
+  if (i.fragment_mn == 0) return "rows";
+  return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
+                i.subgroup_size, i.swapped != 0 ? ", swapped" : "");
+}
+
 Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {
   Fingerprints out;
   const bool is_used = !p.is_empty() && p.k != 0;
@@ -109,12 +116,7 @@ std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
   if (g.halves != w.halves) return differs("halves", int{g.halves}, int{w.halves});
   if (g.width != w.width) return differs("width along m or n", g.width, w.width);
   if (g.k != w.k) return differs("k", g.k, w.k);
-  const auto order = [](const Identity& i) {
-    if (i.fragment_mn == 0) return std::string("rows");
-    return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
-                  i.subgroup_size, i.swapped != 0 ? ", swapped" : "");
-  };
-  return differs("order", order(g), order(w));
+  return differs("order", order_text(given), order_text(wanted));
 }
 
 Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& operands) {

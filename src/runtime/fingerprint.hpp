@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/context.hpp"
@@ -11,6 +12,9 @@ namespace vkgemm {
 // Of an operand that is `width` wide along M or N and K deep, packed for this device.
 Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, std::uint64_t k,
                            const DeviceCaps& caps);
+
+// The order of packed bytes in words: "rows", "fragments of 16x16 for subgroups of 32".
+std::string order_text(const Fingerprint& fingerprint);
 
 // Of the caller's A and B; none: it is not packed.
 struct Fingerprints {

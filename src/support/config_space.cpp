@@ -7,6 +7,7 @@
 
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/parts/pack.hpp"
 #include "tuning/nearest.hpp"
 #include "tuning/rank.hpp"
 
@@ -16,6 +17,15 @@ namespace {
 // Tiles that hang over the edges of a matrix by more than this factor are for other problems.
 constexpr std::uint64_t most_overhang = 2;
 
+// The configuration that takes the words of A in the order in which the caller packed them.
+Config in_given_order(Config config, const ResolvedProblem& problem) {
+  const auto& order = problem.a.fragments;
+  if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop); direct != nullptr && order) {
+    direct->swap_a = order->swapped;
+  }
+  return config;
+}
+
 // The tiles that the main loops propose. Legality is asked of what rank() makes of them; but not
 // for what cannot be.
 std::vector<Config> grid(const ResolvedProblem& problem, const DeviceCaps& caps) {
@@ -23,6 +33,7 @@ std::vector<Config> grid(const ResolvedProblem& problem, const DeviceCaps& caps)
   for (const LoopDescriptor* loop : main_loops()) {
     if (caps.path(path_of(loop->loop)).available) loop->propose(configs, problem, caps);
   }
+  for (Config& config : configs) config = in_given_order(config, problem);
   std::erase_if(configs, [&](const Config& config) {
     return config.tile_m / most_overhang > problem.typical_m() ||
            config.tile_n / most_overhang > problem.product_n();
@@ -40,6 +51,7 @@ class Steps {
   void change(const Change& change) {
     Config c = from_;
     change(c);
+    c = as_given(in_given_order(c, problem_), problem_);
     if (!has_legal_ranges(c)) return;  // halves of one, above all
     add(c);
     const bool same_tile = c.tile_m == from_.tile_m && c.tile_n == from_.tile_n &&

@@ -363,8 +363,9 @@ std::string label(const TunedProblem& p) {
   std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
   if (p.count != 1) text = std::to_string(p.count) + "*" + text;
   text += " " + std::string(to_string(p.input_type));
-  if (p.a_layout != Layout::row_major) text += " A^T";
-  if (p.b_layout != Layout::row_major) text += " B^T";
+  const auto packed = static_cast<unsigned>(p.packed);  // these have no layout
+  if (p.a_layout != Layout::row_major && (packed & 1U) == 0) text += " A^T";
+  if (p.b_layout != Layout::row_major && (packed & 2U) == 0) text += " B^T";
   if (p.family != "gemm") text += " " + p.family;
   if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
   if (!p.aligned) text += " unaligned";

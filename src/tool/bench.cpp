@@ -33,7 +33,8 @@ constexpr double kMostOnCpu = 0x1p32;  // multiply-adds of a suite's case
 
 constexpr const char* kFooter =
     R"(GPU timestamps, a full barrier between executions, random operands, sampled rows verified. The
-L2 cache is flushed before each execution, unless --warm-l2.
+L2 cache is flushed before each execution, unless --warm-l2. Operands of --packed-a and --packed-b
+are packed before, and no time counts that.
 
 exit codes beside those of `vkgemm --help`:
   1  a result was wrong, now or in a file of --from
@@ -134,6 +135,7 @@ class Bench {
     row.type = to_string(problem.a.type);
     row.layout_a = to_string(problem.a.layout);
     row.layout_b = to_string(problem.b.layout);
+    row.packed = packed_operands(problem);
     row.epilogue = one.epilogue;
     row.l2 = options_.warm_l2 ? "warm" : "cold";
     return row;

@@ -69,7 +69,7 @@ class CaseTuner {
         index_(index),
         tuned_(bench.session.cases[index]),
         problem_(bench.task.problems[index]),
-        resolved_(unwrap(resolve(problem_.problem))),
+        resolved_(unwrap(resolve_on(caps(), bench.tables, problem_.problem))),
         shares_the_host_(is_cpu(caps()) || caps().type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) {
     begin_ = Clock::now();
     const auto left =

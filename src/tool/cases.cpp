@@ -99,6 +99,7 @@ std::string name_epilogue(const CaseOptions& options) {
     add_type("values", options.rows.value_type);
     add_type("vectors", options.rows.vector_type);
   }
+  if (options.batch != 1) add("batch:" + std::to_string(options.batch));
   if (const SplitK& split = options.wishes.split_k; split != SplitK{}) {
     std::string slices = split.slices == 0 ? "auto" : std::to_string(split.slices);
     if (split.reduction_mode) slices += ':' + std::string(to_string(*split.reduction_mode));
@@ -117,6 +118,8 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
+  add_size(app, "--batch", batch, "Number of products of each shape")
+      ->check(CLI::Range(std::uint64_t{1}, kMaxSize));
   app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
       ->capture_default_str();
   add_layout(app, "--layout-a", layout_a, "Layout of A");
@@ -134,6 +137,7 @@ void CaseOptions::add(CLI::App& app) {
   add_gated(app, gated);
   groups.add(app);
   rows.add(app);
+  packs.add(app);
   wishes.add(app);
 }
 
@@ -152,6 +156,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.m = shape.m.value();
       problem.n = shape.n;
       problem.k = shape.k.value();
+      problem.batch = batch;
       for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
         matrix->type = *type;
       }
@@ -162,6 +167,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.row_reduction = rows.reduction();
       problem.epilogue = parse_epilogue(epilogue).value();
       problem.grouping = one.groups.grouping;
+      problem = packs.packed(problem);
       cases.push_back(std::move(one));
     }
   }

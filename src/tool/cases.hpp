@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tool/groups.hpp"
+#include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/row_options.hpp"
 #include "vkgemm/problem.hpp"
@@ -24,6 +25,7 @@ struct BenchCase {
 // Problems of several shapes and types that have all else in common.
 struct CaseOptions {
   std::string shapes;
+  std::uint64_t batch = 1;
   std::vector<std::string> types = {"f16"};
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
@@ -31,6 +33,7 @@ struct CaseOptions {
   std::optional<Gated> gated;
   GroupOptions groups;
   RowOptions rows;
+  PackOptions packs;
   Wishes wishes;
 
   // All the options that say what is computed.

@@ -41,12 +41,17 @@ std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string&
     }
     return gated ? 2 : 1;
   }
-  LoadedMatrix matrix = load_matrix(file, bf16);
+  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b);
   if (matrix.rows != b.rows || matrix.cols != b.cols || matrix.batch != b.batch ||
-      matrix.type != b.type || matrix.layout != b.layout) {
+      matrix.type != b.type || matrix.layout != b.layout ||
+      matrix.packed.has_value() != b.packed.has_value()) {
     throw Failure(usage_error,
-                  "both halves of B must have one shape, type and order, but there are " +
+                  "both halves of B must have one shape, type, order and packing, but there are " +
                       b.describe() + " and " + matrix.describe());
+  }
+  if (matrix.packed && matrix.packed->fingerprint != b.packed->fingerprint) {
+    throw Failure(usage_error, file + " is not packed as " + b.file + " is: " +
+                                   difference(matrix.packed->fingerprint, b.packed->fingerprint));
   }
   right = std::move(matrix.data);
   return 1;

@@ -43,6 +43,9 @@ Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const Matrix
           " says its type and layout itself; --dtype, --layout, --ld and --batch-stride are for "
           "generated matrices");
   }
+  if (loaded.packed && options.alignment) {
+    usage("--alignment-" + name + " is for plain matrices: " + loaded.file + " is packed");
+  }
   Matrix matrix = options.matrix(loaded.type, loaded.layout);
   if (loaded.batch != batch) matrix.batch_stride = 0;  // one matrix for the whole batch
   return matrix;
@@ -147,14 +150,22 @@ void load_row_vectors(const JobOptions& options, Job& job) {
   job.beta = load_row_vector("beta", options.beta_file, options, p, rows, rows.beta);
 }
 
+void check_packed(bool wanted, const std::string& option, const LoadedMatrix& loaded) {
+  if (!wanted || !loaded.packed) return;
+  usage(option + " is for plain matrices: " + loaded.file + " is packed already");
+}
+
 Job job_from_files(const JobOptions& options) {
   if (options.a_file.empty() || options.b_file.empty()) {
     usage("--a and --b belong together: only " +
           (options.a_file.empty() ? "--b " + options.b_file : "--a " + options.a_file) +
           " is given");
   }
-  LoadedMatrix a = load_matrix(options.a_file, options.bf16);
-  LoadedMatrix b = load_matrix(options.b_file, options.bf16);
+  const bool halves = options.gated && options.gated->b != GatedB::separate;
+  LoadedMatrix a = load_operand(options.a_file, options.bf16, PackedOperand::a);
+  LoadedMatrix b = load_operand(options.b_file, options.bf16, PackedOperand::b, halves ? 2 : 1);
+  check_packed(options.packs.a, "--packed-a", a);
+  check_packed(options.packs.b, "--packed-b", b);
   if (a.cols != b.rows) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + number(a.cols) +
           " columns and " + b.describe() + " has " + number(b.rows) + " rows");
@@ -200,6 +211,8 @@ Job job_from_files(const JobOptions& options) {
   load_bias_file(options, job);
   p.row_reduction = options.rows.reduction();
   load_row_vectors(options, job);
+  job.packed_a = std::move(a.packed);
+  job.packed_b = std::move(b.packed);
   job.a = std::move(a.data);
   job.b = std::move(b.data);
   return job;
@@ -254,8 +267,8 @@ void check_results(const JobOptions& options, const Problem& p) {
 
 void JobOptions::add(CLI::App& app) {
   app.option_defaults()->group("Files");
-  app.add_option("--a", a_file, "A, M x K")->type_name("FILE");
-  app.add_option("--b", b_file, "B, K x N")->type_name("FILE");
+  app.add_option("--a", a_file, "A, M x K; or .vkp, as `vkgemm pack` writes it")->type_name("FILE");
+  app.add_option("--b", b_file, "B, K x N; or .vkp")->type_name("FILE");
   app.add_option("--b-right", b_right_file, "Right half of B, see --gated")->type_name("FILE");
   app.add_option("--c", c_file, "C, M x N")->type_name("FILE");
   app.add_option("--bias", bias_file, "Bias, N values (or M, see --bias-mode)")->type_name("FILE");
@@ -297,6 +310,7 @@ void JobOptions::add_problem(CLI::App& app) {
   c.add(app, "c");
   d.add(app, "d");
   aux.add(app, "aux");
+  packs.add(app);
 }
 
 Job make_job(const JobOptions& options) {
@@ -306,12 +320,16 @@ Job make_job(const JobOptions& options) {
   p.aux = options.aux.matrix(p.d.type, p.d.layout);
   check_results(options, p);
   job.offsets = job.groups.encoded();
+  job.source = p;
+  const PackOptions packs{.a = options.packs.a || job.packed_a,
+                          .b = options.packs.b || job.packed_b};
+  p = packs.packed(job.source);
   return job;
 }
 
 void generate_operands(const JobOptions& options, Job& job) {
   if (options.from_files()) return;
-  const Problem& p = job.problem;
+  const Problem& p = job.source;
   std::fprintf(stderr, "generating operands …\n");
   const support::MatrixCounts counts(p);
   job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);

@@ -12,6 +12,7 @@
 #include "tool/groups.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
+#include "tool/packing.hpp"
 #include "tool/row_options.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -30,6 +31,7 @@ struct JobOptions {
   EpilogueOptions epilogue;
   GroupOptions groups;
   RowOptions rows;
+  PackOptions packs;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
 
@@ -39,11 +41,15 @@ struct JobOptions {
   bool from_files() const { return !a_file.empty() || !b_file.empty(); }
 };
 
-// The problem, and its operands as the problem lays them out.
+// The problem, and its operands as `source` lays them out: those that are packed before they are
+// multiplied lie plain there.
 struct Job {
   Problem problem;
+  Problem source;
   Groups groups;
   std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
+  // Of operands from .vkp files, whose payloads are in a, b and b_right.
+  std::optional<support::PackedHeader> packed_a, packed_b;
 
   support::HostOperands operands() const {
     return {a.data(),       b.data(),     c.data(),    bias.data(),

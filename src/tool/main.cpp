@@ -88,6 +88,7 @@ int run_tool(int argc, char** argv) {
   int exit_code = success;
   add_info(app, exit_code);
   add_run(app, exit_code);
+  add_pack(app);
   add_make(app);
   add_bench(app, exit_code);
   add_tune(app, exit_code);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "problem/convert.hpp"
 #include "tool/tool.hpp"
@@ -142,6 +143,28 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
   matrix.rows = array.shape[dimensions - 2];
   matrix.cols = array.shape[dimensions - 1];
   matrix.data = std::move(array.data);
+  return matrix;
+}
+
+LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
+                          std::uint64_t halves) {
+  if (!support::is_packed_file(file)) return load_matrix(file, uint16_is_bf16);
+  support::PackedFile packed = unwrap(support::read_packed_file(file));
+  const support::PackedHeader& header = packed.header;
+  const bool is_a = operand == PackedOperand::a;
+  if (header.operand != operand) {
+    throw Failure(usage_error,
+                  file + ": operand is " + (is_a ? "b, wanted is a" : "a, wanted is b"));
+  }
+  LoadedMatrix matrix;
+  matrix.file = file;
+  matrix.type = header.type;
+  matrix.batch = header.matrices;
+  matrix.is_batch = header.matrices > 1;
+  matrix.rows = is_a ? header.width : header.k;
+  matrix.cols = is_a ? header.k : halves * header.width;
+  matrix.packed = header;
+  matrix.data = std::move(packed.payload);
   return matrix;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/npy.hpp"
+#include "support/vkp.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -39,12 +40,17 @@ struct LoadedMatrix {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
   std::vector<std::byte> data;
+  std::optional<support::PackedHeader> packed;  // of a .vkp file: `data` is its payload
 
   // "a.npy (3, 512, 256)"
   std::string describe() const;
 };
 
 LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16);
+
+// A or B, which may be packed. `halves`: of how many times N columns B is.
+LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
+                          std::uint64_t halves = 1);
 
 // A bias: one dimension, or two where each matrix of the batch has its own.
 struct LoadedBias {

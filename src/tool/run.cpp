@@ -13,6 +13,7 @@
 #include "tool/gated.hpp"
 #include "tool/job.hpp"
 #include "tool/options.hpp"
+#include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 #include "tool/verification.hpp"
@@ -39,11 +40,15 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 
 struct DeviceOperands {
   Buffer a, b, b_right, c, bias, d, aux, offsets, gamma, beta, row_values, workspace;
+  std::optional<PackedBuffer> packed_a, packed_b, packed_right;
 
   Operands operands() const {
-    return {.a = a.span(),
-            .b = b.span(),
-            .b_right = b_right.span(),
+    const auto span = [](const Buffer& plain, const std::optional<PackedBuffer>& packed) {
+      return packed ? packed->span() : plain.span();
+    };
+    return {.a = span(a, packed_a),
+            .b = span(b, packed_b),
+            .b_right = span(b_right, packed_right),
             .c = c.span(),
             .d = d.span(),
             .bias = bias.span(),
@@ -52,16 +57,39 @@ struct DeviceOperands {
             .gamma = gamma.span(),
             .beta = beta.span(),
             .row_values = row_values.span(),
-            .workspace = workspace.span()};
+            .workspace = workspace.span(),
+            .a_fingerprint = packed_a ? packed_a->layout.fingerprint : Fingerprint{},
+            .b_fingerprint = packed_b ? packed_b->layout.fingerprint : Fingerprint{}};
   }
 };
 
-DeviceOperands allocate(Runner& runner, const Problem& problem, std::uint64_t workspace_bytes) {
-  const support::OperandBytes bytes = support::operand_bytes(problem);
+// Memory for an operand that is packed; nothing if it is not, or nothing is computed.
+std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, PackedOperand operand,
+                                            const std::string& file,
+                                            const std::vector<std::byte>& data) {
+  const bool is_a = operand == PackedOperand::a;
+  const Matrix& matrix = is_a ? job.problem.a : job.problem.b;
+  if (matrix.packing == Packing::plain || is_empty(job.problem)) return std::nullopt;
+  const auto& header = is_a ? job.packed_a : job.packed_b;
+  if (!header) return prepare_packing(runner, job.source, operand);
+  return prepare_loading(runner, job.problem, file, *header, data.size());
+}
+
+DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& options,
+                        std::uint64_t workspace_bytes) {
+  const support::OperandBytes bytes = support::operand_bytes(job.source);
   const auto buffer = [&](std::uint64_t needed) { return unwrap(runner.allocate(needed)); };
-  return {.a = buffer(bytes.a),
-          .b = buffer(bytes.b),
-          .b_right = buffer(bytes.b_right),
+  // What a file holds packed has no plain form.
+  const auto plain = [&](std::uint64_t needed, const auto& header) {
+    return buffer(header ? 0 : needed);
+  };
+  const auto packed = [&](PackedOperand operand, const std::string& file,
+                          const std::vector<std::byte>& data) {
+    return allocate_packed(runner, job, operand, file, data);
+  };
+  return {.a = plain(bytes.a, job.packed_a),
+          .b = plain(bytes.b, job.packed_b),
+          .b_right = plain(bytes.b_right, job.packed_b),
           .c = buffer(bytes.c),
           .bias = buffer(bytes.bias),
           .d = buffer(bytes.d),
@@ -70,16 +98,29 @@ DeviceOperands allocate(Runner& runner, const Problem& problem, std::uint64_t wo
           .gamma = buffer(bytes.row_vector),
           .beta = buffer(bytes.row_vector),
           .row_values = buffer(bytes.row_values),
-          .workspace = buffer(workspace_bytes)};
+          .workspace = buffer(workspace_bytes),
+          .packed_a = packed(PackedOperand::a, options.a_file, job.a),
+          .packed_b = packed(PackedOperand::b, options.b_file, job.b),
+          .packed_right = bytes.b_right == 0
+                              ? std::nullopt
+                              : packed(PackedOperand::b, options.b_right_file, job.b_right)};
 }
 
-void upload(Runner& runner, const Job& job, const DeviceOperands& device) {
+void upload(Runner& runner, const Job& job, DeviceOperands& device) {
   const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
     unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
-  place(job.a, device.a);
-  place(job.b, device.b);
-  place(job.b_right, device.b_right);
+  const auto place_input = [&](const std::vector<std::byte>& data, Buffer& to,
+                               const std::optional<PackedBuffer>& packed) {
+    if (packed && !packed->plan) return place(data, packed->buffer);
+    place(data, to);
+    if (!packed) return;
+    pack(runner, to.span(), *packed);
+    to = Buffer();
+  };
+  place_input(job.a, device.a, device.packed_a);
+  place_input(job.b, device.b, device.packed_b);
+  place_input(job.b_right, device.b_right, device.packed_right);
   place(job.c, device.c);
   place(job.bias, device.bias);
   place(job.offsets, device.offsets);
@@ -191,6 +232,9 @@ void print_problem(const Problem& p) {
   if (p.batch != 1) std::printf(", batch %s", number(p.batch).c_str());
   if (p.gated) std::printf(", %s", describe(*p.gated).c_str());
   if (p.grouping) std::printf(", %s", describe(*p.grouping).c_str());
+  if (const std::string packed = packed_operands(p); !packed.empty()) {
+    std::printf(", packed %s", packed.c_str());
+  }
   std::printf(", %s -> %s\n", std::string(to_string(p.a.type)).c_str(),
               std::string(to_string(p.d.type)).c_str());
 }
@@ -221,8 +265,44 @@ class ResultFile {
   std::optional<OutputFile> file_;
 };
 
+// "a", "b" or "a and b": operands whose plain values nobody knows.
+std::string unknown_operands(const Job& job) {
+  return std::string(job.packed_a ? "a" : "") + (job.packed_a && job.packed_b ? " and " : "") +
+         (job.packed_b ? "b" : "");
+}
+
+// Before anything is computed that cannot be verified as it is asked for.
+void check_verification(const RunOptions& options, const Job& job) {
+  const std::string unknown = unknown_operands(job);
+  if (unknown.empty() || options.verify == "auto" || options.verify == "off") return;
+  throw Failure(usage_error,
+                "--verify is " + options.verify + ", but of " + unknown +
+                    " only the packed form is known: give the .npy file with --packed-" +
+                    (job.packed_b ? "b" : "a") + " to verify");
+}
+
+// False if D or aux is wrong.
+bool verify(const RunOptions& options, const Job& job, const std::vector<std::byte>& d,
+            const std::vector<std::byte>& aux, const std::vector<std::byte>& row_values) {
+  if (const std::string unknown = unknown_operands(job); !unknown.empty()) {
+    std::printf("verification   not verified: %s %s packed\n", unknown.c_str(),
+                unknown.size() == 1 ? "is" : "are");
+    return true;
+  }
+  const support::VerifyOptions verification = choose_verification(
+      options.verify, options.job.seed, job.groups.worked(job.source), job.groups);
+  std::fflush(stdout);
+  const auto start = std::chrono::steady_clock::now();
+  const support::VerifyReport report = support::verify(job.source, job.operands(), d.data(),
+                                                       aux.data(), verification, row_values.data());
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report_verification(verification, job.source, report, seconds);
+}
+
 int run(const RunOptions& options) {
   Job job = make_job(options.job);
+  check_verification(options, job);
   ResultFile d_file(options.job.d_file);
   ResultFile aux_file(options.job.aux_file);
   ResultFile values_file(options.job.row_values_file);
@@ -249,11 +329,11 @@ int run(const RunOptions& options) {
   std::fflush(stdout);
 
   // A device that has no room for the operands says so before they are made.
-  const DeviceOperands device = allocate(*runner, problem, plan.workspace_bytes());
+  DeviceOperands device = allocate(*runner, job, options.job, plan.workspace_bytes());
   generate_operands(options.job, job);
   upload(*runner, job, device);
   const Problem worked = job.groups.worked(problem);
-  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const support::OperandBytes bytes = support::operand_bytes(job.source);
   if (measures_scale) plan = measured_plan(*runner, plan, device);
   print_times(worked, compute(*runner, plan, device,
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
@@ -261,15 +341,7 @@ int run(const RunOptions& options) {
   std::vector<std::byte> aux = download(*runner, device.aux, bytes.aux);
   std::vector<std::byte> row_values = download(*runner, device.row_values, bytes.row_values);
 
-  const support::VerifyOptions verification =
-      choose_verification(options.verify, options.job.seed, worked, job.groups);
-  std::fflush(stdout);
-  const auto start = std::chrono::steady_clock::now();
-  const support::VerifyReport report = support::verify(problem, job.operands(), d.data(),
-                                                       aux.data(), verification, row_values.data());
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  bool passed = report_verification(verification, problem, report, seconds);
+  bool passed = verify(options, job, d, aux, row_values);
 
   const std::uint64_t matrices = support::MatrixCounts(problem).d;
   d_file.save(problem.d, problem.m, problem.n, matrices, std::move(d));
@@ -296,7 +368,8 @@ void add_run(CLI::App& app, int& exit_code) {
       "reduced, verify, time and write it");
   command.footer(
       "Matrices come from .npy files (f16, f32, bf16 as uint16; C or Fortran order; a third, first "
-      "dimension is a batch) or are generated from --m, --n and --k. D and aux are written as "
+      "dimension is a batch) or are generated from --m, --n and --k; A and B also from .vkp files "
+      "that `vkgemm pack` has written, and nothing is verified then. D and aux are written as "
       ".npy; bf16 as uint16.");
 
   options->job.add(command);

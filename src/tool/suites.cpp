@@ -14,13 +14,14 @@ struct Suite {
   std::string_view name;
   std::string_view what;
 };
-constexpr std::array<Suite, 7> suites = {
+constexpr std::array<Suite, 8> suites = {
     {{"dense", "plain products: squares, layers of transformers, few rows, nothing aligned"},
      {"epilogue", "the same with a bias, an activation, a residual, aux"},
      {"splitk", "few tiles and a long K"},
      {"grouped", "groups of rows: equal, ragged, experts in training and while decoding"},
      {"rowred", "rows normalised or reduced"},
      {"gated", "two products and a gate, beside one product of as much work"},
+     {"packed", "operands that are packed once, before: both, or weights alone"},
      {"seeds", "problems from the test suites of other libraries: tails, long K, 8.8 GB of A"}}};
 
 // Options as on the command line. The groups and the sizes of rowred and gated are those of
@@ -94,6 +95,26 @@ constexpr Entry entries[] = {
     {"gated", "--shapes 1024x4096x2048 --dtype f32 --dtype f16"},
     {"gated", "--shapes 4096x14336x4096 --dtype bf16 --gated geglu_erf"},
     {"gated", "--shapes 4096x28672x4096 --dtype bf16"},
+    {"packed", "--shapes 1024,2048,4096,8192 --packed-a --packed-b"},
+    {"packed", "--shapes 1024,2048,4096,8192 --packed-b"},
+    {"packed",
+     "--shapes 8192x28672x4096,512x4096x14336,1024x8192x8192,16x4096x4096,64x8192x8192 "
+     "--packed-b"},
+    {"packed",
+     "--dtype bf16 --shapes 4096x4096 --b-per-group --packed-b --groups "
+     "788,861,82,530,995,829,621,976,733,447,285,577,286,194,513,300,635,202,151,676,966,206,"
+     "724,889,647,418,976,906,533,127,28,191,816,2,1010,682,499,666,128,391,454,488,291,917,186,"
+     "164,655,1002,223,617,596,255,681,416,589,911,187,788,649,495,594,376,387,382"},
+    {"packed", "--shapes 4096x14336x4096 --dtype bf16 --gated geglu_erf --packed-b"},
+    {"packed", "--shapes 1024x2048x2048 --gated sigmoid_tanh --packed-b"},
+    {"packed", "--row-op layer_norm --dtype bf16 --shapes 131072x2048x4096 --packed-b"},
+    {"packed",
+     "--row-op layer_norm --dtype bf16 "
+     "--shapes 131072x512x512,131072x2048x512,131072x4096x512 --packed-a --packed-b"},
+    {"packed",
+     "--row-op layer_norm --dtype bf16 "
+     "--shapes 131072x512x512,131072x2048x512,131072x4096x512 --packed-b"},
+    {"packed", "--dtype bf16 --batch 16 --shapes 4096x4096x64 --packed-a --packed-b"},
     // all but the two that have no products
     {"seeds", "--shapes 1x1x1,1x200x1,1x1x300,2x47x30,129x127x63,128x128x64,500x501x502,64x32x588"},
     {"seeds", "--shapes 9x16x23040,16x16x32768,1x12288x4096"},

@@ -38,9 +38,9 @@ void OperandPool::make_room() {
 TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
                      const Groups& groups)
     : runner_(runner),
-      problem_(problem),
+      problem_(plain(problem)),
       groups_(groups),
-      bytes_(support::operand_bytes(problem)),
+      bytes_(support::operand_bytes(problem_)),
       offsets_(groups.encoded()) {
   pool.make_room();
   a_ = pool.get(problem.a.type, bytes_.a, 1);
@@ -53,6 +53,16 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   bias_ = pool.get(problem.epilogue.bias_type, bytes_.bias, 4);
   host_ = {a_.values,       b_.values,     c_.values,    bias_.values,
            offsets_.data(), gamma_.values, beta_.values, b_right_.values};
+  const auto packed = [&](PackedOperand operand, const OperandPool::Operand& from) {
+    std::optional<PackedBuffer> to(prepare_packing(runner, problem_, operand));
+    pack(runner, from.device, *to);
+    return to;
+  };
+  if (problem.a.packing == Packing::packed) packed_a_ = packed(PackedOperand::a, a_);
+  if (problem.b.packing == Packing::packed) {
+    packed_b_ = packed(PackedOperand::b, b_);
+    if (bytes_.b_right != 0) packed_right_ = packed(PackedOperand::b, b_right_);
+  }
   device_row_values_ = unwrap(runner.allocate(bytes_.row_values));
   device_offsets_ = unwrap(runner.allocate(bytes_.offsets));
   unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
@@ -69,9 +79,14 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
   unwrap(runner_.fill(device_d_, 0xffffffffU));
   unwrap(runner_.fill(device_aux_, 0xffffffffU));
   unwrap(runner_.fill(device_row_values_, 0xffffffffU));
-  const Operands operands{.a = a_.device,
-                          .b = b_.device,
-                          .b_right = b_right_.device,
+  const auto span = [](const OperandPool::Operand& plain,
+                       const std::optional<PackedBuffer>& packed) {
+    return packed ? packed->span() : plain.device;
+  };
+  const Fingerprint none;
+  const Operands operands{.a = span(a_, packed_a_),
+                          .b = span(b_, packed_b_),
+                          .b_right = span(b_right_, packed_right_),
                           .c = c_.device,
                           .d = device_d_.span(),
                           .bias = bias_.device,
@@ -80,7 +95,9 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
                           .gamma = gamma_.device,
                           .beta = beta_.device,
                           .row_values = device_row_values_.span(),
-                          .workspace = workspace_.span()};
+                          .workspace = workspace_.span(),
+                          .a_fingerprint = packed_a_ ? packed_a_->layout.fingerprint : none,
+                          .b_fingerprint = packed_b_ ? packed_b_->layout.fingerprint : none};
   Runner::Commands before;
   if (flush != nullptr) {
     before = [flush](VkCommandBuffer commands) -> Result<void> {

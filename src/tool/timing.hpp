@@ -7,12 +7,14 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "support/reference.hpp"
 #include "support/runner.hpp"
 #include "tool/groups.hpp"
+#include "tool/packing.hpp"
 
 namespace vkgemm::tool {
 
@@ -45,7 +47,8 @@ class OperandPool {
   std::map<std::pair<DataType, std::uint64_t>, Kept> kept_;
 };
 
-// The operands of one problem, on the host and on the device.
+// The operands of one problem, on the host and on the device. Packed ones are packed here, once: no
+// time counts it.
 class TimedCase {
  public:
   // All of them must outlive it. One at a time for a pool.
@@ -65,7 +68,7 @@ class TimedCase {
   // be waited for before this case goes.
   std::future<support::VerifyReport> start_verification(std::uint64_t seed, double work);
 
-  // The bytes of all operands and results, each once.
+  // The bytes of all operands and results, each once, plain.
   double bytes() const;
 
   // The bytes of D and what is written beside it: so much may a verification hold on the host.
@@ -82,11 +85,12 @@ class TimedCase {
                                         const std::vector<support::ByteRange>& parts);
 
   support::Runner& runner_;
-  const Problem& problem_;
+  const Problem problem_;  // with plain operands, as the host has them
   const Groups& groups_;
   const support::OperandBytes bytes_;
   std::vector<std::byte> offsets_;
   OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_;
+  std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
   support::HostOperands host_;
   support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;
 };

@@ -58,6 +58,7 @@ inline void unwrap(const Result<void>& result) {
 // Each adds its subcommand; what the subcommand does, it does in its callback. `exit_code` is what
 // main() returns if nothing is thrown.
 void add_run(CLI::App& app, int& exit_code);
+void add_pack(CLI::App& app);
 void add_make(CLI::App& app);
 void add_info(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);

@@ -46,6 +46,14 @@ std::vector<ProposedConfig> worth_a_look(const std::vector<ProposedConfig>& spac
 
 }  // namespace
 
+Result<ResolvedProblem> resolve_on(const DeviceCaps& caps, const DeviceTables& tables,
+                                   const Problem& problem) {
+  Result<ResolvedProblem> resolved = resolve(problem);
+  if (!resolved) return resolved;
+  if (auto error = tables.set_orders(*resolved, caps)) return *error;
+  return resolved;
+}
+
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
                  const DeviceCaps& caps) {
   Proposal out;

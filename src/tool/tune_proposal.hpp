@@ -25,6 +25,11 @@ struct Proposal {
   std::size_t legal = 0;               // of all that there are, whatever the estimate says
 };
 
+// The problem as this device computes it: what the caller packed lies in the device's order. An
+// error if the device gains nothing by packing.
+Result<ResolvedProblem> resolve_on(const DeviceCaps& caps, const DeviceTables& tables,
+                                   const Problem& problem);
+
 // `built_in` are the device's own tables, without any that are loaded.
 Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const DeviceTables& built_in,
                  const DeviceCaps& caps);

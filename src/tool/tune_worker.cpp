@@ -27,8 +27,10 @@ void tune_all(const Bench& bench) {
   const auto propose_for = [&](std::size_t index) {
     if (proposals.contains(index)) return;
     Proposal& proposal = proposals[index];
-    proposal = propose(task, unwrap(resolve(task.problems[index].problem)), bench.tables,
-                       bench.runner.caps());
+    const DeviceCaps& caps = bench.runner.caps();
+    const auto problem = resolve_on(caps, bench.tables, task.problems[index].problem);
+    if (!problem) return;  // tune_case() says why
+    proposal = propose(task, *problem, bench.tables, caps);
     bench.builder.want(index, task.problems[index].problem,
                        worth_building(bench, index, configs_of(proposal)));
   };

@@ -20,6 +20,13 @@ if(NOT same STREQUAL lines)
   message(FATAL_ERROR "read and printed again:\n${lines}${same}")
 endif()
 
+# Of packed operands the product alone is timed, and the row says so.
+bench(packed 0 --shapes 24x40x56 --packed-b --path fma --repeat 1 --warm-up 0 --no-ceiling --json)
+if(NOT packed MATCHES "\"packed\":\"b\",\"epilogue\":\"plain\".*,pack=b.*\"verified\":true")
+  message(FATAL_ERROR "not what was asked for:\n${packed}")
+endif()
+bench(ignored 2 --shapes 24x40x56 --packed-b --path fma --repeat 1 --warm-up 0 --no-ceiling --baseline rows.jsonl)
+
 # Each row has the ceiling of its own unit. A device without matrices of this shape has one only.
 set(unit --shapes 32x32x32 --repeat 1 --warm-up 0 --json)
 bench(each 0 ${unit} --config fma:tile=16x16x8,fragment=4x4,peel=0

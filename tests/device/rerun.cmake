@@ -21,6 +21,8 @@ set(problems
   "run --m 33 --n 17 --k 19 --dtype f16 --path khr"
   "run --m 50 --n 17 --k 19 --group-count 4 --b-per-group --offset-type int64"
   "run --m 33 --n 17 --k 19 --gated geglu_tanh:separate"
+  "run --m 33 --n 17 --k 19 --packed-b --layout-b col_major --ld-b 24"
+  "run --m 33 --n 17 --k 19 --batch 2 --packed-a --packed-b --batch-stride-b 0"
   "run --m 33 --n 17 --k 19 --row-op layer_norm --row-eps 1e-3 --with-row-gamma --with-row-beta --dtype-row-vectors f16"
   "run --m 33 --n 17 --k 19 --row-op variance --dtype-row-values f16 --without-d"
   "run --m 90 --n 100 --k 64 --dtype f32 --max-dispatch-ms 0.01 --repeat 1"

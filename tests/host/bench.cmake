@@ -77,6 +77,15 @@ bench(4 "--from new.jsonl --baseline old.jsonl --json" "\"baseline_ms\":1.0,\"of
 bench(4 "--from lost.jsonl --baseline old.jsonl" "REGRESSION: no memory" "the baseline's device is card, not ")
 bench(2 "--from other.jsonl --baseline old.jsonl" "old.jsonl has none of these cases")
 
+# a packed product is another case than a plain one: for files, peers and baselines
+file(REMOVE ${FOLDER}/packed.jsonl)
+row(packed.jsonl 16 0.9 "\"packed\":\"b\"")
+bench(0 "--from new.jsonl --from packed.jsonl --json" "\"median_ms\":0.9," "\"median_ms\":2.0," "\"packed\":\"b\"")
+bench(0 "--from packed.jsonl --csv" "peer_ms,times_peer,baseline_ms,of_baseline,packed\n" ",0,0,b\n")
+bench(0 "--from packed.jsonl --peers peers.jsonl --markdown" "| 16×64×32 packed b | f16 |" "| 0.9000 | 2.0 | 0.250 | – |")
+bench(2 "--from packed.jsonl --baseline old.jsonl" "old.jsonl has none of these cases")
+bench(0 "--from packed.jsonl --baseline packed.jsonl" "1.000  16x64x32 packed b f16")
+
 # what is wrong outweighs what is slow, and its time is none to compare with
 bench(0 "--from old.jsonl --baseline mixed.jsonl --tolerance 1" "0 of 1 cases are slower")
 bench(1 "--from mixed.jsonl --baseline old.jsonl" "1.000  32x64x32 f16")
@@ -126,6 +135,6 @@ endforeach()
 
 # suites: every case's options are understood, before a device is asked for
 bench(0 "--list-suites" "dense:" "seeds:" "--shapes 131072x4096x512,2048,131072x1024x6144")
-bench(2 "--suite none" "--suite is 'none': one of dense, epilogue, splitk, grouped, rowred, gated, seeds is needed")
-bench(3 "--suite dense,epilogue,splitk,grouped,rowred,gated,seeds")
+bench(2 "--suite none" "--suite is 'none': one of dense, epilogue, splitk, grouped, rowred, gated, packed, seeds is needed")
+bench(3 "--suite dense,epilogue,splitk,grouped,rowred,gated,packed,seeds")
 bench(2 "--shapes 8 --epilogue bias+gelu" "parts like bias+gelu_erf")

@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "kernels/legality.hpp"
+#include "self_test/self_test.hpp"
 #include "support/config_space.hpp"
 #include "support/plan_log.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 #include "tuning/nearest.hpp"
 #include "tuning/rank.hpp"
 
@@ -53,6 +55,35 @@ TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
         ASSERT_TRUE(is_usable(proposed.config, p, caps)) << to_string(proposed.config);
         ASSERT_TRUE(seen.insert(to_string(proposed.config)).second);
       }
+    }
+  }
+}
+
+// What the caller packed is taken as it lies: in the one order of fragments that the device has.
+TEST(ConfigSpace, TakesWhatIsPacked) {
+  const DeviceCaps untested = test::h200(), tested = trusting(untested);
+  for (const DeviceCaps* caps : {&untested, &tested}) {
+    const DeviceTables tables(caps->architecture);
+    for (const bool packs_a : {false, true}) {
+      Problem problem = gemm(1024, 4096, 512);
+      problem.b = {.packing = Packing::packed};
+      if (packs_a) problem.a = {.packing = Packing::packed};
+      ResolvedProblem p = resolved(problem);
+      ASSERT_FALSE(tables.set_orders(p, *caps));
+      EXPECT_EQ(p.b.fragments.has_value(), caps == &tested);
+      const Target target = tables.target(*caps);
+      const auto space = search_space(built_in_table(caps->architecture), p, target);
+      const std::size_t rows = tables.rank(p, *caps).size();
+      EXPECT_GT(space.size(), 2 * rows) << to_command_line(problem);
+      for (const ProposedConfig& proposed : space) {
+        const Config& c = proposed.config;
+        ASSERT_TRUE(c.pack_b && (c.pack_a || !packs_a)) << to_string(c);
+        ASSERT_EQ(c.main_loop() == MainLoop::khr_direct, caps == &tested) << to_string(c);
+      }
+      const auto around =
+          neighbours(built_in_table(caps->architecture), space.front().config, p, target);
+      EXPECT_FALSE(around.empty());
+      for (const Config& c : around) ASSERT_TRUE(c.pack_b && is_legal(c, p, target));
     }
   }
 }

@@ -40,7 +40,7 @@ if(EXISTS /dev/null)
 endif()
 
 # a command that there is not
-refused("frobnicate" "'frobnicate' is no command: There are info, run, make, bench, tune")
+refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, make, bench, tune")
 refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
 
 # What is not computed is not verified either, and --help says so.
@@ -94,6 +94,22 @@ refused("${files} --b-right b.npy" "--b-right and --gated …:separate belong to
 refused("${files} --gated swiglu:separate" "--b-right and --gated …:separate belong together")
 refused("${files} --gated swiglu:separate --b-right odd.npy" "both halves of B must have one shape")
 refused("run --a a.npy --b odd.npy --gated swiglu" "B has two halves, but odd.npy (8, 7) has 7 columns")
+
+# packed operands
+refused("pack --n 8 --k 8 --out x.npy" "--out is 'x.npy': a name that ends in .vkp is needed")
+refused("pack --n 8 --k 8 --out none/x.vkp" "none/x.vkp")
+refused("pack --out x.vkp" "give --a or --b, or to generate them")
+refused("pack --m 8 --n 8 --k 8 --out x.vkp" "one operand is packed at a time")
+refused("pack --a a.npy --n 8 --out x.vkp" "one operand is packed at a time")
+refused("pack --n 8 --out x.vkp" "--k is needed to generate b")
+refused("pack --b b.npy --k 8 --out x.vkp" "b.npy says its type, sizes and layout itself")
+refused("pack --b odd.npy --gated swiglu --out x.vkp" "B has two halves, but odd.npy (8, 7) has 7 columns")
+refused("run --a a.npy --b none.vkp" "none.vkp: no such file")
+file(COPY_FILE ${FOLDER}/b.npy ${FOLDER}/foreign.vkp)
+refused("run --a a.npy --b foreign.vkp" "foreign.vkp: not a .vkp file: it does not begin with vkgemmVP")
+file(WRITE ${FOLDER}/short.vkp "vkgemmVP")
+refused("run --a a.npy --b short.vkp" "short.vkp: header is 8 bytes, 512 are needed: the file is cut short")
+refused("bench --shapes 8 --batch 0" "--batch: Value 0 not in range")
 
 # tune
 file(REMOVE ${FOLDER}/table.json)

@@ -114,5 +114,23 @@ TEST(TuneProblems, SayTheSizesOfUnevenGroups) {
   EXPECT_TRUE(test::contains(problem("4,4,2", ""), " --groups 4,4,2 "));
 }
 
+TEST(TuneProblems, SayWhatIsPacked) {
+  const auto problem = [](const std::string& arguments) {
+    JobOptions options;
+    CLI::App app;
+    options.add_problem(app);
+    app.parse(arguments);
+    return problems_of(options, {}, "").at(0);
+  };
+  const std::string sizes = "--m 12 --n 8 --k 8 ";
+  const TuneProblem packed = problem(sizes + "--packed-b --layout-b col_major --ld-b 9");
+  EXPECT_EQ(packed.problem.b, (Matrix{.packing = Packing::packed}));
+  EXPECT_TRUE(test::contains(packed.arguments, "--packed-b")) << packed.arguments;
+  EXPECT_EQ(problem(packed.arguments).problem, packed.problem);
+  EXPECT_EQ(problem(packed.arguments).arguments, packed.arguments);
+  EXPECT_NE(problem(sizes).arguments, packed.arguments);
+  EXPECT_EQ(problem(sizes).problem.b, Matrix{});
+}
+
 }  // namespace
 }  // namespace vkgemm::tool

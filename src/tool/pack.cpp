@@ -1,0 +1,205 @@
+// vkgemm pack: one operand, from a file or generated, packed for a device and written to a file.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "device/caps.hpp"
+#include "runtime/fingerprint.hpp"
+#include "support/groups.hpp"
+#include "support/reference.hpp"
+#include "tool/gated.hpp"
+#include "tool/matrices.hpp"
+#include "tool/options.hpp"
+#include "tool/packing.hpp"
+#include "tool/planning.hpp"
+#include "tool/tool.hpp"
+
+namespace vkgemm::tool {
+namespace {
+
+struct PackCommand {
+  std::string a_file, b_file, out;
+  bool bf16 = false;
+  std::optional<std::uint64_t> m, n, k;
+  std::uint64_t batch = 1;
+  std::optional<DataType> type;
+  std::optional<Gated> gated;
+  MatrixOptions a, b;
+  std::optional<Layout> layout_d;
+  Fill fill = Fill::random;
+  std::uint64_t seed = 1;
+  DeviceOptions device;
+};
+
+[[noreturn]] void usage(const std::string& message) { throw Failure(usage_error, message); }
+
+// The matrix to be packed, as the problem says that it lies.
+struct Source {
+  PackedOperand operand = PackedOperand::b;
+  Problem problem;
+  std::vector<std::byte> data;
+
+  bool is_a() const { return operand == PackedOperand::a; }
+  Matrix& matrix() { return is_a() ? problem.a : problem.b; }
+  std::uint64_t width() const { return is_a() ? problem.m : problem.n; }
+};
+
+PackedOperand chosen_operand(const PackCommand& command) {
+  const bool a = !command.a_file.empty() || command.m, b = !command.b_file.empty() || command.n;
+  if (a && b) {
+    usage(
+        "one operand is packed at a time: A from --a, or --m and --k; B from --b, or --n and --k");
+  }
+  if (!a && !b) usage("give --a or --b, or to generate them --m and --k, or --n and --k");
+  return a ? PackedOperand::a : PackedOperand::b;
+}
+
+// The options say what the file does not.
+void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
+  const std::string& file = source.is_a() ? command.a_file : command.b_file;
+  LoadedMatrix loaded = load_matrix(file, command.bf16);
+  if (options.type || options.layout || options.ld || options.batch_stride || command.type ||
+      command.k || command.batch != 1) {
+    usage(file +
+          " says its type, sizes and layout itself: --dtype, --k, --batch, --layout, --ld "
+          "and --batch-stride are for generated matrices");
+  }
+  Problem& p = source.problem;
+  source.matrix() = options.matrix(loaded.type, loaded.layout);
+  p.batch = loaded.batch;
+  p.m = source.is_a() ? loaded.rows : 1;
+  p.k = source.is_a() ? loaded.cols : loaded.rows;
+  const std::uint64_t halves = support::columns_of_b({.n = 1, .gated = p.gated});
+  if (!source.is_a() && loaded.cols % halves != 0) {
+    usage("--gated: B has two halves, but " + loaded.describe() + " has " +
+          std::to_string(loaded.cols) + " columns");
+  }
+  p.n = source.is_a() ? 1 : loaded.cols / halves;
+  source.data = std::move(loaded.data);
+}
+
+Source make_source(const PackCommand& command) {
+  Source source{.operand = chosen_operand(command)};
+  const MatrixOptions& options = source.is_a() ? command.a : command.b;
+  Problem& p = source.problem;
+  if (!source.is_a()) p.gated = command.gated;
+  p.d.layout = command.layout_d.value_or(Layout::row_major);
+  if (!command.a_file.empty() || !command.b_file.empty()) {
+    take_file(command, options, source);
+    return source;
+  }
+  if (!command.k) usage("--k is needed to generate " + std::string(name_of(source.operand)));
+  p.m = command.m.value_or(1);
+  p.n = command.n.value_or(1);
+  p.k = *command.k;
+  p.batch = command.batch;
+  source.matrix() = options.matrix(command.type.value_or(DataType::f16), Layout::row_major);
+  return source;
+}
+
+// The same values as `vkgemm run` generates.
+void generate(const PackCommand& command, Source& source) {
+  if (!source.data.empty()) return;
+  const Problem& p = source.problem;
+  source.data = source.is_a() ? generate_matrix(p.a, p.m, p.k, p.batch, command.fill, command.seed)
+                              : generate_matrix(p.b, p.k, support::columns_of_b(p), p.batch,
+                                                command.fill, command.seed + 1);
+}
+
+void pack_file(const PackCommand& command) {
+  if (!support::is_packed_file(command.out)) {
+    usage("--out is '" + command.out +
+          "': a name that ends in .vkp is needed, by which `run` knows "
+          "such a file");
+  }
+  Source source = make_source(command);
+  // A and B share one type.
+  (source.is_a() ? source.problem.b : source.problem.a).type = source.matrix().type;
+  OutputFile out = unwrap(OutputFile::open(command.out));
+  const std::unique_ptr<support::Runner> runner = command.device.open();
+  const DeviceCaps& caps = runner->caps();
+  const std::string name(name_of(source.operand));
+  const PackedBuffer packed = prepare_packing(*runner, source.problem, source.operand);
+  if (packed.layout.bytes == 0) {
+    usage(name + ", " + std::to_string(source.width()) + " by K " +
+          std::to_string(source.problem.k) + " of type " +
+          std::string(to_string(source.matrix().type)) + ": " + caps.name +
+          " gains nothing by packing it, nothing is written");
+  }
+  generate(command, source);
+  support::Buffer plain = unwrap(runner->allocate(packed.plan->source_bytes()));
+  unwrap(runner->upload(plain, 0, source.data.data(),
+                        std::min<std::uint64_t>(plain.bytes(), source.data.size())));
+  source.data = {};
+  pack(*runner, plain.span(), packed);
+  plain = support::Buffer();
+  std::vector<std::byte> payload(packed.layout.bytes);
+  unwrap(runner->download(packed.buffer, 0, payload.data(), payload.size()));
+  if (runner->validation_messages() != 0) {
+    throw Failure(verification_failed,
+                  std::to_string(runner->validation_messages()) + " validation messages");
+  }
+
+  const bool shared = source.matrix().batch_stride == std::uint64_t{0};
+  const support::PackedHeader header{.operand = source.operand,
+                                     .type = source.matrix().type,
+                                     .width = source.width(),
+                                     .k = source.problem.k,
+                                     .matrices = shared ? 1 : source.problem.batch,
+                                     .matrix_bytes = packed.layout.matrix_bytes,
+                                     .fingerprint = packed.layout.fingerprint,
+                                     .device = caps.name,
+                                     .driver = driver_text(caps)};
+  unwrap(support::write_packed_file(out, header, payload));
+  std::printf("device         %s\ndriver         %s\n", caps.name.c_str(),
+              driver_text(caps).c_str());
+  std::printf(
+      "packed         %s, %llu wide, K %llu, %s, %llu %s, in %s\n", name.c_str(),
+      static_cast<unsigned long long>(header.width), static_cast<unsigned long long>(header.k),
+      std::string(to_string(header.type)).c_str(), static_cast<unsigned long long>(header.matrices),
+      header.matrices == 1 ? "matrix" : "matrices", order_text(header.fingerprint).c_str());
+  std::printf("wrote          %s, %zu bytes and a header of %zu\n", command.out.c_str(),
+              payload.size(), support::packed_header_bytes);
+}
+
+}  // namespace
+
+void add_pack(CLI::App& app) {
+  auto options = std::make_shared<PackCommand>();
+  CLI::App& command = *app.add_subcommand(
+      "pack", "Pack A or B once, in the order that this device's kernels load best, into a file");
+  command.footer(
+      "`vkgemm run` takes the file as --a or --b, on the same device and driver, for any M (of a "
+      "packed A: any N), epilogue and groups: only type, N and K of B (M and K of A), --layout-d, "
+      "and whether B holds both halves of a gated product must be alike. The order depends on the "
+      "verdicts that `vkgemm info --self-test` keeps.");
+  command.option_defaults()->group("Files");
+  CLI::Option* a = command.add_option("--a", options->a_file, "A, M x K; .npy")->type_name("FILE");
+  command.add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
+      ->type_name("FILE")
+      ->excludes(a);
+  command.add_option("--out", options->out, "Write the packed operand")
+      ->type_name("FILE.vkp")
+      ->required();
+  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
+  command.option_defaults()->group("Generated operand");
+  add_size(command, "--m", options->m, "Rows of A, which is packed");
+  add_size(command, "--n", options->n,
+           "Columns of B, which is packed; of a gated product those of D");
+  add_size(command, "--k", options->k, "Columns of A, rows of B");
+  add_size(command, "--batch", options->batch,
+           "Number of matrices: of a batch, or one for each group");
+  add_type(command, "--dtype", options->type, "Element type (default f16)");
+  add_fill(command, options->fill);
+  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
+  options->a.add(command, "a");
+  options->b.add(command, "b");
+  command.option_defaults()->group("Product");
+  add_gated(command, options->gated);
+  add_layout(command, "--layout-d", options->layout_d, "Layout of D");
+  command.option_defaults()->group("Execution");
+  options->device.add(command);
+  command.callback([options] { pack_file(*options); });
+}
+
+}  // namespace vkgemm::tool

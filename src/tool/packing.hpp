@@ -1,0 +1,56 @@
+// packing.hpp: operands in packed form: packed on the device before they are multiplied, or loaded
+// from a file that `vkgemm pack` has written.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "support/runner.hpp"
+#include "support/vkp.hpp"
+#include "vkgemm/vkgemm.hpp"
+
+namespace vkgemm::tool {
+
+// The operands that are packed.
+struct PackOptions {
+  bool a = false;
+  bool b = false;
+
+  // Adds --packed-a and --packed-b.
+  void add(CLI::App& app);
+
+  // The problem of packed operands. Those of `source` are what is packed: they lie plain.
+  Problem packed(const Problem& source) const;
+};
+
+// The problem with plain operands, one row behind the other.
+Problem plain(const Problem& problem);
+
+// "a", "b" or "ab"; empty: no operand is packed.
+std::string packed_operands(const Problem& problem);
+
+std::string_view name_of(PackedOperand operand);
+
+// An operand in packed form on the device.
+struct PackedBuffer {
+  PackedLayout layout;
+  support::Buffer buffer;
+  std::optional<PackPlan> plan;  // what packs it, if it is not from a file
+
+  DeviceSpan span() const { return buffer.span(); }
+};
+
+// Memory, and the plan that packs. `source`: how the operand lies plain.
+PackedBuffer prepare_packing(support::Runner& runner, const Problem& source, PackedOperand operand);
+void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to);
+
+// Memory for what the file holds. A Failure says why this is not the problem's operand, packed for
+// this device.
+PackedBuffer prepare_loading(support::Runner& runner, const Problem& problem,
+                             const std::string& file, const support::PackedHeader& header,
+                             std::uint64_t payload_bytes);
+
+}  // namespace vkgemm::tool

@@ -1,0 +1,103 @@
+# Packed operands: the same bits from files, from packing first and from plain operands; in rows, and in fragments
+# once there are verdicts. What was cut short, altered, or packed in another order is refused. TOOL, FOLDER; LAUNCHER
+# may be empty.
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER})
+set(ENV{XDG_CACHE_HOME} ${FOLDER}/cache)  # no verdicts yet
+
+# tool(exit_code "what the output must match" arguments...)
+function(tool expected pattern)
+  execute_process(COMMAND ${LAUNCHER} ${TOOL} ${ARGN} WORKING_DIRECTORY ${FOLDER}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "vkgemm ${command} exits with ${code}, expected ${expected} and '${pattern}':\n${output}")
+  endif()
+endfunction()
+
+function(same one other)
+  file(SHA256 ${FOLDER}/${one} hash)
+  file(SHA256 ${FOLDER}/${other} other_hash)
+  if(NOT hash STREQUAL other_hash)
+    message(FATAL_ERROR "${one} and ${other} differ")
+  endif()
+endfunction()
+
+# Sums of so few small integers are exact, in whatever order.
+foreach(matrix IN ITEMS "a 37x71" "b 71x70" "left 71x24" "right 71x24" "both 71x48" "experts 3x71x24")
+  separate_arguments(matrix)
+  list(GET matrix 0 name)
+  list(GET matrix 1 shape)
+  tool(0 "" make ${name}.npy --shape ${shape} --fill integers --seed 1)
+endforeach()
+
+# check(order_of_files): every arrangement, from plain operands, packed first, and from files
+function(check order)
+  set(gated run --a a.npy --gated reglu --repeat 0)
+  tool(0 "in ${order}\n.*wrote +b.vkp" pack --b b.npy --out b.vkp)
+  tool(0 "packed +a, 37 wide, K 71, f16, 1 matrix, in ${order}" pack --a a.npy --out a.vkp)
+  tool(0 "PASSED" run --a a.npy --b b.npy --out plain.npy --repeat 0)
+  tool(0 "PASSED" run --a a.npy --b b.npy --packed-b --out first.npy --repeat 0)
+  tool(0 "verification +not verified: b is packed" run --a a.npy --b b.vkp --out file.npy --repeat 0)
+  tool(0 "not verified: a and b are packed" run --a a.vkp --b b.vkp --out files.npy --repeat 0)
+  same(plain.npy first.npy)
+  same(plain.npy file.npy)
+  same(plain.npy files.npy)
+
+  tool(0 "" pack --b b.npy --layout-d col_major --out columns.vkp)
+  tool(0 "PASSED" run --a a.npy --b b.npy --layout-d col_major --out plain.npy --repeat 0)
+  tool(0 "not verified" run --a a.npy --b columns.vkp --layout-d col_major --out file.npy --repeat 0)
+  same(plain.npy file.npy)
+  tool(2 "b.vkp: packed for .*: operand of the product" run --a a.npy --b b.vkp --layout-d col_major)
+
+  tool(0 "" pack --b both.npy --gated reglu --out both.vkp)
+  tool(0 "PASSED" ${gated} --b both.npy --out plain.npy)
+  tool(0 "not verified" ${gated} --b both.vkp --out file.npy)
+  same(plain.npy file.npy)
+  tool(0 "" pack --b left.npy --out left.vkp)
+  tool(0 "" pack --b right.npy --out right.vkp)
+  tool(0 "PASSED" run --a a.npy --gated reglu:separate --b left.npy --b-right right.npy --out plain.npy --repeat 0)
+  tool(0 "not verified" run --a a.npy --gated reglu:separate --b left.vkp --b-right right.vkp --out file.npy --repeat 0)
+  same(plain.npy file.npy)
+
+  tool(0 "3 matrices" pack --b experts.npy --out experts.vkp)
+  tool(0 "PASSED" run --a a.npy --b experts.npy --out plain.npy --repeat 0)
+  tool(0 "not verified" run --a a.npy --b experts.vkp --out file.npy --repeat 0)
+  same(plain.npy file.npy)
+endfunction()
+
+check(rows)
+set(groups run --a a.npy --groups 17,0,20 --b-per-group --repeat 0)
+tool(0 "PASSED" ${groups} --b experts.npy --out plain.npy)
+tool(0 "not verified" ${groups} --b experts.vkp --out file.npy)
+same(plain.npy file.npy)
+file(COPY_FILE ${FOLDER}/b.vkp ${FOLDER}/rows.vkp)
+
+tool(0 "khr_direct.*passed" info --self-test --only "khr_direct" --device 0)
+check("fragments of 8x8 for subgroups of 8")
+tool(2 "rows.vkp: packed for .*: order is rows, wanted is fragments of 8x8 for subgroups of 8: pack it again"
+     run --a a.npy --b rows.vkp)
+
+# Files that are not what they were.
+execute_process(COMMAND head -c 612 b.vkp WORKING_DIRECTORY ${FOLDER} OUTPUT_FILE ${FOLDER}/short.vkp
+                COMMAND_ERROR_IS_FATAL ANY)
+tool(2 "short.vkp: payload is 100 bytes, the header says [0-9]+\n" run --a a.npy --b short.vkp)
+execute_process(COMMAND sh -c "{ head -c 600 b.vkp; printf '#'; tail -c +602 b.vkp; } > altered.vkp"
+                WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+tool(2 "altered.vkp: hash differs: the file was altered" run --a a.npy --b altered.vkp)
+file(COPY_FILE ${FOLDER}/b.npy ${FOLDER}/foreign.vkp)
+tool(2 "foreign.vkp: not a .vkp file" run --a a.npy --b foreign.vkp)
+tool(2 "b.vkp: operand is b, wanted is a" run --a b.vkp --b b.vkp)
+tool(2 "b.vkp: packed for .*: halves is 0, wanted is 1"
+     run --a a.npy --b b.vkp --gated swiglu)
+
+# What is not known is not verified, nor packed again.
+tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
+tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)
+
+# Nothing to gain: nothing is written.
+tool(2 "b, 64 by K 64 of type f32: .* gains nothing by packing it, nothing is written"
+     pack --n 64 --k 64 --dtype f32 --out none.vkp)
+if(EXISTS ${FOLDER}/none.vkp)
+  message(FATAL_ERROR "vkgemm pack writes a file that is refused")
+endif()
