@@ -20,6 +20,7 @@ struct ResolvedMatrix {
   std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
   std::uint32_t alignment = 16;
   std::uint64_t bytes = 0;
+  bool by_slots = false;  // a copy in which groups begin where tiles do
 
   // Elements that stand next to each other: the length of a row, or of a column.
   std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
