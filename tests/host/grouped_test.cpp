@@ -238,11 +238,11 @@ TEST(LegalityGrouped, PacksForTheDirectLoop) {
             "pack is a: main loop khr_direct takes both operands packed");
   // Rows of A in slots, and B's matrices, each as deep as whole k-tiles.
   EXPECT_EQ(direct_reason(of_rows(2147483647, 64, 70, 1)),
-            "pack is ab: 1 copies of 2147483776 by 96 elements are too large");
+            "pack is ab: 1 copies of 2147483648 by 96 elements are too large");
   EXPECT_EQ(direct_reason(of_depth(64, 64, 2147483647, 1)),
-            "pack is ab: 1 copies of 64 by 2147483680 elements are too large");
-  EXPECT_EQ(direct_reason(of_rows(64, 1 << 20, 1 << 20, 65535)),
-            "pack is ab: 65535 copies of 1048576 by 1048576 elements are too large");
+            "pack is ab: 1 copies of 64 by 2147483648 elements are too large");
+  EXPECT_EQ(direct_reason(of_rows(64, 1 << 20, 4096, 65535)),
+            "pack is ab: 65535 copies of 1048576 by 4096 elements are too large");
   rows.gated = Gated{};
   EXPECT_NE(direct_reason(rows), "");
 }
@@ -426,7 +426,7 @@ TEST(ChooseGrouped, TheDirectLoopPaysForItsCopies) {
   row.config = test::config(direct_text);
   row.rate = 1e6;
   table.rows.push_back(row);
-  const Problem train = of_rows(64 * 512, 4096, 4096, 8);
+  const Problem train = of_rows(64 * 128, 2048, 2048, 8);
   const auto cost = [&](Problem p, const TimingModel& timing) {
     return estimate_cost(row.config, row.rate, timing, resolved(p), trusted_h200());
   };
@@ -437,8 +437,8 @@ TEST(ChooseGrouped, TheDirectLoopPaysForItsCopies) {
   const auto copies = [&](const Problem& p) {
     return cost(p, table.timing) - cost(p, free_copies);
   };
-  const double slots = 64.0 * 512 / 128 + 8;
-  const double of_a = slots * 128 * 4096, of_b = 4096.0 * 4096;
+  const double slots = 64.0 * 128 / 128 + 8;
+  const double of_a = slots * 128 * 2048, of_b = 2048.0 * 2048;
   EXPECT_NEAR(copies(train) / copies(shared), (of_a + 8 * of_b) / (of_a + of_b), 1e-6);
   const auto ranked = rank(table, resolved(train), trusted_h200());
   ASSERT_FALSE(ranked.empty());
