@@ -143,9 +143,9 @@ class VKGEMM_API Plan {
   // writes: what stands there afterwards, once shader writes are visible to the reader, is the
   // lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
   //
-  // A grouped plan that packs operands wants more: the word comes first, at the workspace's first
-  // byte, and the copies follow from byte 256 on. Plans may share the word and the copies, if their
-  // recordings are on one queue.
+  // A grouped plan that packs operands wants more: the word, where there is one, is the workspace's
+  // first, and the copies begin at byte 256. Plans may share such a workspace, and with it the
+  // word, on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and

@@ -12,6 +12,6 @@ uint group_offset(uint group) {
     return uint(clamp(raw_offset(group), int64_t(0), int64_t(capacity())));
 }
 
-// Rows, or with groups of K its part in copies, of a slot.
+// The size of a slot: rows of a tile or, where operands are copied for groups of K, a k-tile.
 const uint SLOT_SIZE = GROUPED == GROUPED_ALONG_K ? TILE_K : TILE_M;
 #include "group_map.glsl"

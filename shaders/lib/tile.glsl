@@ -2,7 +2,7 @@
 struct Tile {
     uint row, col;        // first row and column of D
     uint row_end;         // behind the last row that exists, of D and A
-    uint a_row;           // first row of A where it is a copy: of groups it has slots of its own
+    uint a_row;           // first row of A in fragment order, where groups have slots of their own
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "groups.hpp"
@@ -242,6 +243,27 @@ TEST_F(Direct, ManySmallGroupsOfDepth) {
   }
 }
 
+// Slots that are larger than what a workgroup copies, and some that don't divide it.
+TEST_F(Direct, GroupsInLargeSlots) {
+  for (const Case& c : configs_) {
+    Config config = c.config;
+    auto& loop = std::get<KhrDirectLoop>(config.loop);
+    config.tile_m = 128;
+    config.tile_k = 5 * loop.fragment_k;
+    loop.subgroups_m = 8;
+    loop.subgroups_n = loop.subtiles = 1;
+    loop.ahead = false;
+    const Offsets rows = offsets_of(awkward_sizes(config.tile_m), 2);
+    Problem problem = grouped(gemm({0, 19, 90}, c.input), rows);
+    problem.a.layout = &c == &configs_.front() ? Layout::row_major : Layout::col_major;
+    EXPECT_TRUE(passes_on_both(config, with_padding(problem, 8, true), {.offsets = rows}));
+    const Offsets depth = offsets_of(awkward_sizes(config.tile_k), 2);
+    problem = grouped(problem, depth, GroupAlong::k);
+    problem.m = 131;
+    EXPECT_TRUE(passes_on_both(config, with_padding(problem, 8, true), {.offsets = depth}));
+  }
+}
+
 // An empty group's D is the epilogue of beta * C alone, also where alpha is not finite.
 TEST_F(Direct, GroupsWithTheWholeEpilogue) {
   const Offsets rows = offsets_of({5, 0, 30, 1}), depth = offsets_of({5, 0, 70, 1, 0});
@@ -278,12 +300,15 @@ TEST_F(Direct, BadOffsetsAreClampedAndTold) {
   }
 }
 
-TEST_F(Direct, GroupsInPieces) {
+TEST_F(Direct, GroupsInPiecesAndOfStaticShape) {
   const Offsets offsets = offsets_of({20, 0, 3, 19});
   for (const Case& c : configs_) {
     for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
       const Problem problem = grouped(gemm({40, 30, 50}, c.input), offsets, along);
       EXPECT_TRUE(passes_gates(c.config, problem, {.in_pieces = true, .offsets = offsets}));
+      Config config = c.config;
+      config.static_shape = true;
+      EXPECT_TRUE(passes_gates(config, problem, {.offsets = offsets}));
     }
   }
 }
