@@ -97,7 +97,7 @@ void set_fragments(Constants& constants, const Config& config, bool is_a) {
   for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_K}) constants.set(id, std::uint32_t{1});
 }
 
-// What the kernel finds groups by that begin at a slot of their own each.
+// What the kernel finds groups by, each of which begins at a slot of its own.
 void set_slots(Step& step, const Config& config, const Grouping& grouping) {
   Constants constants(step.key.constants);
   set_groups(constants, grouping);
