@@ -1,6 +1,7 @@
 // Copies an operand into the order in which the direct loop holds it (lib/fragment_words.glsl), with
 // zeros where there was nothing. A workgroup copies PACK_TILE × PACK_TILE elements; workgroup y is a
-// matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B.
+// matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B. GROUPED:
+// by slots of groups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -9,6 +10,7 @@
 #include "lib/types.glsl"
 #include "lib/pack_group.glsl"
 #include "lib/fragment_words.glsl"
+#include "lib/pack_slots.glsl"
 
 const bool K_INNER = A_COL_MAJOR == 0;
 const uint GROUPS = PACK_TILE / GROUP;  // of a line of a tile
@@ -47,19 +49,24 @@ uvec4 words_of_b(const uint n, const uint k) {
 void main() {
     const PackTile t = pack_tile();
 
+    if (GROUPED != GROUPED_NONE) find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uint line = i / GROUPS, column = i % GROUPS * GROUP;
-        const uint mn = t.first_mn + (K_INNER ? line : column);
-        const uint k = t.first_k + (K_INNER ? column : line);
-        const uint outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
-        const bool exists = mn < p.width && k < p.depth;
+        const uvec2 mn =
+            place_in_source(GROUPED_ALONG_M, t.first_mn + (K_INNER ? line : column), p.width);
+        const uvec2 k =
+            place_in_source(GROUPED_ALONG_K, t.first_k + (K_INNER ? column : line), p.depth);
+        const uvec2 outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
+        const bool exists = outer.x < outer.y && inner.x < inner.y;
         tile[line * LINE + column / GROUP] =
-            load_source(t, outer, inner, exists ? (K_INNER ? p.depth : p.width) - inner : 0);
+            load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
     }
     barrier();
     for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {
         const uint mn = i % ALONG * FRAGMENT_MN, k = i / ALONG * FRAGMENT_K;
         if (t.first_k + k >= p.copy_depth) continue;
+        const uint divided = GROUPED == GROUPED_ALONG_M ? t.first_mn + mn : t.first_k + k;
+        if (GROUPED != GROUPED_NONE && !is_written(divided)) continue;
         const uvec4 words = PACKS_B != 0 ? words_of_b(mn, k) : words_of_a(mn, k);
         const uint64_t fragment = uint64_t((t.first_k + k) / FRAGMENT_K) * (p.copy_ld / FRAGMENT_MN) +
                                   (t.first_mn + mn) / FRAGMENT_MN;

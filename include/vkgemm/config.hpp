@@ -144,8 +144,7 @@ struct KhrRingLoop : KhrLoop {
 // The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and both
 // operands are packed in fragment order: as the device's matrices hold their elements. No
 // specification promises that the matrices of two pipelines hold them alike, so it takes a
-// self-test that passed (vkgemm/self_test.hpp, SelfTest). Not built for gates, groups and
-// rows=two_pass.
+// self-test that passed (vkgemm/self_test.hpp, SelfTest). Not built for gates and rows=two_pass.
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1.
   bool ahead = true;

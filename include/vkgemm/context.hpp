@@ -169,6 +169,10 @@ class VKGEMM_API Plan {
   // read it, set it to UINT32_MAX before the recording is executed, visible to shader reads and
   // writes: what stands there afterwards, once shader writes are visible to the reader, is the
   // lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
+  //
+  // A grouped plan that packs operands wants more: the word, where there is one, is the workspace's
+  // first, and the copies begin at byte 256. Plans may share such a workspace, and with it the
+  // word, on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and
@@ -183,8 +187,8 @@ class VKGEMM_API Plan {
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: a plan without a workspace, and a grouped one, records no barrier, except one
-  // between the two passes of a row reduction whose values wait in D. Others
+  // Synchronisation: a plan without a workspace, and a grouped one that packs nothing, records no
+  // barrier, except one between the two passes of a row reduction whose values wait in D. Others
   // record some from compute shaders to compute shaders: one before all else, so that the same
   // workspace may serve one recording after the other on a queue (which also keeps it from running
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,

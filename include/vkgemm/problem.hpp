@@ -153,8 +153,9 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // The offsets are groups + 1 numbers in device memory (Operands::offsets). vkgemm never reads them
 // back. Offsets that are negative or beyond the capacity are taken for the nearest that is not, and
 // a group that ends before it begins is empty. So nothing outside the operands is touched, whatever
-// they say; but if they decrease, it is unspecified which group's result a row holds, or none. A
-// plan wants a workspace of 4 bytes for telling of bad offsets (Plan::workspace_bytes()), unless
+// they say; but if they decrease, it is unspecified which group's result a row holds, or none, and
+// with operands packed along k (Config::pack_a) what D holds. A plan that packs nothing wants a
+// workspace of 4 bytes for telling of bad offsets (Plan::workspace_bytes()), unless
 // Problem::max_workspace_bytes is 0 (or less than 4).
 struct Grouping {
   std::uint32_t groups = 0;  // at most 65535

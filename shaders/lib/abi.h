@@ -127,7 +127,8 @@ VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
 #define PACK_LOCAL_SIZE 256
 
 // pack.comp, pack_fragments.comp: copies a 16-bit operand that is `width` wide along M or N and
-// `depth` deep, or both halves of a gated product's B, each of that width.
+// `depth` deep, or both halves of a gated product's B, each of that width. With GROUPED the copy is
+// of slots, see pack_slots.glsl.
 struct PackParams {
     uint first_tile;
     uint first_batch;
@@ -141,7 +142,10 @@ struct PackParams {
     uint source_ld;
     uint copy_ld;     // also how wide the copy is
     uint copy_depth;  // how deep the copy is
-    uint unused;      // makes the size a multiple of 8
+    uint groups;
+    uint64_t offsets;  // where the groups begin
+    uint candidates;   // groups among which the product's workgroups look for theirs
+    uint unused;       // makes the size a multiple of 8
 };
 
 // Invocations of a workgroup of reset.comp, a word each.

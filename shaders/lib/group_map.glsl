@@ -1,16 +1,17 @@
 // group_map.glsl: which group a tile belongs to, with no table made beforehand. Group g has the
 // slots
-//   offset(g) / TILE_M + g  …  offset(g + 1) / TILE_M + g + 1,
-// one of which is a row of tiles: always as many as its rows need, and at most one more. All groups
-// together have capacity / TILE_M + groups slots, whatever the offsets are.
+//   offset(g) / SLOT_SIZE + g  …  offset(g + 1) / SLOT_SIZE + g + 1,
+// one of which is a row of tiles, or in copies of operands a k-tile: always as many as the group
+// needs, and at most one more. All groups together have capacity / SLOT_SIZE + groups slots,
+// whatever the offsets are.
 //
-// Plain enough to be C++ as well: the tests include this very text. It needs TILE_M and, clamped to
-// the capacity, group_offset(g).
+// Plain enough to be C++ as well: the tests include this very text. It needs SLOT_SIZE and, clamped
+// to the capacity, group_offset(g).
 
-// `rows` is the capacity.
-uint slot_count(uint rows, uint groups) { return rows / TILE_M + groups; }
+// `size` is the capacity.
+uint slot_count(uint size, uint groups) { return size / SLOT_SIZE + groups; }
 
-uint first_slot(uint group) { return group_offset(group) / TILE_M + group; }
+uint first_slot(uint group) { return group_offset(group) / SLOT_SIZE + group; }
 
 // Offsets in order give every slot to one group at most. Slots before the first group's and behind
 // the last one's belong to none.

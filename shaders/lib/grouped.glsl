@@ -1,20 +1,7 @@
-// grouped.glsl: which tile of which group a workgroup computes. Offsets come from the device and
-// may be anything. They are clamped to the capacity wherever they are used, and a group ends where
-// it begins at the earliest: whatever they say, nothing outside the operands is touched.
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer I32 { int x; };
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer I64 { int64_t x; };
-
+// grouped.glsl: which tile of which group a workgroup computes.
 uint capacity() { return GROUPED == GROUPED_ALONG_M ? p.m : size_k(); }
 
-int64_t raw_offset(uint group) {
-    return OFFSETS_64 != 0 ? I64(p.offsets + uint64_t(group) * 8).x
-                           : int64_t(I32(p.offsets + uint64_t(group) * 4).x);
-}
-uint group_offset(uint group) {
-    return uint(clamp(raw_offset(group), int64_t(0), int64_t(capacity())));
-}
-
-#include "group_map.glsl"
+#include "group_offsets.glsl"
 #include "shared_word.glsl"
 
 // A tile outside its group ends before it begins.
@@ -46,17 +33,24 @@ Tile tile_of_rows(uint id) {
     t.b += found_group * p.b_batch;
     t.bias += found_group * p.bias_batch;
     t.row = found_begin + (slot - first) * TILE_M;
+    t.a_row = slot * TILE_M;
     t.row_end = slot < first ? 0 : found_end;
     t.col = at.x * TILE_COLUMNS;
     return t;
 }
 
-// Groups of K: a tile of the group's own D. An empty sum is 0, also times Inf.
+// Groups of K: a tile of the group's own D. An empty sum is 0, also times Inf. Copies hold each
+// group in slots of its own, padded with zeros.
 Tile tile_of_depth(uint id, uint group) {
     Tile t = tile_at(id, group, 0);
     t.k_begin = group_offset(group);
     t.k_end = max(group_offset(group + 1), t.k_begin);
     if (t.k_begin == t.k_end) t.alpha = 0.0;
+#ifdef TAKES_FRAGMENTS
+    const uint k_tiles = (t.k_end - t.k_begin + TILE_K - 1) / TILE_K;
+    t.k_begin = first_slot(group) * TILE_K;
+    t.k_end = t.k_begin + k_tiles * TILE_K;
+#endif
     return t;
 }
 

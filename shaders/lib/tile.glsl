@@ -2,6 +2,7 @@
 struct Tile {
     uint row, col;        // first row and column of D
     uint row_end;         // behind the last row that exists, of D and A
+    uint a_row;           // first row of A in fragment order, where groups have slots of their own
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
@@ -20,7 +21,7 @@ uint size_ldb() { return STATIC_LDB != 0 ? STATIC_LDB : p.ldb; }
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {
     Tile t;
-    t.row = t.col = 0;
+    t.row = t.col = t.a_row = 0;
     t.row_end = p.m;
     t.k_begin = 0;
     t.k_end = size_k();
@@ -54,7 +55,7 @@ uvec2 tile_position(uint id, uint rows) {
 Tile tile_at(uint id, uint64_t batch, uint slice) {
     const uvec2 at = tile_position(id, tile_rows());
     Tile t = batch_tile(batch);
-    t.row = at.y * TILE_M;
+    t.row = t.a_row = at.y * TILE_M;
     t.col = at.x * TILE_COLUMNS;
     if (SPLIT != SPLIT_NONE) {
         t.k_begin = slice_begin(slice);

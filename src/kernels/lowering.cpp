@@ -111,7 +111,7 @@ DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const T
   const ResolvedProblem seen = packed(problem, config);
   DispatchPlan out = lower_product(config, value_problem(config, seen), target);
   out.workspace = workspace_layout(config, seen);
-  add_copies(out, problem, seen, target.caps.limits);
+  add_copies(out, problem, seen, config, target.caps.limits);
   add_second_pass(out, config, seen, target);
   return out;
 }

@@ -47,6 +47,12 @@ std::uint32_t required_subgroup_size(const Config& config, const Limits& limits)
   return subgroup_size != nullptr && limits.subgroup_size_control ? subgroup_size(config) : 0;
 }
 
+void set_groups(Constants& constants, const Grouping& grouping) {
+  constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
+                                                              : std::uint32_t{GROUPED_ALONG_K});
+  constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
+}
+
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {
   constexpr std::uint64_t piece_bytes = 16;
   Step step;

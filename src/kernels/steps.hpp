@@ -29,6 +29,9 @@ bool has_kernels(MainLoop loop, DataType input);
 // control the device has one size only, which needs no saying.
 std::uint32_t required_subgroup_size(const Config& config, const Limits& limits);
 
+// Sets the constants of every kernel that looks for groups.
+void set_groups(Constants& constants, const Grouping& grouping);
+
 // One dispatch along x sets so many words to zero on any device.
 inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
 

@@ -1,6 +1,7 @@
 // tiling.hpp: how D is cut into tiles, and a grid of tiles into dispatches. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,6 +19,13 @@ inline std::uint32_t narrow(std::uint64_t value) { return static_cast<std::uint3
 // Columns of D that one workgroup computes.
 constexpr std::uint32_t d_tile_n(const Config& c, const ResolvedProblem& problem) noexcept {
   return problem.gated ? c.tile_n / 2 : c.tile_n;
+}
+
+// Slots of `slot` elements that hold groups of all sizes (shaders/lib/group_map.glsl). Before
+// ranges are known to be legal a slot may be 0.
+constexpr std::uint64_t slot_count(std::uint64_t capacity, std::uint32_t slot,
+                                   std::uint32_t groups) noexcept {
+  return capacity / std::max(slot, 1u) + groups;
 }
 
 // Tiles of D in one matrix of the batch; with groups of rows, as many as there may be at most.

@@ -395,8 +395,8 @@ std::uint64_t ResolvedProblem::typical_k() const noexcept {
 }
 
 bool ResolvedProblem::a_allows_vectors() const noexcept {
-  const bool cut =
-      grouping && (a.layout == Layout::col_major) == (grouping->along == GroupAlong::m);
+  const bool cut = grouping && !a.by_slots &&
+                   (a.layout == Layout::col_major) == (grouping->along == GroupAlong::m);
   return !cut && a.allows_vectors(load_bytes);
 }
 
@@ -409,8 +409,8 @@ std::uint64_t ResolvedProblem::right_offset() const noexcept {
 bool ResolvedProblem::b_allows_vectors() const noexcept {
   const bool halves_cut = is_gated(GatedB::halves) && !b.halves_apart &&
                           right_offset() * size_in_bytes(b.type) % load_bytes != 0;
-  const bool cut = halves_cut || (is_grouped(GroupAlong::k) && b.layout == Layout::col_major);
-  return !cut && b.allows_vectors(load_bytes);
+  const bool groups_cut = is_grouped(GroupAlong::k) && !b.by_slots && b.layout == Layout::col_major;
+  return !halves_cut && !groups_cut && b.allows_vectors(load_bytes);
 }
 
 std::uint64_t ResolvedProblem::bias_bytes() const noexcept {

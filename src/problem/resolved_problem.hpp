@@ -42,6 +42,7 @@ struct ResolvedMatrix {
   std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
   std::uint32_t alignment = 16;
   std::uint64_t bytes = 0;
+  bool by_slots = false;  // a copy in which groups begin where tiles do
 
   // What is packed has K as its outer direction, and its padding belongs to rows and cols.
   Form form = Form::plain;
@@ -86,6 +87,9 @@ struct ResolvedProblem {
   double estimate_scale = 1.0;   // of what is held against it
   bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
 
+  bool has_copies() const noexcept {
+    return a.form == Form::copied_packed || b.form == Form::copied_packed;
+  }
   bool has_c() const noexcept { return epilogue.beta != 0.0f; }
   bool has_aux() const noexcept { return epilogue.aux; }
   bool has_d() const noexcept { return !rows || !is_scalar(rows->op) || rows->store_d; }

@@ -77,6 +77,12 @@ std::string describe_operands(const Plan::Impl& plan) {
           name, matrix,
           concat("packed by the caller, in ", matrix.fragments ? "fragment order" : "rows"));
     }
+    if (copied && p.k != 0) {
+      const bool fragments = descriptor(plan.config).takes_fragments();
+      return describe_matrix(name, matrix,
+                             concat("packed in the workspace first, ",
+                                    fragments ? "in fragment order, " : "", "by a dispatch"));
+    }
     if (!allowed && matrix.allows_vectors(16) && &matrix == &p.b && !p.grouping) {
       return describe_matrix(name, matrix,
                              concat("element by element: its right half begins at element ",
@@ -85,11 +91,7 @@ std::string describe_operands(const Plan::Impl& plan) {
     if (!allowed && matrix.allows_vectors(16)) {
       return describe_matrix(name, matrix, "element by element: groups begin anywhere in its rows");
     }
-    if (!copied || p.k == 0) return describe_access(name, matrix, p.batch, load, loads(id));
-    const bool fragments = descriptor(plan.config).takes_fragments();
-    return describe_matrix(name, matrix,
-                           concat("packed in the workspace first, ",
-                                  fragments ? "in fragment order, " : "", "by a dispatch"));
+    return describe_access(name, matrix, p.batch, load, loads(id));
   };
   const Config& c = plan.config;
   text += describe_input(p.transposed ? "b^T" : "a", p.a, c.pack_a, SPEC_A_VECTOR,

@@ -50,8 +50,9 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   for (const WorkspacePart& part : layout) whole.*part.address = given.workspace + part.offset;
   whole.aborts = plan.aborts;
 
-  // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets.
-  if (layout.bytes != 0 && !plan.resolved.grouping) recorder.wait();
+  // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets,
+  // which is all that groups have without copies.
+  if (layout.bytes != 0 && (!plan.resolved.grouping || !dispatches.before.empty())) recorder.wait();
   for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
     const Step& step = dispatches.before[i];
     if (step.copied != nullptr) {

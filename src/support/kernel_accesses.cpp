@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
+#include "kernels/tiling.hpp"
 #include "problem/data_type.hpp"
 
 namespace vkgemm::support {
@@ -121,6 +122,8 @@ class Kernel {
   }
 
   void inputs(const gpu::GemmParams& p, Batches a, Batches b);
+  template <class Block>
+  void read_offsets(const Block& p);
   void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
   void store_d(const gpu::GemmParams& p, Batches batches);
   Region partial(const gpu::GemmParams& p, Batches batches) const;
@@ -215,16 +218,26 @@ void Kernel::gemm_split() {
   store_d(p.gemm, batches);
 }
 
+template <class Block>
+void Kernel::read_offsets(const Block& p) {
+  const std::uint64_t offset_bytes = constant(SPEC_OFFSETS_64) != 0 ? 8 : 4;
+  read("offsets", vector(p.offsets, (std::uint64_t{p.groups} + 1) * offset_bytes));
+}
+
 void Kernel::grouped() {
   const auto p = block<gpu::GroupedParams>();
   const Batches groups{0, p.groups};
   const bool of_rows = constant(SPEC_GROUPED) == GROUPED_ALONG_M;
   const Batches simple = of_rows ? Batches{} : launched(p.gemm);
   const Batches own = !of_rows && constant(SPEC_PERSISTENT) != 0 ? groups : simple;
-  const std::uint64_t offset_bytes = constant(SPEC_OFFSETS_64) != 0 ? 8 : 4;
-  read("offsets", vector(p.offsets, (std::uint64_t{p.groups} + 1) * offset_bytes));
+  read_offsets(p);
   count("the word for bad offsets", p.bad_group, false);
-  inputs(p.gemm, own, of_rows ? groups : own);
+  gpu::GemmParams seen = p.gemm;
+  if (!of_rows && constant(SPEC_A_PADDED) != 0 && seen.k != 0) {  // copies by slots
+    const std::uint32_t slot = constant(SPEC_TILE_K);
+    seen.k = narrow(slot_count(seen.k, slot, p.groups) * slot);
+  }
+  inputs(seen, own, of_rows ? groups : own);
   epilogue(p.gemm, own, of_rows ? groups : own);
   store_d(p.gemm, own);
 }
@@ -319,6 +332,7 @@ void Kernel::pack() {
                      constant(SPEC_A_COL_MAJOR) == 0, packed_element};
   const std::uint64_t depth = halves ? 2 * std::uint64_t{p.copy_depth} : p.copy_depth;
   const Shape copy{depth, p.copy_ld, p.copy_ld, false, packed_element};
+  if (constant(SPEC_GROUPED) != GROUPED_NONE) read_offsets(p);
   read("source", matrix(p.source, source, p.source_batch, launched(p)));
   if (halves && !by_turns) {
     read("source", matrix(p.source + p.b_right, source, p.source_batch, launched(p)));

@@ -379,6 +379,12 @@ TEST(CompileGrouped, TheBestWithoutSpills) {
         }
         expect_no_spills(problem, config, "nn", "grouped");
       }
+      for (const std::string_view text : extras) {  // copies by slots
+        const Config config = parse_config(text).value();
+        if (config.main_loop() != MainLoop::khr_direct) continue;
+        if (!is_legal(config, resolve(problem).value(), target())) continue;
+        expect_no_spills(problem, config, "nn", "grouped");
+      }
     }
   }
 }

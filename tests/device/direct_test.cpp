@@ -2,8 +2,17 @@
 // its operands in fragment order meet.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "groups.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
+#include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -137,10 +146,229 @@ TEST_F(Direct, RowsInTwoPasses) {
       config.rows = RowStrategy::two_pass;
       config.slices = slices;
       EXPECT_TRUE(passes_gates(config, problem));
+      if (slices != 1) continue;
       problem.max_workspace_bytes = 8 << 10;
-      if (slices == 1) EXPECT_TRUE(passes_gates(config, problem));
+      EXPECT_TRUE(passes_gates(config, problem));
     }
   }
+}
+
+// --- groups, which are copied by slots
+
+// The first group begins behind row 0, the last one ends before the capacity.
+TEST_F(Direct, GroupsOfRowsOfAnySize) {
+  for (const Case& c : configs_) {
+    const Offsets offsets = offsets_of(awkward_sizes(c.config.tile_m), 3);
+    for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
+      Problem problem = grouped(gemm({0, 21, 37}, c.input), offsets);
+      problem.m += 2 * c.config.tile_m + 1;
+      problem.grouping->b = b;
+      EXPECT_TRUE(
+          passes_on_both(c.config, with_padding(problem), {.shift = 1, .offsets = offsets}));
+    }
+  }
+}
+
+TEST_F(Direct, GroupsOfRowsInEveryLayout) {
+  for (const Case& c : configs_) {
+    const Offsets offsets = offsets_of(awkward_sizes(c.config.tile_m));
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        for (const bool aligned : {false, true}) {
+          Problem problem = grouped(gemm({0, 24, 40}, c.input), offsets);
+          problem.grouping->b = aligned ? GroupedB::per_group : GroupedB::shared;
+          problem.grouping->offsets = aligned ? OffsetType::int64 : OffsetType::int32;
+          problem.a.layout = a;
+          problem.b.layout = b;
+          EXPECT_TRUE(
+              passes_gates(c.config, with_padding(problem, 8, aligned), {.offsets = offsets}));
+        }
+      }
+    }
+  }
+}
+
+// More than a workgroup looks at at once, and several in each tile of the kernel that copies.
+TEST_F(Direct, ManySmallGroupsOfRows) {
+  std::vector<std::uint64_t> sizes(700);
+  for (std::size_t g = 0; g < sizes.size(); ++g) sizes[g] = g * g % 7 % 4;
+  const Offsets offsets = offsets_of(sizes);
+  for (const Case& c : configs_) {
+    Problem problem = grouped(gemm({0, 8, 8}, c.input), offsets);
+    problem.grouping->b = GroupedB::per_group;
+    EXPECT_TRUE(passes_on_both(c.config, problem, {.offsets = offsets}));
+  }
+}
+
+TEST_F(Direct, OneGroupAndNoDepth) {
+  for (const Case& c : configs_) {
+    for (const Offsets& offsets : {Offsets{0, 50}, Offsets{0, 0}, Offsets{7, 7}, Offsets{3, 50}}) {
+      for (const std::uint64_t k : {0u, 10u}) {
+        EXPECT_TRUE(passes_on_both(c.config, grouped(gemm({0, 9, k}, c.input), offsets),
+                                   {.offsets = offsets}));
+      }
+    }
+  }
+}
+
+// Rows of other groups, or of none, are not rows of this one, also where they are NaN.
+TEST_F(Direct, GroupsOfRowsDoNotMeet) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const Offsets offsets{2, 9, 10, 45};
+  for (const Case& c : configs_) {
+    Problem problem = grouped(gemm({0, 20, 24}, c.input), offsets);
+    problem.m = 50;
+    Trial trial(problem, Fill::integers, {.offsets = offsets});
+    for (const std::uint64_t row : {1u, 45u, 49u}) trial.set('a', row, 0, nan);
+    ASSERT_TRUE(trial.run(c.config));
+    EXPECT_TRUE(trial.is_exact());
+    EXPECT_EQ(trial.bad_group(), UINT32_MAX);
+    trial.set('a', 9, 3, nan);  // the only one of its group
+    ASSERT_TRUE(trial.run(c.config));
+    for (std::uint64_t row = 2; row < 45; ++row) {
+      EXPECT_EQ(std::isnan(trial.d(row, 0)), row == 9) << "row " << row;
+    }
+  }
+}
+
+TEST_F(Direct, GroupsOfDepthDoNotMeet) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const Offsets offsets{2, 9, 10, 45};
+  for (const Case& c : configs_) {
+    Problem problem = grouped(gemm({20, 24, 0}, c.input), offsets, GroupAlong::k);
+    problem.k = 50;
+    Trial trial(problem, Fill::integers, {.offsets = offsets});
+    for (const std::uint64_t k : {1u, 45u, 49u}) {
+      trial.set('a', 0, k, nan);
+      trial.set('b', k, 0, nan);
+    }
+    ASSERT_TRUE(trial.run(c.config));
+    EXPECT_TRUE(trial.is_exact());
+    trial.set('a', 0, 9, nan);  // all that group 1 has
+    ASSERT_TRUE(trial.run(c.config));
+    for (std::uint64_t group = 0; group < 3; ++group) {
+      EXPECT_EQ(std::isnan(trial.d(0, 0, group)), group == 1) << "group " << group;
+    }
+  }
+}
+
+TEST_F(Direct, GroupsOfDepthInEveryLayout) {
+  for (const Case& c : configs_) {
+    const Offsets offsets = offsets_of(awkward_sizes(c.config.tile_k), 2);
+    for (const Layout a : {Layout::row_major, Layout::col_major}) {
+      for (const Layout b : {Layout::row_major, Layout::col_major}) {
+        for (const Layout d : {Layout::row_major, Layout::col_major}) {
+          Problem problem = grouped(gemm({24, 40, 0}, c.input), offsets, GroupAlong::k);
+          problem.k += 5;
+          problem.grouping->offsets =
+              d == Layout::row_major ? OffsetType::int32 : OffsetType::int64;
+          problem.a.layout = a;
+          problem.b.layout = b;
+          problem.c.layout = problem.d.layout = problem.aux.layout = d;
+          EXPECT_TRUE(
+              passes_on_both(c.config, with_padding(problem, 8, a == b), {.offsets = offsets}));
+        }
+      }
+    }
+  }
+}
+
+// Tiles at the edge, and more groups than there are elements of K.
+TEST_F(Direct, ManySmallGroupsOfDepth) {
+  std::vector<std::uint64_t> sizes(90);
+  for (std::size_t g = 0; g < sizes.size(); ++g) sizes[g] = g * g % 7 % 3;
+  const Offsets offsets = offsets_of(sizes);
+  for (const Case& c : configs_) {
+    const Problem problem = grouped(gemm({67, 35, 0}, c.input), offsets, GroupAlong::k);
+    EXPECT_TRUE(passes_on_both(c.config, with_padding(problem), {.shift = 1, .offsets = offsets}));
+  }
+}
+
+// Slots that are larger than what a workgroup copies, and some that don't divide it.
+TEST_F(Direct, GroupsInLargeSlots) {
+  for (const Case& c : configs_) {
+    Config config = c.config;
+    auto& loop = std::get<KhrDirectLoop>(config.loop);
+    config.tile_m = 128;
+    config.tile_k = 5 * loop.fragment_k;
+    loop.subgroups_m = 8;
+    loop.subgroups_n = loop.subtiles = 1;
+    loop.ahead = false;
+    const Offsets rows = offsets_of(awkward_sizes(config.tile_m), 2);
+    Problem problem = grouped(gemm({0, 19, 90}, c.input), rows);
+    problem.a.layout = &c == &configs_.front() ? Layout::row_major : Layout::col_major;
+    EXPECT_TRUE(passes_on_both(config, with_padding(problem, 8, true), {.offsets = rows}));
+    const Offsets depth = offsets_of(awkward_sizes(config.tile_k), 2);
+    problem = grouped(problem, depth, GroupAlong::k);
+    problem.m = 131;
+    EXPECT_TRUE(passes_on_both(config, with_padding(problem, 8, true), {.offsets = depth}));
+  }
+}
+
+// An empty group's D is the epilogue of beta * C alone, also where alpha is not finite.
+TEST_F(Direct, GroupsWithTheWholeEpilogue) {
+  const Offsets rows = offsets_of({5, 0, 30, 1}), depth = offsets_of({5, 0, 70, 1, 0});
+  for (const Case& c : configs_) {
+    Problem problem = grouped(gemm({0, 24, 19}, c.input), rows);
+    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue.bias_batch_stride = 26;
+    EXPECT_TRUE(passes_on_both(c.config, with_padding(problem, 8, true), {.offsets = rows}));
+
+    problem = grouped(gemm({11, 24, 0}, c.input), depth, GroupAlong::k);
+    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue.bias_batch_stride = 30;
+    EXPECT_TRUE(passes_on_both(c.config, with_padding(problem), {.offsets = depth}));
+
+    problem.epilogue = {.alpha = std::numeric_limits<float>::infinity(), .beta = 2.0f};
+    problem.c.batch_stride = 0;
+    const Offsets empty{0, 0, 0};
+    problem = grouped(problem, empty, GroupAlong::k);
+    for (const std::uint64_t k : {0u, 9u}) {
+      problem.k = k;
+      EXPECT_TRUE(passes_on_both(c.config, problem, {.offsets = empty}));
+    }
+  }
+}
+
+// The guard pages of guard_test say that nothing is touched elsewhere.
+TEST_F(Direct, BadOffsetsAreClampedAndTold) {
+  for (const Case& c : configs_) {
+    for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+      for (const Config& one : {c.config, persistent(c.config)}) {
+        clamps_and_tells(one, c.input, along);
+      }
+    }
+  }
+}
+
+TEST_F(Direct, GroupsInPiecesAndOfStaticShape) {
+  const Offsets offsets = offsets_of({20, 0, 3, 19});
+  for (const Case& c : configs_) {
+    for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+      const Problem problem = grouped(gemm({40, 30, 50}, c.input), offsets, along);
+      EXPECT_TRUE(passes_gates(c.config, problem, {.in_pieces = true, .offsets = offsets}));
+      Config config = c.config;
+      config.static_shape = true;
+      EXPECT_TRUE(passes_gates(config, problem, {.offsets = offsets}));
+    }
+  }
+}
+
+TEST_F(Direct, GroupsExplainThemselves) {
+  const Case& c = configs_.front();
+  Problem problem = gemm({104, 64, 64}, c.input);
+  problem.grouping = {.groups = 5, .b = GroupedB::per_group};
+  problem.a.layout = Layout::col_major;
+  const auto plan = context().plan(problem, c.config);
+  ASSERT_TRUE(succeeds(plan));
+  for (const char* const part :
+       {"packing: 2 operands, by dispatches before", "grouped along m: 5 groups, b per_group",
+        "  a: ", "packed in the workspace first, in fragment order, by a dispatch"}) {
+    EXPECT_NE(plan->explain().find(part), std::string::npos) << part << "\n" << plan->explain();
+  }
+  EXPECT_EQ(plan->explain().find("element by element: groups"), std::string::npos);
+  EXPECT_EQ(plan->dispatch_count(), 3u);
+  EXPECT_EQ(plan->workspace_bytes() % 256, 0u);
 }
 
 TEST_F(Direct, RefusesWhatItIsNotBuiltFor) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "groups.hpp"
 #include "harness.hpp"
 #include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
@@ -12,41 +13,7 @@
 namespace vkgemm::test {
 namespace {
 
-using Offsets = std::vector<std::int64_t>;
-
 constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
-
-Offsets offsets_of(const std::vector<std::uint64_t>& sizes, std::int64_t first = 0) {
-  Offsets offsets{first};
-  for (const std::uint64_t size : sizes) {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(size));
-  }
-  return offsets;
-}
-
-// A problem that just holds the groups; its m, or k, is not used.
-Problem grouped(Problem problem, const Offsets& offsets, GroupAlong along = GroupAlong::m) {
-  problem.grouping = {.groups = static_cast<std::uint32_t>(offsets.size() - 1), .along = along};
-  (along == GroupAlong::m ? problem.m : problem.k) = static_cast<std::uint64_t>(offsets.back());
-  return problem;
-}
-
-Config persistent(Config config, std::uint32_t workgroups = 3) {
-  config.schedule = Schedule::persistent;
-  config.workgroups = workgroups;
-  return config;
-}
-
-// Around the tile, empty at the beginning, in the middle and at the end.
-std::vector<std::uint64_t> awkward_sizes(std::uint64_t tile) {
-  return {0, tile, tile - 1, tile + 1, 0, 0, 1, 5 * tile + 3, 2, 0};
-}
-
-testing::AssertionResult passes_on_both(const Config& config, const Problem& problem,
-                                        const TrialOptions& options) {
-  if (auto simple = passes_gates(config, problem, options); !simple) return simple;
-  return passes_gates(persistent(config), problem, options);
-}
 
 class Grouped : public EachPath {
  protected:
@@ -88,7 +55,6 @@ TEST_P(Grouped, RowsOnEveryConfiguration) {
   for (const DataType type : inputs_of(GetParam())) {
     std::size_t turn = 0;
     for (const Config& one : small_configs(GetParam(), type)) {
-      if (one.pack_a) continue;  // not built for groups
       // The others have groups of K in DepthOnManyConfigurations.
       if (++turn % 2 == 0 && !peels(one) && on_cpu() && GetParam() == Path::khr) continue;
       const Offsets offsets = offsets_of({one.tile_m + 1, 0, 3, 2 * one.tile_m - 1});
@@ -213,7 +179,6 @@ TEST_P(Grouped, DepthOnManyConfigurations) {
   const std::vector<Config> configs = small_configs(GetParam(), input());
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const Config& one = configs[i];
-    if (one.pack_a) continue;  // not built for groups
     if (on_cpu() && GetParam() == Path::khr && (peels(one) || (i % 2 == 0 && !is_ring(one)))) {
       continue;
     }
@@ -305,55 +270,11 @@ TEST_P(Grouped, CandidatesPassTheGates) {
 // --- bad offsets
 // ------------------------------------------------------------------------------------------
 
-struct BadOffsets {
-  const char* name;
-  Offsets offsets;
-  std::uint32_t bad_group;
-  bool in_order;  // once they are clamped: results are those of the clamped offsets
-};
-
-const BadOffsets bad_offsets[] = {
-    {"negative", {-5, 10, 20, 40}, 0, true},
-    {"the first group before the first row", {-20, -10, 20, 40}, 0, true},
-    {"beyond the capacity", {0, 10, 20, 41}, 2, true},
-    {"groups beyond the capacity", {0, 50, 60, 70}, 0, true},
-    {"decreasing", {0, 30, 20, 40}, 1, false},
-    {"decreasing at the end", {0, 10, 40, 0}, 2, false},
-    {"backwards", {40, 30, 20, 0}, 0, false},
-};
-
 // The guard pages of guard_test say that nothing is touched elsewhere.
 TEST_P(Grouped, BadOffsetsAreClampedAndTold) {
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
-    for (const BadOffsets& bad : bad_offsets) {
-      SCOPED_TRACE(bad.name);
-      Problem problem = grouped(gemm({23, 21, 19}, input()), bad.offsets, along);
-      (along == GroupAlong::m ? problem.m : problem.k) = 40;
-      for (const Config& one : {config(), persistent(config())}) {
-        Trial trial(with_padding(problem), Fill::integers, {.offsets = bad.offsets});
-        ASSERT_TRUE(trial.run(one));
-        EXPECT_EQ(trial.bad_group(), bad.bad_group);
-        if (bad.in_order || along == GroupAlong::k) {
-          EXPECT_TRUE(trial.is_exact());
-          continue;
-        }
-        // The group whose result a row holds is not specified, but rows of no group hold none.
-        const auto clamped = [](std::int64_t offset) {
-          return static_cast<std::uint64_t>(std::clamp<std::int64_t>(offset, 0, 40));
-        };
-        std::vector<bool> in_a_group(40, false);
-        for (std::size_t g = 0; g + 1 < bad.offsets.size(); ++g) {
-          for (std::uint64_t row = clamped(bad.offsets[g]); row < clamped(bad.offsets[g + 1]);
-               ++row) {
-            in_a_group[row] = true;
-          }
-        }
-        for (std::uint64_t row = 0; row < 40; ++row) {
-          if (!in_a_group[row]) {
-            EXPECT_TRUE(std::isnan(trial.d(row, 0))) << "row " << row;
-          }
-        }
-      }
+    for (const Config& one : {config(), persistent(config())}) {
+      clamps_and_tells(one, input(), along);
     }
   }
 }

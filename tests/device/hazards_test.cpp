@@ -141,7 +141,7 @@ TEST_F(HazardsOfCallers, DsSideBySideAreNone) {
   EXPECT_TRUE(is_one(found_between(product, left, right), {"writes d", "writes as d"}));
 }
 
-// A grouped plan records no barrier; its word for bad offsets may be shared.
+// A grouped plan that packs nothing records no barrier; its word for bad offsets may be shared.
 TEST_F(HazardsOfCallers, GroupsNeedTheCallersBarrier) {
   Problem groups = problem();
   groups.grouping = Grouping{.groups = 2, .b = GroupedB::shared};
@@ -284,6 +284,13 @@ std::vector<Kind> kinds() {
       {"gated slices by the last arriver", gated, sliced(gate, last), 2},
       {"gated, packed a", gated, packing(gate, true, false), 2},
   };
+  Problem groups = plain;
+  groups.grouping = Grouping{.groups = 2};
+  for (const Config& config : small_configs(Path::khr, f16)) {
+    if (config.main_loop() != MainLoop::khr_direct) continue;
+    all.push_back({"groups, packed a and b", groups, config, 2});
+    break;
+  }
   return all;
 }
 
@@ -295,6 +302,7 @@ class OperandMemory {
     operands_ = {.a = add(bytes.a),
                  .b = add(bytes.b),
                  .d = add(bytes.d),
+                 .offsets = add(bytes.offsets),
                  .row_values = add(bytes.row_values),
                  .workspace = workspace};
   }

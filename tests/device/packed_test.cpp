@@ -140,7 +140,6 @@ TEST_P(Packed, Rows) {
 }
 
 TEST_P(Packed, OneMatrixBForEachGroup) {
-  if (GetParam() == Order::fragments) GTEST_SKIP() << "not built on the direct loop";
   for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
     Problem problem = gemm({50, 40, 70});
     problem.grouping = Grouping{.groups = 4, .b = b};

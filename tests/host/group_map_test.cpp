@@ -16,7 +16,7 @@ namespace {
 namespace shader {
 
 using uint = std::uint32_t;
-uint TILE_M = 1;
+uint SLOT_SIZE = 1;
 std::vector<std::int64_t> offsets;
 std::int64_t capacity = 0;
 
@@ -52,8 +52,8 @@ void expect_every_row_once(const std::vector<std::uint32_t>& sizes, std::uint32_
     if (group == groups) continue;
     const std::uint32_t end = shader::group_offset(group + 1);
     const std::uint32_t row =
-        shader::group_offset(group) + (slot - shader::first_slot(group)) * shader::TILE_M;
-    for (std::uint32_t i = row; i < std::min(row + shader::TILE_M, end); ++i) {
+        shader::group_offset(group) + (slot - shader::first_slot(group)) * shader::SLOT_SIZE;
+    for (std::uint32_t i = row; i < std::min(row + shader::SLOT_SIZE, end); ++i) {
       ASSERT_EQ(owner.at(i), -1) << "row " << i << " twice";
       owner[i] = static_cast<int>(group);
     }
@@ -69,7 +69,7 @@ void expect_every_row_once(const std::vector<std::uint32_t>& sizes, std::uint32_
 
 TEST(GroupMap, AllSmallGroups) {
   for (const std::uint32_t tile : {1u, 2u, 3u, 4u}) {
-    shader::TILE_M = tile;
+    shader::SLOT_SIZE = tile;
     // All five-tuples of sizes from 0 to 5, at all distances from a multiple of the tile.
     for (std::uint32_t all = 0; all < 6 * 6 * 6 * 6 * 6; ++all) {
       std::vector<std::uint32_t> sizes;
@@ -84,10 +84,10 @@ TEST(GroupMap, ManyGroupsOfAllSizes) {
   std::mt19937 engine(3);
   const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
   for (int turn = 0; turn < 300; ++turn) {
-    shader::TILE_M = 1u << random() % 9;
+    shader::SLOT_SIZE = 1u << random() % 9;
     std::vector<std::uint32_t> sizes(1 + random() % 200);
     for (std::uint32_t& size : sizes) {
-      size = random() % 2 == 0 ? 0 : random() % (3 * shader::TILE_M + 2);
+      size = random() % 2 == 0 ? 0 : random() % (3 * shader::SLOT_SIZE + 2);
     }
     expect_every_row_once(sizes, random() % 5, random() % 100);
     ASSERT_FALSE(HasFatalFailure());
@@ -98,7 +98,7 @@ TEST(GroupMap, ManyGroupsOfAllSizes) {
 TEST(GroupMap, NonsenseEnds) {
   std::mt19937_64 random(4);
   for (int turn = 0; turn < 1000; ++turn) {
-    shader::TILE_M = 1u << random() % 9;
+    shader::SLOT_SIZE = 1u << random() % 9;
     shader::capacity = static_cast<std::int64_t>(random() % 1000);
     shader::offsets.resize(2 + random() % 50);
     for (std::int64_t& offset : shader::offsets) offset = static_cast<std::int64_t>(random());
@@ -111,7 +111,7 @@ TEST(GroupMap, NonsenseEnds) {
 
 TEST(GroupMap, TheHostCountsAsTheShader) {
   for (const std::uint32_t tile : {16u, 128u}) {
-    shader::TILE_M = tile;
+    shader::SLOT_SIZE = tile;
     Config c = test::config("fma:tile=128x64x16,fragment=8x8");
     c.tile_m = tile;
     for (const std::uint64_t m : {1u, 127u, 128u, 2147483647u}) {

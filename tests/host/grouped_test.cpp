@@ -12,9 +12,11 @@
 #include "kernels/lowering.hpp"
 #include "problem/convert.hpp"
 #include "runtime/operand_check.hpp"
+#include "self_test/self_test.hpp"
 #include "support/groups.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
+#include "tuning/estimate.hpp"
 #include "tuning/rank.hpp"
 
 namespace vkgemm {
@@ -197,7 +199,7 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
       "workgroups is 7: only reduction_mode device_barrier and schedule persistent have a number "
       "of their own");
   EXPECT_EQ(reason(khr + ",slices=2", rows), "slices is 2: not built for grouped problems");
-  EXPECT_EQ(reason(khr + ",pack=a", rows), "pack is a: not built for grouped problems");
+  EXPECT_EQ(reason(khr + ",pack=a", rows), "pack: not built for grouped problems on main loop khr");
   EXPECT_EQ(reason(khr + ",schedule=persistent", gemm(64, 64, 64)),
             "schedule is persistent: only grouped problems have it");
   const Problem depth = of_depth(1 << 20, 1 << 20, 64, 65535);
@@ -205,6 +207,117 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
             "schedule is persistent: 67108864 tiles in each of 65535 groups, at most 2147483647 "
             "can be numbered");
   EXPECT_TRUE(contains(reason(khr, of_rows(2147483647, 2147483647, 64, 1)), "can be numbered"));
+}
+
+// The main loop of packed operands.
+constexpr std::string_view direct_text =
+    "khr_direct:tile=128x64x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,subtiles=4,pack=ab";
+
+DeviceCaps trusted_h200() { return trusting(test::h200()); }
+
+std::string direct_reason(const Problem& problem, std::string_view changes = "") {
+  const Config config = test::config(std::string(direct_text) + std::string(changes));
+  return why_illegal(config, resolved(problem), trusted_h200()).value_or("");
+}
+
+TEST(LegalityGrouped, PacksForTheDirectLoop) {
+  Problem rows = of_rows(500, 512, 512, 9);
+  const Problem depth = of_depth(500, 512, 512, 9);
+  for (const std::string_view schedule :
+       {"", ",schedule=persistent", ",schedule=persistent,workgroups=7"}) {
+    EXPECT_EQ(direct_reason(rows, schedule), "");
+    EXPECT_EQ(direct_reason(depth, schedule), "");
+  }
+  EXPECT_EQ(direct_reason(rows, ",slices=2"), "slices is 2: not built for grouped problems");
+  const Config one = [] {
+    Config c = test::config(direct_text);
+    c.pack_b = false;
+    return c;
+  }();
+  EXPECT_EQ(why_illegal(one, resolved(rows), trusted_h200()),
+            "pack is a: main loop khr_direct takes both operands packed");
+  // Rows of A in slots, and B's matrices, each as deep as whole k-tiles.
+  EXPECT_EQ(direct_reason(of_rows(2147483647, 64, 70, 1)),
+            "pack is ab: 1 copies of 2147483648 by 96 elements are too large");
+  EXPECT_EQ(direct_reason(of_depth(64, 64, 2147483647, 1)),
+            "pack is ab: 1 copies of 64 by 2147483648 elements are too large");
+  EXPECT_EQ(direct_reason(of_rows(64, 1 << 20, 4096, 65535)),
+            "pack is ab: 65535 copies of 1048576 by 4096 elements are too large");
+  rows.gated = Gated{};
+  EXPECT_NE(direct_reason(rows), "");
+}
+
+TEST(LowerGrouped, PacksRowsBySlots) {
+  Problem p = of_rows(1000, 130, 100, 9);
+  p.grouping->offsets = OffsetType::int64;
+  p.a.layout = Layout::col_major;
+  const Config config = test::config(direct_text);
+  DispatchPlan kernel = lower(config, resolved(p), trusted_h200());
+  ASSERT_EQ(kernel.before.size(), 2u);
+  const std::uint32_t slots = 1000 / 128 + 9;
+  const Step& a = kernel.before[0];
+  EXPECT_EQ(a.key.module, "pack_khr_direct_f16");
+  EXPECT_EQ(a.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
+  EXPECT_EQ(a.key.constants[SPEC_OFFSETS_64], 1u);
+  EXPECT_EQ(a.key.constants[SPEC_TILE_M], 128u);
+  EXPECT_EQ(a.key.constants[SPEC_TILE_K], 1u) << "one pipeline for all";
+  EXPECT_EQ(a.key.constants[SPEC_A_VECTOR], 0u) << "groups begin at any row";
+  const auto& from = a.block<gpu::PackParams>();
+  EXPECT_EQ(from.groups, 9u);
+  EXPECT_EQ(from.candidates, 64u);
+  EXPECT_EQ(from.width, 1000u);
+  EXPECT_EQ(from.depth, 100u);
+  EXPECT_EQ(from.copy_ld, slots * 128);
+  EXPECT_EQ(from.copy_depth, 128u);
+  EXPECT_EQ(a.dispatches.at(0), (Dispatch{.tiles = slots * 2 * 2, .batches = 1}));
+  const Step& b = kernel.before[1];
+  EXPECT_EQ(b.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_NONE});
+  EXPECT_EQ(b.key.constants[SPEC_TILE_M], 1u);
+  EXPECT_EQ(b.dispatches.at(0), (Dispatch{.tiles = 3 * 2, .batches = 9}));
+  EXPECT_EQ(b.block<gpu::PackParams>().copy_batch, 192u * 128 * 2);
+  EXPECT_EQ(kernel.product.key.module, "grouped_khr_direct_f16");
+  EXPECT_EQ(kernel.product.gemm().m, 1000u);
+  EXPECT_EQ(kernel.product.gemm().k, 128u);
+  EXPECT_EQ(kernel.product.gemm().lda, slots * 128);
+  EXPECT_EQ(kernel.product.gemm().b_batch, 192u * 128 * 2);
+  // A step and a tile are read beyond each.
+  const std::uint64_t a_bytes = rounded_up((slots * 128 * 128 + (slots * 128 + 128) * 16) * 2, 256);
+  const std::uint64_t b_bytes = (std::uint64_t{9} * 192 * 128 + (192 + 128) * 16) * 2;
+  ASSERT_EQ(kernel.workspace.end() - kernel.workspace.begin(), 3);
+  const WorkspacePart* const parts = kernel.workspace.begin();
+  EXPECT_EQ(parts[0].address, &Addresses::bad_group);
+  EXPECT_EQ(parts[0].offset, 0u);
+  EXPECT_EQ(parts[1].address, &Addresses::a);
+  EXPECT_EQ(parts[1].offset, 256u);
+  EXPECT_EQ(parts[2].offset, 256 + a_bytes);
+  EXPECT_EQ(kernel.workspace.bytes, 256 + a_bytes + b_bytes);
+
+  p.grouping->b = GroupedB::shared;
+  p.a.layout = Layout::row_major;
+  p.k = 104;
+  kernel = lower(config, resolved(p), trusted_h200());
+  EXPECT_EQ(kernel.before.at(0).key.constants[SPEC_A_VECTOR], 8u);
+  EXPECT_EQ(kernel.before.at(1).dispatches.at(0).batches, 1u);
+}
+
+TEST(LowerGrouped, PacksDepthBySlots) {
+  Problem p = of_depth(130, 200, 1000, 9);
+  const DispatchPlan kernel = lower(test::config(direct_text), resolved(p), trusted_h200());
+  ASSERT_EQ(kernel.before.size(), 2u);
+  const std::uint32_t depth = (1000 / 32 + 9) * 32;
+  for (const Step& step : kernel.before) {
+    EXPECT_EQ(step.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
+    EXPECT_EQ(step.key.constants[SPEC_TILE_M], 1u);
+    EXPECT_EQ(step.key.constants[SPEC_TILE_K], 32u);
+    EXPECT_EQ(step.block<gpu::PackParams>().depth, 1000u);
+    EXPECT_EQ(step.block<gpu::PackParams>().copy_depth, depth);
+    EXPECT_EQ(step.dispatches.at(0).batches, 1u) << "one A and one B";
+  }
+  EXPECT_EQ(kernel.before[0].key.constants[SPEC_A_VECTOR], 0u) << "groups cut the rows of A";
+  EXPECT_EQ(kernel.before[1].key.constants[SPEC_A_VECTOR], 8u);
+  EXPECT_EQ(kernel.product.gemm().k, 1000u) << "offsets are clamped to it";
+  p.k = 0;
+  EXPECT_TRUE(lower(test::config(direct_text), resolved(p), trusted_h200()).before.empty());
 }
 
 TEST(LowerGrouped, Rows) {
@@ -301,6 +414,39 @@ TEST(ChooseGrouped, ByAnAverageGroup) {
   for (const ScoredRow& scored : rank(built_in_table("nvidia_sm90"),
                                       resolved(gemm(2, 768, 2048, DataType::bf16)), test::h200())) {
     EXPECT_EQ(scored.row->family, "gemm") << to_string(scored);
+  }
+}
+
+// Rows of the direct loop count like all others, with the time of their copies: A's slots and all
+// matrices of B.
+TEST(ChooseGrouped, TheDirectLoopPaysForItsCopies) {
+  TuningTable table = built_in_table("nvidia_sm90");
+  TuningRow row = table.rows.front();
+  row.family = "grouped";
+  row.config = test::config(direct_text);
+  row.rate = 1e6;
+  table.rows.push_back(row);
+  const Problem train = of_rows(64 * 128, 2048, 2048, 8);
+  const auto cost = [&](Problem p, const TimingModel& timing) {
+    return estimate_cost(row.config, row.rate, timing, resolved(p), trusted_h200());
+  };
+  Problem shared = train;
+  shared.grouping->b = GroupedB::shared;
+  TimingModel free_copies = table.timing;
+  free_copies.copy = 1e30;
+  const auto copies = [&](const Problem& p) {
+    return cost(p, table.timing) - cost(p, free_copies);
+  };
+  const double slots = 64.0 * 128 / 128 + 8;
+  const double of_a = slots * 128 * 2048, of_b = 2048.0 * 2048;
+  EXPECT_NEAR(copies(train) / copies(shared), (of_a + 8 * of_b) / (of_a + of_b), 1e-6);
+  const auto ranked = rank(table, resolved(train), trusted_h200());
+  ASSERT_FALSE(ranked.empty());
+  EXPECT_EQ(ranked.front().config.main_loop(), MainLoop::khr_direct);
+  Problem tight = train;
+  tight.max_workspace_bytes = 1 << 20;
+  for (const ScoredRow& scored : rank(table, resolved(tight), trusted_h200())) {
+    EXPECT_NE(scored.config.main_loop(), MainLoop::khr_direct);
   }
 }
 

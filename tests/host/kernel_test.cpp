@@ -256,7 +256,7 @@ TEST(Lower, HasEveryKernelOfALoopAndAType) {
       };
       const auto what = concat(loop->name, ' ', type.name);
       EXPECT_EQ(is_there("gemm"), any) << what;
-      EXPECT_EQ(is_there("grouped"), any && !loop->takes_fragments()) << what;
+      EXPECT_EQ(is_there("grouped"), any) << what;
       EXPECT_EQ(is_there("pack"), any && loop->takes_fragments()) << what;
       EXPECT_EQ(is_there("gemm_split"), any && loop->shows_stores) << what;
       EXPECT_EQ(is_there("reduce_tiles"), any && loop->keeps_values) << what;

@@ -317,7 +317,7 @@ TEST(Legality, KhrDirect) {
            "needs shaderInt16"},
           {"no room to pack",
            [](Setting& s) { trust(s), s.caps.limits.max_subgroups_per_workgroup = 7; },
-           "takes 8 subgroups and 9216 bytes of shared memory, the device has 7"},
+           "takes 8 subgroups and 9324 bytes of shared memory, the device has 7"},
       });
 }
 

@@ -5,6 +5,7 @@
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
 // registers (SWAP_A), and loads that are marked as reading what nobody writes.
+#define TAKES_FRAGMENTS
 #include "khr_accumulators.glsl"
 #include "fragment_words.glsl"
 
@@ -40,7 +41,7 @@ void multiply_step(inout Acc acc, const uint slot) {
 }
 
 void mma_tile(inout Acc acc, const Tile t) {
-    const uvec2 at = uvec2(t.row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
+    const uvec2 at = uvec2(t.a_row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
     const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
     const uint first = t.k_begin / FRAGMENT_K;

@@ -23,8 +23,8 @@ bool check(const Case& s) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
   }
   if (c.slices > 1) return s.refuse("slices is ", c.slices, ": not built for grouped problems");
-  if (descriptor(c).takes_fragments()) {
-    return s.refuse("grouping: not built on main loop ", to_string(c.main_loop()));
+  if (p.has_copies() && !descriptor(c).takes_fragments()) {
+    return s.refuse("pack: not built for grouped problems on main loop ", to_string(c.main_loop()));
   }
   // Tiles of all groups are numbered together.
   constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
@@ -50,9 +50,7 @@ void lower(Lowering& l) {
   const Grouping& grouping = *l.problem.grouping;
   Step& product = l.plan.product;
   product.key.module = module_name("grouped", l.config.main_loop(), l.problem.a.type);
-  l.constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
-                                                                : std::uint32_t{GROUPED_ALONG_K});
-  l.constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);
+  set_groups(l.constants, grouping);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
   gpu::GroupedParams params{.gemm = product.gemm()};
   params.groups = grouping.groups;
@@ -63,10 +61,11 @@ void lower(Lowering& l) {
   }
 }
 
+// Comes before all other parts: callers find the word where the workspace begins.
 void add_workspace(WorkspaceLayout& out, const Config&, const ResolvedProblem& p) {
   if (!p.grouping || p.max_workspace_bytes < bad_group_bytes) return;
   out.add(&Addresses::bad_group, bad_group_bytes);
-  out.bytes = bad_group_bytes;  // groups want nothing else
+  if (!p.has_copies()) out.bytes = bad_group_bytes;  // nothing follows
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
@@ -75,7 +74,8 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
                             p.grouping->groups, p.grouping->groups == 1 ? " group" : " groups",
                             ", b ", to_string(p.grouping->b), ", ");
   if (p.is_grouped(GroupAlong::m)) {
-    text += concat(p.m / c.tile_m + p.grouping->groups, " slots of ", c.tile_m, " rows, ");
+    text +=
+        concat(slot_count(p.m, c.tile_m, p.grouping->groups), " slots of ", c.tile_m, " rows, ");
   }
   text += concat("schedule ", to_string(c.schedule));
   if (c.schedule == Schedule::persistent) {

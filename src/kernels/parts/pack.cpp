@@ -35,13 +35,13 @@ std::uint64_t elements(const ResolvedMatrix& copy) {
 // Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
 // width, and nothing else is as if it lay in rows.
 void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
-                 bool of_a, std::uint64_t depth) {
+                 bool of_a, std::uint64_t width, std::uint64_t depth) {
   const LoopDescriptor& loop = descriptor(config);
   matrix.layout = of_a ? Layout::col_major : Layout::row_major;
   matrix.form = Form::copied_packed;
   matrix.halves_apart = !of_a && problem.gated;
   if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
-  const std::uint64_t width = of_a ? problem.m : problem.n;
+  matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
   matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
   (of_a ? matrix.rows : matrix.cols) = matrix.ld;
   (of_a ? matrix.cols : matrix.rows) = depth;
@@ -90,14 +90,14 @@ bool check(const Case& s) {
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
-  if (p.grouping) return s.refuse("pack is ", name, ": not built for grouped problems");
   if (size_in_bytes(p.a.type) != 2) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones are");
   }
   for (const ResolvedMatrix* matrix : {copies_a ? &p.a : nullptr, copies_b ? &p.b : nullptr}) {
     if (matrix == nullptr) continue;
-    const auto reason = why_not_packed(*matrix, matrices(*matrix, p.batch), s.caps.limits);
+    const std::uint64_t count = matrix == &p.a ? p.a_count() : p.b_count();
+    const auto reason = why_not_packed(*matrix, matrices(*matrix, count), s.caps.limits);
     if (reason) return s.refuse("pack is ", name, ": ", *reason);
   }
   return true;
@@ -121,7 +121,20 @@ std::uint64_t workspace_bytes(const ResolvedMatrix& copy, const Config& c, std::
   return copied_bytes(copy, count) + bytes_beyond(copy, steps, std::max(c.tile_m, c.tile_n));
 }
 
-void lower(Lowering& l) { add_copies(l.plan, l.original, l.problem, l.target.caps.limits); }
+// What the kernel finds groups by, each of which begins at a slot of its own.
+void set_slots(Step& step, const Config& config, const Grouping& grouping) {
+  Constants constants(step.key.constants);
+  set_groups(constants, grouping);
+  if (grouping.along == GroupAlong::m) constants.set(SPEC_TILE_M, config.tile_m);
+  if (grouping.along == GroupAlong::k) constants.set(SPEC_TILE_K, config.tile_k);
+  auto& params = step.block<gpu::PackParams>();
+  params.groups = grouping.groups;
+  params.candidates = invocations(config);
+}
+
+void lower(Lowering& l) {
+  add_copies(l.plan, l.original, l.problem, l.config, l.target.caps.limits);
+}
 
 void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
   if (p.a.form == Form::copied_packed) out.add(&Addresses::a, workspace_bytes(p.a, c, p.a_count()));
@@ -155,10 +168,22 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
 
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   ResolvedProblem out = problem;
-  // Where both are packed, the depth is padded with zeros, too.
-  if (config.pack_a && config.pack_b) out.k = rounded_up(problem.k, std::max(config.tile_k, 1u));
-  if (config.pack_a && !out.a.is_packed()) copy_packed(out.a, problem, config, true, out.k);
-  if (config.pack_b && !out.b.is_packed()) copy_packed(out.b, problem, config, false, out.k);
+  const auto slots = [&](std::uint64_t capacity, std::uint32_t slot) {
+    return slot_count(capacity, slot, problem.grouping->groups) * slot;
+  };
+  std::uint64_t rows = problem.m;
+  if (problem.is_grouped(GroupAlong::m)) rows = slots(problem.m, config.tile_m);
+  std::uint64_t depth = problem.k;
+  if (problem.is_grouped(GroupAlong::k)) {
+    depth = slots(problem.k, config.tile_k);
+  } else if (config.pack_a && config.pack_b) {
+    // Where both are packed, the depth is padded with zeros, too.
+    out.k = depth = rounded_up(problem.k, std::max(config.tile_k, 1u));
+  }
+  if (config.pack_a && !out.a.is_packed()) copy_packed(out.a, problem, config, true, rows, depth);
+  if (config.pack_b && !out.b.is_packed()) {
+    copy_packed(out.b, problem, config, false, problem.n, depth);
+  }
   return out;
 }
 
@@ -196,11 +221,12 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
 }
 
 void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
-                const Limits& limits) {
+                const Config& config, const Limits& limits) {
   if (original.k == 0) return;  // is not read
   const auto add = [&](const ResolvedMatrix& from, const ResolvedMatrix& to) {
     if (from.is_packed() || !to.is_packed()) return;
-    plan.before.push_back(pack_step(original, to, limits));
+    Step& step = plan.before.emplace_back(pack_step(original, to, limits));
+    if (to.by_slots) set_slots(step, config, *original.grouping);
   };
   add(original.a, seen.a);
   add(original.b, seen.b);
@@ -221,12 +247,13 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
     constants.set(SPEC_FRAGMENT_K, order->k);
     constants.set(SPEC_SWAP_A, order->swapped);
     constants.set(SPEC_PACKS_B, !of_a);
+    // Slots of groups, by which shared code divides.
+    for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_K}) constants.set(id, std::uint32_t{1});
   }
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   const bool k_outer = source.layout == copy.layout;
   constants.set(SPEC_A_COL_MAJOR, k_outer);
-  const bool vectors =
-      of_a ? source.allows_vectors(16) : source.allows_vectors(16) && problem.b_allows_vectors();
+  const bool vectors = of_a ? problem.a_allows_vectors() : problem.b_allows_vectors();
   constants.set(SPEC_A_VECTOR, vectors ? load_width(source) : 0);
   gpu::PackParams params{};
   if (copy.halves_apart) {

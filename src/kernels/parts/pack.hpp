@@ -41,9 +41,9 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
 
 // Adds the copies to the dispatches before a product; `seen`: the problem as packed() shows it.
 void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
-                const Limits& limits);
+                const Config& config, const Limits& limits);
 
-// The dispatch that packs A or B of a problem to `copy`.
+// The dispatch that packs A or B of a problem to `copy`, whose groups have no slots yet.
 Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits);
 
 }  // namespace vkgemm
