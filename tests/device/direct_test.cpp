@@ -354,6 +354,23 @@ TEST_F(Direct, GroupsInPiecesAndOfStaticShape) {
   }
 }
 
+TEST_F(Direct, GroupsWithGates) {
+  const Offsets offsets = offsets_of({20, 0, 3, 19}, 2);
+  for (const Case& c : configs_) {
+    for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+      for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+        Problem problem = grouped(gemm({44, 37, 44}, c.input), offsets, along);
+        if (along == GroupAlong::m) problem.grouping->b = GroupedB::per_group;
+        problem.gated = Gated{.gate = Gate::swiglu, .b = b};
+        if (along == GroupAlong::k) problem.b.layout = Layout::col_major;
+        problem = with_padding(problem, 8, true);
+        if (!is_legal(c.config, resolve(problem).value(), target())) continue;
+        EXPECT_TRUE(passes_on_both(c.config, problem, {.offsets = offsets}));
+      }
+    }
+  }
+}
+
 TEST_F(Direct, GroupsExplainThemselves) {
   const Case& c = configs_.front();
   Problem problem = gemm({104, 64, 64}, c.input);
