@@ -263,7 +263,7 @@ struct Problem {
   // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
   // vkgemm chooses; 0: none. Products with few tiles and a deep K are faster with some (split-K),
   // and so are large or unaligned ones (packed operands). Row reductions may need some.
-  std::uint64_t max_workspace_bytes = std::uint64_t{128} << 20;
+  std::uint64_t max_workspace_bytes = std::uint64_t{256} << 20;
 
   // Milliseconds that a dispatch may take, by the estimate times estimate_scale; 0: any. For
   // devices whose driver kills what runs for too long, or that others wait for, e.g. to draw a

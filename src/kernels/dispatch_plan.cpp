@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <variant>
 
+#include "kernels/operands.hpp"
+
 namespace vkgemm {
 namespace {
 
@@ -51,6 +53,23 @@ std::size_t PipelineKeyHash::operator()(const PipelineKey& key) const noexcept {
 
 std::uint64_t RowChunks::count() const noexcept {
   return divided_up(all_rows, rows) * divided_up(all_batches, batches);
+}
+
+ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks, bool last) {
+  ResolvedProblem out = problem;
+  out.m = chunks.rows;
+  out.batch = chunks.batches;
+  if (last && chunks.all_rows % chunks.rows != 0) out.m = chunks.all_rows % chunks.rows;
+  if (last && chunks.all_batches % chunks.batches != 0)
+    out.batch = chunks.all_batches % chunks.batches;
+  return out;
+}
+
+void set_pitches(RowChunks& chunks, const ResolvedProblem& problem) {
+  for (const Operand& operand : operands_of(problem)) {
+    chunks.row_pitch.*operand.address = operand.row_step;
+    chunks.batch_pitch.*operand.address = operand.batch_step;
+  }
 }
 
 }  // namespace vkgemm

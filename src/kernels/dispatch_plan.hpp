@@ -91,8 +91,9 @@ struct Step {
   }
 };
 
-// A row reduction in two passes whose values don't fit the workspace: so many rows of so many
-// matrices at a time, and how far apart rows and matrices of the operands are, in bytes.
+// A product computed in parts, since what it wants to have in the workspace doesn't fit there: the
+// values of a row reduction in two passes, or a copy of A. So many rows of so many matrices at a
+// time, and how far apart rows and matrices of the operands are, in bytes.
 struct RowChunks {
   std::uint64_t rows = 0;
   std::uint64_t batches = 0;
@@ -100,10 +101,18 @@ struct RowChunks {
   std::uint64_t all_batches = 0;
   Addresses row_pitch;
   Addresses batch_pitch;
+  bool with_copies = false;  // DispatchPlan::before belongs to each part, too
 
   bool is_whole() const noexcept { return rows >= all_rows && batches >= all_batches; }
   std::uint64_t count() const noexcept;
 };
+
+// A part of a problem, as many rows and matrices as there are in each, or in the last one.
+ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks,
+                         bool last = false);
+
+// Sets how far apart rows and matrices of the operands are.
+void set_pitches(RowChunks& chunks, const ResolvedProblem& problem);
 
 // All that computes a problem with a configuration.
 struct DispatchPlan {

@@ -103,10 +103,33 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   return out;
 }
 
+// Part for part, with what comes before and after.
+DispatchPlan lower_chunks(const Config& config, const ResolvedProblem& problem, RowChunks chunks,
+                          const Target& target) {
+  DispatchPlan out = lower_product(config, chunk_of(problem, chunks), target);
+  const DispatchPlan last = lower_product(config, chunk_of(problem, chunks, true), target);
+  // The last part is computed by the same pipelines.
+  const auto take = [](Step& step, const Step& of_last) {
+    step.last_dispatches = of_last.dispatches;
+    step.key.constants[SPEC_EDGES] |= of_last.key.constants[SPEC_EDGES];
+  };
+  for (std::size_t i = 0; i < out.before.size(); ++i) take(out.before[i], last.before[i]);
+  take(out.product, last.product);
+  for (std::size_t i = 0; i < out.after.size(); ++i) take(out.after[i], last.after[i]);
+  set_pitches(chunks, problem);
+  out.chunks = chunks;
+  return out;
+}
+
 }  // namespace
 
 DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
-  if (config.rows != RowStrategy::two_pass) return lower_product(config, problem, target);
+  if (config.rows != RowStrategy::two_pass) {
+    if (const auto chunks = copied_chunks(problem, config)) {
+      return lower_chunks(config, problem, *chunks, target);
+    }
+    return lower_product(config, problem, target);
+  }
   // The copies are of all parts of the rows, the product is of one.
   const ResolvedProblem seen = packed(problem, config);
   DispatchPlan out = lower_product(config, value_problem(config, seen), target);

@@ -44,33 +44,43 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   const WorkspaceLayout& layout = dispatches.workspace;
   Addresses given;
   plan.rules.bind(operands, given);
-  // The address of a part that there isn't stays 0: with groups that says that nobody is to be told
-  // of bad offsets.
-  Addresses whole = given;
-  for (const WorkspacePart& part : layout) whole.*part.address = given.workspace + part.offset;
-  whole.aborts = plan.aborts;
+  given.aborts = plan.aborts;
 
   // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets,
   // which is all that groups have without copies.
   if (layout.bytes != 0 && (!plan.resolved.grouping || !dispatches.before.empty())) recorder.wait();
-  for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
-    const Step& step = dispatches.before[i];
-    if (step.copied != nullptr) {
-      whole.source = given.*step.copied;
-      whole.copy = whole.*step.copied;
+  const auto record_part = [&](const Step& step, VkPipeline pipeline, const Addresses& at,
+                               std::uint64_t rows, bool last) {
+    record_step(recorder, step, pipeline, last ? step.last_dispatches : step.dispatches, at, rows);
+  };
+  // Turns the addresses of a part's operands into those that its product reads. `before`: of the
+  // part before, if there is one; what was copied for that isn't copied again.
+  const auto record_before = [&](Addresses& at, const Addresses* before, std::uint64_t rows,
+                                 bool last) {
+    const Addresses from = at;
+    // The address of a part of the workspace that there isn't stays 0: with groups that says that
+    // nobody is to be told of bad offsets.
+    for (const WorkspacePart& part : layout) at.*part.address = given.workspace + part.offset;
+    for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
+      const Step& step = dispatches.before[i];
+      const auto operand = step.copied;
+      if (operand != nullptr) {
+        at.source = from.*operand;
+        at.copy = at.*operand;
+      }
+      const bool is_there =
+          operand != nullptr && before != nullptr && before->*operand == at.source;
+      if (!is_there) record_part(step, plan.before[i], at, rows, last);
+      if (operand == &Addresses::b) at.b_right = 0;  // both halves are of the copy now
     }
-    record_step(recorder, step, plan.before[i], step.dispatches, whole);
-    if (step.copied == &Addresses::b) whole.b_right = 0;  // both halves are of the copy now
-  }
-  if (!dispatches.before.empty()) recorder.wait();
-
-  const auto record_chunk = [&](Addresses at, std::uint64_t rows, bool last) {
+    if (!dispatches.before.empty()) recorder.wait();
+  };
+  const auto record_product = [&](Addresses at, std::uint64_t rows, bool last) {
     if (dispatches.values_in_d) at.values = at.d;
     const auto record = [&](const Step& step, VkPipeline pipeline) {
       Addresses own = at;
       if (step.writes_values) own.d = at.values;
-      record_step(recorder, step, pipeline, last ? step.last_dispatches : step.dispatches, own,
-                  rows);
+      record_part(step, pipeline, own, rows, last);
     };
     record(dispatches.product, plan.product);
     for (std::size_t i = 0; i < dispatches.after.size(); ++i) {
@@ -78,14 +88,25 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
       record(dispatches.after[i], plan.after[i]);
     }
   };
-  if (!dispatches.chunks) return record_chunk(whole, 0, false);
+  Addresses whole = given;
+  if (!dispatches.chunks || !dispatches.chunks->with_copies) {
+    record_before(whole, nullptr, 0, false);
+  }
+  if (!dispatches.chunks) return record_product(whole, 0, false);
   const RowChunks& chunks = *dispatches.chunks;
+  std::optional<Addresses> before;
   for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
     for (std::uint64_t row = 0; row < chunks.all_rows; row += chunks.rows) {
       if (batch + row != 0) recorder.wait();
       const std::uint64_t rows = std::min(chunks.rows, chunks.all_rows - row);
       const bool last = rows < chunks.rows || chunks.all_batches - batch < chunks.batches;
-      record_chunk(advanced(whole, chunks, row, batch), rows, last);
+      Addresses at = advanced(whole, chunks, row, batch);
+      if (chunks.with_copies) {
+        const Addresses own = at;
+        record_before(at, before ? &*before : nullptr, rows, last);
+        before = own;
+      }
+      record_product(at, rows, last);
     }
   }
 }

@@ -100,7 +100,7 @@ class Recorder {
   bool host_reads_ = false;
 };
 
-// `rows`: of a chunk; 0: it is not divided.
+// `rows`: of a part of the problem; 0: it is not divided.
 inline void record_step(Recorder& recorder, const Step& step, VkPipeline pipeline,
                         const std::vector<Dispatch>& dispatches, const Addresses& at,
                         std::uint64_t rows = 0) {
@@ -108,6 +108,10 @@ inline void record_step(Recorder& recorder, const Step& step, VkPipeline pipelin
     bind(params, at);
     if constexpr (requires { head_of(params).m; }) {
       if (rows != 0) head_of(params).m = static_cast<std::uint32_t>(rows);
+    }
+    if constexpr (requires { params.copy_ld; }) {
+      if (rows != 0 && step.copied == &Addresses::a)
+        params.width = static_cast<std::uint32_t>(rows);
     }
     recorder.dispatch(pipeline, dispatches, params);
   };

@@ -178,7 +178,7 @@ Estimate::Estimate(const Config& config, double rate, const TimingModel& timing,
       timing_(timing),
       problem_(problem),
       cpu_(is_cpu(caps)),
-      shape_(make_shape(config, rate, timing, *PackedView(problem, config), caps)) {}
+      shape_(make_shape(config, rate, timing, packed_whole(problem, config), caps)) {}
 
 double Estimate::microseconds(std::uint32_t slices) const {
   const double product = estimate(shape_, slices, timing_, cpu_);

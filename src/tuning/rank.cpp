@@ -42,8 +42,7 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
            const ResolvedProblem& original, const Target& target, std::vector<ScoredRow>& out) {
   const DeviceCaps& caps = target.caps;
   const Config& config = variant.config;
-  const PackedView problem(original, config);
-  const auto fits = [&](const Config& c) { return fits_workspace(c, *problem); };
+  const auto fits = [&](const Config& c) { return fits_workspace(c, *PackedView(original, c)); };
   if (!fits(config)) return;
   const Estimate estimate(config, row.rate * variant.rate_factor, timing, original, caps);
   const double plain = estimate.microseconds(config.slices);

@@ -153,6 +153,44 @@ TEST_F(Direct, RowsInTwoPasses) {
   }
 }
 
+// Parts of the rows, and of the batch, of which the last one is smaller.
+TEST_F(Direct, CopiesInParts) {
+  for (const Case& c : configs_) {
+    Config config = c.config;
+    const auto passes_in_parts = [&](Problem problem, std::uint64_t kibibytes) {
+      problem = with_padding(problem);
+      problem.max_workspace_bytes = kibibytes << 10;
+      const auto plan = context().plan(problem, config);
+      ASSERT_TRUE(succeeds(plan));
+      EXPECT_LE(plan->workspace_bytes(), problem.max_workspace_bytes);
+      EXPECT_NE(plan->explain().find(" parts of "), std::string::npos) << plan->explain();
+      EXPECT_TRUE(passes_gates(config, problem));
+    };
+    Problem rows = gemm({333, 40, 70}, c.input);
+    rows.epilogue = support::heavy_epilogue();
+    rows.epilogue.bias = Bias::along_m;
+    passes_in_parts(rows, 48);
+    rows.epilogue = {};
+    rows.gated = Gated{.gate = Gate::reglu, .b = GatedB::separate};
+    passes_in_parts(rows, 64);
+    Problem batch = gemm({70, 33, 50}, c.input);
+    batch.batch = 5;
+    batch.epilogue.bias = Bias::along_n;
+    batch.epilogue.bias_batch_stride = 40;
+    passes_in_parts(batch, 64);
+    passes_in_parts(batch, 24);
+    batch.b.batch_stride = 0;
+    passes_in_parts(batch, 32);
+    Problem reduced = gemm({210, 30, 64}, c.input);
+    reduced.row_reduction = RowReduction{.op = RowOp::layer_norm};
+    config.tile_n = 32;
+    for (const RowStrategy strategy : {RowStrategy::resident, RowStrategy::recompute}) {
+      config.rows = strategy;
+      passes_in_parts(reduced, 40);
+    }
+  }
+}
+
 // --- groups, which are copied by slots
 
 // The first group begins behind row 0, the last one ends before the capacity.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -9,6 +10,7 @@
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
+#include "kernels/workspace.hpp"
 #include "lib/footprint.h"
 
 namespace vkgemm {
@@ -18,6 +20,9 @@ namespace {
 // steps of fragments, and so wide a tile.
 constexpr std::uint64_t most_steps_beyond = 2;
 constexpr std::uint64_t most_tile_beyond = 512;
+
+// Parts of a product whose A is copied part for part: more would be too little work each.
+constexpr std::uint64_t most_copied_chunks = 64;
 
 // Packed matrices tell A from B by their layout.
 bool is_a(const ResolvedMatrix& packed) { return packed.layout == Layout::col_major; }
@@ -145,13 +150,17 @@ void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem&
 double cost(const Config& config, const ResolvedProblem& original, const TimingModel& timing,
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
-  const ResolvedProblem seen = packed(original, config);
+  const ResolvedProblem seen = packed_whole(original, config);
   const auto bytes = static_cast<double>(copied_bytes(seen.a, seen.a_count()) +
                                          copied_bytes(seen.b, seen.b_count()));
-  return bytes > 0.0 ? timing.sum + 2.0 * bytes / kilobyte / timing.copy : 0.0;
+  if (!(bytes > 0.0)) return 0.0;
+  const auto chunks = copied_chunks(original, config);
+  // Each part waits for its copy, and the next copy for it.
+  const double waits = chunks ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
+  return waits * timing.sum + 2.0 * bytes / kilobyte / timing.copy;
 }
 
-std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan&) {
+std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan& plan) {
   if (!c.pack_a && !c.pack_b) return {};
   const ResolvedProblem seen = packed(problem, c);
   const auto count = [&seen](Form form) { return (seen.a.form == form) + (seen.b.form == form); };
@@ -159,6 +168,9 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
   std::string text = "packing: ";
   if (copied != 0) {
     text += concat(copied, copied == 1 ? " operand" : " operands", ", by dispatches before");
+    if (plan.chunks && plan.chunks->with_copies) {
+      text += concat(", in ", plan.chunks->count(), " parts of ", plan.chunks->rows, " rows");
+    }
   }
   if (given != 0) text += concat(copied != 0 ? "; " : "", given, " by the caller");
   return text;
@@ -166,7 +178,7 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
 
 }  // namespace
 
-ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
+ResolvedProblem packed_whole(const ResolvedProblem& problem, const Config& config) {
   ResolvedProblem out = problem;
   const auto slots = [&](std::uint64_t capacity, std::uint32_t slot) {
     return slot_count(capacity, slot, problem.grouping->groups) * slot;
@@ -185,6 +197,39 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
     copy_packed(out.b, problem, config, false, problem.n, depth);
   }
   return out;
+}
+
+std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Config& config) {
+  // Before ranges are known to be legal tiles may be empty.
+  if (!config.pack_a || problem.a.is_packed() || problem.grouping || problem.k == 0 ||
+      !descriptor(config).takes_fragments() || config.tile_m == 0 || config.tile_n < 2 ||
+      config.slices > 1 || config.rows == RowStrategy::two_pass ||
+      problem.max_workspace_bytes == 0) {
+    return std::nullopt;
+  }
+  RowChunks out{.rows = problem.m,
+                .batches = problem.batch,
+                .all_rows = problem.m,
+                .all_batches = problem.batch,
+                .with_copies = true};
+  const std::uint64_t least = std::lcm(std::uint64_t{config.tile_m}, packed_width);
+  while (!fits_workspace(config, packed_whole(chunk_of(problem, out), config))) {
+    if (out.batches > 1) {
+      out.batches = divided_up(out.batches, 2);
+    } else if (out.rows > least) {
+      out.rows = rounded_up(divided_up(out.rows, 2), least);
+    } else {
+      return std::nullopt;
+    }
+    if (out.count() > most_copied_chunks) return std::nullopt;
+  }
+  if (out.is_whole()) return std::nullopt;
+  return out;
+}
+
+ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
+  const auto chunks = copied_chunks(problem, config);
+  return packed_whole(chunks ? chunk_of(problem, *chunks) : problem, config);
 }
 
 Config as_given(Config config, const ResolvedProblem& problem) {

@@ -10,7 +10,15 @@
 
 namespace vkgemm {
 
-// The problem as the kernel of this configuration sees it: the same if nothing is packed.
+// The parts in which a product is computed whose copy of A doesn't fit the workspace at once;
+// nothing: at once, or not at all.
+std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Config& config);
+
+// The problem with packed operands: the same if nothing is packed.
+ResolvedProblem packed_whole(const ResolvedProblem& problem, const Config& config);
+
+// The problem as the kernel of this configuration sees it: with packed operands, and if it is
+// computed in parts one of them.
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
 
 // The same, and no copy if nothing is packed. Points at both.

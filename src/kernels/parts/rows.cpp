@@ -58,14 +58,9 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
 
 ResolvedProblem value_problem(const Config& config, const ResolvedProblem& problem, bool last) {
   const RowChunks chunks = row_chunks(config, problem);
-  ResolvedProblem out = problem;
+  ResolvedProblem out = chunk_of(problem, chunks, last);
   out.rows.reset();
-  out.m = chunks.rows;
-  out.batch = chunks.batches;
   if (!values_stand_in_d(problem)) out.d = value_matrix(problem, chunks);
-  if (last && chunks.all_rows % chunks.rows != 0) out.m = chunks.all_rows % chunks.rows;
-  if (last && chunks.all_batches % chunks.batches != 0)
-    out.batch = chunks.all_batches % chunks.batches;
   return out;
 }
 

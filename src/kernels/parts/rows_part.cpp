@@ -343,10 +343,7 @@ void add_second_pass(DispatchPlan& out, const Config& config, const ResolvedProb
   out.values_in_d = values_stand_in_d(problem);
   if (!chunks.is_whole()) {
     out.chunks = chunks;
-    for (const Operand& operand : operands_of(problem)) {
-      out.chunks->row_pitch.*operand.address = operand.row_step;
-      out.chunks->batch_pitch.*operand.address = operand.batch_step;
-    }
+    set_pitches(*out.chunks, problem);
     out.product.last_dispatches =
         cut_grid(tile_count(config, last), last.batch, target.caps.limits);
     // The last part is computed by the same pipeline.
