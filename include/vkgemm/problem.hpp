@@ -52,6 +52,7 @@ struct Matrix {
   // the row length allow it as well; record() checks the promise.
   std::uint32_t alignment = 16;
 
+  // Of A and B: whether the caller packed the operand (Context::plan_pack()); others are plain.
   Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;

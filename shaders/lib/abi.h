@@ -95,7 +95,7 @@ VKGEMM_PRODUCT_BLOCK(GroupedParams)
     uint64_t offsets;    // where the groups begin
     uint64_t bad_group;  // a word for the lowest group with bad offsets; 0: nobody asks
     uint groups;
-    uint unused;
+    uint first_row;  // of groups of rows, of which this is a part: rows before it
 };
 
 // ReduceTilesParams::row_stage: what a dispatch of reduce_tiles.comp does, one of the first four,
@@ -145,7 +145,7 @@ struct PackParams {
     uint groups;
     uint64_t offsets;  // where the groups begin
     uint candidates;   // groups among which the product's workgroups look for theirs
-    uint unused;       // makes the size a multiple of 8
+    uint first_row;    // as in GroupedParams
 };
 
 // Invocations of a workgroup of reset.comp, a word each.

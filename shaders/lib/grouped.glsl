@@ -71,7 +71,8 @@ Tile grouped_tile(uint id) {
 }
 
 // Reports the lowest group whose offsets are not in order or not within the capacity, if there is a
-// word to tell it in. The workgroups of the first dispatch divide the groups among them.
+// word to tell it in: the last part of the rows has it. The workgroups of the first dispatch divide
+// the groups among them.
 void report_bad_offsets() {
     if (p.bad_group == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;
     const uint workgroups = min(gl_NumWorkGroups.x, 65536);  // more have no group to look at
@@ -79,7 +80,7 @@ void report_bad_offsets() {
     for (uint g = gl_WorkGroupID.x * LOCAL_SIZE + gl_LocalInvocationIndex; g < p.groups;
          g += workgroups * LOCAL_SIZE) {
         const int64_t begin = raw_offset(g), end = raw_offset(g + 1);
-        if (begin < 0 || end < begin || end > int64_t(capacity()))
+        if (begin < 0 || end < begin || end > int64_t(capacity()) + p.first_row)
             atomicMin(SharedWord(p.bad_group).x, g, RELAXED);
     }
 }

@@ -113,7 +113,18 @@ DispatchPlan lower_chunks(const Config& config, const ResolvedProblem& problem, 
     step.last_dispatches = of_last.dispatches;
     step.key.constants[SPEC_EDGES] |= of_last.key.constants[SPEC_EDGES];
   };
-  for (std::size_t i = 0; i < out.before.size(); ++i) take(out.before[i], last.before[i]);
+  // A copy keeps its leading dimension, and with it its tiles: the last part fills up with zeros.
+  const ResolvedProblem seen = packed_whole(chunk_of(problem, chunks), config);
+  const ResolvedProblem last_problem = chunk_of(problem, chunks, true);
+  for (std::size_t i = 0; i < out.before.size(); ++i) {
+    Step& step = out.before[i];
+    if (step.copied == nullptr) {
+      take(step, last.before[i]);
+    } else {
+      const ResolvedMatrix& copy = step.copied == &Addresses::a ? seen.a : seen.b;
+      take(step, pack_step(last_problem, copy, target.caps.limits));
+    }
+  }
   take(out.product, last.product);
   for (std::size_t i = 0; i < out.after.size(); ++i) take(out.after[i], last.after[i]);
   set_pitches(chunks, problem);

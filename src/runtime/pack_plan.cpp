@@ -186,7 +186,7 @@ Result<void> PackPlan::record(VkCommandBuffer command_buffer, DeviceSpan source,
     at.source = source.address;
     at.copy = destination.address;
     Recorder recorder(*plan.context, command_buffer, {});
-    record_step(recorder, plan.step, plan.pipeline, plan.step.dispatches, at);
+    record_step(recorder, plan.step, plan.pipeline, at);
     return {};
   });
 }

@@ -38,75 +38,84 @@ Addresses advanced(const Addresses& whole, const RowChunks& chunks, std::uint64_
   return std::bit_cast<Addresses>(at);
 }
 
+// Records the steps of a plan, part for part.
+class StepsRecorder {
+ public:
+  StepsRecorder(const Plan::Impl& plan, Recorder& recorder, std::uint64_t workspace)
+      : plan_(plan), steps_(plan.dispatch_plan), recorder_(recorder), workspace_(workspace) {}
+
+  // Turns the addresses of operands into those that the product reads. `previous`: of the part
+  // before, if there is one; what was copied for that isn't copied again.
+  void before(Addresses& at, const RowPart& part, const Addresses* previous = nullptr) {
+    const Addresses given = at;
+    // The address of a part of the workspace that there isn't stays 0: with groups that says that
+    // nobody is to be told of bad offsets.
+    for (const WorkspacePart& own : steps_.workspace) at.*own.address = workspace_ + own.offset;
+    for (std::size_t i = 0; i < steps_.before.size(); ++i) {
+      const Step& step = steps_.before[i];
+      if (const auto operand = step.copied) {
+        at.source = given.*operand;
+        at.copy = at.*operand;
+        if (operand == &Addresses::b) at.b_right = 0;  // both halves are of the copy now
+        if (previous != nullptr && previous->*operand == at.source) continue;
+      }
+      Addresses own = at;
+      if (step.copied == &Addresses::b) own.b_right = given.b_right;
+      record_step(recorder_, step, plan_.before[i], own, part);
+    }
+    if (!steps_.before.empty()) recorder_.wait();
+  }
+
+  void product(Addresses at, const RowPart& part) {
+    if (steps_.values_in_d) at.values = at.d;
+    if (!part.is_last) at.bad_group = 0;
+    const auto record = [&](const Step& step, VkPipeline pipeline) {
+      Addresses own = at;
+      if (step.writes_values) own.d = at.values;
+      record_step(recorder_, step, pipeline, own, part);
+    };
+    record(steps_.product, plan_.product);
+    for (std::size_t i = 0; i < steps_.after.size(); ++i) {
+      recorder_.wait(plan_.aborts != 0);
+      record(steps_.after[i], plan_.after[i]);
+    }
+  }
+
+ private:
+  const Plan::Impl& plan_;
+  const DispatchPlan& steps_;
+  Recorder& recorder_;
+  std::uint64_t workspace_;
+};
+
 // Operands are known to be right.
 void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& operands) {
-  const DispatchPlan& dispatches = plan.dispatch_plan;
-  const WorkspaceLayout& layout = dispatches.workspace;
+  const DispatchPlan& steps = plan.dispatch_plan;
   Addresses given;
   plan.rules.bind(operands, given);
   given.aborts = plan.aborts;
 
   // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets,
   // which is all that groups have without copies.
-  if (layout.bytes != 0 && (!plan.resolved.grouping || !dispatches.before.empty())) recorder.wait();
-  const auto record_part = [&](const Step& step, VkPipeline pipeline, const Addresses& at,
-                               std::uint64_t rows, bool last) {
-    record_step(recorder, step, pipeline, last ? step.last_dispatches : step.dispatches, at, rows);
-  };
-  // Turns the addresses of a part's operands into those that its product reads. `before`: of the
-  // part before, if there is one; what was copied for that isn't copied again.
-  const auto record_before = [&](Addresses& at, const Addresses* before, std::uint64_t rows,
-                                 bool last) {
-    const Addresses from = at;
-    // The address of a part of the workspace that there isn't stays 0: with groups that says that
-    // nobody is to be told of bad offsets.
-    for (const WorkspacePart& part : layout) at.*part.address = given.workspace + part.offset;
-    for (std::size_t i = 0; i < dispatches.before.size(); ++i) {
-      const Step& step = dispatches.before[i];
-      const auto operand = step.copied;
-      if (operand != nullptr) {
-        at.source = from.*operand;
-        at.copy = at.*operand;
-      }
-      const bool is_there =
-          operand != nullptr && before != nullptr && before->*operand == at.source;
-      if (!is_there) record_part(step, plan.before[i], at, rows, last);
-      if (operand == &Addresses::b) at.b_right = 0;  // both halves are of the copy now
-    }
-    if (!dispatches.before.empty()) recorder.wait();
-  };
-  const auto record_product = [&](Addresses at, std::uint64_t rows, bool last) {
-    if (dispatches.values_in_d) at.values = at.d;
-    const auto record = [&](const Step& step, VkPipeline pipeline) {
-      Addresses own = at;
-      if (step.writes_values) own.d = at.values;
-      record_part(step, pipeline, own, rows, last);
-    };
-    record(dispatches.product, plan.product);
-    for (std::size_t i = 0; i < dispatches.after.size(); ++i) {
-      recorder.wait(plan.aborts != 0);
-      record(dispatches.after[i], plan.after[i]);
-    }
-  };
+  const bool has_more = !plan.resolved.grouping || !steps.before.empty();
+  if (steps.workspace.bytes != 0 && has_more) recorder.wait();
+  StepsRecorder record(plan, recorder, given.workspace);
   Addresses whole = given;
-  if (!dispatches.chunks || !dispatches.chunks->with_copies) {
-    record_before(whole, nullptr, 0, false);
-  }
-  if (!dispatches.chunks) return record_product(whole, 0, false);
-  const RowChunks& chunks = *dispatches.chunks;
-  std::optional<Addresses> before;
+  if (!steps.chunks || !steps.chunks->with_copies) record.before(whole, {});
+  if (!steps.chunks) return record.product(whole, {});
+  const RowChunks& chunks = *steps.chunks;
+  std::optional<Addresses> previous;
   for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
     for (std::uint64_t row = 0; row < chunks.all_rows; row += chunks.rows) {
       if (batch + row != 0) recorder.wait();
-      const std::uint64_t rows = std::min(chunks.rows, chunks.all_rows - row);
-      const bool last = rows < chunks.rows || chunks.all_batches - batch < chunks.batches;
+      const RowPart part = part_at(chunks, row, batch);
       Addresses at = advanced(whole, chunks, row, batch);
       if (chunks.with_copies) {
-        const Addresses own = at;
-        record_before(at, before ? &*before : nullptr, rows, last);
-        before = own;
+        const Addresses operands_of_part = at;
+        record.before(at, part, previous ? &*previous : nullptr);
+        previous = operands_of_part;
       }
-      record_product(at, rows, last);
+      record.product(at, part);
     }
   }
 }

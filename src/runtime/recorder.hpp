@@ -100,20 +100,38 @@ class Recorder {
   bool host_reads_ = false;
 };
 
-// `rows`: of a part of the problem; 0: it is not divided.
+// What a recording is of: all of a problem, or a part of it (RowChunks).
+struct RowPart {
+  std::uint64_t rows = 0;  // 0: all
+  std::uint64_t first_row = 0;
+  bool is_smaller = false;  // than the parts before
+  bool is_last = true;
+};
+
+inline RowPart part_at(const RowChunks& chunks, std::uint64_t row, std::uint64_t batch) noexcept {
+  const std::uint64_t rows = std::min(chunks.rows, chunks.all_rows - row);
+  const std::uint64_t batches = std::min(chunks.batches, chunks.all_batches - batch);
+  return {.rows = rows,
+          .first_row = row,
+          .is_smaller = rows < chunks.rows || batches < chunks.batches,
+          .is_last = row + rows == chunks.all_rows && batch + batches == chunks.all_batches};
+}
+
 inline void record_step(Recorder& recorder, const Step& step, VkPipeline pipeline,
-                        const std::vector<Dispatch>& dispatches, const Addresses& at,
-                        std::uint64_t rows = 0) {
+                        const Addresses& at, const RowPart& part = {}) {
   const auto record_block = [&](auto params) {
     bind(params, at);
-    if constexpr (requires { head_of(params).m; }) {
-      if (rows != 0) head_of(params).m = static_cast<std::uint32_t>(rows);
+    if (part.rows != 0) {
+      const auto rows = static_cast<std::uint32_t>(part.rows);
+      if constexpr (requires { head_of(params).m; }) head_of(params).m = rows;
+      if constexpr (requires { params.copy_ld; }) {
+        if (step.copied == &Addresses::a) params.width = rows;
+      }
+      if constexpr (requires { params.first_row; }) {
+        params.first_row = static_cast<std::uint32_t>(part.first_row);
+      }
     }
-    if constexpr (requires { params.copy_ld; }) {
-      if (rows != 0 && step.copied == &Addresses::a)
-        params.width = static_cast<std::uint32_t>(rows);
-    }
-    recorder.dispatch(pipeline, dispatches, params);
+    recorder.dispatch(pipeline, part.is_smaller ? step.last_dispatches : step.dispatches, params);
   };
   std::visit(record_block, step.params);
 }

@@ -172,7 +172,9 @@ TEST_F(Direct, CopiesInParts) {
     passes_in_parts(rows, 48);
     rows.epilogue = {};
     rows.gated = Gated{.gate = Gate::reglu, .b = GatedB::separate};
-    passes_in_parts(rows, 64);
+    if (is_legal(config, resolve(rows).value(), target())) passes_in_parts(rows, 64);
+    // The last part's copy is narrower, and several tiles deep.
+    passes_in_parts(gemm({300, 33, 200}, c.input), 128);
     Problem batch = gemm({70, 33, 50}, c.input);
     batch.batch = 5;
     batch.epilogue.bias = Bias::along_n;
@@ -405,6 +407,29 @@ TEST_F(Direct, GroupsWithGates) {
         if (!is_legal(c.config, resolve(problem).value(), target())) continue;
         EXPECT_TRUE(passes_on_both(c.config, problem, {.offsets = offsets}));
       }
+    }
+  }
+}
+
+// The copy of A doesn't fit the workspace: parts of the rows begin and end within groups.
+TEST_F(Direct, GroupsInParts) {
+  const Offsets offsets = offsets_of({20, 0, 150, 3, 190, 0}, 5);
+  for (const Case& c : configs_) {
+    for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
+      Problem problem = grouped(gemm({0, 24, 200}, c.input), offsets);
+      problem.m += 9;
+      problem.grouping->b = b;
+      problem.a.layout = b == GroupedB::shared ? Layout::row_major : Layout::col_major;
+      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue.bias_batch_stride = 26;
+      problem = with_padding(problem, 8, true);
+      const auto whole = context().plan(problem, c.config);
+      ASSERT_TRUE(succeeds(whole));
+      problem.max_workspace_bytes = whole->workspace_bytes() - 1;
+      const auto plan = context().plan(problem, c.config);
+      ASSERT_TRUE(succeeds(plan));
+      EXPECT_NE(plan->explain().find(" parts of "), std::string::npos) << plan->explain();
+      EXPECT_TRUE(passes_on_both(c.config, problem, {.offsets = offsets}));
     }
   }
 }

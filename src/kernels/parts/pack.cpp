@@ -201,9 +201,9 @@ ResolvedProblem packed_whole(const ResolvedProblem& problem, const Config& confi
 
 std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Config& config) {
   // Before ranges are known to be legal tiles may be empty.
-  if (!config.pack_a || problem.a.is_packed() || problem.grouping || problem.k == 0 ||
-      !descriptor(config).takes_fragments() || config.tile_m == 0 || config.tile_n < 2 ||
-      config.slices > 1 || config.rows == RowStrategy::two_pass ||
+  if (!config.pack_a || problem.a.is_packed() || problem.is_grouped(GroupAlong::k) ||
+      problem.k == 0 || !descriptor(config).takes_fragments() || config.tile_m == 0 ||
+      config.tile_n < 2 || config.slices > 1 || config.rows == RowStrategy::two_pass ||
       problem.max_workspace_bytes == 0) {
     return std::nullopt;
   }
@@ -212,19 +212,21 @@ std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Con
                 .all_rows = problem.m,
                 .all_batches = problem.batch,
                 .with_copies = true};
+  const auto fits = [&] {
+    return fits_workspace(config, packed_whole(chunk_of(problem, out), config));
+  };
+  if (fits()) return std::nullopt;
   const std::uint64_t least = std::lcm(std::uint64_t{config.tile_m}, packed_width);
-  while (!fits_workspace(config, packed_whole(chunk_of(problem, out), config))) {
-    if (out.batches > 1) {
-      out.batches = divided_up(out.batches, 2);
-    } else if (out.rows > least) {
-      out.rows = rounded_up(divided_up(out.rows, 2), least);
-    } else {
-      return std::nullopt;
-    }
-    if (out.count() > most_copied_chunks) return std::nullopt;
+  while (out.batches > 1) {
+    out.batches = divided_up(out.batches, 2);
+    if (fits()) return out;
   }
-  if (out.is_whole()) return std::nullopt;
-  return out;
+  for (std::uint64_t parts = 2; parts <= most_copied_chunks; ++parts) {
+    out.rows = rounded_up(divided_up(problem.m, parts), least);
+    if (out.count() > most_copied_chunks) return std::nullopt;
+    if (fits()) return out;
+  }
+  return std::nullopt;
 }
 
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
