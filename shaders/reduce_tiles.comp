@@ -4,6 +4,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS ReduceTilesParams
+#define WHOLE_SLICES
 #include "lib/contract.glsl"
 #include "lib/row_state.glsl"
 #include "lib/row_result.glsl"

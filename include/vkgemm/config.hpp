@@ -144,13 +144,17 @@ struct KhrRingLoop : KhrLoop {
 // The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and both
 // operands are packed in fragment order: as the device's matrices hold their elements. No
 // specification promises that the matrices of two pipelines hold them alike, so it takes a
-// self-test that passed (vkgemm/self_test.hpp, SelfTest). Not built for gates and rows=two_pass.
+// self-test that passed (vkgemm/self_test.hpp, SelfTest).
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1.
   bool ahead = true;
   // The middle two of the four words that an invocation holds of a fragment of A change places in
   // memory: faster where registers hold them so.
   bool swap_a = false;
+  // How many subgroups share K: each takes every so many-th k-tile, and their sums are added in
+  // order before the epilogue. For few rows, where the tiles of D are too few to keep a device's
+  // memory busy.
+  std::uint32_t subgroups_k = 1;
   bool operator==(const KhrDirectLoop&) const = default;
 };
 
@@ -223,8 +227,7 @@ struct Config {
   Schedule schedule = Schedule::simple;
 
   // Row reductions only. resident, panel and recompute: paths khr and fma (not the skinny loop),
-  // with tile_n a power of two from 32 to 1024, in one slice. two_pass: any configuration, but
-  // nothing packed.
+  // with tile_n a power of two from 32 to 1024, in one slice. two_pass: any configuration.
   RowStrategy rows = RowStrategy::none;
 
   // The main loop whose parameters `loop` holds.

@@ -112,7 +112,8 @@
     X(50, AHEAD, 1)     /* steps of FRAGMENT_K that loads are ahead of products */ \
     X(51, SWAP_A, 0)    /* the middle two of the words of A have changed places */ \
     X(52, PACKS_B, 0) \
-    X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */
+    X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */ \
+    X(54, SUBGROUPS_K, 1)    /* subgroups that share K */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

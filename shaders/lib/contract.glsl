@@ -19,7 +19,9 @@
 // copies (pack_slots.glsl): the tile's rows of A begin at a_row.
 //
 // Accumulators are shown in slices: sets of rows of the tile, whose values, x4s, are dealt out to
-// the invocations of the workgroup. All invocations take the slices in order.
+// the invocations of the workgroup. All invocations take the slices in order. Neighbouring values of
+// a row are with neighbouring invocations; a kernel that defines WHOLE_SLICES may rely on a slice
+// being there for all once begin_slice returns, others see their own values only.
 //   VALUE_SLICES                slices of a tile
 //   VALUE_ROWS                  rows of a slice
 //   SLICE_VALUES                values of an invocation in a slice, at most

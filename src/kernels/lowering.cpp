@@ -24,7 +24,7 @@ void set_tiling(Constants& constants, const Config& c) {
   constants.set(SPEC_TILE_K, c.tile_k);
   // Sizes that a main loop has no use for: shared code may divide by them.
   for (const std::size_t id : {SPEC_FRAGMENT_M, SPEC_FRAGMENT_N, SPEC_FRAGMENT_K, SPEC_SUBGROUPS_M,
-                               SPEC_SUBGROUPS_N, SPEC_SUBTILES}) {
+                               SPEC_SUBGROUPS_N, SPEC_SUBGROUPS_K, SPEC_SUBTILES}) {
     constants.set(id, std::uint32_t{1});
   }
   constants.set(SPEC_SWIZZLE, c.swizzle);

@@ -94,6 +94,8 @@ struct LoopDescriptor {
 
   // Elements that A or B is loaded by, if it allows for 16 bytes at a time.
   std::uint32_t (*load_vector)(const ResolvedMatrix&) = nullptr;
+  // The k-tiles that a workgroup multiplies side by side; null: 1.
+  std::uint32_t (*k_tiles_at_once)(const Config&) = nullptr;
   // Steps of tile_k in an iteration, if A and B are loaded so; null: 1.
   std::uint32_t (*unroll_k)(const Config&) = nullptr;
   // Sets the constants of its parameters; null: it has none.

@@ -110,17 +110,19 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
     s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
     matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
   }
-  s.k_tiles = std::ceil(k / c.tile_k);
+  const auto at_once = descriptor(c).k_tiles_at_once;
+  const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
+  s.k_tiles = std::ceil(k / depth);
   s.resident = workgroups_that_fit(c, timing, problem, caps);
-  s.k_tile_work = 2.0 * area * c.tile_k * (vectors ? 1.0 : cost.misaligned) * timing.compute_units /
-                  (rate * 1e6);
+  s.k_tile_work =
+      2.0 * area * depth * (vectors ? 1.0 : cost.misaligned) * timing.compute_units / (rate * 1e6);
   const double waits = (cost.latency != nullptr ? timing.*cost.latency : 1.0) *
                        (vectors ? 1.0 : cost.misaligned_latency);
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
   s.tile = timing.tile * cost.tile;
   s.lone = std::clamp(busy_invocations / invocations(c), 1.0, 2.0);
-  s.k_tile_load = k_tile_kilobytes(c, problem) / timing.load;
+  s.k_tile_load = k_tile_kilobytes(c, problem) * depth / c.tile_k / timing.load;
   const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
   s.store = stored * sizeof(float) / kilobyte / timing.store;
   const double operands = k * (m * matrices(problem.a, problem) + n * matrices_b) * elements;

@@ -179,6 +179,8 @@ constexpr std::string_view extras[] = {
     "pack=ab",
     "khr_direct:tile=128x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,ahead=0,"
     "slices=8,reduction_mode=last_arriver,pack=ab",
+    "khr_direct:tile=16x64x64,fragment=16x16x16,subgroups=1x1,subgroup_size=32,subgroups_k=8,pack="
+    "ab",
     "khr:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16,slices=8,reduction_mode="
     "last_arriver",
     "khr_ring:tile=32x64x32,fragment=8x16x16,subgroups=4x4,subgroup_size=16",

@@ -50,6 +50,8 @@ constexpr std::string_view khr_texts[] = {
     "khr_direct:tile=24x16x8,fragment=8x8x8,subgroups=1x2,subgroup_size=8,subtiles=3,peel=0,ahead="
     "0,"
     "swap_a=1,pack=ab",
+    "khr_direct:tile=8x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,peel=0,subgroups_k=3,"
+    "pack=ab",
     // NVIDIA, AMD
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
@@ -62,6 +64,8 @@ constexpr std::string_view khr_texts[] = {
     "khr_direct:tile=64x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,subtiles=2,swap_a=1,"
     "swizzle=2,pack=ab",
     "khr_direct:tile=32x48x16,fragment=16x16x16,subgroups=1x1,subgroup_size=32,ahead=0,pack=ab",
+    "khr_direct:tile=16x32x32,fragment=16x16x16,subgroups=1x2,subgroup_size=32,subgroups_k=3,pack="
+    "ab",
     // Intel
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=2",
     "khr:tile=32x16x16,fragment=8x8x16,subgroups=2x2,subgroup_size=16,swizzle=2",

@@ -22,9 +22,13 @@ void acc_clear(out Acc acc) {
     EACH_FRAGMENT(i, j) acc.fragment[i][j] = ACC_FRAGMENT(0.0);
 }
 
+// Where this subgroup's part stands in the tile, and which part of K it takes (SUBGROUPS_K).
+const uint SUBGROUPS_MN = SUBGROUPS_M * SUBGROUPS_N;
 uvec2 subgroup_position() {
-    return uvec2(gl_SubgroupID / SUBGROUPS_N, gl_SubgroupID % SUBGROUPS_N);
+    const uint id = SUBGROUPS_K == 1 ? gl_SubgroupID : gl_SubgroupID % SUBGROUPS_MN;
+    return uvec2(id / SUBGROUPS_N, id % SUBGROUPS_N);
 }
+uint subgroup_k() { return SUBGROUPS_K == 1 ? 0 : gl_SubgroupID / SUBGROUPS_MN; }
 
 // The operands that a subgroup multiplies at once, FRAGMENT_K deep.
 struct Fragments {

@@ -1,6 +1,6 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
 // every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
-// there is no shared memory and no barrier: nobody waits for anybody. A and B are as deep as whole
+// there is no shared memory and no barrier: no subgroup waits for another. A and B are as deep as whole
 // k-tiles, and may be read as far beyond as AHEAD steps and a tile reach.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
@@ -9,7 +9,8 @@
 #include "khr_accumulators.glsl"
 #include "fragment_words.glsl"
 
-shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES)];
+shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
+#define SLICES_ALONE
 #include "khr_slices.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
@@ -40,11 +41,14 @@ void multiply_step(inout Acc acc, const uint slot) {
     multiply(acc, f);
 }
 
+// Subgroups that share K take its k-tiles in turn.
 void mma_tile(inout Acc acc, const Tile t) {
+    const uint own = subgroup_k() * TILE_K;
+    if (SUBGROUPS_K != 1 && own >= t.k_end - t.k_begin) return;
     const uvec2 at = uvec2(t.a_row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
     const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
-    const uint first = t.k_begin / FRAGMENT_K;
+    const uint first = (t.k_begin + own) / FRAGMENT_K;
     const uint lane = gl_SubgroupInvocationID * 16;
     uint64_t a = t.a + first * a_step + uint64_t(at.x) * (FRAGMENT_K * IN_SIZE) + lane;
     uint64_t b = t.b + first * b_step + uint64_t(at.y) * (FRAGMENT_K * IN_SIZE) + lane;
@@ -52,13 +56,25 @@ void mma_tile(inout Acc acc, const Tile t) {
     if (B_HALVES != 0 && !HAS_BOTH_HALVES && at.y - t.col >= HALF_N) b += right;
     [[unroll]] for (uint s = 0; s < AHEAD; ++s)
         load_step(s, a + s * a_step, b + s * b_step, right);
-    [[dont_unroll]] for (uint left = t.k_end - t.k_begin; left != 0; left -= TILE_K) {
+    [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
+        // Where the next k-tile begins. Alone, a subgroup may read beyond the last one.
+        uint64_t next_a = a + SUBGROUPS_K * STEPS * a_step;
+        uint64_t next_b = b + SUBGROUPS_K * STEPS * b_step;
+        if (SUBGROUPS_K != 1 && left <= SUBGROUPS_K * TILE_K) {
+            next_a = a;
+            next_b = b;
+        }
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {
-            load_step((s + AHEAD) % SLOTS, a + (s + AHEAD) * a_step, b + (s + AHEAD) * b_step,
-                      right);
+            const uint load = s + AHEAD;
+            if (load < STEPS)
+                load_step(load % SLOTS, a + load * a_step, b + load * b_step, right);
+            else
+                load_step(load % SLOTS, next_a + (load - STEPS) * a_step,
+                          next_b + (load - STEPS) * b_step, right);
             multiply_step(acc, s % SLOTS);
         }
-        a += STEPS * a_step;
-        b += STEPS * b_step;
+        a = next_a;
+        b = next_b;
+        left -= SUBGROUPS_K == 1 ? TILE_K : min(left, SUBGROUPS_K * TILE_K);
     }
 }

@@ -5,54 +5,81 @@
 const uint VALUE_SLICES = SUBTILES;
 const uint VALUE_ROWS = TILE_M / SUBTILES;
 const uint VALUE_STRIDE = KHR_SLICE_LINE(TILE_N);
-
-const uint ROW_X4 = TILE_COLUMNS / 4;  // of D
-const uint SLICE_X4 = VALUE_ROWS * ROW_X4;
-const uint SLICE_VALUES = (SLICE_X4 + LOCAL_SIZE - 1) / LOCAL_SIZE;
-const uint MOST_SLICE_VALUES = (VALUE_ROWS * (TILE_N / 4) + LOCAL_SIZE - 1) / LOCAL_SIZE;
-
-bool has_value(const uint i) {
-    return SLICE_X4 % LOCAL_SIZE == 0 || gl_LocalInvocationIndex + i * LOCAL_SIZE < SLICE_X4;
-}
-
-uvec2 value_place(const uint i) {
-    const uint at = gl_LocalInvocationIndex + i * LOCAL_SIZE;
-    return uvec2(at / ROW_X4, at % ROW_X4);
-}
+const uint SLICE_SIZE = KHR_SLICE(TILE_M, TILE_N, SUBTILES);
 
 const uint SLICE_FRAGMENTS = ROWS / SUBTILES;
 const uint SLICE_SUBGROUP_ROWS = SLICE_FRAGMENTS * FRAGMENT_M;  // of one subgroup
+
+// Among whom the values of a slice are dealt out: the workgroup; or, where nothing else is in that
+// memory (SLICES_ALONE) and nobody needs whole rows of the tile (WHOLE_SLICES), each subgroup has its
+// own, and waits for no other.
+#if defined(SLICES_ALONE) && !defined(WHOLE_SLICES)
+const bool BY_SUBGROUP = (GATED ? SUBGROUPS_K * SUBGROUPS_N : SUBGROUPS_K) == 1;
+#else
+const bool BY_SUBGROUP = false;
+#endif
+const uint DEALERS = BY_SUBGROUP ? LOCAL_SIZE / SUBGROUPS_MN : LOCAL_SIZE;
+
+const uint ROW_X4 = TILE_COLUMNS / 4 / (BY_SUBGROUP ? SUBGROUPS_N : 1);  // of D
+const uint SLICE_X4 = (BY_SUBGROUP ? SLICE_SUBGROUP_ROWS : VALUE_ROWS) * ROW_X4;
+const uint SLICE_VALUES = (SLICE_X4 + DEALERS - 1) / DEALERS;
+const uint MOST_SLICE_VALUES = (VALUE_ROWS * (TILE_N / 4) + LOCAL_SIZE - 1) / LOCAL_SIZE;
+
+uint value_number(const uint i) {
+    return (BY_SUBGROUP ? gl_SubgroupInvocationID : gl_LocalInvocationIndex) + i * DEALERS;
+}
+
+bool has_value(const uint i) { return SLICE_X4 % DEALERS == 0 || value_number(i) < SLICE_X4; }
+
+uvec2 value_place(const uint i) {
+    const uint at = value_number(i);
+    const uvec2 place = uvec2(at / ROW_X4, at % ROW_X4);
+    return BY_SUBGROUP ? subgroup_position() * uvec2(SLICE_SUBGROUP_ROWS, ROW_X4) + place : place;
+}
 
 uint value_row(const uint slice, const uint row) {
     return row / SLICE_SUBGROUP_ROWS * SUBGROUP_M + slice * SLICE_SUBGROUP_ROWS +
            row % SLICE_SUBGROUP_ROWS;
 }
 
+void wait_for_slice() {
+    if (BY_SUBGROUP) subgroupBarrier();
+    else barrier();
+}
+
 void begin_slice(const Acc acc, const uint slice) {
     const uvec2 at = subgroup_position();
-    barrier();
+    wait_for_slice();
     EACH_FRAGMENT(i, j) {
         if (i / SLICE_FRAGMENTS == slice)
             coopMatStore(acc.fragment[i][j], sh,
-                         (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
+                         subgroup_k() * SLICE_SIZE +
+                             (at.x * SLICE_SUBGROUP_ROWS + i % SLICE_FRAGMENTS * FRAGMENT_M) *
                                  VALUE_STRIDE +
                              (at.y * SUBGROUP_N + j * FRAGMENT_N) / 4,
                          VALUE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
     }
-    barrier();
+    wait_for_slice();
+}
+
+// What stands at a place of a slice, added up over the subgroups that share K.
+vec4 slice_sum(const uint place) {
+    vec4 sum = uintBitsToFloat(sh[place]);
+    [[unroll]] for (uint k = 1; k < SUBGROUPS_K; ++k)
+        sum += uintBitsToFloat(sh[place + k * SLICE_SIZE]);
+    return sum;
 }
 
 vec4 slice_value(const Acc acc, const uint slice, const uint i) {
     const uvec2 at = value_place(i);
-    return uintBitsToFloat(sh[at.x * VALUE_STRIDE + at.y]);
+    return slice_sum(at.x * VALUE_STRIDE + at.y);
 }
 
 Pair4 slice_pair(const Acc acc, const uint slice, const uint i) {
     const uvec2 at = value_place(i);
     const uint line = at.x * VALUE_STRIDE;
-    const vec4 one = uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at.y : at.y)]);
-    const vec4 other =
-        uintBitsToFloat(sh[line + (B_PAIRS != 0 ? 2 * at.y + 1 : at.y + HALF_N / 4)]);
+    const vec4 one = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y : at.y));
+    const vec4 other = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y + 1 : at.y + HALF_N / 4));
     return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
 }
 
@@ -70,11 +97,11 @@ const uint BATCH = C_VECTOR == 0 ? 1 : PEEL == 0 ? 1 : FULL_BATCH;
 // The condition is has_value(first), said so that the number of turns is not a constant: nothing
 // unrolls the loop.
 #define EACH_BATCH(first) \
-    for (uint first = 0; gl_LocalInvocationIndex + first * LOCAL_SIZE < SLICE_X4; first += BATCH)
+    for (uint first = 0; value_number(first) < SLICE_X4; first += BATCH)
 
 // All values of an invocation have the same columns, and so the same bias along N, where rows
-// divide evenly over the workgroup.
-const bool KEEPS_BIAS = LOCAL_SIZE % ROW_X4 == 0;
+// divide evenly over the dealers.
+const bool KEEPS_BIAS = DEALERS % ROW_X4 == 0;
 const uint VALUE_COLUMNS = 1;
 #define MOST_VALUE_COLUMNS 1
 uint value_column(const uint i) { return 0; }

@@ -21,16 +21,32 @@ constexpr double tile_time = 0.3;
 
 constexpr auto parameters = [] {
   constexpr auto& shared = khr_parameters<KhrDirectLoop>;
-  std::array<Parameter, std::size(shared) + 2> all{};
+  std::array<Parameter, std::size(shared) + 3> all{};
   std::ranges::copy(shared, all.begin());
   all[std::size(shared)] = of_loop<KhrDirectLoop, &KhrDirectLoop::ahead>(
       {.name = "ahead", .fields = {"ahead"}, .max = 1, .left_out = 1});
   all[std::size(shared) + 1] = of_loop<KhrDirectLoop, &KhrDirectLoop::swap_a>(
       {.name = "swap_a", .fields = {"swap_a"}, .max = 1, .left_out = 0});
+  all[std::size(shared) + 2] =
+      of_loop<KhrDirectLoop, &KhrDirectLoop::subgroups_k>({.name = "subgroups_k",
+                                                           .fields = {"subgroups_k"},
+                                                           .min = 1,
+                                                           .max = largest_tile,
+                                                           .left_out = 1,
+                                                           .forms_tile = true,
+                                                           .scales = true});
   return all;
 }();
 
 const KhrDirectLoop& direct(const Config& c) { return std::get<KhrDirectLoop>(c.loop); }
+KhrDirectLoop& direct(Config& c) { return std::get<KhrDirectLoop>(c.loop); }
+
+// The rows for which a tuner tries subgroups that share K.
+constexpr std::uint64_t few_rows = 128;
+
+std::uint32_t direct_invocations(const Config& c) {
+  return saturated_product(khr_invocations(c), direct(c).subgroups_k);
+}
 
 // An invocation holds 16 bytes of a fragment, and fragments divide the tiles of the kernel that
 // packs.
@@ -69,6 +85,12 @@ bool check(const Case& s) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
   }
   const Limits& limits = s.caps.limits;
+  const std::uint64_t sharing = std::uint64_t{l.subgroups_m} * l.subgroups_n * l.subgroups_k;
+  if (sharing > limits.max_subgroups_per_workgroup) {
+    return s.refuse("subgroups_k is ", l.subgroups_k, ": ", sharing,
+                    " subgroups in a workgroup, the device has at most ",
+                    limits.max_subgroups_per_workgroup);
+  }
   const std::uint32_t subgroups = PACK_LOCAL_SIZE / l.subgroup_size;
   if (limits.max_shared_memory_bytes < PACK_FRAGMENTS_BYTES ||
       limits.max_subgroups_per_workgroup < subgroups) {
@@ -83,6 +105,7 @@ void specialize(Constants& constants, const Config& c) {
   specialize_khr(constants, c);
   constants.set(SPEC_AHEAD, direct(c).ahead);
   constants.set(SPEC_SWAP_A, direct(c).swap_a);
+  constants.set(SPEC_SUBGROUPS_K, direct(c).subgroups_k);
 }
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
@@ -108,10 +131,10 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   for (Config& c : configs) {
     switch_to_direct(c);
     c.tile_k = 2 * kind.k;
-    std::get<KhrDirectLoop>(c.loop).swap_a = c.tile_n > kind.n;
+    direct(c).swap_a = c.tile_n > kind.n;
   }
   Config sliced = configs.back();
-  std::get<KhrDirectLoop>(sliced.loop).ahead = false;
+  direct(sliced).ahead = false;
   sliced.slices = 2;
   sliced.reduction_mode = ReductionMode::last_arriver;
   configs.push_back(sliced);
@@ -127,12 +150,13 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
   loop.gains_by_packing = false;  // it is nothing without
+  loop.invocations = direct_invocations;
   loop.most_accumulators = most_accumulators;
   loop.check = check;
   loop.cost.latency = &TimingModel::direct_latency;
   loop.cost.tile = tile_time;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem&, const Limits&) {
-    return khr_shared_memory_bytes(c, 0);
+    return direct(c).subgroups_k * khr_shared_memory_bytes(c, 0);
   };
   loop.needs_verdict = true;
   loop.fragment_order = [](const Config& c, bool of_a) {
@@ -142,13 +166,28 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
                          .subgroup_size = l.subgroup_size,
                          .swapped = of_a && l.swap_a};
   };
-  loop.steps_beyond = [](const Config& c) { return std::uint32_t{direct(c).ahead}; };
+  loop.steps_beyond = [](const Config& c) {
+    return direct(c).subgroups_k == 1 && direct(c).ahead ? 1u : 0u;
+  };
+  loop.k_tiles_at_once = [](const Config& c) { return direct(c).subgroups_k; };
   loop.specialize = specialize;
   loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,
                     const DeviceCaps& caps) {
+    const std::size_t begin = out.size();
     propose_khr(out, problem, caps, proposed_depths, [](const KhrLoop& l) {
       return Config{.loop = KhrDirectLoop{l}, .pack_a = true, .pack_b = true};
     });
+    if (problem.typical_m() > few_rows) return;
+    for (std::size_t i = begin, end = out.size(); i < end; ++i) {
+      const std::uint32_t subgroups = khr(out[i]).subgroups_m * khr(out[i]).subgroups_n;
+      for (const std::uint32_t all : {4u, 8u}) {
+        if (all <= subgroups) continue;
+        Config c = out[i];
+        direct(c).subgroups_k = all / subgroups;
+        cut_epilogue(c, problem, caps);
+        out.push_back(c);
+      }
+    }
   };
   loop.kinds = kinds;
   loop.trials = trials;
