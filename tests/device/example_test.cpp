@@ -1,9 +1,10 @@
-// tests/examples/transformer_mlp.cpp as it stands, on this device: what it leaves in memory against
-// the reference, one product after the other.
+// tests/examples/transformer_mlp.cpp and packing.cpp as they stand, on this device: what they leave
+// in memory against the reference, one product after the other.
 #include <volk.h>
 
 #include <algorithm>
 
+#include "../examples/packing.cpp"
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
@@ -84,6 +85,37 @@ TEST(Examples, TransformerMlp) {
       y.data(), stream.data());
   EXPECT_TRUE(second.passed()) << second.first_failure;
   EXPECT_EQ(second.checked, 2 * tokens * width);
+}
+
+TEST(Examples, Packing) {
+  const Problem plain = gemm({33, 72, 104}, DataType::f16, DataType::f16);
+  const auto layout = context().packed_layout(plain, PackedOperand::b);
+  ASSERT_TRUE(succeeds(layout));
+  if (layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
+  const Bytes a = filled(33 * 104, DataType::f16, 1), b = filled(104 * 72, DataType::f16, 2);
+  const support::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout->bytes);
+  Fingerprint fingerprint;
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) -> Result<void> {
+    const auto packed = pack_weight(context(), plain, commands, at_b.span(), at_packed.span());
+    if (!packed) return packed.error();
+    fingerprint = *packed;
+    return {};
+  })));
+  const auto plan = plan_packed(context(), plain);
+  ASSERT_TRUE(succeeds(plan));
+  const std::uint64_t d_bytes = support::operand_bytes(plain).d;
+  const support::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    return plan->record(commands, {.a = at_a.span(),
+                                   .b = at_packed.span(),
+                                   .d = at_d.span(),
+                                   .workspace = workspace.span(),
+                                   .b_fingerprint = fingerprint});
+  })));
+  const Bytes d = downloaded(at_d, d_bytes);
+  const auto checked = support::verify(plain, {.a = a.data(), .b = b.data()}, d.data(), nullptr);
+  EXPECT_TRUE(checked.passed()) << checked.first_failure;
+  EXPECT_EQ(checked.checked, 33u * 72u);
 }
 
 }  // namespace
