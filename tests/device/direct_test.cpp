@@ -332,7 +332,7 @@ TEST_F(Direct, GroupsInLargeSlots) {
     config.tile_m = 128;
     config.tile_k = 5 * loop.fragment_k;
     loop.subgroups_m = 8;
-    loop.subgroups_n = loop.subtiles = 1;
+    loop.subgroups_n = loop.subtiles = loop.subgroups_k = 1;
     loop.ahead = false;
     const Offsets rows = offsets_of(awkward_sizes(config.tile_m), 2);
     Problem problem = grouped(gemm({0, 19, 90}, c.input), rows);
