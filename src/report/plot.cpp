@@ -112,7 +112,7 @@ Family family_of(const BenchRow& row) {
   if (!row.groups.empty()) return Family::grouped;
   if (row_op_of(row.epilogue)) return Family::row_reduction;
   if (gate_of(row.epilogue)) return Family::gated;
-  if (row.epilogue != "plain") return Family::epilogue;
+  if (row.epilogue != "plain" && !row.epilogue.starts_with("batch:")) return Family::epilogue;
   return row.config.find("slices=") != std::string::npos ? Family::split_k : Family::dense;
 }
 

@@ -8,7 +8,8 @@
 namespace vkgemm::report {
 namespace {
 
-constexpr double kPitch = 17.0, kHeading = 25.0, kLabels = 262.0, kTimes = 228.0;
+constexpr double kPitch = 17.0, kHeading = 25.0, kTimes = 228.0;
+constexpr double kLeastLabels = 262.0, kLabelSize = 11.5;
 
 // The times that peers.py takes of a CUDA program contain launches by the host; below this they may
 // be most of the time: the same case took 0.018 to 0.084 ms on one day (H200, 2026-11-22).
@@ -86,6 +87,15 @@ void draw_ratio(Svg& svg, const Panel& panel, const BenchRow& row, double y) {
            {.size = 11.0, .anchor = right ? "start" : "end", .outlined = true});
 }
 
+// Of the widest label, and what is between it and the axis.
+double labels_width(const std::vector<BenchRow>& rows) {
+  double width = kLeastLabels;
+  for (const BenchRow& row : rows) {
+    width = std::max(width, text_width(short_label(row), kLabelSize) + 12.0);
+  }
+  return width;
+}
+
 double height_of(const std::vector<BenchRow>& rows) {
   double height = 0.0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -98,7 +108,7 @@ double height_of(const std::vector<BenchRow>& rows) {
 }  // namespace
 
 double draw_bars(Svg& svg, const std::vector<BenchRow>& rows, const BarPanels& panels, double top) {
-  const double left = 24.0 + kLabels;
+  const double left = 24.0 + labels_width(rows);
   const double right = svg.width() - 20.0 - (panels.peers ? kTimes : 24.0);
   const double middle = left + 0.46 * (right - left);
   const Panel ceiling = ceiling_panel(rows, left, panels.peers ? middle - 22.0 : right);
@@ -122,7 +132,7 @@ double draw_bars(Svg& svg, const std::vector<BenchRow>& rows, const BarPanels& p
     }
     y += kPitch;
     const double centre = y - kPitch / 2.0;
-    svg.text({left - 12.0, centre + 4.0}, short_label(row), {.size = 11.5, .anchor = "end"});
+    svg.text({left - 12.0, centre + 4.0}, short_label(row), {.size = kLabelSize, .anchor = "end"});
     if (panels.ceiling) draw_fraction(svg, ceiling, row, centre);
     if (!panels.peers) continue;
     draw_ratio(svg, peers, row, centre);
