@@ -301,8 +301,9 @@ class VKGEMM_API Context {
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // How an operand of the problem lies when it is packed (Packing::packed), whether or not the
-  // problem says that it is. Fails with what plan() says of the problem, and with unsupported if
-  // this operand of it can't be packed.
+  // problem says that it is. 0 bytes where it is not packed: f32, A of groups, both with groups
+  // along K, and all operands of a device that gains nothing. Else fails as plan() does where what
+  // counts of the problem (plan_pack()) contradicts itself.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Builds the pipeline that packs an operand of the problem, which lies as the problem says:

@@ -110,10 +110,13 @@ std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
   }
   const auto place = [](const Identity& i) { return i.is_a != 0 ? "a" : "b"; };
   if (g.is_a != w.is_a) {
-    return differs("operand of the product, as a column-major D turns it round,", place(g),
-                   place(w));
+    return concat(differs("place in the product", place(g), place(w)),
+                  " (a column-major D turns a and b round)");
   }
-  if (g.halves != w.halves) return differs("halves", int{g.halves}, int{w.halves});
+  if (g.halves != w.halves) {
+    constexpr std::string_view one = "one matrix", both = "both halves of a gated product";
+    return differs("what was packed", g.halves != 0 ? both : one, w.halves != 0 ? both : one);
+  }
   if (g.width != w.width) return differs("width along m or n", g.width, w.width);
   if (g.k != w.k) return differs("k", g.k, w.k);
   return differs("order", order_text(given), order_text(wanted));

@@ -135,7 +135,8 @@ Result<PackPlan> Context::plan_pack(const Problem& problem, PackedOperand operan
     plan->source_bytes = from.bytes;
     plan->source_alignment = from.alignment;
     const Limits& limits = impl_->caps.limits;
-    const std::uint64_t count = plan->layout.bytes / std::max(plan->layout.matrix_bytes, 1ul);
+    const std::uint64_t count =
+        plan->layout.bytes / std::max(plan->layout.matrix_bytes, std::uint64_t{1});
     if (const auto reason = why_not_packed(copy, count, limits)) {
       return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
     }

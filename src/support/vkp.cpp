@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,7 @@ enum Offset : std::size_t {
   k_offset = 48,
   matrices_offset = 56,
   matrix_bytes_offset = 64,
+  reserved_offset = 72,  // zeros up to the fingerprint
   fingerprint_offset = 128,
   device_offset = 192,
   driver_offset = 352,
@@ -89,10 +91,7 @@ Result<std::uint64_t> check_frame(Bytes begin, std::uint64_t file_bytes) {
   return present;
 }
 
-Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes, std::uint64_t hash) {
-  if (read<std::uint64_t>(header, hash_offset) != hash) {
-    return refuse("hash differs: the file was altered");
-  }
+Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   const auto operand = read<std::uint32_t>(header, operand_offset);
   const auto type = read<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
@@ -114,6 +113,11 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes, std
     if (size != 0 && size <= most_size) continue;
     return refuse(concat(name, " is ", size, ": from 1 to ", most_size, " is possible"));
   }
+  for (std::size_t i = reserved_offset; i < fingerprint_offset; ++i) {
+    if (header[i] == std::byte{0}) continue;
+    return refuse(
+        concat("byte ", i, " of the header is ", std::to_integer<int>(header[i]), ", not 0"));
+  }
   if (out.matrix_bytes == 0 || out.matrices > payload_bytes / out.matrix_bytes) {
     return refuse(concat("payload is ", payload_bytes, " bytes, too few for ", out.matrices,
                          " matrices of ", out.matrix_bytes));
@@ -121,7 +125,13 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes, std
   return out;
 }
 
-// A file that is read by and by, so that its header is refused before there is memory for the rest.
+Result<void> check_hash(Bytes header, std::uint64_t hash) {
+  if (read<std::uint64_t>(header, hash_offset) == hash) return {};
+  return refuse("hash differs: the file was altered");
+}
+
+// A file that is read by and by: what its header says is refused before there is memory for the
+// rest.
 Result<PackedFile> read_stream(const std::filesystem::path& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return refuse("no such file");
@@ -138,8 +148,15 @@ Result<PackedFile> read_stream(const std::filesystem::path& path) {
   const auto payload_bytes = check_frame(header, file_bytes);
   if (!payload_bytes) return payload_bytes.error();
 
-  PackedFile file;
-  file.payload.resize(*payload_bytes);
+  auto parsed = parse_header(header, *payload_bytes);
+  if (!parsed) return parsed.error();
+  PackedFile file{.header = std::move(*parsed)};
+  try {
+    file.payload.resize(*payload_bytes);
+  } catch (const std::bad_alloc&) {
+    return Error{Status::out_of_host_memory,
+                 concat("there is no memory for its ", *payload_bytes, " bytes")};
+  }
   std::uint64_t hash = fnv1a(Bytes(header).subspan(hashed_offset));
   for (std::uint64_t done = 0; done < *payload_bytes; done += piece_bytes) {
     const std::uint64_t bytes = std::min(piece_bytes, *payload_bytes - done);
@@ -147,9 +164,7 @@ Result<PackedFile> read_stream(const std::filesystem::path& path) {
     if (!fill(piece)) return refuse("payload cannot be read");
     hash = fnv1a(piece, hash);
   }
-  auto parsed = parse_header(header, *payload_bytes, hash);
-  if (!parsed) return parsed.error();
-  file.header = std::move(*parsed);
+  if (auto checked = check_hash(header, hash); !checked) return checked.error();
   return file;
 }
 
@@ -159,8 +174,11 @@ Result<PackedView> parse_packed_file(std::span<const std::byte> file) {
   const auto payload_bytes =
       check_frame(file.first(std::min(file.size(), packed_header_bytes)), file.size());
   if (!payload_bytes) return payload_bytes.error();
-  auto header = parse_header(file, *payload_bytes, fnv1a(file.subspan(hashed_offset)));
+  auto header = parse_header(file, *payload_bytes);
   if (!header) return header.error();
+  if (auto checked = check_hash(file, fnv1a(file.subspan(hashed_offset))); !checked) {
+    return checked.error();
+  }
   return PackedView{std::move(*header), file.subspan(packed_header_bytes)};
 }
 

@@ -78,11 +78,21 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   source.data = std::move(loaded.data);
 }
 
+bool is_set(const MatrixOptions& o) {
+  return o.type || o.layout || o.ld || o.batch_stride || o.alignment;
+}
+
 Source make_source(const PackCommand& command) {
   Source source{.operand = chosen_operand(command)};
   const MatrixOptions& options = source.is_a() ? command.a : command.b;
   Problem& p = source.problem;
-  if (!source.is_a()) p.gated = command.gated;
+  if (source.is_a() && command.gated) usage("--gated is of B: A is packed");
+  if (is_set(source.is_a() ? command.b : command.a)) {
+    const std::string other = source.is_a() ? "b" : "a";
+    usage("--layout-" + other + ", --ld-" + other + " and their like are of " +
+          (source.is_a() ? "B: A is packed" : "A: B is packed"));
+  }
+  p.gated = command.gated;
   p.d.layout = command.layout_d.value_or(Layout::row_major);
   if (!command.a_file.empty() || !command.b_file.empty()) {
     take_file(command, options, source);
@@ -120,6 +130,10 @@ void pack_file(const PackCommand& command) {
   const DeviceCaps& caps = runner->caps();
   const std::string name(name_of(source.operand));
   const PackedBuffer packed = prepare_packing(*runner, source.problem, source.operand);
+  if (source.width() == 0 || source.problem.k == 0) {
+    usage(name + " has no elements: it is " + std::to_string(source.width()) + " by K " +
+          std::to_string(source.problem.k));
+  }
   if (packed.layout.bytes == 0) {
     usage(name + ", " + std::to_string(source.width()) + " by K " +
           std::to_string(source.problem.k) + " of type " +

@@ -18,9 +18,9 @@ Matrix in_rows(const Matrix& matrix, Packing packing) {
 
 void PackOptions::add(CLI::App& app) {
   app.add_flag("--packed-a", a,
-               "A is packed before, once: in the order that kernels load best. Layout, leading "
-               "dimension and strides are those of the matrix that is packed");
-  app.add_flag("--packed-b", b, "B is");
+               "A plain A is packed first, once, in the order that kernels load best: layout, "
+               "leading dimension and strides are those of what is packed");
+  app.add_flag("--packed-b", b, "A plain B is packed first, once, likewise");
 }
 
 Problem PackOptions::packed(const Problem& source) const {
@@ -67,8 +67,10 @@ PackedBuffer prepare_loading(support::Runner& runner, const Problem& problem,
   out.layout = unwrap(runner.context().packed_layout(problem, header.operand));
   if (const std::string other = difference(header.fingerprint, out.layout.fingerprint);
       !other.empty()) {
+    const bool by_verdicts = other.starts_with("order");
     throw Failure(usage_error, file + ": packed for " + header.device + ", " + header.driver +
-                                   ": " + other + ": pack it again for this product and device");
+                                   ": " + other + ": pack it again for this product and device" +
+                                   (by_verdicts ? ", or try `vkgemm info --self-test` again" : ""));
   }
   if (payload_bytes != out.layout.bytes) {
     throw Failure(usage_error, file + ": payload is " + std::to_string(payload_bytes) +

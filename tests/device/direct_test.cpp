@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -326,7 +327,9 @@ TEST_F(Direct, ManySmallGroupsOfDepth) {
 
 // Slots that are larger than what a workgroup copies, and some that don't divide it.
 TEST_F(Direct, GroupsInLargeSlots) {
+  std::set<DataType> seen;  // the configurations of a type become alike
   for (const Case& c : configs_) {
+    if (!seen.insert(c.input).second) continue;
     Config config = c.config;
     auto& loop = std::get<KhrDirectLoop>(config.loop);
     config.tile_m = 128;

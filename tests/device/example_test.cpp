@@ -89,17 +89,14 @@ TEST(Examples, TransformerMlp) {
 
 TEST(Examples, Packing) {
   const Problem plain = gemm({33, 72, 104}, DataType::f16, DataType::f16);
-  const auto layout = context().packed_layout(plain, PackedOperand::b);
-  ASSERT_TRUE(succeeds(layout));
-  if (layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
+  const auto packing = context().plan_pack(plain, PackedOperand::b);
+  ASSERT_TRUE(succeeds(packing));
+  const PackedLayout& layout = packing->layout();
+  if (layout.bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
   const Bytes a = filled(33 * 104, DataType::f16, 1), b = filled(104 * 72, DataType::f16, 2);
-  const support::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout->bytes);
-  Fingerprint fingerprint;
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) -> Result<void> {
-    const auto packed = pack_weight(context(), plain, commands, at_b.span(), at_packed.span());
-    if (!packed) return packed.error();
-    fingerprint = *packed;
-    return {};
+  const support::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout.bytes);
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    return pack_weight(*packing, commands, at_b.span(), at_packed.span());
   })));
   const auto plan = plan_packed(context(), plain);
   ASSERT_TRUE(succeeds(plan));
@@ -110,7 +107,7 @@ TEST(Examples, Packing) {
                                    .b = at_packed.span(),
                                    .d = at_d.span(),
                                    .workspace = workspace.span(),
-                                   .b_fingerprint = fingerprint});
+                                   .b_fingerprint = layout.fingerprint});
   })));
   const Bytes d = downloaded(at_d, d_bytes);
   const auto checked = support::verify(plain, {.a = a.data(), .b = b.data()}, d.data(), nullptr);

@@ -48,7 +48,7 @@ function(check order)
   tool(0 "PASSED" run --a a.npy --b b.npy --layout-d col_major --out plain.npy --repeat 0)
   tool(0 "not verified" run --a a.npy --b columns.vkp --layout-d col_major --out file.npy --repeat 0)
   same(plain.npy file.npy)
-  tool(2 "b.vkp: packed for .*: operand of the product" run --a a.npy --b b.vkp --layout-d col_major)
+  tool(2 "b.vkp: packed for .*: place in the product is b, wanted is a" run --a a.npy --b b.vkp --layout-d col_major)
 
   tool(0 "" pack --b both.npy --gated reglu --out both.vkp)
   tool(0 "PASSED" ${gated} --b both.npy --out plain.npy)
@@ -64,13 +64,13 @@ function(check order)
   tool(0 "PASSED" run --a a.npy --b experts.npy --out plain.npy --repeat 0)
   tool(0 "not verified" run --a a.npy --b experts.vkp --out file.npy --repeat 0)
   same(plain.npy file.npy)
+  set(groups run --a a.npy --groups 17,0,20 --b-per-group --repeat 0)
+  tool(0 "PASSED" ${groups} --b experts.npy --out plain.npy)
+  tool(0 "not verified" ${groups} --b experts.vkp --out file.npy)
+  same(plain.npy file.npy)
 endfunction()
 
 check(rows)
-set(groups run --a a.npy --groups 17,0,20 --b-per-group --repeat 0)
-tool(0 "PASSED" ${groups} --b experts.npy --out plain.npy)
-tool(0 "not verified" ${groups} --b experts.vkp --out file.npy)
-same(plain.npy file.npy)
 file(COPY_FILE ${FOLDER}/b.vkp ${FOLDER}/rows.vkp)
 
 tool(0 "khr_direct.*passed" info --self-test --only "khr_direct" --device 0)
@@ -88,12 +88,17 @@ tool(2 "altered.vkp: hash differs: the file was altered" run --a a.npy --b alter
 file(COPY_FILE ${FOLDER}/b.npy ${FOLDER}/foreign.vkp)
 tool(2 "foreign.vkp: not a .vkp file" run --a a.npy --b foreign.vkp)
 tool(2 "b.vkp: operand is b, wanted is a" run --a b.vkp --b b.vkp)
-tool(2 "b.vkp: packed for .*: halves is 0, wanted is 1"
+tool(2 "b.vkp: packed for .*: what was packed is one matrix, wanted is both halves of a gated product"
      run --a a.npy --b b.vkp --gated swiglu)
 
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
 tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)
+
+# Options of what is not packed.
+tool(2 "--gated is of B: A is packed" pack --a a.npy --gated reglu --out none.vkp)
+tool(2 "--layout-a, .* are of A: B is packed" pack --n 8 --k 8 --layout-a col_major --out none.vkp)
+tool(2 "b has no elements: it is 0 by K 64" pack --n 0 --k 64 --out none.vkp)
 
 # Nothing to gain: nothing is written.
 tool(2 "b, 64 by K 64 of type f32: .* gains nothing by packing it, nothing is written"

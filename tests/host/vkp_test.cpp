@@ -121,6 +121,7 @@ TEST(Vkp, FieldsAreNamed) {
   EXPECT_EQ(error_of_field(52, 1), "K is 4294967367: from 1 to 2147483647 is possible");
   EXPECT_EQ(error_of_field(56, 0), "matrices is 0: from 1 to 2147483647 is possible");
   EXPECT_EQ(error_of_field(56, 4), "payload is 1000 bytes, too few for 4 matrices of 256");
+  EXPECT_EQ(error_of_field(100, 7), "byte 100 of the header is 7, not 0");
   EXPECT_EQ(error_of_field(65, 0), "payload is 1000 bytes, too few for 3 matrices of 0");
 }
 
