@@ -151,9 +151,9 @@ struct KhrDirectLoop : KhrLoop {
   // The middle two of the four words that an invocation holds of a fragment of A change places in
   // memory: faster where registers hold them so.
   bool swap_a = false;
-  // How many subgroups share K: each takes every so many-th k-tile, and their sums are added in
-  // order before the epilogue. For few rows, where the tiles of D are too few to keep a device's
-  // memory busy.
+  // How many subgroups share K: the first takes k-tiles 0, subgroups_k, 2 * subgroups_k, and so on.
+  // Their sums are added in order before the epilogue. For few rows, where the tiles of D are too
+  // few to keep a device's memory busy.
   std::uint32_t subgroups_k = 1;
   bool operator==(const KhrDirectLoop&) const = default;
 };
@@ -227,7 +227,8 @@ struct Config {
   Schedule schedule = Schedule::simple;
 
   // Row reductions only. resident, panel and recompute: paths khr and fma (not the skinny loop),
-  // with tile_n a power of two from 32 to 1024, in one slice. two_pass: any configuration.
+  // with tile_n a power of two from 32 to 1024, in one slice. two_pass: any configuration,
+  // but copies for khr_direct only.
   RowStrategy rows = RowStrategy::none;
 
   // The main loop whose parameters `loop` holds.

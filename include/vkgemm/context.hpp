@@ -37,8 +37,8 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-// Why bytes with one fingerprint are not what the other one is of: a field with both values, e.g.
-// "driver_version is 2, wanted is 3". Empty if they are alike.
+// The first field in which two fingerprints differ, with both values: "driver_version is 2, wanted
+// is 3". Empty if they are alike.
 VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
 
 // How a packed operand lies. Its matrices, if it has several, stand one behind the other.
@@ -194,8 +194,9 @@ class VKGEMM_API Plan {
   // beside what was recorded before), one after what is prepared in the workspace (packed operands,
   // words that workgroups share), one before each dispatch that adds slices of K, reduces or merges
   // rows, computes again for them, or stands in for a barrier that was given up (this one to the
-  // host, too), and one between the parts of a row reduction in two passes. The caller makes
-  // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
+  // host, too), and between parts: of a row reduction in two passes, or of a product whose copy of
+  // A doesn't fit the workspace at once (before and after each copy). The caller makes operands
+  // available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
   // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias, offsets, gamma and beta;
   // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before, and waits for the same
   // stage and access before it uses D, aux or row_values.
@@ -309,7 +310,8 @@ class VKGEMM_API Context {
   // Builds the pipeline that packs an operand of the problem, which lies as the problem says:
   // Packing::plain, any layout, leading dimension, strides and alignment. Only this operand's
   // matrix, the sizes that it has, batch, grouping, gated and d.layout count. GatedB::separate: b
-  // and b_right are packed one by one with the same plan. Fails as packed_layout() and plan() do.
+  // and b_right are packed one by one with the same plan. max_dispatch_ms doesn't: an operand is
+  // packed in as few dispatches as can be. Fails as packed_layout() and plan() do.
   Result<PackPlan> plan_pack(const Problem& problem, PackedOperand operand) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not

@@ -20,9 +20,9 @@ struct FragmentOrder {
 };
 
 // A packed operand is as wide and deep as multiples of these, with zeros where there was nothing.
-// Elements: a cache line of 16-bit ones.
+// Elements: a cache line of 16-bit ones, and the deepest k-tile that tables propose.
 inline constexpr std::uint64_t packed_width = 64;
-inline constexpr std::uint64_t packed_depth = 64;
+inline constexpr std::uint64_t packed_depth = 128;
 
 // How an operand comes to the product.
 enum class Form : std::uint8_t {

@@ -13,7 +13,7 @@ namespace vkgemm {
 namespace {
 
 // Counts the changes of packed orders.
-constexpr std::uint32_t layout_version = 1;
+constexpr std::uint32_t layout_version = 2;
 
 // The bytes of a fingerprint, in the order of the machine.
 struct Identity {

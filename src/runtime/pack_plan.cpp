@@ -35,13 +35,15 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
   }
   matrix.packing = packing;
   const Matrix other{.type = matrix.type};
+  // A column-major D turns the product round, but not one of rows or gates.
+  const bool turned = !problem.gated && !problem.row_reduction;
   Problem out{.m = is_a ? problem.m : 1,
               .n = is_a ? 1 : problem.n,
               .k = problem.k,
               .batch = problem.batch,
               .a = is_a ? matrix : other,
               .b = is_a ? other : matrix,
-              .d = {.layout = problem.d.layout},
+              .d = {.layout = turned ? problem.d.layout : Layout::row_major},
               .grouping = problem.grouping};
   if (!is_a) out.gated = problem.gated;
   return out;

@@ -277,7 +277,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       }
     }
   }
-  const PackedView seen(problem, config);
+  const ResolvedProblem seen = packed_whole(problem, config);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       Config same = config;
@@ -295,7 +295,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       same.pack_b = row.config.pack_b;
       if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
       if (row.config.workgroups == 0) same.workgroups = 0;
-      if (row.config == same && row.matches(*seen)) return &row;
+      if (row.config == same && row.matches(seen)) return &row;
     }
   }
   return nullptr;

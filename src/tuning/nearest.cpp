@@ -56,13 +56,15 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
     (p.grouping->along == GroupAlong::m ? p.m : p.k) *= p.grouping->groups;
   }
   const auto resize = [](ResolvedMatrix& matrix, std::uint64_t rows, std::uint64_t cols) {
-    static_assert(packed_width == packed_depth);
-    const std::uint64_t unit = matrix.is_packed() ? packed_width : 1;
-    matrix.rows = rounded_up(rows, unit);
-    matrix.cols = rounded_up(cols, unit);
+    matrix.rows = rows;
+    matrix.cols = cols;
   };
-  resize(p.a, p.m, p.k);
-  resize(p.b, p.k, p.b.halves_apart ? p.n : p.b_columns());
+  const auto padded = [](const ResolvedMatrix& matrix, std::uint64_t size, std::uint64_t unit) {
+    return matrix.is_packed() ? rounded_up(size, unit) : size;
+  };
+  resize(p.a, padded(p.a, p.m, packed_width), padded(p.a, p.k, packed_depth));
+  resize(p.b, padded(p.b, p.k, packed_depth),
+         padded(p.b, p.b.halves_apart ? p.n : p.b_columns(), packed_width));
   for (ResolvedMatrix* matrix : {&p.c, &p.d}) resize(*matrix, p.m, p.n);
   resize(p.aux, p.m, p.product_n());
   return p;

@@ -93,6 +93,7 @@ TEST_P(Packed, TinyAndEmpty) {
   for (const Packs packs : all_packs) {
     EXPECT_TRUE(passes(gemm({1, 1, 1}), packing(packs)));
     EXPECT_TRUE(passes(gemm({9, 70, 64}), packing(packs)));
+    EXPECT_TRUE(passes(gemm({9, 70, 0}), packing(packs)));
   }
   // Nothing is read.
   Problem none = gemm({9, 7, 0});
@@ -127,6 +128,10 @@ TEST_P(Packed, Gates) {
         EXPECT_TRUE(passes(with_padding(problem, 8, packs.a), packing(packs)));
       }
     }
+    Problem problem = gemm({19, 37, 40});
+    problem.gated = Gated{.gate = Gate::reglu};
+    problem.d.layout = Layout::col_major;  // doesn't turn the product round
+    EXPECT_TRUE(passes(problem, packing(packs)));
   }
 }
 
@@ -135,6 +140,9 @@ TEST_P(Packed, Rows) {
     Problem problem = gemm({37, 70, 96});
     problem.row_reduction = RowReduction{.op = op};
     EXPECT_TRUE(passes(problem, packing({false, true})));
+    EXPECT_TRUE(passes(problem, packing({true, true})));
+    if (op != RowOp::softmax) continue;
+    problem.d.layout = Layout::col_major;  // doesn't turn the product round
     EXPECT_TRUE(passes(problem, packing({true, true})));
   }
 }

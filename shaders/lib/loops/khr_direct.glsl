@@ -1,7 +1,7 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
 // every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
-// there is no shared memory and no barrier: no subgroup waits for another. A and B are as deep as whole
-// k-tiles, and may be read as far beyond as AHEAD steps and a tile reach.
+// there is no shared memory and no barrier: no subgroup waits for another. K is padded with zeros to
+// whole k-tiles. Up to AHEAD steps and one tile behind the end are read, and not used.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
 // registers (SWAP_A), and loads that are marked as reading what nobody writes.
@@ -44,7 +44,7 @@ void multiply_step(inout Acc acc, const uint slot) {
 // Subgroups that share K take its k-tiles in turn.
 void mma_tile(inout Acc acc, const Tile t) {
     const uint own = subgroup_k() * TILE_K;
-    if (SUBGROUPS_K != 1 && own >= t.k_end - t.k_begin) return;
+    if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
     const uvec2 at = uvec2(t.a_row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
     const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;

@@ -138,6 +138,9 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   sliced.slices = 2;
   sliced.reduction_mode = ReductionMode::last_arriver;
   configs.push_back(sliced);
+  Config shared = configs.front();
+  direct(shared).subgroups_k = 2;
+  configs.push_back(shared);
   return configs;
 }
 

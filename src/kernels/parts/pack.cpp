@@ -169,7 +169,10 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
   if (copied != 0) {
     text += concat(copied, copied == 1 ? " operand" : " operands", ", by dispatches before");
     if (plan.chunks && plan.chunks->with_copies) {
-      text += concat(", in ", plan.chunks->count(), " parts of ", plan.chunks->rows, " rows");
+      const RowChunks& parts = *plan.chunks;
+      text += concat(", in ", parts.count(), " parts of ");
+      text += parts.batches < parts.all_batches ? concat(parts.batches, " matrices")
+                                                : concat(parts.rows, " rows");
     }
   }
   if (given != 0) text += concat(copied != 0 ? "; " : "", given, " by the caller");
@@ -217,8 +220,9 @@ std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Con
   };
   if (fits()) return std::nullopt;
   const std::uint64_t least = std::lcm(std::uint64_t{config.tile_m}, packed_width);
-  while (out.batches > 1) {
-    out.batches = divided_up(out.batches, 2);
+  for (std::uint64_t parts = 2; out.batches > 1; ++parts) {
+    out.batches = divided_up(problem.batch, parts);
+    if (out.count() > most_copied_chunks) return std::nullopt;
     if (fits()) return out;
   }
   for (std::uint64_t parts = 2; parts <= most_copied_chunks; ++parts) {
@@ -243,8 +247,10 @@ Config as_given(Config config, const ResolvedProblem& problem) {
 void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order) {
   matrix.fragments = order;
   if (matrix.bytes == 0) return;
-  matrix.bytes = rounded_up(
-      matrix.bytes + bytes_beyond(matrix, most_steps_beyond, most_tile_beyond), matrix.alignment);
+  // Operands that end beyond 2^64 are longer than any span.
+  const std::uint64_t beyond = bytes_beyond(matrix, most_steps_beyond, most_tile_beyond);
+  const std::uint64_t most = UINT64_MAX - beyond - matrix.alignment;
+  matrix.bytes = rounded_up(std::min(matrix.bytes, most) + beyond, matrix.alignment);
 }
 
 std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t count,

@@ -329,7 +329,8 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
     return text +
            concat(", values in the workspace, in ", chunks, chunks == 1 ? " part" : " parts");
   }
-  return text + concat(", ", accumulator_count(c), " values an invocation, ", tile_columns(c, p),
+  const std::uint64_t values = divided_up(std::uint64_t{c.tile_m} * c.tile_n, invocations(c));
+  return text + concat(", ", values, " values an invocation, ", tile_columns(c, p),
                        tile_columns(c, p) == 1 ? " tile" : " tiles", " a row");
 }
 
