@@ -472,7 +472,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     target = *resolved;
     return std::nullopt;
   };
-  const auto [m, n, k] = std::tuple(problem.m, problem.n, problem.k);
+  const std::uint64_t m = problem.m, n = problem.n, k = problem.k;
   const auto resolve_input = [&](ResolvedMatrix& target, const OperandInfo& info,
                                  const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
                                  std::uint64_t count) -> MaybeError {

@@ -73,7 +73,7 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));
   if (!resolved) return resolved.error();
   if (auto error = context.tables.set_orders(*resolved, context.usable_caps())) return *error;
-  if (operand_of(*resolved, operand).bytes != 0) out = std::move(*resolved);
+  if (operand_of(*resolved, operand).bytes != 0) out = *resolved;
   return out;
 }
 
