@@ -55,7 +55,7 @@ struct Matrix {
   // the row length allow it as well; record() checks the promise.
   std::uint32_t alignment = 16;
 
-  // Of A and B: whether the caller packed the operand (Context::plan_pack()); others are plain.
+  // packed: the caller packed it before (Context::plan_pack()). C, D and aux are plain.
   Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;

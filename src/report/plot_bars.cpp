@@ -87,7 +87,7 @@ void draw_ratio(Svg& svg, const Panel& panel, const BenchRow& row, double y) {
            {.size = 11.0, .anchor = right ? "start" : "end", .outlined = true});
 }
 
-// Of the widest label, and what is between it and the axis.
+// The width of the widest label, and of what is between it and the axis.
 double labels_width(const std::vector<BenchRow>& rows) {
   double width = kLeastLabels;
   for (const BenchRow& row : rows) {

@@ -100,7 +100,7 @@ class Recorder {
   bool host_reads_ = false;
 };
 
-// What a recording is of: all of a problem, or a part of it (RowChunks).
+// The part of a problem that a step is recorded for (RowChunks), or all of it.
 struct RowPart {
   std::uint64_t rows = 0;  // 0: all
   std::uint64_t first_row = 0;

@@ -62,7 +62,7 @@ void begin_slice(const Acc acc, const uint slice) {
     wait_for_slice();
 }
 
-// What stands at a place of a slice, added up over the subgroups that share K.
+// The sum, over the subgroups that share K, of what stands at a place of a slice.
 vec4 slice_sum(const uint place) {
     vec4 sum = uintBitsToFloat(sh[place]);
     [[unroll]] for (uint k = 1; k < SUBGROUPS_K; ++k)
