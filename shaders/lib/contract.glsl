@@ -32,6 +32,9 @@
 //   slice_value(Acc, slice, i)  the value
 //   slice_pair(Acc, slice, i)   with a gate: the values of both products
 //
+// A loop that defines HAS_NARROW_SLICES also has
+//   store_narrow(Acc, Tile)     store_tile for NARROW_SLICES
+//
 // For store_tile: which loops are unrolled, and the loads that are worth an array.
 //   EACH_SLICE(slice)           the loop over slices
 //   EACH_BATCH(first)           the loop over this invocation's values of a slice, BATCH at a time

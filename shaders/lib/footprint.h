@@ -32,6 +32,7 @@
 // khr's epilogue reuses the memory for slices of f32 accumulators, with padding between rows.
 #define KHR_SLICE_LINE(tile_n) (((tile_n) + 4) / 4)
 #define KHR_SLICE(tile_m, tile_n, subtiles) ((tile_m) / (subtiles) * KHR_SLICE_LINE(tile_n))
+// Slices of 16-bit results take half of it: KHR_LINE(tile_n, 2) a row.
 
 // fma stages f32, K the outer direction, with padding between lines.
 #define FMA_LINE(mn) (((mn) + 4) / 4)

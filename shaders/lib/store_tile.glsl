@@ -13,6 +13,12 @@ bool is_value(const uint i) {
 }
 
 void store_tile(const Acc acc, const Tile t) {
+#ifdef HAS_NARROW_SLICES
+    if (NARROW_SLICES != 0) {
+        store_narrow(acc, t);
+        return;
+    }
+#endif
     // The bias of a column is loaded once.
     const bool is_kept = KEEPS_BIAS && BIAS == BIAS_ALONG_N;
     vec4 bias[MOST_VALUE_COLUMNS];

@@ -60,6 +60,17 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
                                  (c.slices > 1 && unroll > 1));
 }
 
+// Of a product that does nothing but scale: what else an epilogue adds has coordinates, which slices
+// of accumulators have and their fragments don't.
+bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps& caps) {
+  const auto narrows = descriptor(c).narrows_slices;
+  if (narrows == nullptr || !narrows(c, caps) || c.slices != 1 || p.rows || p.gated) return false;
+  const Epilogue& e = p.epilogue;
+  return !p.has_c() && !p.has_bias() && !p.has_aux() && e.activation == Activation::none &&
+         !e.clamp_min && !e.clamp_max && size_in_bytes(p.d.type) == 2 &&
+         p.d.layout == Layout::row_major && p.d.allows_vectors(16);
+}
+
 GemmParams make_params(const ResolvedProblem& p) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Epilogue& e = p.epilogue;
@@ -94,6 +105,7 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   set_tiling(constants, config);
   set_operands(constants, config, problem);
   if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
+  constants.set(SPEC_NARROW_SLICES, narrows_slices(config, problem, caps));
   GemmParams params = make_params(problem);
   params.slices = config.slices;
   product.params = params;

@@ -106,8 +106,11 @@ std::string describe_operands(const Plan::Impl& plan) {
     return text;
   }
   if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
-  if (p.has_d())
-    text += describe_access("d", p.d, p.batch, epilogue, stores.constants[SPEC_D_VECTOR] != 0);
+  if (p.has_d()) {
+    const bool narrow = stores.constants[SPEC_NARROW_SLICES] != 0;
+    text += describe_access("d", p.d, p.batch, narrow ? 2 * epilogue : epilogue,
+                            stores.constants[SPEC_D_VECTOR] != 0);
+  }
   if (p.has_aux()) {
     text += describe_access("aux", p.aux, p.batch, epilogue, constant(SPEC_AUX_VECTOR));
   }

@@ -77,6 +77,45 @@ TEST_F(Direct, EveryEdge) {
   }
 }
 
+// D in 16 bits and lines of 16 bytes, with no epilogue: stored from slices of its own type.
+TEST_F(Direct, NarrowSlices) {
+  for (const Case& c : configs_) {
+    for (const DataType type : {DataType::f16, DataType::bf16}) {
+      for (const std::uint64_t m : {1u, 37u, 128u}) {
+        for (const std::uint64_t n : {8u, 64u, 136u}) {
+          Problem problem = gemm({m, n, 70}, c.input, type);
+          problem.batch = 2;
+          EXPECT_TRUE(passes_gates(c.config, problem));
+          problem.epilogue.alpha = -0.75f;
+          EXPECT_TRUE(passes_gates(c.config, problem));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Direct, NarrowSlicesKeepNanAndInf) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const Case& c : configs_) {
+    for (const DataType type : {DataType::f16, DataType::bf16}) {
+      const Problem problem = gemm({33, 40, 70}, c.input, type);
+      Trial trial(problem, Fill::integers, {.poison = std::byte{0x3a}});
+      trial.set('a', 2, 69, std::numeric_limits<double>::quiet_NaN());
+      trial.set('a', 32, 0, infinity);
+      for (std::uint64_t j = 0; j < problem.n; ++j) trial.set('b', 0, j, j % 2 == 0 ? 1.0 : -1.0);
+      ASSERT_TRUE(trial.run(c.config));
+      for (std::uint64_t i = 0; i < problem.m; ++i) {
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          const double d = trial.d(i, j);
+          if (i == 2) ASSERT_TRUE(std::isnan(d)) << j;
+          else if (i == 32) ASSERT_EQ(d, j % 2 == 0 ? infinity : -infinity) << j;
+          else ASSERT_TRUE(std::isfinite(d)) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Direct, BatchesAndSlicesInEveryMode) {
   for (const Case& c : configs_) {
     Problem problem = with_padding([&] {

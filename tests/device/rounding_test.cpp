@@ -79,7 +79,8 @@ class Rounding : public EachPath {
     if (!ran) return counts;
     for (std::uint64_t i = 0; i < problem.m; ++i) {
       for (std::uint64_t j = 0; j < problem.n; ++j) {
-        check_element(problem, factors.a[i], factors.b[j], trial.d(i, j), trial.aux(i, j), counts);
+        const double d = trial.d(i, j), aux = problem.epilogue.aux ? trial.aux(i, j) : d;
+        check_element(problem, factors.a[i], factors.b[j], d, aux, counts);
       }
     }
     return counts;
@@ -126,6 +127,23 @@ TEST_P(Rounding, IsToNearestEven) {
         if (input == DataType::f16 && output == DataType::bf16) continue;  // never at bf16's ends
         EXPECT_GT(counts.subnormals, 50);
         EXPECT_GT(counts.overflows, 50);
+      }
+    }
+  }
+}
+
+// Slices of 16 bits round by themselves (shaders/lib/loops/khr_narrow.glsl).
+TEST_P(Rounding, OfNarrowSlicesIsToNearestEven) {
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  for (const DataType input : inputs_of(GetParam())) {
+    for (const Config& config : small_configs(GetParam(), input)) {
+      if (config.main_loop() != MainLoop::khr_direct) continue;
+      for (const DataType output : {DataType::f16, DataType::bf16}) {
+        Factors factors(input, output);
+        while (factors.b.size() % 8 != 0) factors.b.push_back(1.0);  // lines of 16 bytes
+        const Problem problem = gemm({factors.a.size(), factors.b.size(), 1}, input, output);
+        SCOPED_TRACE(describe(config, problem));
+        EXPECT_GT(expect_nearest_even(config, problem, factors).ties, 50);
       }
     }
   }

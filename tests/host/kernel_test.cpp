@@ -316,6 +316,37 @@ TEST(Lower, EpilogueVectors) {
   EXPECT_EQ(d_vector(nv_config, {.type = DataType::f32}, 64), 0u) << "nv has no use for it";
 }
 
+TEST(Lower, SlicesOf16BitsWhereDIsAllThatIsStored) {
+  const auto narrow = [](auto change) {
+    Problem p = gemm(256, 256, 64);
+    Config c = test::config(
+        "khr_direct:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,"
+        "pack=ab");
+    DeviceCaps caps = test::h200();
+    change(p, c, caps);
+    return lower(c, resolved(p), caps).product.key.constants[SPEC_NARROW_SLICES];
+  };
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.alpha = 2.0f; }), 1u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.d.type = DataType::bf16; }), 1u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.d.type = DataType::f32; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.n = 252; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.d.ld = 260; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.d.alignment = 8; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.beta = 1.0f; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.bias = Bias::along_n; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.clamp_max = 6.0f; }), 0u);
+  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) {
+              p.epilogue.activation = Activation::relu;
+            }),
+            0u);
+  EXPECT_EQ(narrow([](Problem&, Config& c, DeviceCaps&) { c.slices = 2; }), 0u);
+  EXPECT_EQ(narrow([](Problem&, Config& c, DeviceCaps&) {
+              std::get<KhrDirectLoop>(c.loop).subgroups_k = 2;
+            }),
+            0u);
+  EXPECT_EQ(narrow([](Problem&, Config&, DeviceCaps& caps) { caps.fragment_shapes.clear(); }), 0u);
+}
+
 TEST(Lower, WhatIsNotUsedDoesNotMakeAnotherPipeline) {
   const Problem plain = gemm(64, 64, 64);
   Problem same = plain;

@@ -12,6 +12,8 @@
 shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 #define SLICES_ALONE
 #include "khr_slices.glsl"
+#define HAS_NARROW_SLICES
+#include "khr_narrow.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
 

@@ -108,6 +108,17 @@ void specialize(Constants& constants, const Config& c) {
   constants.set(SPEC_SUBGROUPS_K, direct(c).subgroups_k);
 }
 
+// Devices list matrices of results by the product that they come from.
+bool narrows_slices(const Config& c, const DeviceCaps& caps) {
+  const KhrDirectLoop& l = direct(c);
+  const auto has_results = [&](const FragmentShape& shape) {
+    return shape.accumulator == DataType::f16 && shape.m == l.fragment_m && shape.n == l.fragment_n;
+  };
+  const std::uint32_t values = l.fragment_m * l.fragment_n / l.subgroup_size;
+  return l.subgroups_k == 1 && l.fragment_n % 8 == 0 && values % 2 == 0 &&
+         std::ranges::any_of(caps.fragment_shapes, has_results);
+}
+
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   std::vector<KernelKind> all;
   for (const FragmentShape& shape : caps.fragment_shapes) {
@@ -162,6 +173,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     return direct(c).subgroups_k * khr_shared_memory_bytes(c, 0);
   };
   loop.needs_verdict = true;
+  loop.narrows_slices = narrows_slices;
   loop.fragment_order = [](const Config& c, bool of_a) {
     const KhrDirectLoop& l = direct(c);
     return FragmentOrder{.mn = of_a ? l.fragment_m : l.fragment_n,
