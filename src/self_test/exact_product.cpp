@@ -1,6 +1,5 @@
 // exact_product.cpp: operands of the self-test, and what must come out, bit for bit.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -56,7 +55,6 @@ ExactProduct::ExactProduct(const Problem& problem)
       a_(operand(problem.a, problem.m, problem.k, 0)),
       b_(operand(problem.b, problem.k, problem.n, 1)),
       expected_(bytes_of(problem.d, problem.m, problem.n), poison) {
-  assert(problem.d.type == DataType::f32);
   std::vector<int> row_of_a(problem.k);
   std::vector<int> columns_of_b(problem.k * problem.n);
   for (std::uint64_t k = 0; k < problem.k; ++k) {
@@ -71,16 +69,16 @@ ExactProduct::ExactProduct(const Problem& problem)
       for (std::uint64_t k = 0; k < problem.k; ++k) {
         sum += row_of_a[k] * columns_of_b[col * problem.k + k];
       }
-      store_element(expected_.data(), DataType::f32, index_of(problem.d, row, col), sum);
+      store_element(expected_.data(), problem.d.type, index_of(problem.d, row, col), sum);
     }
   }
 }
 
 std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d) const {
   if (std::ranges::equal(d, expected_)) return std::nullopt;
-  const auto value = [](std::span<const std::byte> bytes, std::uint64_t index) {
-    float number = 0;
-    std::memcpy(&number, bytes.data() + index * sizeof(number), sizeof(number));
+  const std::uint64_t size = size_in_bytes(problem_.d.type);
+  const auto value = [&](std::span<const std::byte> bytes, std::uint64_t index) {
+    const double number = load_element(bytes.data(), problem_.d.type, index);
     return std::isnan(number) ? std::string("NaN") : concat(number);
   };
   const auto what = concat("m ", problem_.m, ", n ", problem_.n, ", k ", problem_.k, ", a ",
@@ -90,13 +88,9 @@ std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d)
   for (std::uint64_t row = 0; row < problem_.m; ++row) {
     for (std::uint64_t col = 0; col < problem_.n; ++col) {
       const std::uint64_t index = index_of(problem_.d, row, col);
-      if ((index + 1) * sizeof(float) <= d.size() &&
-          std::memcmp(&d[index * sizeof(float)], &expected_[index * sizeof(float)],
-                      sizeof(float)) == 0) {
-        continue;
-      }
+      const bool there = (index + 1) * size <= d.size();
+      if (there && std::memcmp(&d[index * size], &expected_[index * size], size) == 0) continue;
       if (wrong++ != 0) continue;
-      const bool there = (index + 1) * sizeof(float) <= d.size();
       first =
           concat("expected ", value(expected_, index), ", got ",
                  there ? value(d, index) : std::string("nothing"), " at (", row, ", ", col, ")");

@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 8> outcome_names = {
     "timed_out", "crashed",      "unusable",     "untested"};
 
 // For tiles of these sizes: several tiles, the last ones cut off.
-Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned) {
+Problem product(const Config& config, DataType input, Layout a, Layout b, bool aligned,
+                DataType output = DataType::f32) {
   // The elements of a 16-byte load, of 16-bit types at least.
   const std::uint64_t group = std::max(8u, 16 / size_in_bytes(input));
   const auto up = [&](std::uint64_t value) { return (value + group - 1) / group * group; };
@@ -37,11 +38,12 @@ Problem product(const Config& config, DataType input, Layout a, Layout b, bool a
       .k = odd ? 3 * tile_k + 1 : up(3 * tile_k + group),
       .a = {.type = input, .layout = a},
       .b = {.type = input, .layout = b},
-      .d = {.type = DataType::f32},
+      .d = {.type = output},
       .max_workspace_bytes = config.pack_a || config.pack_b ? Problem{}.max_workspace_bytes : 0};
   const std::uint64_t step = odd ? 2 : group;
   if (problem.n == problem.m) problem.n += step;
   while (problem.k == problem.m || problem.k == problem.n) problem.k += step;
+  if (size_in_bytes(output) == 2) problem.k = 1;  // longer sums are not exact there
   const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
                        std::uint64_t padding) {
     matrix.ld = (matrix.layout == Layout::row_major ? cols : rows) + (odd ? padding : group);
@@ -129,6 +131,12 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
       const bool aligned = few ? a == Layout::row_major : a == b;
       problems.push_back(product(config, kind.input, a, b, aligned));
     }
+  }
+  const auto narrows = descriptor(config).narrows_slices;
+  if (narrows == nullptr || !narrows(config, caps)) return problems;
+  for (const DataType output : {DataType::f16, DataType::bf16}) {
+    problems.push_back(
+        product(config, kind.input, Layout::row_major, Layout::row_major, true, output));
   }
   return problems;
 }

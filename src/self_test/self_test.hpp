@@ -28,14 +28,15 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
 
 // The problems that are computed with it: A and B in each layout, aligned and not, M, N and K
 // different and no multiples of the tile, several fragments along each. On a CPU, which compiles
-// for long, in two of the four pairs of layouts only.
+// for long, in two of the four pairs of layouts only. D is of f32; where kernels store slices of
+// 16 bits, of 16-bit types, too.
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
                                         const DeviceCaps& caps);
 
 // The operands of one product, and what must come out. Elements are integers from -15 to 15 but
 // never 0, so that every one counts in all that it is multiplied with; most are positive, so that
-// sums grow beyond what f16 keeps exactly, and stay where f32 does. Between rows and behind
-// matrices there are NaN, which D must still hold there.
+// sums grow beyond what f16 keeps exactly, and stay where f32 does: a D of 16 bits takes K = 1.
+// Between rows and behind matrices there are NaN, which D must still hold there.
 class ExactProduct {
  public:
   explicit ExactProduct(const Problem& problem);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
 #include "kernels/main_loop.hpp"
 #include "problem/convert.hpp"
 #include "test_devices.hpp"
@@ -83,6 +84,7 @@ TEST(KernelKinds, HaveConfigurations) {
       EXPECT_EQ(configs->size() > 1, descriptor(kind.loop).needs_verdict);
       std::set<Layout> a, b;
       bool cut_off = false;
+      std::uint32_t narrow = 0;
       for (const Config& config : *configs) {
         EXPECT_TRUE(covers(kind, config, kind.input)) << to_string(config);
         for (const Problem& p : self_test_problems(kind, config, caps)) {
@@ -94,13 +96,20 @@ TEST(KernelKinds, HaveConfigurations) {
           // Every place of a fragment, and several of them along K.
           EXPECT_GT(p.m, config.tile_m);
           EXPECT_GT(p.n, config.tile_n);
-          EXPECT_GE(p.k, 3 * config.tile_k);
+          if (p.d.type == DataType::f32)
+            EXPECT_GE(p.k, 3 * config.tile_k);
+          else
+            EXPECT_EQ(p.k, 1u);
+          const DispatchPlan plan = lower(config, resolved(p), trusting(caps));
+          narrow += plan.product.key.constants[SPEC_NARROW_SLICES];
           cut_off = cut_off || p.m % config.tile_m + p.n % config.tile_n != 0;
           EXPECT_EQ(why_illegal(config, resolved(p), trusting(caps)), std::nullopt);
           EXPECT_FALSE(is_legal(config, resolved(p), caps));
         }
       }
       EXPECT_TRUE(cut_off);
+      const bool narrows = kind.loop == MainLoop::khr_direct && caps.name == test::h200().name;
+      EXPECT_EQ(narrow > 0, narrows) << to_string(kind);
       EXPECT_EQ(a.size(), 2u);
       EXPECT_EQ(b.size(), 2u);
     }
@@ -141,7 +150,7 @@ std::vector<std::byte> compute(const Problem& p, const ExactProduct& product, Fr
         const double a = load(product.a(), p.a, row, col);
         sum = rounded(sum + static_cast<float>(a * load(product.b(), p.b, k, j)));
       }
-      std::memcpy(&d[index_of(p.d, i, j) * sizeof(float)], &sum, sizeof(sum));
+      store_element(d.data(), p.d.type, index_of(p.d, i, j), sum);
     }
   }
   return d;
@@ -160,6 +169,17 @@ TEST(ExactProduct, IsTheProduct) {
         EXPECT_TRUE(std::ranges::equal(d, product.expected()));
         EXPECT_EQ(product.why_wrong(d), std::nullopt);
       }
+    }
+    for (const DataType output : {DataType::f16, DataType::bf16}) {
+      Problem p = small_product(input, Layout::row_major, Layout::row_major);
+      p.k = 1;
+      p.d.type = output;
+      const ExactProduct product(p);
+      auto d = compute(p, product, in_place, exactly);
+      EXPECT_EQ(product.why_wrong(d), std::nullopt);
+      std::swap(d[2], d[4]);
+      std::swap(d[3], d[5]);
+      EXPECT_NE(product.why_wrong(d), std::nullopt);
     }
   }
 }
