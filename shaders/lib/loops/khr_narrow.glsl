@@ -17,45 +17,19 @@ const uint NARROW_STRIDE = KHR_LINE(TILE_N, 2);
 const uint NARROW_ROW = SUBGROUP_N / 8;
 const uint NARROW_X8 = SLICE_SUBGROUP_ROWS * NARROW_ROW;
 
-// v as float_to_bf16 rounds it, by float instructions, of which there are more units: added to
-// 1.5·2^16 times its power of two it keeps the bits that bf16 has, rounded to nearest even (after
-// Dekker, A floating-point technique for extending the available precision, 1971). Not of zero,
-// which would lose its sign, of subnormals, and from 2^111 on, where the sum may be infinite.
-uint rounded_to_bf16(const float v) {
-    const float power = uintBitsToFloat(floatBitsToUint(v) & 0x7f800000u);
-    precise const float sum = fma(power, 98304.0, v);
-    precise const float nearest = fma(power, -98304.0, sum);
-    return floatBitsToUint(nearest);
-}
-
-// Grows with the exponent, from that of the smallest normal number on; of zero and subnormals larger
-// than of all others.
-uint exponent_place(const float v) { return (floatBitsToUint(v) << 1) - 0x01000000u; }
-const uint LEAST_LARGE = (0x77000000u << 1) - 0x01000000u;  // 2^111
-
-float narrow_input(const ACC_FRAGMENT fragment, const uint e, const Tile t) {
-    return epilogue_pre4(t, vec4(fragment[e]), vec4(0.0), vec4(0.0)).x;
-}
-
 NARROW_FRAGMENT narrowed(const ACC_FRAGMENT fragment, const Tile t) {
     NARROW_FRAGMENT narrow;
-    uint most = 0;
-    if (D_TYPE == TYPE_BF16) {
-        [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; ++e)
-            most = max(most, exponent_place(narrow_input(fragment, e, t)));
-    }
-    [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; e += 2) {
-        const vec2 v = vec2(narrow_input(fragment, e, t), narrow_input(fragment, e + 1, t));
-        uint word;
-        if (D_TYPE != TYPE_BF16)
-            word = packFloat2x16(f16vec2(v));
-        else if (most >= LEAST_LARGE)
-            word = float_to_bf16(v.x) | float_to_bf16(v.y) << 16;
-        else
-            word = rounded_to_bf16(v.x) >> 16 | rounded_to_bf16(v.y) & 0xffff0000u;
-        const f16vec2 pair = unpackFloat2x16(word);
-        narrow[e] = pair.x;
-        narrow[e + 1] = pair.y;
+    [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; e += 4) {
+        const vec4 acc = vec4(fragment[e], fragment[e + 1], fragment[e + 2], fragment[e + 3]);
+        const vec4 pre = epilogue_pre4(t, acc, vec4(0.0), vec4(0.0));
+        const uvec2 words = D_TYPE == TYPE_BF16 ? float_to_bf16(pre)
+                                                : uvec2(packFloat2x16(f16vec2(pre.xy)),
+                                                        packFloat2x16(f16vec2(pre.zw)));
+        const f16vec2 low = unpackFloat2x16(words.x), high = unpackFloat2x16(words.y);
+        narrow[e] = low.x;
+        narrow[e + 1] = low.y;
+        narrow[e + 2] = high.x;
+        narrow[e + 3] = high.y;
     }
     return narrow;
 }

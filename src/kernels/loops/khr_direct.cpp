@@ -115,7 +115,7 @@ bool narrows_slices(const Config& c, const DeviceCaps& caps) {
     return shape.accumulator == DataType::f16 && shape.m == l.fragment_m && shape.n == l.fragment_n;
   };
   const std::uint32_t values = l.fragment_m * l.fragment_n / l.subgroup_size;
-  return l.subgroups_k == 1 && l.fragment_n % 8 == 0 && values % 2 == 0 &&
+  return l.subgroups_k == 1 && l.fragment_n % 8 == 0 && values % 4 == 0 &&
          std::ranges::any_of(caps.fragment_shapes, has_results);
 }
 
