@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <limits>
 #include <string>
 
 namespace vkgemm {
@@ -14,6 +15,7 @@ struct TimingModel {
   double compute_units = 132;   // of the device that the table's rates were measured on
   double launch = 0.7;          // of a dispatch
   double tile = 1.8;            // of a tile: its first loads, which nothing hides
+  double tile_values = 0;       // more of it for each value of an invocation that comes or goes
   double store = 150;           // results, of one compute unit
   double latency = 0.51;        // from the load of a k-tile to its product, at least
   double first_latency = 0.21;  // more, while operands come from memory rather than from a cache
@@ -24,6 +26,9 @@ struct TimingModel {
   double sum = 5.2;             // split-K's second dispatch, and the barrier before it
   double workspace = 6250;      // its partial results, written and read
   double copy = 3700;           // operands that are packed first, read and written
+  // Elements a microsecond that come to or leave one compute unit one by one.
+  double single_loads = std::numeric_limits<double>::infinity();
+  double single_stores = std::numeric_limits<double>::infinity();
   // The resources that the workgroups of one compute unit share, besides time.
   double shared_memory_bytes = 51200;
   double shared_memory_overhead_bytes = 1024;  // of each workgroup, beside its own

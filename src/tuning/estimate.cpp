@@ -13,6 +13,7 @@
 #include "device/caps.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
+#include "kernels/operands.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"
@@ -28,8 +29,16 @@ constexpr double cache_line_bytes = 128.0;
 // with nvidia_sm90's timing.
 constexpr double busy_invocations = 200.0;
 
+// Where elements are stored one by one, the ends of a row's part cost as much as so many more.
+// Fitted with nvidia_sm90's timing.
+constexpr double row_ends = 32.0;
+
+// Microseconds of a compute unit for a workgroup that finds no group for its tile. Fitted with
+// nvidia_sm90's timing.
+constexpr double idle_time = 0.2;
+
 // The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
-// whole one, those beyond the matrix nothing.
+// whole one. In place of those beyond the matrix others are loaded once more.
 double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
   const double size = size_in_bytes(problem.a.type);
   // K is the inner direction of lines, or the other one.
@@ -38,11 +47,42 @@ double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
     const double length = k_inner ? c.tile_k : outer;
     return lines * std::max(length * size, cache_line_bytes);
   };
-  const double rows = std::min<double>(c.tile_m, static_cast<double>(problem.typical_m()));
-  const double columns = std::min<double>(c.tile_n, static_cast<double>(problem.product_n()));
-  return (bytes(rows, problem.a.layout == Layout::row_major) +
-          bytes(columns, problem.b.layout == Layout::col_major)) /
+  return (bytes(c.tile_m, problem.a.layout == Layout::row_major) +
+          bytes(c.tile_n, problem.b.layout == Layout::col_major)) /
          kilobyte;
+}
+
+// The elements of a k-tile that are loaded one by one, for each step of K: those beyond the matrix,
+// too, because others are loaded in their place.
+double single_elements(const Config& c, const ResolvedProblem& problem) {
+  return (problem.a_allows_vectors() ? 0.0 : c.tile_m) +
+         (problem.b_allows_vectors() ? 0.0 : c.tile_n);
+}
+
+// What a tile stores: the values of it that exist, in rows of so many.
+struct Stored {
+  double values = 0.0;
+  double columns = 0.0;
+};
+Stored stored(const Config& c, const ResolvedProblem& problem) {
+  const double rows = std::min<double>(c.tile_m, static_cast<double>(problem.typical_m()));
+  const double columns = std::min<double>(d_tile_n(c, problem), static_cast<double>(problem.n));
+  return {rows * columns, columns};
+}
+
+// Microseconds more where elements of D, C and aux come and go one by one: not those of slices, and
+// of values between two passes, which are padded.
+double single_time(const Config& c, const TimingModel& timing, const ResolvedProblem& problem) {
+  const LoopDescriptor& loop = descriptor(c);
+  const bool d = !allows_epilogue_vectors(problem.d);
+  const bool beside = d || !loop.stores_x4;  // C and aux
+  if (!beside || c.rows == RowStrategy::two_pass) return 0.0;
+  const auto [values, columns] = stored(c, problem);
+  // Subgroups that wait for no other store the parts of rows that they have.
+  const double part = loop.takes_fragments() ? std::min<double>(loop.part(c).n, columns) : columns;
+  const double stores = (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0);
+  const double loads = problem.has_c() ? 1.0 : 0.0;
+  return values * (stores / timing.single_stores + loads / timing.single_loads);
 }
 
 // The time of the problem's parts beside the product.
@@ -109,6 +149,8 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
     const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
     s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
     matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
+    const double slots = static_cast<double>(tile_count(c, problem));
+    s.idle = std::max(slots - s.tiles, 0.0) / s.units * idle_time;
   }
   const auto at_once = descriptor(c).k_tiles_at_once;
   const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
@@ -120,11 +162,17 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
                        (vectors ? 1.0 : cost.misaligned_latency);
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
-  s.tile = timing.tile * cost.tile;
+  // The epilogue takes one value after the other; skinny's few are in the rate.
+  const double values = cost.bound_by_memory ? 0.0 : accumulator_count(c);
+  const double matrices_d = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0);
+  s.tile = timing.tile * cost.tile + timing.tile_values * values * matrices_d;
   s.lone = std::clamp(busy_invocations / invocations(c), 1.0, 2.0);
   s.k_tile_load = k_tile_kilobytes(c, problem) * depth / c.tile_k / timing.load;
-  const double stored = static_cast<double>(c.tile_m) * d_tile_n(c, problem);
-  s.store = stored * sizeof(float) / kilobyte / timing.store;
+  if (!cost.bound_by_memory) {
+    s.k_tile_load += single_elements(c, problem) * depth / timing.single_loads;
+  }
+  s.store = stored(c, problem).values * sizeof(float) / kilobyte / timing.store;
+  s.single = single_time(c, timing, problem);
   const double operands = k * (m * matrices(problem.a, problem) + n * matrices_b) * elements;
   s.memory = (operands + result_kilobytes(problem)) / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
@@ -142,7 +190,7 @@ double estimate_bound_by_memory(const Estimate::Shape& s, std::uint32_t slices,
   const double share = std::max(s.tiles * slices / s.units, 0.5);
   const double k_tiles = std::ceil(s.k_tiles / slices);
   const double wait = s.latency + s.first_latency + s.k_tile_load;
-  return timing.launch +
+  return timing.launch + s.idle +
          together(s.tile + k_tiles * std::max(share * s.k_tile_work, wait), s.memory);
 }
 
@@ -154,6 +202,7 @@ double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingMode
   const double sum = sum_cost(slices, s.results, timing);
   if (s.bound_by_memory) return estimate_bound_by_memory(s, slices, timing) + sum;
   const double latency = s.latency + s.first_latency / share;
+  const double store = s.store + (slices == 1 ? s.single : 0.0);
   const double busy = s.resident * s.k_tile_work;  // what the rate says, with all tiles that fit
   const auto round = [&](double workgroups) {      // of that many at a time
     double work = workgroups * s.k_tile_work;
@@ -164,12 +213,12 @@ double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingMode
     } else {
       work = std::max(work, s.lone * s.k_tile_work);
     }
-    return s.tile + workgroups * s.store + k_tiles * std::max(work, wait);
+    return s.tile + workgroups * store + k_tiles * std::max(work, wait);
   };
   const double rounds = std::floor(share / s.resident);
   const double rest = share - rounds * s.resident;
   const double time = rounds * round(s.resident) + (rest > 0.0 ? round(rest) : 0.0);
-  return together(time, s.memory) + timing.launch + sum;
+  return together(time, s.memory) + timing.launch + s.idle + sum;
 }
 
 }  // namespace

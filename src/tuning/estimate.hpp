@@ -24,8 +24,10 @@ class Estimate {
     double tile;     // of one tile, whatever it computes
     double lone;     // how much longer a tile takes by itself than its share says
     double store;    // of one tile's results
+    double single;   // and more where they are stored one by one
     double memory;   // microseconds for reading operands and writing results once
     double results;  // of a slice's partial results
+    double idle;     // of workgroups without a group
   };
 
   Estimate(const Config& config, double rate, const TimingModel& timing,

@@ -185,7 +185,7 @@ extern constexpr LoopDescriptor nv_loop{
     // Without promised alignment 73 TFLOP/s instead of 185 to 235, because the compiler then loads
     // element by element (H200, driver 580.159.04, 2026-11-20). A tile takes longer than one of
     // khr, besides its products: fitted with nvidia_sm90's timing.
-    .cost = {.misaligned = 3.0, .tile = 1.25},
+    .cost = {.misaligned = 3.0, .tile = 1.3},
     .propose = propose,
     .kinds = kinds,
     .trials = trials,
