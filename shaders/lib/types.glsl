@@ -36,34 +36,6 @@ uint float_to_bf16(float v) {
                                            : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
 }
 
-// The same of a normal number below 2^111, by float instructions, of which there are more units:
-// added to 1.5·2^16 times its power of two it keeps the bits that bf16 has, rounded to nearest even
-// (after Dekker, A floating-point technique for extending the available precision, 1971).
-uint normal_to_bf16(const float v) {
-    const float power = uintBitsToFloat(floatBitsToUint(v) & 0x7f800000u);
-    precise const float sum = fma(power, 98304.0, v);
-    precise const float nearest = fma(power, -98304.0, sum);
-    return floatBitsToUint(nearest) >> 16;
-}
-
-// Grows with the exponent, from that of the smallest normal number on; of zero and subnormals larger
-// than of all others.
-uint exponent_place(const float v) { return (floatBitsToUint(v) << 1) - 0x01000000u; }
-
-// Four at once, faster where none is zero, subnormal or huge. D has zeros where something makes them.
-const bool HAS_ZEROS = ACTIVATION == ACTIVATION_RELU ? true : GATE == GATE_REGLU ? true : CLAMP != 0;
-uvec2 float_to_bf16(const vec4 v) {
-    const uvec4 places = uvec4(exponent_place(v.x), exponent_place(v.y), exponent_place(v.z),
-                               exponent_place(v.w));
-    const uint most = max(max(places.x, places.y), max(places.z, places.w));
-    const uint least_huge = (0x77000000u << 1) - 0x01000000u;  // 2^111
-    if (HAS_ZEROS || most >= least_huge)
-        return uvec2(float_to_bf16(v.x) | float_to_bf16(v.y) << 16,
-                     float_to_bf16(v.z) | float_to_bf16(v.w) << 16);
-    return uvec2(normal_to_bf16(v.x) | normal_to_bf16(v.y) << 16,
-                 normal_to_bf16(v.z) | normal_to_bf16(v.w) << 16);
-}
-
 float load_BF16(uint64_t at) { return bf16_to_float(uint(U16(at).x)); }
 void store_BF16(uint64_t at, float v) { U16(at).x = uint16_t(float_to_bf16(v)); }
 vec4 load4_BF16(uint64_t at) {
@@ -71,7 +43,8 @@ vec4 load4_BF16(uint64_t at) {
     return uintBitsToFloat(uvec4(u.x << 16, u.x & 0xffff0000u, u.y << 16, u.y & 0xffff0000u));
 }
 void store4_BF16(uint64_t at, vec4 v) {
-    U32x2(at).x = float_to_bf16(v);
+    U32x2(at).x = uvec2(float_to_bf16(v.x) | float_to_bf16(v.y) << 16,
+                        float_to_bf16(v.z) | float_to_bf16(v.w) << 16);
 }
 float unpack_BF16(uvec4 group, const uint e) {
     return uintBitsToFloat(e % 2 == 0 ? group[e / 2] << 16 : group[e / 2] & 0xffff0000u);
