@@ -335,10 +335,9 @@ TEST(Lower, SlicesOf16BitsWhereDIsAllThatIsStored) {
   EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.beta = 1.0f; }), 0u);
   EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.bias = Bias::along_n; }), 0u);
   EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.clamp_max = 6.0f; }), 0u);
-  EXPECT_EQ(narrow([](Problem& p, Config&, DeviceCaps&) {
-              p.epilogue.activation = Activation::relu;
-            }),
-            0u);
+  EXPECT_EQ(
+      narrow([](Problem& p, Config&, DeviceCaps&) { p.epilogue.activation = Activation::relu; }),
+      0u);
   EXPECT_EQ(narrow([](Problem&, Config& c, DeviceCaps&) { c.slices = 2; }), 0u);
   EXPECT_EQ(narrow([](Problem&, Config& c, DeviceCaps&) {
               std::get<KhrDirectLoop>(c.loop).subgroups_k = 2;

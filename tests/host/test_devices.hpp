@@ -50,8 +50,10 @@ inline DeviceCaps h200() {
   caps.bf16_matrices = true;
   caps.int16_arithmetic = true;
   caps.nv = {.available = true, .reason = ""};
-  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16), shape(DataType::f16, 16, 8, 16),
-                          shape(DataType::f16, 16, 8, 8), shape(DataType::bf16, 16, 16, 16),
+  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16),
+                          shape(DataType::f16, 16, 8, 16),
+                          shape(DataType::f16, 16, 8, 8),
+                          shape(DataType::bf16, 16, 16, 16),
                           {DataType::f16, DataType::f16, 16, 16, 16}};
   for (const DataType input : {DataType::f16, DataType::bf16}) {
     caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 16, 16, 128});
