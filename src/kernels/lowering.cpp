@@ -60,8 +60,8 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
                                  (c.slices > 1 && unroll > 1));
 }
 
-// Of a product that does nothing but scale: whatever else an epilogue adds has coordinates, which
-// slices of accumulators have and their fragments don't.
+// The product does nothing but scale: whatever else an epilogue adds has coordinates, which slices
+// of accumulators have and their fragments don't.
 bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps& caps) {
   const auto narrows = descriptor(c).narrows_slices;
   if (narrows == nullptr || !narrows(c, caps) || c.slices != 1 || p.rows || p.gated) return false;

@@ -59,7 +59,7 @@ double single_elements(const Config& c, const ResolvedProblem& problem) {
          (problem.b_allows_vectors() ? 0.0 : c.tile_n);
 }
 
-// What a tile stores: the values of it that exist, in rows of so many.
+// A tile stores the values of it that exist, in rows of so many.
 struct Stored {
   double values = 0.0;
   double columns = 0.0;

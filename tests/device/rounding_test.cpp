@@ -135,9 +135,11 @@ TEST_P(Rounding, IsToNearestEven) {
 // Slices of 16 bits round by themselves (shaders/lib/loops/khr_narrow.glsl).
 TEST_P(Rounding, OfNarrowSlicesIsToNearestEven) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
+  bool tried = false;
   for (const DataType input : inputs_of(GetParam())) {
     for (const Config& config : small_configs(GetParam(), input)) {
       if (config.main_loop() != MainLoop::khr_direct) continue;
+      tried = true;
       for (const DataType output : {DataType::f16, DataType::bf16}) {
         Factors factors(input, output);
         while (factors.b.size() % 8 != 0) factors.b.push_back(1.0);  // lines of 16 bytes
@@ -147,6 +149,7 @@ TEST_P(Rounding, OfNarrowSlicesIsToNearestEven) {
       }
     }
   }
+  if (!tried) GTEST_SKIP() << "khr_direct computes nothing here on path " << to_string(GetParam());
 }
 
 }  // namespace
