@@ -58,8 +58,16 @@ void main() {
             place_in_source(GROUPED_ALONG_K, t.first_k + (K_INNER ? column : line), p.depth);
         const uvec2 outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
         const bool exists = outer.x < outer.y && inner.x < inner.y;
-        tile[line * LINE + column / GROUP] =
-            load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
+        const uvec4 words = load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
+        if (K_INNER && INTERLEAVE_K != 0) {
+            [[unroll]] for (uint w = 0; w < 4; ++w) {
+                const uint place = pair_place(column / 2 + w);
+                tile[line * LINE + place / 4][place % 4] = words[w];
+            }
+        } else {
+            const uint place = K_INNER ? line : pair_place(line / 2) * 2 + line % 2;
+            tile[place * LINE + column / GROUP] = words;
+        }
     }
     barrier();
     for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {

@@ -141,16 +141,20 @@ struct KhrRingLoop : KhrLoop {
   bool operator==(const KhrRingLoop&) const = default;
 };
 
-// The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and both
-// operands are packed in fragment order: as the device's matrices hold their elements. No
-// specification promises that the matrices of two pipelines hold them alike, so it takes a
-// self-test that passed (vkgemm/self_test.hpp, SelfTest).
+// The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and
+// packed in fragment order: as the device's matrices hold their elements. No specification promises
+// that the matrices of two pipelines hold them alike, so it takes a self-test that passed
+// (vkgemm/self_test.hpp, SelfTest). A needs no packing where it is row-major, rows begin at
+// multiples of 16 bytes, and tile_k divides K.
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1.
   bool ahead = true;
   // The middle two of the four words that an invocation holds of a fragment of A change places in
   // memory: faster where registers hold them so.
   bool swap_a = false;
+  // K of packed operands is in another order, in which what an invocation holds of two steps is 16
+  // neighbouring bytes of a row of A: so loads A that isn't packed. Without it the driver loads it.
+  bool interleave_k = false;
   // How many subgroups share K: the first takes k-tiles 0, subgroups_k, 2 * subgroups_k, and so on.
   // Their sums are added in order before the epilogue. For few rows, where the tiles of D are too
   // few to keep a device's memory busy.

@@ -114,7 +114,8 @@
     X(52, PACKS_B, 0) \
     X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */ \
     X(54, SUBGROUPS_K, 1)    /* subgroups that share K */ \
-    X(55, NARROW_SLICES, 0)    /* D is stored from slices of its own 16 bits: khr_narrow.glsl */
+    X(55, NARROW_SLICES, 0)    /* D is stored from slices of its own 16 bits: khr_narrow.glsl */ \
+    X(56, INTERLEAVE_K, 0)    /* K of fragments is in another order: fragment_words.glsl */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -4,6 +4,11 @@
 //
 // The driver alone knows which elements these are, and the specification doesn't promise that two
 // pipelines agree on it: the self-test finds out whether they do (KernelKind, khr_direct).
+//
+// A sum over K may be taken in any order. With INTERLEAVE_K each 32 of K, seen as a square of pairs
+// of elements, four lines of four, is transposed. Where four invocations share a row of A, and hold
+// pairs of it by turns, eight neighbouring elements of a row are then one invocation's, of two
+// steps of 16: A needs no copy.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 
@@ -28,6 +33,11 @@ uint word_of(const bf16vec2 pair) { return packUint2x16(bfloat16BitsToUintEXT(pa
 // an A fragment in the order 0, 2, 1, 3: in that order nothing is moved before a product (driver
 // 580.159.04).
 uint a_place(const uint w) { return SWAP_A != 0 && (w == 1 || w == 2) ? 3 - w : w; }
+
+// The place in fragment order of pair `pair` of K's.
+uint pair_place(const uint pair) {
+    return INTERLEAVE_K != 0 ? pair & ~15u | pair % 4 * 4 | pair / 4 % 4 : pair;
+}
 
 #define SET_WORD(fragment, w, word)               \
     {                                             \

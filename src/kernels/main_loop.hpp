@@ -39,6 +39,8 @@ struct LoopCost {
   double misaligned = 1.0;
   // So many times the latency of a k-tile's loads, likewise.
   double misaligned_latency = 1.0;
+  // Products take so many times as long where a loop that takes fragments has A in rows.
+  double a_in_rows = 1.0;
   // So many times the fixed time of a tile.
   double tile = 1.0;
   // A factor of the latency of loads; null: 1.

@@ -15,7 +15,8 @@ struct FragmentOrder {
   std::uint32_t mn = 0;
   std::uint32_t k = 0;
   std::uint32_t subgroup_size = 0;
-  bool swapped = false;  // of A: SWAP_A
+  bool swapped = false;      // of A: SWAP_A
+  bool interleaved = false;  // INTERLEAVE_K
   bool operator==(const FragmentOrder&) const = default;
 };
 

@@ -13,7 +13,7 @@ namespace vkgemm {
 namespace {
 
 // Counts the changes of packed orders.
-constexpr std::uint32_t layout_version = 2;
+constexpr std::uint32_t layout_version = 3;
 
 // The bytes of a fingerprint, in the order of the machine.
 struct Identity {
@@ -31,7 +31,8 @@ struct Identity {
   std::uint32_t subgroup_size = 0;
   std::uint32_t width = 0;
   std::uint32_t k = 0;
-  std::uint64_t unused = 0;
+  std::uint32_t interleaved = 0;
+  std::uint32_t unused = 0;
 };
 static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
 
@@ -64,14 +65,16 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .fragment_k = order.k,
                .subgroup_size = order.subgroup_size,
                .width = narrow(width),
-               .k = narrow(k)})};
+               .k = narrow(k),
+               .interleaved = order.interleaved})};
 }
 
 std::string order_text(const Fingerprint& fingerprint) {
   const auto i = std::bit_cast<Identity>(fingerprint.bytes);
   if (i.fragment_mn == 0) return "rows";
   return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
-                i.subgroup_size, i.swapped != 0 ? ", swapped" : "");
+                i.subgroup_size, i.swapped != 0 ? ", swapped" : "",
+                i.interleaved != 0 ? ", interleaved" : "");
 }
 
 Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "kernels/legality.hpp"
@@ -124,6 +125,17 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
                                         const DeviceCaps& caps) {
   const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   std::vector<Problem> problems;
+  if (kind.a_in_rows) {
+    for (const Layout b : both_layouts) {
+      problems.push_back(product(config, kind.input, Layout::row_major, b, true));
+      Problem& problem = problems.back();
+      problem.m += 3;  // the last rows of a tile don't exist
+      problem.k = rounded_up(problem.k, config.tile_k);
+      problem.a.ld = problem.k + 8;
+      problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 8;
+    }
+    return problems;
+  }
   for (const Layout a : both_layouts) {
     for (const Layout b : both_layouts) {
       // The two that are left out have A and B in layouts of the others.

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int file_version = 3;
+constexpr int file_version = 4;
 constexpr int deepest_nesting = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
@@ -71,7 +71,8 @@ Json to_json(const KernelKind& kind) {
           {"n", kind.n},
           {"k", kind.k},
           {"subgroup_size", kind.subgroup_size},
-          {"invocations", kind.invocations}};
+          {"invocations", kind.invocations},
+          {"a_in_rows", kind.a_in_rows}};
 }
 Json to_json(const Attempt& attempt) {
   Json object = to_json(attempt.kind);
@@ -111,7 +112,8 @@ KernelKind parse_kind(const Json& object) {
           .n = number(object, "n"),
           .k = number(object, "k"),
           .subgroup_size = number(object, "subgroup_size"),
-          .invocations = number(object, "invocations")};
+          .invocations = number(object, "invocations"),
+          .a_in_rows = object.at("a_in_rows").get<bool>()};
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {

@@ -17,12 +17,13 @@ namespace {
 // Tiles that hang over the edges of a matrix by more than this factor are for other problems.
 constexpr std::uint64_t most_overhang = 2;
 
-// The configuration that takes the words of A in the order in which the caller packed them.
+// The configuration that takes what the caller packed in the order in which it lies.
 Config in_given_order(Config config, const ResolvedProblem& problem) {
-  const auto& order = problem.a.fragments;
-  if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop); direct != nullptr && order) {
-    direct->swap_a = order->swapped;
-  }
+  auto* const direct = std::get_if<KhrDirectLoop>(&config.loop);
+  if (direct == nullptr) return config;
+  const auto &a = problem.a.fragments, &b = problem.b.fragments;
+  if (a) direct->swap_a = a->swapped;
+  if (a || b) direct->interleave_k = (a ? a : b)->interleaved;
   return config;
 }
 

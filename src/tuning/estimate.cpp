@@ -156,8 +156,9 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
   s.k_tiles = std::ceil(k / depth);
   s.resident = workgroups_that_fit(c, timing, problem, caps);
-  s.k_tile_work =
-      2.0 * area * depth * (vectors ? 1.0 : cost.misaligned) * timing.compute_units / (rate * 1e6);
+  const double slower =
+      (vectors ? 1.0 : cost.misaligned) * (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
+  s.k_tile_work = 2.0 * area * depth * slower * timing.compute_units / (rate * 1e6);
   const double waits = (cost.latency != nullptr ? timing.*cost.latency : 1.0) *
                        (vectors ? 1.0 : cost.misaligned_latency);
   s.latency = waits * timing.latency;

@@ -125,7 +125,12 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
   for (const TuningRow& row : table.rows) {
-    if (packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem));
+    if (!packs(row) || !row.matches(problem)) continue;
+    consider(row, as_given(row.config, problem));
+    if (!descriptor(row.config).takes_fragments() || problem.a.is_packed()) continue;
+    Config a_in_rows = row.config;
+    a_in_rows.pack_a = false;
+    consider(row, as_given(a_in_rows, problem));
   }
   for (const Config& option : pack_options(problem, caps)) {
     for (const TuningRow& row : table.rows) {

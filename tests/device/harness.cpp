@@ -50,8 +50,8 @@ constexpr std::string_view khr_texts[] = {
     "khr_direct:tile=24x16x8,fragment=8x8x8,subgroups=1x2,subgroup_size=8,subtiles=3,peel=0,ahead="
     "0,"
     "swap_a=1,pack=ab",
-    "khr_direct:tile=8x16x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,peel=0,subgroups_k=3,"
-    "pack=ab",
+    "khr_direct:tile=8x16x32,fragment=8x8x8,subgroups=1x2,subgroup_size=8,peel=0,interleave_k=1,"
+    "subgroups_k=3,pack=ab",
     // NVIDIA, AMD
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,swizzle=2,peel=0",
     "khr:tile=64x32x16,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
@@ -62,7 +62,7 @@ constexpr std::string_view khr_texts[] = {
     "khr_ring:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,peel=0",
     "khr_ring:tile=48x48x32,fragment=16x16x16,subgroups=3x3,subgroup_size=32,swizzle=2",
     "khr_direct:tile=64x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=32,subtiles=2,swap_a=1,"
-    "swizzle=2,pack=ab",
+    "interleave_k=1,swizzle=2,pack=ab",
     "khr_direct:tile=32x48x16,fragment=16x16x16,subgroups=1x1,subgroup_size=32,ahead=0,pack=ab",
     "khr_direct:tile=16x32x32,fragment=16x16x16,subgroups=1x2,subgroup_size=32,subgroups_k=3,pack="
     "ab",
@@ -85,18 +85,22 @@ constexpr std::string_view nv_texts[] = {
 
 // Kinds of the direct loop, which is not legal before the self-test: what is wrong with them is for
 // these tests to find.
-constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::uint32_t size) {
+constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::uint32_t size,
+                                 bool a_in_rows = false) {
   return {.loop = MainLoop::khr_direct,
           .input = input,
           .m = fragment,
           .n = fragment,
           .k = fragment,
-          .subgroup_size = size};
+          .subgroup_size = size,
+          .a_in_rows = a_in_rows};
 }
 const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 16, 32, true), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::bf16, 16, 32, true), .outcome = Outcome::passed},
 };
 
 std::vector<std::string_view> texts_of(Path path) {

@@ -235,7 +235,7 @@ TEST(LegalityGrouped, PacksForTheDirectLoop) {
     return c;
   }();
   EXPECT_EQ(why_illegal(one, resolved(rows), trusted_h200()),
-            "pack is a: main loop khr_direct takes both operands packed");
+            "pack is a: main loop khr_direct takes B packed");
   // Rows of A in slots, and B's matrices, each as deep as whole k-tiles.
   EXPECT_EQ(direct_reason(of_rows(2147483647, 64, 70, 1)),
             "pack is ab: 1 copies of 2147483648 by 96 elements are too large");

@@ -299,7 +299,23 @@ TEST(Legality, KhrDirect) {
            },
            "main loop khr_direct, fragment 16x16x16 f16, subgroups of 32: failed the self-test"},
           {"one operand as it is", [](Setting& s) { trust(s), s.config.pack_b = false; },
-           "pack is a: main loop khr_direct takes both operands packed"},
+           "pack is a: main loop khr_direct takes B packed"},
+          {"A in rows", [](Setting& s) { trust(s), s.config.pack_a = false; }, ""},
+          {"A in rows, interleaved",
+           [](Setting& s) { trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1); },
+           ""},
+          {"A in rows, interleaved, without its own self-test",
+           [](Setting& s) {
+             trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1);
+             std::erase_if(s.caps.verdicts, [](const Verdict& v) { return v.kind.a_in_rows; });
+           },
+           "needs a self-test that passed"},
+          {"an interleaved depth",
+           [](Setting& s) {
+             trust(s), s.config.tile_k = 48, set(s.config, "ahead", 0);
+             set(s.config, "interleave_k", 1);
+           },
+           "tile_k is 48: K is interleaved in 32s"},
           {"an odd number of steps", [](Setting& s) { trust(s), s.config.tile_k = 48; },
            "tile_k is 48: with loads ahead an even number of steps of 16 is taken at once"},
           {"an odd number of steps, not ahead",

@@ -291,7 +291,8 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   refused("\"k\": 0,", "\"k\": -1,");
   refused("\"k\": 0,", "\"k\": 4294967296,");
   refused("\"k\": 0,", "");
-  refused("\"version\": 3", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
+  refused("\"a_in_rows\": false", "\"a_in_rows\": 0");
+  refused("\"version\": 4", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));

@@ -1,7 +1,8 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
 // every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
 // there is no shared memory and no barrier: no subgroup waits for another. K is padded with zeros to
-// whole k-tiles. Up to AHEAD steps and one tile behind the end are read, and not used.
+// whole k-tiles. Up to AHEAD steps and one tile behind the end are read, and not used. A may lie in
+// rows, as it came.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
 // registers (SWAP_A), and loads that are marked as reading what nobody writes.
@@ -25,58 +26,105 @@ const uint SLOTS = AHEAD + 1;            // steps whose words an invocation hold
 const bool HAS_BOTH_HALVES = B_HALVES != 0 && SUBGROUPS_N == 1;
 const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 
-uvec4 a_words[SLOTS][ROWS], b_words[SLOTS][COLS];
+// A may lie in rows, whose depth is whole k-tiles. With K interleaved an invocation loads two rows'
+// words of two steps at once, each 16 bytes; else the device loads fragments as it likes.
+const bool A_IN_ROWS = A_PADDED == 0;
+const bool A_IN_PAIRS = A_IN_ROWS && INTERLEAVE_K != 0;
+const uint A_LANES = 4;                         // that share a row
+const uint A_ROWS = FRAGMENT_LANES / A_LANES;   // of which an invocation has two in a fragment
+
+// Of A in fragment order: by slot. In pairs: by which of the two rows it is.
+uvec4 a_words[2][ROWS], b_words[SLOTS][COLS];
+
+// Bytes from the tile's first row of A to this invocation's.
+uint a_offsets[2][ROWS];
+
+struct Place {
+    uint64_t a, b;
+};
 
 // `right`: from where the tile's columns would stand in the left half to the right one.
-void load_step(const uint slot, const uint64_t a, const uint64_t b, const uint64_t right) {
-    [[unroll]] for (uint i = 0; i < ROWS; ++i) a_words[slot][i] = Lanes(a).x[i * FRAGMENT_LANES];
+void load_step(const uint step, const Place at, const uint64_t right) {
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+        if (!A_IN_ROWS) {
+            a_words[step % SLOTS][i] = Lanes(at.a).x[i * FRAGMENT_LANES];
+        } else if (A_IN_PAIRS && step % 2 == 0) {
+            a_words[0][i] = Lanes(at.a + a_offsets[0][i]).x[0];
+            a_words[1][i] = Lanes(at.a + a_offsets[1][i]).x[0];
+        }
+    }
     [[unroll]] for (uint j = 0; j < COLS; ++j)
-        b_words[slot][j] = Lanes(j < LEFT_COLS ? b : b + right).x[j * FRAGMENT_LANES];
+        b_words[step % SLOTS][j] = Lanes(j < LEFT_COLS ? at.b : at.b + right).x[j * FRAGMENT_LANES];
 }
 
-void multiply_step(inout Acc acc, const uint slot) {
-    Fragments f;
-    [[unroll]] for (uint i = 0; i < ROWS; ++i)
-        [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.a[i], w, a_words[slot][i][a_place(w)])
+void take_step(out Fragments f, const uint step, const uint64_t a) {
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+        if (A_IN_PAIRS) {
+            [[unroll]] for (uint w = 0; w < 4; ++w)
+                SET_WORD(f.a[i], w, a_words[w / 2][i][step % 2 * 2 + w % 2])
+        } else if (A_IN_ROWS) {
+            coopMatLoad(f.a[i], Lanes(a).x, i * FRAGMENT_M * (size_lda() / GROUP),
+                        size_lda() / GROUP, gl_CooperativeMatrixLayoutRowMajor);
+        } else {
+            [[unroll]] for (uint w = 0; w < 4; ++w)
+                SET_WORD(f.a[i], w, a_words[step % SLOTS][i][a_place(w)])
+        }
+    }
     [[unroll]] for (uint j = 0; j < COLS; ++j)
-        [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[slot][j][w])
-    multiply(acc, f);
+        [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[step % SLOTS][j][w])
+}
+
+// Rows beyond the last one are the last one again.
+uint64_t begin_rows(const Tile t, const uint row) {
+    const uint lane = gl_SubgroupInvocationID;
+    if (A_IN_PAIRS) {
+        [[unroll]] for (uint i = 0; i < ROWS; ++i)
+            [[unroll]] for (uint r = 0; r < 2; ++r) {
+                const uint own = row + i * FRAGMENT_M + r * A_ROWS + lane / A_LANES;
+                const uint exists = EDGES != 0 ? min(own, t.row_end - 1) : own;
+                a_offsets[r][i] = (exists - t.row) * size_lda() * IN_SIZE + lane % A_LANES * 16;
+            }
+        return t.a + uint64_t(t.row) * size_lda() * IN_SIZE;
+    }
+    return t.a + uint64_t(row) * size_lda() * IN_SIZE;
 }
 
 // Subgroups that share K take its k-tiles in turn.
 void mma_tile(inout Acc acc, const Tile t) {
     const uint own = subgroup_k() * TILE_K;
     if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
-    const uvec2 at = uvec2(t.a_row, t.col) + subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
-    const uint64_t a_step = uint64_t(size_lda()) * FRAGMENT_K * IN_SIZE;
+    const uvec2 in_tile = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
+    const uint row = (A_IN_ROWS ? t.row : t.a_row) + in_tile.x, col = t.col + in_tile.y;
+    const uint64_t a_step = uint64_t(A_IN_ROWS ? 1 : size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
     const uint first = (t.k_begin + own) / FRAGMENT_K;
     const uint lane = gl_SubgroupInvocationID * 16;
-    uint64_t a = t.a + first * a_step + uint64_t(at.x) * (FRAGMENT_K * IN_SIZE) + lane;
-    uint64_t b = t.b + first * b_step + uint64_t(at.y) * (FRAGMENT_K * IN_SIZE) + lane;
+    Place at;
+    at.a = A_IN_ROWS ? begin_rows(t, row) : t.a + uint64_t(row) * (FRAGMENT_K * IN_SIZE) + lane;
+    at.b = t.b + uint64_t(col) * (FRAGMENT_K * IN_SIZE) + lane;
+    at.a += first * a_step;
+    at.b += first * b_step;
     const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
-    if (B_HALVES != 0 && !HAS_BOTH_HALVES && at.y - t.col >= HALF_N) b += right;
+    if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N) at.b += right;
     [[unroll]] for (uint s = 0; s < AHEAD; ++s)
-        load_step(s, a + s * a_step, b + s * b_step, right);
+        load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
-        // Where the next k-tile begins. Alone, a subgroup may read beyond the last one.
-        uint64_t next_a = a + SUBGROUPS_K * STEPS * a_step;
-        uint64_t next_b = b + SUBGROUPS_K * STEPS * b_step;
-        if (SUBGROUPS_K != 1 && left <= SUBGROUPS_K * TILE_K) {
-            next_a = a;
-            next_b = b;
-        }
+        // Where the next k-tile begins. Alone, a subgroup may read copies beyond the last one.
+        Place next = Place(at.a + SUBGROUPS_K * STEPS * a_step, at.b + SUBGROUPS_K * STEPS * b_step);
+        if ((SUBGROUPS_K != 1 || A_IN_ROWS) && left <= SUBGROUPS_K * TILE_K) next = at;
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {
             const uint load = s + AHEAD;
-            if (load < STEPS)
-                load_step(load % SLOTS, a + load * a_step, b + load * b_step, right);
-            else
-                load_step(load % SLOTS, next_a + (load - STEPS) * a_step,
-                          next_b + (load - STEPS) * b_step, right);
-            multiply_step(acc, s % SLOTS);
+            const bool is_next = load >= STEPS;
+            const Place from = is_next ? next : at;
+            const uint steps = is_next ? load - STEPS : load;
+            const Place loaded = Place(from.a + steps * a_step, from.b + steps * b_step);
+            Fragments f;
+            if (AHEAD == 0) load_step(load, loaded, right);
+            take_step(f, s, at.a + s * a_step);
+            if (AHEAD != 0) load_step(load, loaded, right);
+            multiply(acc, f);
         }
-        a = next_a;
-        b = next_b;
+        at = next;
         left -= SUBGROUPS_K == 1 ? TILE_K : min(left, SUBGROUPS_K * TILE_K);
     }
 }

@@ -19,15 +19,21 @@ constexpr std::uint32_t proposed_depths[] = {2, 4};
 // Nothing is staged before the first product. Fitted with nvidia_sm90's timing.
 constexpr double tile_time = 0.5;
 
+// Loads of A in rows touch half a cache line each (4096x4096x4096 on the H200, driver 580.159.04,
+// 128x128x32: 423 us instead of 355).
+constexpr double a_in_rows_time = 1.19;
+
 constexpr auto parameters = [] {
   constexpr auto& shared = khr_parameters<KhrDirectLoop>;
-  std::array<Parameter, std::size(shared) + 3> all{};
+  std::array<Parameter, std::size(shared) + 4> all{};
   std::ranges::copy(shared, all.begin());
   all[std::size(shared)] = of_loop<KhrDirectLoop, &KhrDirectLoop::ahead>(
       {.name = "ahead", .fields = {"ahead"}, .max = 1, .left_out = 1});
   all[std::size(shared) + 1] = of_loop<KhrDirectLoop, &KhrDirectLoop::swap_a>(
       {.name = "swap_a", .fields = {"swap_a"}, .max = 1, .left_out = 0});
-  all[std::size(shared) + 2] =
+  all[std::size(shared) + 2] = of_loop<KhrDirectLoop, &KhrDirectLoop::interleave_k>(
+      {.name = "interleave_k", .fields = {"interleave_k"}, .max = 1, .left_out = 0});
+  all[std::size(shared) + 3] =
       of_loop<KhrDirectLoop, &KhrDirectLoop::subgroups_k>({.name = "subgroups_k",
                                                            .fields = {"subgroups_k"},
                                                            .min = 1,
@@ -40,6 +46,9 @@ constexpr auto parameters = [] {
 
 const KhrDirectLoop& direct(const Config& c) { return std::get<KhrDirectLoop>(c.loop); }
 KhrDirectLoop& direct(Config& c) { return std::get<KhrDirectLoop>(c.loop); }
+
+// So many of K change places with each other.
+constexpr std::uint32_t interleaved_k = 32;
 
 // The rows for which a tuner tries subgroups that share K.
 constexpr std::uint64_t few_rows = 128;
@@ -56,14 +65,47 @@ bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
          PACK_TILE % k == 0;
 }
 
+// Four invocations share a row of A, and each has two rows of a fragment: NVIDIA's matrices are so.
+bool fits_rows_of_a(std::uint32_t m, std::uint32_t k, std::uint32_t subgroup_size) {
+  return m == 16 && k == 16 && subgroup_size == 32;
+}
+
+// A that isn't packed is loaded as it lies.
+bool check_rows_of_a(const Case& s) {
+  const Config& c = s.config;
+  const KhrDirectLoop& l = direct(c);
+  const ResolvedProblem& p = s.problem;
+  constexpr std::string_view as_it_lies = "pack is b: main loop khr_direct takes A as it lies ";
+  if (p.a.layout != Layout::row_major || !p.a_allows_vectors()) {
+    return s.refuse(as_it_lies, "only in rows that begin at multiples of 16 bytes");
+  }
+  if (p.is_grouped(GroupAlong::k)) return s.refuse(as_it_lies, "only where K is not in groups");
+  if (p.k % c.tile_k != 0) {
+    return s.refuse(as_it_lies, "only where tile_k divides K: ", c.tile_k, " does not divide ",
+                    p.k);
+  }
+  if (l.interleave_k) {
+    if (!fits_rows_of_a(l.fragment_m, l.fragment_k, l.subgroup_size)) {
+      return s.refuse(as_it_lies,
+                      "with interleave_k only in fragments of 16x16 for subgroups of 32");
+    }
+    if (c.tile_m * p.a.ld * size_in_bytes(p.a.type) > UINT32_MAX) {
+      return s.refuse(as_it_lies, "with interleave_k only if tile_m rows take no more than 4 GiB");
+    }
+  } else if (p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0) {
+    return s.refuse(as_it_lies, "without interleave_k only where tile_m divides M: ", c.tile_m,
+                    " does not divide ", p.m);
+  }
+  return true;
+}
+
 bool check(const Case& s) {
   const Config& c = s.config;
   const KhrDirectLoop& l = direct(c);
-  if (!c.pack_a || !c.pack_b) {
-    const std::string_view packs = c.pack_a ? "a" : c.pack_b ? "b" : "none";
-    return s.refuse("pack is ", packs, ": main loop khr_direct takes both operands packed");
+  if (!c.pack_b) {
+    return s.refuse("pack is ", c.pack_a ? "a" : "none", ": main loop khr_direct takes B packed");
   }
-  if (!check_khr(s)) return false;
+  if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   if (!fits_fragment_order(fragment.m, fragment.n, fragment.k, l.subgroup_size)) {
     return s.refuse("fragment ", fragment, " is not 16 bytes of A and of B for each of ",
@@ -80,6 +122,9 @@ bool check(const Case& s) {
   if (l.ahead && steps % 2 != 0) {
     return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
                     fragment.k, " is taken at once");
+  }
+  if (l.interleave_k && c.tile_k % interleaved_k != 0) {
+    return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", interleaved_k, "s");
   }
   if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
@@ -105,6 +150,7 @@ void specialize(Constants& constants, const Config& c) {
   specialize_khr(constants, c);
   constants.set(SPEC_AHEAD, direct(c).ahead);
   constants.set(SPEC_SWAP_A, direct(c).swap_a);
+  constants.set(SPEC_INTERLEAVE_K, direct(c).interleave_k);
   constants.set(SPEC_SUBGROUPS_K, direct(c).subgroups_k);
 }
 
@@ -126,12 +172,17 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
     add_fragment_kinds(all, MainLoop::khr_direct, shape, caps);
   }
   for (const KernelKind& kind : all) {
-    if (fits_fragment_order(kind.m, kind.n, kind.k, kind.subgroup_size)) add_kind(out, kind);
+    if (!fits_fragment_order(kind.m, kind.n, kind.k, kind.subgroup_size)) continue;
+    add_kind(out, kind);
+    if (!fits_rows_of_a(kind.m, kind.k, kind.subgroup_size)) continue;
+    KernelKind rows = kind;
+    rows.a_in_rows = true;
+    add_kind(out, rows);
   }
 }
 
 // Several pipelines, since it is their agreement that counts: loads ahead and not, either order of
-// A's words, slices of K, and on GPUs the tile that tables propose most.
+// A's words and of K, slices of K, and on GPUs the tile that tables propose most.
 std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   std::vector<Config> configs = khr_trials(kind, caps);
   Config large = configs.front();
@@ -141,8 +192,10 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
     switch_to_direct(c);
-    c.tile_k = 2 * kind.k;
+    c.tile_k = std::max(2 * kind.k, interleaved_k);
     direct(c).swap_a = c.tile_n > kind.n;
+    direct(c).interleave_k = kind.a_in_rows || c.tile_n > kind.n;
+    c.pack_a = !kind.a_in_rows;
   }
   Config sliced = configs.back();
   direct(sliced).ahead = false;
@@ -153,6 +206,10 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   direct(shared).subgroups_k = 2;
   configs.push_back(shared);
   return configs;
+}
+
+bool covers(const KernelKind& kind, const Config& c) {
+  return khr_covers(kind, c) && kind.a_in_rows == (!c.pack_a && direct(c).interleave_k);
 }
 
 }  // namespace
@@ -169,6 +226,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.check = check;
   loop.cost.latency = &TimingModel::direct_latency;
   loop.cost.tile = tile_time;
+  loop.cost.a_in_rows = a_in_rows_time;
   loop.shared_memory_bytes = [](const Config& c, const ResolvedProblem&, const Limits&) {
     return direct(c).subgroups_k * khr_shared_memory_bytes(c, 0);
   };
@@ -179,7 +237,8 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     return FragmentOrder{.mn = of_a ? l.fragment_m : l.fragment_n,
                          .k = l.fragment_k,
                          .subgroup_size = l.subgroup_size,
-                         .swapped = of_a && l.swap_a};
+                         .swapped = of_a && l.swap_a,
+                         .interleaved = l.interleave_k};
   };
   loop.steps_beyond = [](const Config& c) {
     return direct(c).subgroups_k == 1 && direct(c).ahead ? 1u : 0u;
@@ -192,6 +251,11 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     propose_khr(out, problem, caps, proposed_depths, [](const KhrLoop& l) {
       return Config{.loop = KhrDirectLoop{l}, .pack_a = true, .pack_b = true};
     });
+    for (std::size_t i = begin; i < out.size(); ++i) {
+      const KhrLoop& l = khr(out[i]);
+      direct(out[i]).interleave_k = out[i].tile_k % interleaved_k == 0 &&
+                                    fits_rows_of_a(l.fragment_m, l.fragment_k, l.subgroup_size);
+    }
     if (problem.typical_m() > few_rows) return;
     for (std::size_t i = begin, end = out.size(); i < end; ++i) {
       const std::uint32_t subgroups = khr(out[i]).subgroups_m * khr(out[i]).subgroups_n;
@@ -206,6 +270,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   };
   loop.kinds = kinds;
   loop.trials = trials;
+  loop.covers = covers;
   loop.kind_text = khr_kind_text;
   return loop;
 }();

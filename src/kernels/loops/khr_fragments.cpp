@@ -263,7 +263,7 @@ std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps) {
 
 std::string khr_kind_text(const KernelKind& kind) {
   return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
-                ", subgroups of ", kind.subgroup_size);
+                ", subgroups of ", kind.subgroup_size, kind.a_in_rows ? ", A in rows" : "");
 }
 
 bool khr_denied(const Denial& denial, const Config& c) {

@@ -58,7 +58,8 @@ void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const C
 std::string order_text(const std::optional<FragmentOrder>& order) {
   if (!order) return "rows";
   return concat("fragments of ", order->mn, "x", order->k, " for subgroups of ",
-                order->subgroup_size, order->swapped ? ", swapped" : "");
+                order->subgroup_size, order->swapped ? ", swapped" : "",
+                order->interleaved ? ", interleaved" : "");
 }
 
 // An operand that the caller packed is taken as it is.
@@ -299,6 +300,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
     constants.set(SPEC_FRAGMENT_N, order->mn);
     constants.set(SPEC_FRAGMENT_K, order->k);
     constants.set(SPEC_SWAP_A, order->swapped);
+    constants.set(SPEC_INTERLEAVE_K, order->interleaved);
     constants.set(SPEC_PACKS_B, !of_a);
     // Slots of groups, by which shared code divides.
     for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_K}) constants.set(id, std::uint32_t{1});
