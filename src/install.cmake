@@ -1,9 +1,9 @@
-# The CMake package: find_package(vkgemm) gives vkgemm::vkgemm.
+# The CMake package: find_package(vkgemm) gives vkgemm::vkgemm, and vkgemm::c for C. And vkgemm.pc for others.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/vkgemm)
-install(TARGETS vkgemm EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS vkgemm vkgemm_c EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vkgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${generated}/vkgemm/export.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm)
 install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder})
@@ -18,3 +18,19 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-versi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-version.cmake
         DESTINATION ${package_folder})
+
+# A static library says by itself which libraries of the C++ compiler it needs.
+set(pc_cflags "")
+set(pc_libs "")
+if(NOT BUILD_SHARED_LIBS)
+  set(pc_cflags " -DVKGEMM_STATIC_DEFINE")
+  foreach(library IN LISTS CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+    if(NOT library IN_LIST CMAKE_C_IMPLICIT_LINK_LIBRARIES AND library MATCHES "^(stdc\\+\\+|c\\+\\+|c\\+\\+abi|m)$")
+      string(APPEND pc_libs " -l${library}")
+    endif()
+  endforeach()
+endif()
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY
+           ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_prefix)
+configure_file(vkgemm.pc.in ${CMAKE_CURRENT_BINARY_DIR}/vkgemm.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

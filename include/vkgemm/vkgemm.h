@@ -1,0 +1,1025 @@
+// vkgemm/vkgemm.h: the whole of vkgemm in C11, for C and for every language that calls C.
+//
+// One call's way: vkgemm_requirements_query() before vkCreateDevice(), vkgemm_context_create() once
+// a device, vkgemm_plan_create() once a shape, vkgemm_plan_record() as often as you like.
+// It means what the C++ API means; include/API.md gives the order and the reasons.
+//
+// Status. Every function returns a VkgemmStatus, VKGEMM_SUCCESS or why it failed. Functions that
+// have more to say take a VkgemmError, whose message names the field and its value; it may be null.
+// A call that fails changes no output but this one and the size of a text that did not fit.
+//
+// Handles are opaque. Null, a handle of another kind, and memory that is no handle give
+// VKGEMM_ERROR_INVALID_HANDLE; so does a handle that was destroyed, unless its memory has found
+// another use: don't rely on that. Destroying null does nothing.
+//
+// Structures begin with their size, so that a newer library serves an older caller. Those that you
+// fill in have a function that sets the size and the defaults; of those that vkgemm fills in, set
+// struct_size to sizeof. Of a smaller structure than the library knows, the missing fields have
+// their defaults; of a larger one, what the library doesn't know must be zero, so that nothing you
+// ask for is ignored. Fields named `reserved` must be zero. There is no padding. Two structures
+// have no size and will never change: VkgemmDeviceSpan and VkgemmFingerprint.
+//
+// Pointers to structures, arrays and texts that you pass are read during the call only.
+// Pointers that you get belong to the handle that you got them from, and are valid as long as it.
+//
+// Texts are UTF-8 and end with a zero byte; names of files, too. A function that writes one takes a
+// buffer and its size: `*size` holds the bytes of the buffer when it is called, and the bytes that
+// the text takes, with its zero byte, afterwards. With a null buffer it only tells the size.
+//
+// Threads. "Any thread" means that any number of threads may make the call at once, with the same
+// handles, too. "One thread" means that nobody else uses the handle meanwhile. Outputs, and a
+// VkgemmError that is passed, are always the caller's alone.
+#ifndef VKGEMM_VKGEMM_H
+#define VKGEMM_VKGEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <vulkan/vulkan_core.h>
+
+#include "vkgemm/export.hpp"   // VKGEMM_API; macros alone, as
+#include "vkgemm/version.hpp"  // VKGEMM_VERSION_MAJOR, VKGEMM_VERSION_MINOR, VKGEMM_VERSION_PATCH
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- Handles -------------------------------------------------------------------------------------
+
+// What went wrong in the last call that it was passed to. One for each thread.
+typedef struct VkgemmError VkgemmError;
+
+// The extensions and features to enable on a physical device. Immutable.
+typedef struct VkgemmRequirements VkgemmRequirements;
+
+// What a device can do. Immutable; belongs to the requirements or the context that it is of.
+typedef struct VkgemmCaps VkgemmCaps;
+
+// A list of the self-test's verdicts.
+typedef struct VkgemmVerdicts VkgemmVerdicts;
+
+// vkgemm on one VkDevice.
+typedef struct VkgemmContext VkgemmContext;
+
+// A list of the configurations that compute a problem. Immutable.
+typedef struct VkgemmCandidates VkgemmCandidates;
+
+// A problem bound to a pipeline. Immutable.
+typedef struct VkgemmPlan VkgemmPlan;
+
+// The packing of one operand, bound to a pipeline. Immutable.
+typedef struct VkgemmPackPlan VkgemmPackPlan;
+
+// --- Enumerations --------------------------------------------------------------------------------
+// Every enumerator has its value for good. *_MAX_ENUM is no value: it makes enumerations 32 bits
+// wide, as Vulkan's are.
+
+// Whether a call succeeded, or why not. From INVALID_ARGUMENT to WRONG_CONTEXT, and from
+// INVALID_HANDLE to BUFFER_TOO_SMALL, it is the caller's to mend, and nothing was recorded.
+typedef enum VkgemmStatus {
+  VKGEMM_SUCCESS = 0,
+  VKGEMM_ERROR_INVALID_ARGUMENT = 1,      // a field has a value that no device could accept
+  VKGEMM_ERROR_UNSUPPORTED = 2,           // valid, but not computed by this device or version
+  VKGEMM_ERROR_MISALIGNED = 3,            // an address or a stride is less aligned than promised
+  VKGEMM_ERROR_SPAN_TOO_SMALL = 4,        // a span ends before the last element that is touched
+  VKGEMM_ERROR_OVERLAPPING_OPERANDS = 5,  // a written operand shares bytes that it must not share
+  VKGEMM_ERROR_WORKSPACE_TOO_SMALL = 6,   // smaller than vkgemm_plan_workspace_bytes()
+  VKGEMM_ERROR_WRONG_FINGERPRINT = 7,     // packed for another device, driver, order or matrix
+  VKGEMM_ERROR_WRONG_CONTEXT = 8,         // the plan is of another context
+  VKGEMM_ERROR_MISSING_FEATURE = 9,       // the device lacks an extension or a feature
+  VKGEMM_ERROR_IO = 10,                   // a file could not be read or written
+  VKGEMM_ERROR_OUT_OF_HOST_MEMORY = 11,
+  VKGEMM_ERROR_OUT_OF_DEVICE_MEMORY = 12,
+  VKGEMM_ERROR_DEVICE_LOST = 13,       // from then on of every call on the context but destruction
+  VKGEMM_ERROR_DRIVER = 14,            // any other VkResult below zero: vkgemm_error_vk_result()
+  VKGEMM_ERROR_INVALID_HANDLE = 15,    // null, of another kind, destroyed, or no handle
+  VKGEMM_ERROR_BUFFER_TOO_SMALL = 16,  // for the text: *size says how many bytes it takes
+  VKGEMM_ERROR_INTERNAL = 17,          // an exception that vkgemm did not expect: please report it
+  VKGEMM_STATUS_MAX_ENUM = 0x7FFFFFFF
+} VkgemmStatus;
+
+// How much a message matters.
+typedef enum VkgemmLogLevel {
+  VKGEMM_LOG_LEVEL_INFO = 0,
+  VKGEMM_LOG_LEVEL_WARNING = 1,
+  VKGEMM_LOG_LEVEL_ERROR = 2,
+  VKGEMM_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF
+} VkgemmLogLevel;
+
+// IEEE 754 binary16, bfloat16 and binary32.
+typedef enum VkgemmDataType {
+  VKGEMM_DATA_TYPE_ANY = 0,   // in VkgemmDenial only
+  VKGEMM_DATA_TYPE_F16 = 1,   // 2 bytes
+  VKGEMM_DATA_TYPE_BF16 = 2,  // 2 bytes
+  VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
+  VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmDataType;
+
+// In which order the elements of a matrix stand in memory.
+typedef enum VkgemmLayout {
+  VKGEMM_LAYOUT_ROW_MAJOR = 0,  // element (i, j) stands at i * ld + j
+  VKGEMM_LAYOUT_COL_MAJOR = 1,  // element (i, j) stands at j * ld + i
+  VKGEMM_LAYOUT_MAX_ENUM = 0x7FFFFFFF
+} VkgemmLayout;
+
+// In which form an operand is given.
+typedef enum VkgemmPacking {
+  VKGEMM_PACKING_PLAIN = 0,   // rows or columns
+  VKGEMM_PACKING_PACKED = 1,  // as vkgemm_pack_plan_record() writes it: A and B of 16-bit types
+  VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
+} VkgemmPacking;
+
+// Applied to each element of the result, by its name in PyTorch.
+typedef enum VkgemmActivation {
+  VKGEMM_ACTIVATION_NONE = 0,
+  VKGEMM_ACTIVATION_RELU = 1,
+  VKGEMM_ACTIVATION_GELU_ERF = 2,
+  VKGEMM_ACTIVATION_GELU_TANH = 3,  // approximated by tanh
+  VKGEMM_ACTIVATION_SILU = 4,
+  VKGEMM_ACTIVATION_SIGMOID = 5,
+  VKGEMM_ACTIVATION_TANH = 6,
+  VKGEMM_ACTIVATION_MAX_ENUM = 0x7FFFFFFF
+} VkgemmActivation;
+
+// The vector that is added to the product, if any.
+typedef enum VkgemmBias {
+  VKGEMM_BIAS_NONE = 0,
+  VKGEMM_BIAS_ALONG_N = 1,  // N values, bias[j] is added to every element of column j
+  VKGEMM_BIAS_ALONG_M = 2,  // M values, bias[i] is added to every element of row i
+  VKGEMM_BIAS_MAX_ENUM = 0x7FFFFFFF
+} VkgemmBias;
+
+// The function that a gated product applies to l and r, its products with the left and the right
+// half of B.
+typedef enum VkgemmGate {
+  VKGEMM_GATE_SIGMOID_TANH = 0,  // sigmoid(l) * tanh(r)
+  VKGEMM_GATE_GEGLU_ERF = 1,     // l * gelu(r)
+  VKGEMM_GATE_GEGLU_TANH = 2,    // l * gelu(r), approximated by tanh
+  VKGEMM_GATE_SWIGLU = 3,        // silu(l) * r: l is Llama's gate_proj, r its up_proj
+  VKGEMM_GATE_REGLU = 4,         // l * relu(r)
+  VKGEMM_GATE_GLU = 5,           // l * sigmoid(r)
+  VKGEMM_GATE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmGate;
+
+// Where the columns of l and r stand in B. All give the same bits.
+typedef enum VkgemmGatedB {
+  VKGEMM_GATED_B_HALVES = 0,       // B is K×2N: N columns of l, then N of r
+  VKGEMM_GATED_B_SEPARATE = 1,     // two matrices, K×N: VkgemmOperands::b of l, b_right of r
+  VKGEMM_GATED_B_INTERLEAVED = 2,  // B is K×2N: columns 2j and 2j + 1 are of l and r
+  VKGEMM_GATED_B_MAX_ENUM = 0x7FFFFFFF
+} VkgemmGatedB;
+
+// The type of the offsets of groups.
+typedef enum VkgemmOffsetType {
+  VKGEMM_OFFSET_TYPE_INT32 = 0,
+  VKGEMM_OFFSET_TYPE_INT64 = 1,
+  VKGEMM_OFFSET_TYPE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmOffsetType;
+
+// The direction that is divided into groups.
+typedef enum VkgemmGroupAlong {
+  VKGEMM_GROUP_ALONG_M = 0,  // rows of A, C, D and aux belong to groups: tokens of experts
+  VKGEMM_GROUP_ALONG_K = 1,  // every group has a D of its own: gradients of weights
+  VKGEMM_GROUP_ALONG_MAX_ENUM = 0x7FFFFFFF
+} VkgemmGroupAlong;
+
+// One matrix B for all groups of rows, or one for each.
+typedef enum VkgemmGroupedB {
+  VKGEMM_GROUPED_B_SHARED = 0,
+  VKGEMM_GROUPED_B_PER_GROUP = 1,  // VkgemmMatrix::batch_stride apart
+  VKGEMM_GROUPED_B_MAX_ENUM = 0x7FFFFFFF
+} VkgemmGroupedB;
+
+// What a row reduction computes of each row v of N values.
+typedef enum VkgemmRowOp {
+  // These change a row of D as a whole.
+  VKGEMM_ROW_OP_RMS_NORM = 0,      // v / sqrt(sum(v²) / n + eps) · gamma + beta
+  VKGEMM_ROW_OP_LAYER_NORM = 1,    // (v - mean) / sqrt(variance + eps) · gamma + beta
+  VKGEMM_ROW_OP_SOFTMAX = 2,       // exp(v - max) / sum(exp(v - max))
+  VKGEMM_ROW_OP_L2_NORMALIZE = 3,  // v / max(sqrt(sum(v²)), eps)
+  // These give one number for each row, and leave D as it is.
+  VKGEMM_ROW_OP_LOGSUMEXP = 4,  // log(sum(exp(v)))
+  VKGEMM_ROW_OP_SUM = 5,
+  VKGEMM_ROW_OP_MAX = 6,
+  VKGEMM_ROW_OP_MEAN = 7,
+  VKGEMM_ROW_OP_VARIANCE = 8,  // sum((v - mean)²) / n: not n - 1
+  VKGEMM_ROW_OP_MAX_ENUM = 0x7FFFFFFF
+} VkgemmRowOp;
+
+// The matrix instructions that a kernel is built on.
+typedef enum VkgemmPath {
+  VKGEMM_PATH_NV = 0,   // VK_NV_cooperative_matrix2
+  VKGEMM_PATH_KHR = 1,  // VK_KHR_cooperative_matrix
+  VKGEMM_PATH_FMA = 2,  // plain Vulkan 1.3; also the true-f32 path everywhere
+  VKGEMM_PATH_MAX_ENUM = 0x7FFFFFFF
+} VkgemmPath;
+
+// How A and B reach the units that multiply them.
+typedef enum VkgemmMainLoop {
+  VKGEMM_MAIN_LOOP_NV = 0,          // path nv
+  VKGEMM_MAIN_LOOP_KHR = 1,         // path khr: through shared memory
+  VKGEMM_MAIN_LOOP_KHR_RING = 2,    // path khr: through a ring of three stages
+  VKGEMM_MAIN_LOOP_KHR_DIRECT = 3,  // path khr: from memory to registers, of packed operands
+  VKGEMM_MAIN_LOOP_FMA = 4,         // path fma: through shared memory
+  VKGEMM_MAIN_LOOP_SKINNY = 5,      // path fma: few rows of A
+  VKGEMM_MAIN_LOOP_MAX_ENUM = 0x7FFFFFFF
+} VkgemmMainLoop;
+
+// The order in which workgroups of a grouped product take its tiles.
+typedef enum VkgemmSchedule {
+  VKGEMM_SCHEDULE_SIMPLE = 0,      // one workgroup a tile
+  VKGEMM_SCHEDULE_PERSISTENT = 1,  // as many as the device keeps resident take tiles in turn
+  VKGEMM_SCHEDULE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmSchedule;
+
+// Who adds the slices of K. The results have the same bits.
+typedef enum VkgemmReductionMode {
+  VKGEMM_REDUCTION_MODE_ANY = 0,             // in VkgemmSplitK only: vkgemm chooses
+  VKGEMM_REDUCTION_MODE_TWO_DISPATCHES = 1,  // a second dispatch, behind a pipeline barrier
+  VKGEMM_REDUCTION_MODE_LAST_ARRIVER = 2,    // the workgroup of a tile that is done last
+  VKGEMM_REDUCTION_MODE_DEVICE_BARRIER = 3,  // all workgroups, behind a barrier in the dispatch
+  VKGEMM_REDUCTION_MODE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmReductionMode;
+
+// How a row reduction learns of whole rows. The results have the same bits.
+typedef enum VkgemmRowStrategy {
+  VKGEMM_ROW_STRATEGY_NONE = 0,       // of problems without a row reduction
+  VKGEMM_ROW_STRATEGY_RESIDENT = 1,   // a tile is as wide as N
+  VKGEMM_ROW_STRATEGY_PANEL = 2,      // workgroups tell each other, and wait for each other
+  VKGEMM_ROW_STRATEGY_RECOMPUTE = 3,  // the product is computed twice
+  VKGEMM_ROW_STRATEGY_TWO_PASS = 4,   // a second kernel reduces what the first one stored
+  VKGEMM_ROW_STRATEGY_MAX_ENUM = 0x7FFFFFFF
+} VkgemmRowStrategy;
+
+// The invocations that share a cooperative matrix.
+typedef enum VkgemmMatrixScope {
+  VKGEMM_MATRIX_SCOPE_SUBGROUP = 0,
+  VKGEMM_MATRIX_SCOPE_WORKGROUP = 1,
+  VKGEMM_MATRIX_SCOPE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmMatrixScope;
+
+// How the self-test of a kind of kernel ended. VkgemmVerdict::failed says whether the driver is
+// at fault.
+typedef enum VkgemmOutcome {
+  VKGEMM_OUTCOME_PASSED = 0,
+  VKGEMM_OUTCOME_WRONG_RESULT = 1,  // it computed something else
+  VKGEMM_OUTCOME_DRIVER_ERROR = 2,  // a pipeline was not built, or a call failed
+  VKGEMM_OUTCOME_DEVICE_LOST = 3,
+  VKGEMM_OUTCOME_TIMED_OUT = 4,
+  VKGEMM_OUTCOME_CRASHED = 5,   // the process that tried it ended
+  VKGEMM_OUTCOME_UNUSABLE = 6,  // what it rests on is not so here: no fault of the driver
+  VKGEMM_OUTCOME_UNTESTED = 7,  // neither good nor bad
+  VKGEMM_OUTCOME_MAX_ENUM = 0x7FFFFFFF
+} VkgemmOutcome;
+
+// The operands that can be packed.
+typedef enum VkgemmPackedOperand {
+  VKGEMM_PACKED_OPERAND_A = 0,
+  VKGEMM_PACKED_OPERAND_B = 1,
+  VKGEMM_PACKED_OPERAND_MAX_ENUM = 0x7FFFFFFF
+} VkgemmPackedOperand;
+
+// The enumerations whose enumerators have names: vkgemm_enumerator_name().
+typedef enum VkgemmEnumeration {
+  VKGEMM_ENUMERATION_STATUS = 0,
+  VKGEMM_ENUMERATION_LOG_LEVEL = 1,
+  VKGEMM_ENUMERATION_DATA_TYPE = 2,
+  VKGEMM_ENUMERATION_LAYOUT = 3,
+  VKGEMM_ENUMERATION_PACKING = 4,
+  VKGEMM_ENUMERATION_ACTIVATION = 5,
+  VKGEMM_ENUMERATION_BIAS = 6,
+  VKGEMM_ENUMERATION_GATE = 7,
+  VKGEMM_ENUMERATION_GATED_B = 8,
+  VKGEMM_ENUMERATION_OFFSET_TYPE = 9,
+  VKGEMM_ENUMERATION_GROUP_ALONG = 10,
+  VKGEMM_ENUMERATION_GROUPED_B = 11,
+  VKGEMM_ENUMERATION_ROW_OP = 12,
+  VKGEMM_ENUMERATION_PATH = 13,
+  VKGEMM_ENUMERATION_MAIN_LOOP = 14,
+  VKGEMM_ENUMERATION_SCHEDULE = 15,
+  VKGEMM_ENUMERATION_REDUCTION_MODE = 16,
+  VKGEMM_ENUMERATION_ROW_STRATEGY = 17,
+  VKGEMM_ENUMERATION_MATRIX_SCOPE = 18,
+  VKGEMM_ENUMERATION_OUTCOME = 19,
+  VKGEMM_ENUMERATION_PACKED_OPERAND = 20,
+  VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
+} VkgemmEnumeration;
+
+// The name of an enumerator, as configurations and the command line have it: "f16", "gelu_erf".
+// VKGEMM_ERROR_INVALID_ARGUMENT if there is none. The text is valid for ever. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_enumerator_name(VkgemmEnumeration enumeration, int32_t value,
+                                               const char** name);
+
+// The inverse of vkgemm_enumerator_name(). Any thread.
+VKGEMM_API VkgemmStatus vkgemm_enumerator_parse(VkgemmEnumeration enumeration, const char* name,
+                                                int32_t* value);
+
+// --- Version and errors --------------------------------------------------------------------------
+
+// The version of the library that is linked; VKGEMM_VERSION_* is that of this header. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_version(uint32_t* major, uint32_t* minor, uint32_t* patch);
+
+// Makes an error, to be passed to many calls, one after the other. It is VKGEMM_SUCCESS at first.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_error_create(VkgemmError** error);
+
+// One thread.
+VKGEMM_API VkgemmStatus vkgemm_error_destroy(VkgemmError* error);
+
+// What the last call returned that the error was passed to. One thread.
+VKGEMM_API VkgemmStatus vkgemm_error_status(const VkgemmError* error, VkgemmStatus* status);
+
+// What it has to say: "a.ld is 12: at least 16 is needed (row of K = 16)"; empty after success. The
+// text is valid until the error is passed to another call. One thread.
+VKGEMM_API VkgemmStatus vkgemm_error_message(const VkgemmError* error, const char** message);
+
+// What the driver said, where a call to it failed, else VK_SUCCESS. One thread.
+VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResult* result);
+
+// --- Problem: what is to be computed, with no word about how
+// ---------------------------------------
+//
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. f32 inputs
+// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32. vkgemm/problem.hpp says
+// more about NaN, rounding, groups, gates and row reductions.
+
+// Not set, of a number in a VkgemmMatrix.
+#define VKGEMM_NOT_SET UINT64_MAX
+
+// How one operand lies in memory. Units are elements unless a name says bytes.
+typedef struct VkgemmMatrix {
+  uint32_t struct_size;
+  VkgemmDataType type;    // default f16; A and B share one type
+  VkgemmLayout layout;    // default row-major; C, D and aux share one layout
+  VkgemmPacking packing;  // default plain
+
+  // Leading dimension: from one row (row-major) or column (column-major) to the next, at least its
+  // length. Default VKGEMM_NOT_SET: its length. Must not be set of a packed operand.
+  uint64_t ld;
+
+  // From one matrix of a batch, or of groups, to the next; 0: all share one. Default
+  // VKGEMM_NOT_SET: the matrices stand one behind the other. Of a packed operand it counts whole
+  // packed matrices.
+  uint64_t batch_stride;
+
+  // A promise: the address that is bound is a multiple of this many bytes, a power of two. Default
+  // 16, which lets kernels load 16 bytes at a time.
+  uint32_t alignment;
+  uint32_t reserved;
+} VkgemmMatrix;
+
+// The elementwise epilogue, in this order, in f32 from the f32 accumulator:
+//   pre = alpha * (A·B) + beta * C + bias      aux = cast(pre)
+//   D   = cast(clamp(activation(pre)))
+typedef struct VkgemmEpilogue {
+  uint32_t struct_size;
+  float alpha;                  // default 1
+  float beta;                   // default 0: C is neither bound nor read
+  VkgemmBias bias;              // default none
+  VkgemmDataType bias_type;     // default f32
+  VkgemmActivation activation;  // default none
+  uint64_t bias_batch_stride;   // elements; default 0: one bias for the whole batch
+  VkBool32 aux;                 // also write pre to VkgemmOperands::aux; default false
+  float clamp_min;              // default NaN: no bound
+  float clamp_max;              // default NaN: no bound
+  uint32_t reserved;
+} VkgemmEpilogue;
+
+// A gated product reads A once for two products, and D has half as many columns as these:
+//   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
+//   D = cast(clamp(gate(l, r)))
+// n counts the columns of D. Aux and a bias along N have 2N, arranged as in B.
+typedef struct VkgemmGated {
+  uint32_t struct_size;
+  VkgemmGate gate;  // default swiglu
+  VkgemmGatedB b;   // default halves
+  uint32_t reserved;
+} VkgemmGated;
+
+// Many products in one, of sizes that only the device knows: group g is
+// [offsets[g], offsets[g + 1]) of M or of K. The offsets stand in device memory
+// (VkgemmOperands::offsets); the problem's m or k is their capacity.
+typedef struct VkgemmGrouping {
+  uint32_t struct_size;
+  uint32_t groups;           // default 0; at most 65535
+  VkgemmOffsetType offsets;  // default int32
+  VkgemmGroupAlong along;    // default M
+  VkgemmGroupedB b;          // default shared
+  uint32_t reserved;
+} VkgemmGrouping;
+
+// A reduction of whole rows of the value of the epilogue before its cast to D's type, in f32.
+typedef struct VkgemmRowReduction {
+  uint32_t struct_size;
+  VkgemmRowOp op;              // default rms_norm
+  float eps;                   // default NaN: 1e-6 rms_norm, 1e-5 layer_norm, 1e-12 l2_normalize
+  VkBool32 gamma;              // rms_norm, layer_norm: N factors are bound; default false
+  VkBool32 beta;               // rms_norm, layer_norm: N summands are bound; default false
+  VkgemmDataType vector_type;  // of gamma and beta; default f32
+  VkgemmDataType value_type;   // of VkgemmOperands::row_values; default f32
+  VkBool32 store_d;            // false: D is neither bound nor written; default true
+} VkgemmRowReduction;
+
+// The slices of K that separate workgroups multiply and that are then added, always in the order of
+// the slices. What cannot be met is refused by name.
+typedef struct VkgemmSplitK {
+  uint32_t struct_size;
+  uint32_t slices;                     // 1 … 512; default 0: vkgemm chooses, maybe 1
+  VkgemmReductionMode reduction_mode;  // default any: vkgemm chooses
+  uint32_t reserved;
+} VkgemmSplitK;
+
+// The parts that the pointers name; a null pointer stands for their defaults, or for no such part.
+typedef struct VkgemmProblem {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t m;      // default 0; 0: nothing is done
+  uint64_t n;      // default 0; 0: nothing is done
+  uint64_t k;      // default 0; 0: D = epilogue(beta * C)
+  uint64_t batch;  // default 1; 0: nothing is done
+  const VkgemmMatrix* a;
+  const VkgemmMatrix* b;
+  const VkgemmMatrix* c;    // used if epilogue->beta is not 0
+  const VkgemmMatrix* d;    // null: f16, also where A is f32
+  const VkgemmMatrix* aux;  // used if epilogue->aux
+  const VkgemmEpilogue* epilogue;
+  const VkgemmGated* gated;                 // null: not gated
+  const VkgemmGrouping* grouping;           // null: no groups
+  const VkgemmRowReduction* row_reduction;  // null: none
+  const VkgemmSplitK* split_k;
+
+  // The most that vkgemm_plan_workspace_bytes() may want if vkgemm chooses the configuration.
+  // Default 256 MiB; 0: none.
+  uint64_t max_workspace_bytes;
+
+  // Milliseconds that a dispatch may take, by the estimate times estimate_scale: longer ones are
+  // cut into several, with the same bits. Default 0: any.
+  double max_dispatch_ms;
+
+  // How many times as long as estimated this device takes. Default 1; infinity: unknown, dispatches
+  // are as short as can be.
+  double estimate_scale;
+} VkgemmProblem;
+
+// Each sets the first struct_size bytes to the defaults: vkgemm_matrix_init(&a, sizeof a).
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_matrix_init(VkgemmMatrix* matrix, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_epilogue_init(VkgemmEpilogue* epilogue, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_gated_init(VkgemmGated* gated, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_grouping_init(VkgemmGrouping* grouping, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_row_reduction_init(VkgemmRowReduction* reduction,
+                                                  size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_split_k_init(VkgemmSplitK* split_k, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_problem_init(VkgemmProblem* problem, size_t struct_size);
+
+// Writes the problem as the arguments of a `vkgemm run` command line that computes it again.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_problem_command_line(const VkgemmProblem* problem, char* text,
+                                                    size_t* size, VkgemmError* error);
+
+// --- Configuration: how a problem is computed
+// ------------------------------------------------------
+//
+// A configuration is a text, as vkgemm prints it, with every parameter in it that is not at its
+// default, the main loop's own, too:
+//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
+
+// The parameters that all main loops share. vkgemm/config.hpp says what each does.
+typedef struct VkgemmConfig {
+  uint32_t struct_size;
+  VkgemmPath path;
+  VkgemmMainLoop main_loop;
+  uint32_t tile_m;  // the part of D that one workgroup computes
+  uint32_t tile_n;
+  uint32_t tile_k;                     // the depth of K that it takes at a time
+  uint32_t swizzle;                    // rows of tiles in a band
+  uint32_t slices;                     // of K; 1: not divided
+  VkgemmReductionMode reduction_mode;  // how they are added
+  uint32_t workgroups;                 // how many are launched; 0: vkgemm counts them
+  uint32_t spin_limit;                 // how often a workgroup asks for others before it gives up
+  VkBool32 pack_a;                     // copies A into the workspace first
+  VkBool32 pack_b;                     // copies B into the workspace first
+  VkBool32 static_shape;               // N, K and leading dimensions are baked into the pipeline
+  VkgemmSchedule schedule;             // of grouped products
+  VkgemmRowStrategy rows;              // of row reductions
+} VkgemmConfig;
+
+// Reads a configuration; the error names the part that is wrong. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_config_parse(const char* config, VkgemmConfig* parsed,
+                                            VkgemmError* error);
+
+// Writes the configuration as vkgemm prints it: two of the same meaning give the same text.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_config_normalize(const char* config, char* text, size_t* size,
+                                                VkgemmError* error);
+
+// --- Device: what to enable, and what it can do
+// ----------------------------------------------------
+
+// Asks a physical device what to enable on it for vkgemm: everything that it supports and vkgemm
+// can use. The instance and the device must support Vulkan 1.3. VKGEMM_ERROR_MISSING_FEATURE if not
+// even path fma can run. The handles are used during the call only. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_query(VkInstance instance,
+                                                  VkPhysicalDevice physical_device,
+                                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                                  VkgemmRequirements** requirements,
+                                                  VkgemmError* error);
+
+// Ends what was got from it. One thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_destroy(VkgemmRequirements* requirements);
+
+// The extensions to enable: VkDeviceCreateInfo::ppEnabledExtensionNames. Valid as long as the
+// requirements. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_extensions(const VkgemmRequirements* requirements,
+                                                       uint32_t* count, const char* const** names);
+
+// The features to enable: VkDeviceCreateInfo::pNext, with pEnabledFeatures null; or merge the bits
+// into a chain of your own. Valid as long as the requirements. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_features(const VkgemmRequirements* requirements,
+                                                     const VkPhysicalDeviceFeatures2** features);
+
+// The capabilities of a device that is created with exactly these. Valid as long as the
+// requirements. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_caps(const VkgemmRequirements* requirements,
+                                                 const VkgemmCaps** caps);
+
+// What the choice of a kernel depends on. vkgemm/device.hpp says more.
+typedef struct VkgemmDeviceCaps {
+  uint32_t struct_size;
+  uint32_t vendor_id;
+  uint32_t device_id;
+  uint32_t driver_version;
+  VkDriverId driver_id;
+  VkPhysicalDeviceType type;
+  uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
+  const char* name;
+  const char* driver_name;
+  const char* driver_info;
+  const char* architecture;             // key of the tuning table: "nvidia_sm90", …, "generic"
+  VkBool32 architecture_by_properties;  // the device's id is in no list
+  VkBool32 bf16_matrices;               // VK_KHR_shader_bfloat16 with cooperative matrices
+  VkBool32 int16_arithmetic;            // shaderInt16
+  VkBool32 workgroups_make_progress;    // the driver is known to let those that started go on
+  VkBool32 device_barrier;              // dispatches whose workgroups wait for one another
+  uint32_t fragment_shape_count;        // of vkgemm_caps_fragment_shape()
+  const char* device_barrier_reason;    // why not; empty if they may be asked for
+  uint32_t flexible_shape_count;        // of vkgemm_caps_flexible_shape()
+  uint32_t denial_count;                // of vkgemm_caps_denial()
+  uint32_t kernel_kind_count;           // of vkgemm_caps_kernel_kind()
+  uint32_t reserved;
+} VkgemmDeviceCaps;
+
+// The limits that decide which configurations are legal, and how many workgroups are resident.
+typedef struct VkgemmLimits {
+  uint32_t struct_size;
+  uint32_t max_shared_memory_bytes;  // per workgroup
+  uint32_t max_invocations;          // per workgroup
+  uint32_t max_push_constant_bytes;
+  uint32_t max_workgroup_count[3];
+  uint32_t min_subgroup_size;
+  uint32_t max_subgroup_size;
+  uint32_t max_subgroups_per_workgroup;
+  VkBool32 subgroup_size_control;  // for compute, with full subgroups
+  uint32_t compute_units;          // 0: unknown
+
+  // VK_NV_cooperative_matrix2; zero where the extension is missing.
+  uint32_t nv_max_dimension;                 // of flexible shapes of either scope
+  uint32_t nv_max_invocations;               // of a workgroup that shares matrices
+  uint32_t nv_reserved_shared_memory_bytes;  // by matrices of such a workgroup
+  uint32_t reserved;
+} VkgemmLimits;
+
+// A shape that the device lists at subgroup scope: A and B of `input`, C and result of
+// `accumulator` type (VK_KHR_cooperative_matrix).
+typedef struct VkgemmFragmentShape {
+  uint32_t struct_size;
+  VkgemmDataType input;
+  VkgemmDataType accumulator;
+  uint32_t m;
+  uint32_t n;
+  uint32_t k;
+} VkgemmFragmentShape;
+
+// Any multiple of the granularity is a valid shape (VK_NV_cooperative_matrix2).
+typedef struct VkgemmFlexibleShape {
+  uint32_t struct_size;
+  VkgemmDataType input;
+  VkgemmDataType accumulator;
+  VkgemmMatrixScope scope;
+  uint32_t granularity_m;
+  uint32_t granularity_n;
+  uint32_t granularity_k;
+  uint32_t invocations;  // the workgroup size that it is listed for; 0 at subgroup scope
+} VkgemmFlexibleShape;
+
+// An entry of the list of drivers that are known to be bad, and that is about this device.
+typedef struct VkgemmDenial {
+  uint32_t struct_size;
+  VkgemmPath path;
+  VkgemmDataType input;  // or any
+  uint32_t m;            // of the fragment or the granularity; 0: any
+  uint32_t n;
+  uint32_t k;
+  VkBool32 shapes_unknown;  // asking the driver for its shapes is what is bad: it was not
+  uint32_t reserved;
+  const char* reason;
+} VkgemmDenial;
+
+// Kernels that use the device in one way, accumulating in f32.
+typedef struct VkgemmKernelKind {
+  uint32_t struct_size;
+  VkgemmMainLoop loop;   // khr speaks for khr_ring, too; default fma
+  VkgemmDataType input;  // default f32
+  uint32_t m;            // khr, khr_direct: the fragment; nv: the granularity of tiles; default 0
+  uint32_t n;
+  uint32_t k;
+  uint32_t subgroup_size;  // khr, khr_direct; default 0
+  uint32_t invocations;    // nv; default 0
+} VkgemmKernelKind;
+
+// What the device is, in one structure. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device);
+
+// Its limits. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_caps_limits(const VkgemmCaps* caps, VkgemmLimits* limits);
+
+// Whether a path may be used, and if not, the first reason why: it names the extension, the feature
+// bit or the shape that is missing. The text is valid as long as the capabilities. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_caps_path(const VkgemmCaps* caps, VkgemmPath path,
+                                         VkBool32* available, const char** reason);
+
+// An element of the lists that VkgemmDeviceCaps counts, VKGEMM_ERROR_INVALID_ARGUMENT beyond their
+// end. Kinds are those that the self-test tries. Texts are valid as long as the capabilities.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_caps_fragment_shape(const VkgemmCaps* caps, uint32_t index,
+                                                   VkgemmFragmentShape* shape);
+VKGEMM_API VkgemmStatus vkgemm_caps_flexible_shape(const VkgemmCaps* caps, uint32_t index,
+                                                   VkgemmFlexibleShape* shape);
+VKGEMM_API VkgemmStatus vkgemm_caps_denial(const VkgemmCaps* caps, uint32_t index,
+                                           VkgemmDenial* denial);
+VKGEMM_API VkgemmStatus vkgemm_caps_kernel_kind(const VkgemmCaps* caps, uint32_t index,
+                                                VkgemmKernelKind* kind);
+
+// Sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_kernel_kind_init(VkgemmKernelKind* kind, size_t struct_size);
+
+// Writes a kind as messages name it: "main loop khr, fragment 16x16x16 f16, subgroups of 32".
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_kernel_kind_text(const VkgemmKernelKind* kind, char* text,
+                                                size_t* size, VkgemmError* error);
+
+// --- Self-test: whether a device computes what it advertises
+// ---------------------------------------
+//
+// It multiplies small matrices of integers, whose product is exact, once for each kind of kernel. A
+// kind that fails is taken out of every choice. vkgemm/self_test.hpp says more.
+
+// The self-test's verdict on a kind of kernel.
+typedef struct VkgemmVerdict {
+  uint32_t struct_size;
+  VkgemmOutcome outcome;  // default untested
+  VkBool32 failed;        // the driver is at fault, by the outcome: set by vkgemm, which ignores it
+  VkgemmMainLoop loop;    // this and what follows: the kind, as VkgemmKernelKind has it
+  VkgemmDataType input;
+  uint32_t m;
+  uint32_t n;
+  uint32_t k;
+  uint32_t subgroup_size;
+  uint32_t invocations;
+  const char* detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed; null: empty
+  const char* config;  // what was run; null: empty
+} VkgemmVerdict;
+
+// Sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_verdict_init(VkgemmVerdict* verdict, size_t struct_size);
+
+// Makes an empty list. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_create(VkgemmVerdicts** verdicts);
+
+// Makes a list of what stands in a file, an empty one if there is no file. VKGEMM_ERROR_IO, saying
+// why, if it cannot be read or belongs to another device, driver or build of vkgemm. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_load(const VkgemmCaps* caps, const char* file,
+                                             VkgemmVerdicts** verdicts, VkgemmError* error);
+
+// Replaces the file at once: readers see the old one or the new. Makes its folder. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_save(const VkgemmVerdicts* verdicts, const VkgemmCaps* caps,
+                                             const char* file, VkgemmError* error);
+
+// Ends the texts that were got from it, too. One thread.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_destroy(VkgemmVerdicts* verdicts);
+
+// Adds a copy. Ends the texts that were got from the list. One thread.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* verdict,
+                                            VkgemmError* error);
+
+// How many there are. Any thread, while none adds.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_count(const VkgemmVerdicts* verdicts, uint32_t* count);
+
+// One of them. Its texts are valid until one is added or the list is destroyed. Any thread, while
+// none adds.
+VKGEMM_API VkgemmStatus vkgemm_verdicts_get(const VkgemmVerdicts* verdicts, uint32_t index,
+                                            VkgemmVerdict* verdict);
+
+// Writes the file in which `vkgemm info --self-test` keeps the verdicts on this device, driver and
+// build of vkgemm; empty if the environment names no folder for it. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char* text,
+                                                    size_t* size);
+
+// Part of VkgemmContextCreateInfo. By default nothing is run or read.
+typedef struct VkgemmSelfTest {
+  uint32_t struct_size;
+
+  // A queue of the device that can compute, and its family: every kind without a verdict is tried
+  // on it, before vkgemm_context_create() returns. This is the only time that vkgemm submits or
+  // waits. Nobody else may use the queue meanwhile. Default null: none.
+  uint32_t queue_family;
+  VkQueue queue;
+
+  // How long a product may take. Default 10000.
+  uint32_t timeout_ms;
+
+  // Drivers that are known to be bad are refused. Default true.
+  VkBool32 use_deny_list;
+
+  // Verdicts are read from it and, if there is a queue, what is found is added to it. Default null:
+  // none.
+  const char* file;
+
+  // Verdicts that the application kept itself; they come before the file's. Default null: none.
+  const VkgemmVerdicts* verdicts;
+
+  // If only_count is not 0, only these kinds are tried, denied ones, too.
+  const VkgemmKernelKind* const* only;
+  uint32_t only_count;
+  uint32_t reserved;
+} VkgemmSelfTest;
+
+// Sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_self_test_init(VkgemmSelfTest* self_test, size_t struct_size);
+
+// --- Context -------------------------------------------------------------------------------------
+
+// Is handed a message that is valid during the call, and the context's log_user_data. Called from
+// the thread that calls vkgemm, so possibly from several at once. Must not throw or jump.
+typedef void(VKAPI_PTR* VkgemmLogCallback)(VkgemmLogLevel level, const char* message,
+                                           void* user_data);
+
+// The device that a context is made for, and the options it is made with.
+typedef struct VkgemmContextCreateInfo {
+  uint32_t struct_size;
+
+  // The extensions and features that the device was created with: usually those of
+  // VkgemmRequirements. A path whose extension or feature bit is not among them stays off.
+  uint32_t enabled_extension_count;
+  const char* const* enabled_extensions;
+  const VkPhysicalDeviceFeatures2* enabled_features;
+
+  // Owned by the application; they must outlive the context and every plan made from it.
+  VkInstance instance;
+  VkPhysicalDevice physical_device;
+  VkDevice device;
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr;
+
+  // At most one of these two. The application's cache is used and never destroyed. A file is read
+  // if it fits this device and driver, and replaced by vkgemm_context_save_pipeline_cache() and on
+  // destruction; it must stand where nobody else can write. Default null: none.
+  VkPipelineCache pipeline_cache;
+  const char* pipeline_cache_file;
+
+  // Default null: its defaults.
+  const VkgemmSelfTest* self_test;
+
+  // A tuning table, as `vkgemm tune` writes them. It comes before the built-in tables. A file that
+  // is not right fails vkgemm_context_create(), which names line and field. Default null: none.
+  const char* tuning_file;
+
+  // Called for each message. Default null: silent, unless VKGEMM_LOG is set in the environment. It
+  // and log_user_data must outlive the context and every plan made from it.
+  VkgemmLogCallback log;
+  void* log_user_data;
+} VkgemmContextCreateInfo;
+
+// Sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_create_info_init(VkgemmContextCreateInfo* info,
+                                                        size_t struct_size);
+
+// Any thread, also several times for one device. With a self-test the queue is externally
+// synchronised.
+VKGEMM_API VkgemmStatus vkgemm_context_create(const VkgemmContextCreateInfo* info,
+                                              VkgemmContext** context, VkgemmError* error);
+
+// Plans of the context may go on: they keep what they need of it alive. The last of context and
+// plans must be gone before the VkDevice. One thread.
+VKGEMM_API VkgemmStatus vkgemm_context_destroy(VkgemmContext* context);
+
+// The device's capabilities, with what was enabled on it. Valid as long as the context. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_caps(const VkgemmContext* context, const VkgemmCaps** caps);
+
+// Makes a list of the self-test's verdicts on this device's kernels, which is the caller's to
+// destroy. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context,
+                                                VkgemmVerdicts** verdicts);
+
+// How often workgroups gave up waiting for one another. The results were right, but late. Any
+// thread.
+VKGEMM_API VkgemmStatus vkgemm_context_barrier_aborts(const VkgemmContext* context,
+                                                      uint32_t* count);
+
+// Tells the context that the application saw VK_ERROR_DEVICE_LOST. From then on its calls return
+// VKGEMM_ERROR_DEVICE_LOST; everything may still be destroyed. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_notify_device_lost(const VkgemmContext* context);
+
+// True once it was told so, or the driver answered so. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_device_lost(const VkgemmContext* context, VkBool32* lost);
+
+// Writes the pipelines built so far to pipeline_cache_file, if there is one. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_context_save_pipeline_cache(const VkgemmContext* context,
+                                                           VkgemmError* error);
+
+// --- Plan ----------------------------------------------------------------------------------------
+
+// Makes a list of every legal configuration of the tuning tables' rows for this problem, preferred
+// ones first. None for an empty problem. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context,
+                                                 const VkgemmProblem* problem,
+                                                 VkgemmCandidates** candidates, VkgemmError* error);
+
+// Ends the texts that were got from it, too. One thread.
+VKGEMM_API VkgemmStatus vkgemm_candidates_destroy(VkgemmCandidates* candidates);
+
+// How many there are. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_candidates_count(const VkgemmCandidates* candidates,
+                                                uint32_t* count);
+
+// One of them, and where its row in the tables comes from: "measured: NVIDIA H200 …". The texts are
+// valid as long as the list. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates, uint32_t index,
+                                              const char** config, const char** provenance);
+
+// Validates the problem, chooses a configuration, or takes the one that is given, and builds its
+// pipeline: the only slow step, and only the first time that a pipeline is needed. `config` may be
+// null. VKGEMM_ERROR_UNSUPPORTED if nothing computes the problem here, or the configuration is not
+// legal. Any thread; of a pipeline_cache that is externally synchronised, one.
+VKGEMM_API VkgemmStatus vkgemm_plan_create(const VkgemmContext* context,
+                                           const VkgemmProblem* problem, const char* config,
+                                           VkgemmPlan** plan, VkgemmError* error);
+
+// Pipelines go with the last of the context and its plans. One of them must live until every
+// command buffer that a plan was recorded into has finished executing or was reset. One thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan);
+
+// The problem that was planned. Its parts are valid as long as the plan. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem);
+
+// The configuration, for vkgemm_config_parse(). Valid as long as the plan. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config);
+
+// Bytes of scratch memory that vkgemm_plan_record() wants as VkgemmOperands::workspace, 256-byte
+// aligned; 0: none. Of a grouped plan the first word tells of bad offsets: set to UINT32_MAX before
+// the plan runs, it holds afterwards the lowest group whose offsets are bad, or still UINT32_MAX.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes);
+
+// How many dispatches vkgemm_plan_record() records. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_dispatch_count(const VkgemmPlan* plan, uint32_t* count);
+
+// The milliseconds that all of them are estimated to take, before VkgemmProblem::estimate_scale;
+// NaN if there is no estimate. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double* milliseconds);
+
+// Writes why this kernel: for people; several lines. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_explain(const VkgemmPlan* plan, char* text, size_t* size);
+
+// Writes the plan as one `vkgemm run …` command line that repeats it. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_command_line(const VkgemmPlan* plan, char* text, size_t* size);
+
+// Bytes on the device, [address, address + bytes). The buffer must be created with
+// VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, and its memory allocated with
+// VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. A span may be larger than 4 GiB.
+typedef struct VkgemmDeviceSpan {
+  VkDeviceAddress address;
+  VkDeviceSize bytes;
+} VkgemmDeviceSpan;
+
+// What tells packed bytes apart: for which device and driver they were packed, in which order, of
+// which matrix. Opaque. It may be stored beside them.
+typedef struct VkgemmFingerprint {
+  uint8_t bytes[64];
+} VkgemmFingerprint;
+
+// The memory that one recording computes on. A span starts at element (0, 0) of batch 0 and must
+// reach to the last element that the problem touches. Operands that the problem does not use are
+// ignored. D may be the very same bytes as C; otherwise D, aux and row_values share no byte with
+// each other or any other operand. By default all is zero.
+typedef struct VkgemmOperands {
+  uint32_t struct_size;
+  uint32_t reserved;
+  VkgemmDeviceSpan a;  // aligned, as b, b_right, c, d and aux, as VkgemmMatrix::alignment promises
+  VkgemmDeviceSpan b;
+  VkgemmDeviceSpan b_right;  // VKGEMM_GATED_B_SEPARATE: the right half of B
+  VkgemmDeviceSpan c;        // if beta is not 0
+  VkgemmDeviceSpan d;
+  VkgemmDeviceSpan bias;        // N values, or M; 2N of a gated product
+  VkgemmDeviceSpan aux;         // as large as D; 2N columns of a gated product
+  VkgemmDeviceSpan offsets;     // grouped: groups + 1 values
+  VkgemmDeviceSpan gamma;       // VkgemmRowReduction::gamma: N factors
+  VkgemmDeviceSpan beta;        // VkgemmRowReduction::beta: N summands
+  VkgemmDeviceSpan row_values;  // one number for each row: M values for each matrix, written
+  VkgemmDeviceSpan workspace;   // vkgemm_plan_workspace_bytes(), aligned to 256 bytes
+
+  // Of packed operands: what VkgemmPackedLayout said when they were packed. b's is b_right's, too.
+  VkgemmFingerprint a_fingerprint;
+  VkgemmFingerprint b_fingerprint;
+} VkgemmOperands;
+
+// Some of the dispatches of a plan, in the order in which they are recorded.
+typedef struct VkgemmDispatchRange {
+  uint32_t struct_size;
+  uint32_t first;  // default 0
+  uint32_t count;  // default UINT32_MAX: all that follow
+  uint32_t reserved;
+} VkgemmDispatchRange;
+
+// Each sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_operands_init(VkgemmOperands* operands, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, size_t struct_size);
+
+// Records the product into a command buffer in the recording state, outside a render pass. Checks
+// every span first; on any error nothing is recorded. Never compiles, never submits, and allocates
+// nothing on success. `range` may be null: all dispatches.
+//
+// Disturbs the compute bind point's pipeline and the push constants. The caller makes operands
+// available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT before
+// (VK_ACCESS_2_SHADER_STORAGE_READ_BIT, of D, aux and row_values
+// VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT), and waits for the same stage and access before it uses D,
+// aux or row_values. Barriers between the dispatches of a plan are vkgemm's own.
+//
+// A workspace belongs to one recording in flight; recordings that follow each other on one queue
+// may share it. Any thread; the command buffer and its pool are externally synchronised.
+VKGEMM_API VkgemmStatus vkgemm_plan_record(const VkgemmPlan* plan, VkCommandBuffer command_buffer,
+                                           const VkgemmOperands* operands,
+                                           const VkgemmDispatchRange* range, VkgemmError* error);
+
+// vkgemm_plan_record() for code that keeps plans of several devices: VKGEMM_ERROR_WRONG_CONTEXT if
+// the plan is not one of this context. Any thread, as there.
+VKGEMM_API VkgemmStatus vkgemm_context_record(const VkgemmContext* context, const VkgemmPlan* plan,
+                                              VkCommandBuffer command_buffer,
+                                              const VkgemmOperands* operands,
+                                              const VkgemmDispatchRange* range, VkgemmError* error);
+
+// --- Packed operands -----------------------------------------------------------------------------
+
+// How a packed operand lies. Its matrices, if it has several, stand one behind the other.
+typedef struct VkgemmPackedLayout {
+  uint32_t struct_size;
+  uint32_t reserved;
+  VkDeviceSize bytes;         // all of it; 0: this device gains nothing, plain operands are right
+  VkDeviceSize matrix_bytes;  // from one matrix to the next
+  VkDeviceSize alignment;     // of the address
+  VkgemmFingerprint fingerprint;
+} VkgemmPackedLayout;
+
+// How an operand of the problem lies when it is packed, whether or not the problem says that it is.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
+                                             const VkgemmProblem* problem,
+                                             VkgemmPackedOperand operand,
+                                             VkgemmPackedLayout* layout, VkgemmError* error);
+
+// Builds the pipeline that packs an operand of the problem, which lies as the problem says, with
+// VKGEMM_PACKING_PLAIN. VKGEMM_GATED_B_SEPARATE: b and b_right are packed one by one with the same
+// plan. Any thread; of a pipeline_cache that is externally synchronised, one.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_create(const VkgemmContext* context,
+                                                const VkgemmProblem* problem,
+                                                VkgemmPackedOperand operand, VkgemmPackPlan** plan,
+                                                VkgemmError* error);
+
+// As vkgemm_plan_destroy(). One thread.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_destroy(VkgemmPackPlan* plan);
+
+// How the operand lies when it is packed; 0 bytes if there is nothing to be packed. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_layout(const VkgemmPackPlan* plan,
+                                                VkgemmPackedLayout* layout);
+
+// Bytes of the source that are read, from its first element on. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_source_bytes(const VkgemmPackPlan* plan, uint64_t* bytes);
+
+// Records the packing, as vkgemm_plan_record() records a product. The destination has
+// VkgemmPackedLayout::bytes, and shares none with the source. No barrier is recorded: the caller
+// makes the source visible to compute shaders before, and waits for their writes before a product
+// reads. Any thread; the command buffer and its pool are externally synchronised.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan,
+                                                VkCommandBuffer command_buffer,
+                                                VkgemmDeviceSpan source,
+                                                VkgemmDeviceSpan destination, VkgemmError* error);
+
+// Writes the first field in which two fingerprints differ, with both values: "driver_version is 2,
+// wanted is 3". Empty if they are alike. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* given,
+                                                      const VkgemmFingerprint* wanted, char* text,
+                                                      size_t* size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // VKGEMM_VKGEMM_H

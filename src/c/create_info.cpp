@@ -1,0 +1,75 @@
+#include "c/create_info.hpp"
+
+#include "c/call.hpp"
+
+namespace vkgemm::c {
+namespace {
+
+// A callback of C gets a text that ends with a zero byte.
+LogCallback callback_of(VkgemmLogCallback log, void* user_data) {
+  if (log == nullptr) return {};
+  return [log, user_data](LogLevel level, std::string_view message) {
+    const VkgemmLogLevel c_level = to_c(level).value_or(VKGEMM_LOG_LEVEL_ERROR);
+    std::string text;
+    try {
+      text = message;
+    } catch (const std::bad_alloc&) {
+      return log(c_level, "a message for which there is no host memory", user_data);
+    }
+    log(c_level, text.c_str(), user_data);
+  };
+}
+
+MaybeFailure check_array(const void* array, std::uint32_t count, std::string_view name) {
+  if (array != nullptr || count == 0) return {};
+  return invalid(concat(name, " is null, and ", name, "_count is ", count));
+}
+
+}  // namespace
+
+MaybeFailure CreateInfo::read(const VkgemmContextCreateInfo& given) {
+  auto c = defaults<VkgemmContextCreateInfo>();
+  if (auto failure = read_structure(given, "info", c)) return failure;
+  if (c.enabled_extensions == nullptr && c.enabled_extension_count != 0) {
+    return invalid(concat("enabled_extensions is null, and enabled_extension_count is ",
+                          c.enabled_extension_count));
+  }
+  cpp.instance = c.instance;
+  cpp.physical_device = c.physical_device;
+  cpp.device = c.device;
+  cpp.get_instance_proc_addr = c.get_instance_proc_addr;
+  cpp.enabled_extensions = {c.enabled_extensions, c.enabled_extension_count};
+  cpp.enabled_features = c.enabled_features;
+  cpp.pipeline_cache = c.pipeline_cache;
+  cpp.pipeline_cache_file = path_of(c.pipeline_cache_file);
+  cpp.tuning_file = path_of(c.tuning_file);
+  cpp.log = callback_of(c.log, c.log_user_data);
+  return c.self_test != nullptr ? read_self_test(*c.self_test) : MaybeFailure{};
+}
+
+MaybeFailure CreateInfo::read_self_test(const VkgemmSelfTest& given) {
+  auto c = defaults<VkgemmSelfTest>();
+  if (auto failure = read_structure(given, "self_test", c)) return failure;
+  ToCpp map("self_test");
+  map.reserved(c.reserved);
+  map.boolean("use_deny_list", c.use_deny_list, cpp.self_test.use_deny_list);
+  if (map.failure()) return map.failure();
+  if (auto failure = check_array(c.only, c.only_count, "self_test.only")) return failure;
+  if (c.verdicts != nullptr && !is_alive(c.verdicts)) {
+    return Failure{VKGEMM_ERROR_INVALID_HANDLE, "self_test.verdicts is no VkgemmVerdicts"};
+  }
+  for (std::uint32_t i = 0; i < c.only_count; ++i) {
+    const std::string name = concat("self_test.only[", i, "]");
+    if (c.only[i] == nullptr) return invalid(name + " is null");
+    if (auto failure = ToCpp::read(*c.only[i], name, only_.emplace_back())) return failure;
+  }
+  cpp.self_test.queue = c.queue;
+  cpp.self_test.queue_family = c.queue_family;
+  cpp.self_test.timeout_ms = c.timeout_ms;
+  cpp.self_test.file = path_of(c.file);
+  if (c.verdicts != nullptr) cpp.self_test.verdicts = c.verdicts->verdicts;
+  cpp.self_test.only = only_;
+  return {};
+}
+
+}  // namespace vkgemm::c

@@ -1,0 +1,56 @@
+// create_info.hpp: what a context is created with. Unlike other structures it refers to memory and
+// functions of the caller, so each direction is written by itself.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "c/fields.hpp"
+#include "c/handles.hpp"
+
+namespace vkgemm::c {
+
+template <>
+inline VkgemmSelfTest defaults<VkgemmSelfTest>() {
+  const SelfTest cpp;
+  VkgemmSelfTest c{};
+  c.struct_size = sizeof c;
+  c.queue_family = cpp.queue_family;
+  c.timeout_ms = cpp.timeout_ms;
+  c.use_deny_list = cpp.use_deny_list ? VK_TRUE : VK_FALSE;
+  return c;
+}
+
+template <>
+inline VkgemmContextCreateInfo defaults<VkgemmContextCreateInfo>() {
+  VkgemmContextCreateInfo c{};
+  c.struct_size = sizeof c;
+  return c;
+}
+
+// The name of a file, which is UTF-8; none if it is null.
+inline std::filesystem::path path_of(const char* file) {
+  if (file == nullptr) return {};
+  const std::string_view text(file);
+  return std::filesystem::path(std::u8string(text.begin(), text.end()));
+}
+
+// A ContextCreateInfo with what it points at.
+struct CreateInfo {
+  CreateInfo() = default;
+  CreateInfo(const CreateInfo&) = delete;
+  CreateInfo& operator=(const CreateInfo&) = delete;
+
+  // Reads the caller's.
+  MaybeFailure read(const VkgemmContextCreateInfo& given);
+
+  ContextCreateInfo cpp;
+
+ private:
+  MaybeFailure read_self_test(const VkgemmSelfTest& given);
+
+  std::vector<KernelKind> only_;
+};
+
+}  // namespace vkgemm::c

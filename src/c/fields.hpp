@@ -1,0 +1,454 @@
+// fields.hpp: which field of a structure of the C API is which of the C++ API. Each is named once,
+// and serves both directions: what the caller gives, and what he is given, defaults among it.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "c/enums.hpp"
+#include "c/failure.hpp"
+#include "c/structures.hpp"
+#include "vkgemm/context.hpp"
+#include "vkgemm/vkgemm.h"
+
+namespace vkgemm::c {
+
+// Fields<C>: Cpp, the structure of the C++ API, and map(), which hands each pair of fields to
+// ToCpp or ToC.
+template <class C>
+struct Fields;
+
+// The parts of a problem that is handed to the caller.
+struct ProblemParts {
+  VkgemmMatrix a, b, c, d, aux;
+  VkgemmEpilogue epilogue;
+  VkgemmGated gated;
+  VkgemmGrouping grouping;
+  VkgemmRowReduction row_reduction;
+  VkgemmSplitK split_k;
+};
+
+template <class C>
+C defaults();
+
+// From the caller. Ends with the first failure, whose message names the field.
+class ToCpp {
+ public:
+  // `structure` is what messages call the structure: "a", of "a.type".
+  explicit ToCpp(std::string_view structure) : structure_(structure) {}
+
+  template <class T, class U>
+  void number(std::string_view, const T& c, U& cpp) {
+    cpp = c;
+  }
+  template <class C, class Cpp>
+  void enumerator(std::string_view name, const C& c, Cpp& cpp) {
+    static_assert(std::same_as<C, CEnum<Cpp>>);
+    if (const auto found = to_cpp<Cpp>(value_of(c))) {
+      cpp = *found;
+    } else {
+      fail(name, value_of(c), concat("no ", EnumTable<Cpp>::name, " that can stand here"));
+    }
+  }
+  // Zero of enumerations that have an ANY.
+  template <class C, class Cpp>
+  void enumerator(std::string_view name, const C& c, std::optional<Cpp>& cpp) {
+    if (value_of(c) == 0) return cpp.reset();
+    enumerator(name, c, cpp.emplace());
+  }
+  void boolean(std::string_view name, VkBool32 c, bool& cpp) {
+    if (c > VK_TRUE) fail(name, c, "VK_FALSE or VK_TRUE is needed");
+    cpp = c != VK_FALSE;
+  }
+  void size(std::string_view, std::uint64_t c, std::optional<std::uint64_t>& cpp) {
+    cpp = c == VKGEMM_NOT_SET ? std::nullopt : std::optional(c);
+  }
+  void real(std::string_view, float c, std::optional<float>& cpp) {
+    cpp = std::isnan(c) ? std::nullopt : std::optional(c);
+  }
+  void span(const VkgemmDeviceSpan& c, DeviceSpan& cpp) { cpp = {c.address, c.bytes}; }
+  void fingerprint(const VkgemmFingerprint& c, Fingerprint& cpp) {
+    cpp = std::bit_cast<Fingerprint>(c);
+  }
+  void text(const char* c, std::string& cpp) { cpp = c != nullptr ? c : ""; }
+  void reserved(std::uint32_t c) {
+    if (c != 0) fail("reserved", c, "0 is needed");
+  }
+  // What vkgemm alone sets.
+  template <class T, class U>
+  void told(T&, const U&) {}
+  template <class C>
+  void part(std::string_view name, const C* c, typename Fields<C>::Cpp& cpp, C ProblemParts::*) {
+    if (c != nullptr && !failure_) failure_ = read(*c, name, cpp);
+  }
+  template <class C>
+  void part(std::string_view name, const C* c, std::optional<typename Fields<C>::Cpp>& cpp,
+            C ProblemParts::*) {
+    if (c != nullptr && !failure_) failure_ = read(*c, name, cpp.emplace());
+  }
+
+  // Reads a structure of the caller's.
+  template <class C>
+  static MaybeFailure read(const C& given, std::string_view name, typename Fields<C>::Cpp& cpp) {
+    C c = defaults<C>();
+    if (auto failure = read_structure(given, name, c)) return failure;
+    ToCpp map(name);
+    Fields<C>::map(map, static_cast<const C&>(c), cpp);
+    return map.failure_;
+  }
+
+  const MaybeFailure& failure() const { return failure_; }
+
+ private:
+  template <class T>
+  void fail(std::string_view field, T value, std::string_view why) {
+    if (failure_) return;
+    const std::string_view dot = structure_.empty() ? "" : ".";
+    failure_ = invalid(concat(structure_, dot, field, " is ", value, ": ", why));
+  }
+
+  std::string_view structure_;
+  MaybeFailure failure_;
+};
+
+// To the caller.
+class ToC {
+ public:
+  // Without a place for them, the parts of a problem are null.
+  explicit ToC(ProblemParts* parts = nullptr) : parts_(parts) {}
+
+  template <class T, class U>
+  void number(std::string_view, T& c, const U& cpp) {
+    c = cpp;
+  }
+  template <class C, class Cpp>
+  void enumerator(std::string_view, C& c, Cpp cpp) {
+    c = to_c(cpp).value();  // tests/host/c_abi_test.cpp: every enumerator has one
+  }
+  template <class C, class Cpp>
+  void enumerator(std::string_view name, C& c, const std::optional<Cpp>& cpp) {
+    c = C{};
+    if (cpp) enumerator(name, c, *cpp);
+  }
+  void boolean(std::string_view, VkBool32& c, bool cpp) { c = cpp ? VK_TRUE : VK_FALSE; }
+  void size(std::string_view, std::uint64_t& c, std::optional<std::uint64_t> cpp) {
+    c = cpp.value_or(VKGEMM_NOT_SET);
+  }
+  void real(std::string_view, float& c, std::optional<float> cpp) {
+    c = cpp.value_or(std::numeric_limits<float>::quiet_NaN());
+  }
+  void span(VkgemmDeviceSpan& c, const DeviceSpan& cpp) { c = {cpp.address, cpp.bytes}; }
+  void fingerprint(VkgemmFingerprint& c, const Fingerprint& cpp) {
+    c = std::bit_cast<VkgemmFingerprint>(cpp);
+  }
+  void text(const char*& c, const std::string& cpp) { c = cpp.c_str(); }
+  void reserved(std::uint32_t& c) { c = 0; }
+  template <class T, class U>
+  void told(T& c, const U& cpp) {
+    c = cpp;
+  }
+  template <class C>
+  void part(std::string_view, const C*& c, const typename Fields<C>::Cpp& cpp,
+            C ProblemParts::*place) {
+    c = nullptr;
+    if (parts_ == nullptr) return;
+    parts_->*place = structure<C>(cpp);
+    c = &(parts_->*place);
+  }
+  template <class C>
+  void part(std::string_view name, const C*& c, const std::optional<typename Fields<C>::Cpp>& cpp,
+            C ProblemParts::*place) {
+    c = nullptr;
+    if (cpp) part(name, c, *cpp, place);
+  }
+
+  // A structure for the caller. Texts in it are those of `cpp`.
+  template <class C>
+  static C structure(const typename Fields<C>::Cpp& cpp, ProblemParts* parts = nullptr) {
+    C c{};
+    c.struct_size = sizeof(C);
+    ToC map(parts);
+    Fields<C>::map(map, c, cpp);
+    return c;
+  }
+
+ private:
+  ProblemParts* parts_;
+};
+
+// The defaults of the C++ API.
+template <class C>
+C defaults() {
+  static const typename Fields<C>::Cpp cpp{};  // whose empty texts a structure may point at
+  return ToC::structure<C>(cpp);
+}
+
+template <>
+struct Fields<VkgemmMatrix> {
+  using Cpp = Matrix;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("type", c.type, cpp.type);
+    map.enumerator("layout", c.layout, cpp.layout);
+    map.enumerator("packing", c.packing, cpp.packing);
+    map.size("ld", c.ld, cpp.ld);
+    map.size("batch_stride", c.batch_stride, cpp.batch_stride);
+    map.number("alignment", c.alignment, cpp.alignment);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmEpilogue> {
+  using Cpp = Epilogue;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("alpha", c.alpha, cpp.alpha);
+    map.number("beta", c.beta, cpp.beta);
+    map.enumerator("bias", c.bias, cpp.bias);
+    map.enumerator("bias_type", c.bias_type, cpp.bias_type);
+    map.enumerator("activation", c.activation, cpp.activation);
+    map.number("bias_batch_stride", c.bias_batch_stride, cpp.bias_batch_stride);
+    map.boolean("aux", c.aux, cpp.aux);
+    map.real("clamp_min", c.clamp_min, cpp.clamp_min);
+    map.real("clamp_max", c.clamp_max, cpp.clamp_max);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmGated> {
+  using Cpp = Gated;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("gate", c.gate, cpp.gate);
+    map.enumerator("b", c.b, cpp.b);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmGrouping> {
+  using Cpp = Grouping;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("groups", c.groups, cpp.groups);
+    map.enumerator("offsets", c.offsets, cpp.offsets);
+    map.enumerator("along", c.along, cpp.along);
+    map.enumerator("b", c.b, cpp.b);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmRowReduction> {
+  using Cpp = RowReduction;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("op", c.op, cpp.op);
+    map.real("eps", c.eps, cpp.eps);
+    map.boolean("gamma", c.gamma, cpp.gamma);
+    map.boolean("beta", c.beta, cpp.beta);
+    map.enumerator("vector_type", c.vector_type, cpp.vector_type);
+    map.enumerator("value_type", c.value_type, cpp.value_type);
+    map.boolean("store_d", c.store_d, cpp.store_d);
+  }
+};
+
+template <>
+struct Fields<VkgemmSplitK> {
+  using Cpp = SplitK;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("slices", c.slices, cpp.slices);
+    map.enumerator("reduction_mode", c.reduction_mode, cpp.reduction_mode);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmProblem> {
+  using Cpp = Problem;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.number("m", c.m, cpp.m);
+    map.number("n", c.n, cpp.n);
+    map.number("k", c.k, cpp.k);
+    map.number("batch", c.batch, cpp.batch);
+    map.part("a", c.a, cpp.a, &ProblemParts::a);
+    map.part("b", c.b, cpp.b, &ProblemParts::b);
+    map.part("c", c.c, cpp.c, &ProblemParts::c);
+    map.part("d", c.d, cpp.d, &ProblemParts::d);
+    map.part("aux", c.aux, cpp.aux, &ProblemParts::aux);
+    map.part("epilogue", c.epilogue, cpp.epilogue, &ProblemParts::epilogue);
+    map.part("gated", c.gated, cpp.gated, &ProblemParts::gated);
+    map.part("grouping", c.grouping, cpp.grouping, &ProblemParts::grouping);
+    map.part("row_reduction", c.row_reduction, cpp.row_reduction, &ProblemParts::row_reduction);
+    map.part("split_k", c.split_k, cpp.split_k, &ProblemParts::split_k);
+    map.number("max_workspace_bytes", c.max_workspace_bytes, cpp.max_workspace_bytes);
+    map.number("max_dispatch_ms", c.max_dispatch_ms, cpp.max_dispatch_ms);
+    map.number("estimate_scale", c.estimate_scale, cpp.estimate_scale);
+  }
+};
+
+template <>
+struct Fields<VkgemmOperands> {
+  using Cpp = Operands;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.span(c.a, cpp.a);
+    map.span(c.b, cpp.b);
+    map.span(c.b_right, cpp.b_right);
+    map.span(c.c, cpp.c);
+    map.span(c.d, cpp.d);
+    map.span(c.bias, cpp.bias);
+    map.span(c.aux, cpp.aux);
+    map.span(c.offsets, cpp.offsets);
+    map.span(c.gamma, cpp.gamma);
+    map.span(c.beta, cpp.beta);
+    map.span(c.row_values, cpp.row_values);
+    map.span(c.workspace, cpp.workspace);
+    map.fingerprint(c.a_fingerprint, cpp.a_fingerprint);
+    map.fingerprint(c.b_fingerprint, cpp.b_fingerprint);
+  }
+};
+
+template <>
+struct Fields<VkgemmDispatchRange> {
+  using Cpp = DispatchRange;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("first", c.first, cpp.first);
+    map.number("count", c.count, cpp.count);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
+struct Fields<VkgemmPackedLayout> {
+  using Cpp = PackedLayout;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.number("bytes", c.bytes, cpp.bytes);
+    map.number("matrix_bytes", c.matrix_bytes, cpp.matrix_bytes);
+    map.number("alignment", c.alignment, cpp.alignment);
+    map.fingerprint(c.fingerprint, cpp.fingerprint);
+  }
+};
+
+template <>
+struct Fields<VkgemmConfig> {
+  using Cpp = Config;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("path", c.path, cpp.path());
+    map.enumerator("main_loop", c.main_loop, cpp.main_loop());
+    map.number("tile_m", c.tile_m, cpp.tile_m);
+    map.number("tile_n", c.tile_n, cpp.tile_n);
+    map.number("tile_k", c.tile_k, cpp.tile_k);
+    map.number("swizzle", c.swizzle, cpp.swizzle);
+    map.number("slices", c.slices, cpp.slices);
+    map.enumerator("reduction_mode", c.reduction_mode, cpp.reduction_mode);
+    map.number("workgroups", c.workgroups, cpp.workgroups);
+    map.number("spin_limit", c.spin_limit, cpp.spin_limit);
+    map.boolean("pack_a", c.pack_a, cpp.pack_a);
+    map.boolean("pack_b", c.pack_b, cpp.pack_b);
+    map.boolean("static_shape", c.static_shape, cpp.static_shape);
+    map.enumerator("schedule", c.schedule, cpp.schedule);
+    map.enumerator("rows", c.rows, cpp.rows);
+  }
+};
+
+template <>
+struct Fields<VkgemmFragmentShape> {
+  using Cpp = FragmentShape;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("input", c.input, cpp.input);
+    map.enumerator("accumulator", c.accumulator, cpp.accumulator);
+    map.number("m", c.m, cpp.m);
+    map.number("n", c.n, cpp.n);
+    map.number("k", c.k, cpp.k);
+  }
+};
+
+template <>
+struct Fields<VkgemmFlexibleShape> {
+  using Cpp = FlexibleShape;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("input", c.input, cpp.input);
+    map.enumerator("accumulator", c.accumulator, cpp.accumulator);
+    map.enumerator("scope", c.scope, cpp.scope);
+    map.number("granularity_m", c.granularity_m, cpp.granularity_m);
+    map.number("granularity_n", c.granularity_n, cpp.granularity_n);
+    map.number("granularity_k", c.granularity_k, cpp.granularity_k);
+    map.number("invocations", c.invocations, cpp.invocations);
+  }
+};
+
+template <>
+struct Fields<VkgemmDenial> {
+  using Cpp = Denial;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("path", c.path, cpp.path);
+    map.enumerator("input", c.input, cpp.input);
+    map.number("m", c.m, cpp.m);
+    map.number("n", c.n, cpp.n);
+    map.number("k", c.k, cpp.k);
+    map.boolean("shapes_unknown", c.shapes_unknown, cpp.shapes_unknown);
+    map.reserved(c.reserved);
+    map.text(c.reason, cpp.reason);
+  }
+};
+
+template <>
+struct Fields<VkgemmKernelKind> {
+  using Cpp = KernelKind;
+  // Of a verdict, too.
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("loop", c.loop, cpp.loop);
+    map.enumerator("input", c.input, cpp.input);
+    map.number("m", c.m, cpp.m);
+    map.number("n", c.n, cpp.n);
+    map.number("k", c.k, cpp.k);
+    map.number("subgroup_size", c.subgroup_size, cpp.subgroup_size);
+    map.number("invocations", c.invocations, cpp.invocations);
+  }
+};
+
+template <>
+struct Fields<VkgemmVerdict> {
+  using Cpp = Verdict;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("outcome", c.outcome, cpp.outcome);
+    map.told(c.failed, cpp.failed() ? VK_TRUE : VK_FALSE);
+    Fields<VkgemmKernelKind>::map(map, c, cpp.kind);
+    map.text(c.detail, cpp.detail);
+    map.text(c.config, cpp.config);
+  }
+};
+
+template <>
+struct Fields<VkgemmLimits> {
+  using Cpp = Limits;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("max_shared_memory_bytes", c.max_shared_memory_bytes, cpp.max_shared_memory_bytes);
+    map.number("max_invocations", c.max_invocations, cpp.max_invocations);
+    map.number("max_push_constant_bytes", c.max_push_constant_bytes, cpp.max_push_constant_bytes);
+    for (std::size_t i = 0; i < cpp.max_workgroup_count.size(); ++i) {
+      map.number("max_workgroup_count", c.max_workgroup_count[i], cpp.max_workgroup_count[i]);
+    }
+    map.number("min_subgroup_size", c.min_subgroup_size, cpp.min_subgroup_size);
+    map.number("max_subgroup_size", c.max_subgroup_size, cpp.max_subgroup_size);
+    map.number("max_subgroups_per_workgroup", c.max_subgroups_per_workgroup,
+               cpp.max_subgroups_per_workgroup);
+    map.boolean("subgroup_size_control", c.subgroup_size_control, cpp.subgroup_size_control);
+    map.number("compute_units", c.compute_units, cpp.compute_units);
+    map.number("nv_max_dimension", c.nv_max_dimension, cpp.nv_max_dimension);
+    map.number("nv_max_invocations", c.nv_max_invocations, cpp.nv_max_invocations);
+    map.number("nv_reserved_shared_memory_bytes", c.nv_reserved_shared_memory_bytes,
+               cpp.nv_reserved_shared_memory_bytes);
+    map.reserved(c.reserved);
+  }
+};
+
+}  // namespace vkgemm::c

@@ -1,0 +1,179 @@
+// plan.cpp: plans of products and of packing, and their recording.
+#include "c/call.hpp"
+
+using namespace vkgemm;
+using namespace vkgemm::c;
+
+namespace {
+
+// What is recorded, as the C++ API has it.
+struct Recording {
+  Operands operands;
+  DispatchRange range;
+
+  MaybeFailure read(const VkgemmOperands& given, const VkgemmDispatchRange* given_range) {
+    if (auto failure = ToCpp::read(given, "operands", operands)) return failure;
+    return given_range != nullptr ? ToCpp::read(*given_range, "range", range) : MaybeFailure{};
+  }
+};
+
+// Which operand of which problem is to be packed.
+struct Packed {
+  Problem problem;
+  PackedOperand operand = PackedOperand::b;
+
+  MaybeFailure read(const VkgemmProblem& given, const VkgemmPackedOperand& given_operand) {
+    const auto found = to_cpp<PackedOperand>(value_of(given_operand));
+    if (!found) {
+      return invalid(concat("operand is ", value_of(given_operand), ": no VkgemmPackedOperand"));
+    }
+    operand = *found;
+    return ToCpp::read(given, "problem", problem);
+  }
+};
+
+}  // namespace
+
+VkgemmPlan::VkgemmPlan(Plan&& from)
+    : plan(std::move(from)),
+      config(to_string(plan.config())),
+      problem(ToC::structure<VkgemmProblem>(plan.problem(), &parts)) {}
+
+VkgemmStatus vkgemm_plan_create(const VkgemmContext* context, const VkgemmProblem* problem,
+                                const char* config, VkgemmPlan** plan, VkgemmError* error) {
+  return call(error,
+              {handle(context, "context"), pointer(problem, "problem"), pointer(plan, "plan")},
+              [&]() -> MaybeFailure {
+                Problem read;
+                if (auto failure = ToCpp::read(*problem, "problem", read)) return failure;
+                std::optional<Config> chosen;
+                if (config != nullptr) {
+                  const Result<Config> parsed = parse_config(config);
+                  if (!parsed) return failure_of(parsed.error());
+                  chosen = *parsed;
+                }
+                Result<Plan> made =
+                    chosen ? context->context.plan(read, *chosen) : context->context.plan(read);
+                if (!made) return failure_of(made.error());
+                *plan = new VkgemmPlan(*std::move(made));
+                return {};
+              });
+}
+
+VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan) {
+  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
+}
+
+VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem) {
+  return call(nullptr, {handle(plan, "plan"), pointer(problem, "problem")},
+              [&] { return write_structure(plan->problem, problem, "problem"); });
+}
+
+VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config) {
+  return call(nullptr, {handle(plan, "plan"), pointer(config, "config")},
+              [&] { *config = plan->config.c_str(); });
+}
+
+VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes) {
+  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
+              [&] { *bytes = plan->plan.workspace_bytes(); });
+}
+
+VkgemmStatus vkgemm_plan_dispatch_count(const VkgemmPlan* plan, uint32_t* count) {
+  return call(nullptr, {handle(plan, "plan"), pointer(count, "count")},
+              [&] { *count = plan->plan.dispatch_count(); });
+}
+
+VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double* milliseconds) {
+  return call(nullptr, {handle(plan, "plan"), pointer(milliseconds, "milliseconds")}, [&] {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    *milliseconds = plan->plan.estimated_ms().value_or(none);
+  });
+}
+
+VkgemmStatus vkgemm_plan_explain(const VkgemmPlan* plan, char* text, size_t* size) {
+  return call(nullptr, {handle(plan, "plan"), pointer(size, "size")},
+              [&] { return write_text(plan->plan.explain(), text, size); });
+}
+
+VkgemmStatus vkgemm_plan_command_line(const VkgemmPlan* plan, char* text, size_t* size) {
+  return call(nullptr, {handle(plan, "plan"), pointer(size, "size")},
+              [&] { return write_text(plan->plan.command_line(), text, size); });
+}
+
+VkgemmStatus vkgemm_plan_record(const VkgemmPlan* plan, VkCommandBuffer command_buffer,
+                                const VkgemmOperands* operands, const VkgemmDispatchRange* range,
+                                VkgemmError* error) {
+  return call(error, {handle(plan, "plan"), pointer(operands, "operands")}, [&]() -> MaybeFailure {
+    Recording read;
+    if (auto failure = read.read(*operands, range)) return failure;
+    return failure_of(plan->plan.record(command_buffer, read.operands, read.range));
+  });
+}
+
+VkgemmStatus vkgemm_context_record(const VkgemmContext* context, const VkgemmPlan* plan,
+                                   VkCommandBuffer command_buffer, const VkgemmOperands* operands,
+                                   const VkgemmDispatchRange* range, VkgemmError* error) {
+  return call(error,
+              {handle(context, "context"), handle(plan, "plan"), pointer(operands, "operands")},
+              [&]() -> MaybeFailure {
+                Recording read;
+                if (auto failure = read.read(*operands, range)) return failure;
+                return failure_of(
+                    context->context.record(plan->plan, command_buffer, read.operands, read.range));
+              });
+}
+
+VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context, const VkgemmProblem* problem,
+                                  VkgemmPackedOperand operand, VkgemmPackedLayout* layout,
+                                  VkgemmError* error) {
+  return call(
+      error, {handle(context, "context"), pointer(problem, "problem"), pointer(layout, "layout")},
+      [&]() -> MaybeFailure {
+        Packed read;
+        if (auto failure = read.read(*problem, operand)) return failure;
+        const auto found = context->context.packed_layout(read.problem, read.operand);
+        if (!found) return failure_of(found.error());
+        return write_structure(ToC::structure<VkgemmPackedLayout>(*found), layout, "layout");
+      });
+}
+
+VkgemmStatus vkgemm_pack_plan_create(const VkgemmContext* context, const VkgemmProblem* problem,
+                                     VkgemmPackedOperand operand, VkgemmPackPlan** plan,
+                                     VkgemmError* error) {
+  return call(error,
+              {handle(context, "context"), pointer(problem, "problem"), pointer(plan, "plan")},
+              [&]() -> MaybeFailure {
+                Packed read;
+                if (auto failure = read.read(*problem, operand)) return failure;
+                Result<PackPlan> made = context->context.plan_pack(read.problem, read.operand);
+                if (!made) return failure_of(made.error());
+                *plan = new VkgemmPackPlan(*std::move(made));
+                return {};
+              });
+}
+
+VkgemmStatus vkgemm_pack_plan_destroy(VkgemmPackPlan* plan) {
+  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
+}
+
+VkgemmStatus vkgemm_pack_plan_layout(const VkgemmPackPlan* plan, VkgemmPackedLayout* layout) {
+  return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
+    return write_structure(ToC::structure<VkgemmPackedLayout>(plan->plan.layout()), layout,
+                           "layout");
+  });
+}
+
+VkgemmStatus vkgemm_pack_plan_source_bytes(const VkgemmPackPlan* plan, uint64_t* bytes) {
+  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
+              [&] { *bytes = plan->plan.source_bytes(); });
+}
+
+VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan, VkCommandBuffer command_buffer,
+                                     VkgemmDeviceSpan source, VkgemmDeviceSpan destination,
+                                     VkgemmError* error) {
+  return call(error, {handle(plan, "plan")}, [&] {
+    return failure_of(plan->plan.record(command_buffer, {source.address, source.bytes},
+                                        {destination.address, destination.bytes}));
+  });
+}
