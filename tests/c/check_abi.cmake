@@ -1,0 +1,10 @@
+# cmake -DPROGRAM=... -DEXPECTED=abi.txt -DACTUAL=... -P check_abi.cmake: PROGRAM prints what EXPECTED holds.
+execute_process(COMMAND ${PROGRAM} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} failed (${code})")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${EXPECTED} ${ACTUAL} RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  execute_process(COMMAND diff -u ${EXPECTED} ${ACTUAL})
+  message(FATAL_ERROR "The C ABI is not that of ${EXPECTED} any more: src/c/README.md says what may change")
+endif()

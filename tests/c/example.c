@@ -1,0 +1,165 @@
+// The README's example in C: D = gelu(1.25 * A·B + 0.5 * C + bias), recorded into the application's
+// command buffer, and compared with a sum in double precision.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <vkgemm/vkgemm.h>
+
+#include "app.h"
+
+// --- What an application writes
+// --------------------------------------------------------------------
+
+static VkgemmError* error;  // of this thread
+
+static void check(VkgemmStatus status) {
+  if (status == VKGEMM_SUCCESS) return;
+  const char* message = "";
+  vkgemm_error_message(error, &message);
+  fail("vkgemm: status %d: %s", (int)status, message);
+}
+
+// Called once for each VkDevice, which is made with what the requirements say.
+static VkgemmContext* make_context(App* app) {
+  VkgemmRequirements* needs = NULL;
+  check(vkgemm_requirements_query(app->instance, app->physical_device, app->get_instance_proc_addr,
+                                  &needs, error));
+  VkgemmContextCreateInfo info;
+  check(vkgemm_context_create_info_init(&info, sizeof info));
+  check(vkgemm_requirements_extensions(needs, &info.enabled_extension_count,
+                                       &info.enabled_extensions));
+  check(vkgemm_requirements_features(needs, &info.enabled_features));
+  app_create_device(app, info.enabled_extension_count, info.enabled_extensions,
+                    info.enabled_features);
+
+  info.instance = app->instance;
+  info.physical_device = app->physical_device;
+  info.device = app->device;
+  info.get_instance_proc_addr = app->get_instance_proc_addr;
+  VkgemmContext* context = NULL;
+  check(vkgemm_context_create(&info, &context, error));
+  check(vkgemm_requirements_destroy(needs));
+  return context;
+}
+
+// Called once for each shape. By default matrices are f16, row-major and packed, and the bias is
+// f32.
+enum { m = 512, n = 4096, k = 1024 };
+static VkgemmPlan* plan_layer(const VkgemmContext* context) {
+  VkgemmEpilogue epilogue;
+  check(vkgemm_epilogue_init(&epilogue, sizeof epilogue));
+  epilogue.alpha = 1.25f;
+  epilogue.beta = 0.5f;
+  epilogue.bias = VKGEMM_BIAS_ALONG_N;
+  epilogue.activation = VKGEMM_ACTIVATION_GELU_ERF;
+
+  VkgemmProblem problem;
+  check(vkgemm_problem_init(&problem, sizeof problem));
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.epilogue = &epilogue;
+
+  VkgemmPlan* plan = NULL;
+  check(vkgemm_plan_create(context, &problem, NULL, &plan, error));
+  return plan;
+}
+
+// Called as often as you like: it never allocates, compiles or submits.
+static void record_layer(const VkgemmPlan* plan, VkCommandBuffer commands,
+                         const VkgemmOperands* operands) {
+  check(vkgemm_plan_record(plan, commands, operands, NULL, error));
+}
+
+// --- And the rest
+// ----------------------------------------------------------------------------------
+
+// Multiples of 1/16 from -1/2 to 1/2, by their number, as f16.
+static double value_of(uint32_t i) { return ((double)(i * 2654435761u >> 28) - 8.0) / 16.0; }
+static uint16_t to_f16(double value) {
+  int exponent = 0;
+  if (value == 0.0) return 0;
+  const double fraction = frexp(fabs(value), &exponent);  // [1/2, 1)
+  const uint32_t mantissa = (uint32_t)(fraction * 2048.0) - 1024;
+  const uint32_t sign = value < 0 ? 0x8000 : 0;
+  return (uint16_t)(sign | (uint32_t)(exponent + 14) << 10 | mantissa);
+}
+static double from_f16(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  const double size = exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+static VkgemmDeviceSpan span_of(Buffer buffer) {
+  return (VkgemmDeviceSpan){buffer.address, buffer.bytes};
+}
+
+static Buffer f16_matrix(App* app, uint32_t count, uint32_t seed) {
+  const Buffer buffer = app_create_buffer(app, 2 * (VkDeviceSize)count);
+  for (uint32_t i = 0; i < count; ++i) ((uint16_t*)buffer.data)[i] = to_f16(value_of(seed + i));
+  return buffer;
+}
+
+int main(void) {
+  App* app = app_open();
+  check(vkgemm_error_create(&error));
+  VkgemmContext* context = make_context(app);
+  VkgemmPlan* plan = plan_layer(context);
+
+  size_t size = 0;
+  check(vkgemm_plan_explain(plan, NULL, &size));
+  char* text = malloc(size);
+  if (text == NULL) fail("no memory");
+  check(vkgemm_plan_explain(plan, text, &size));
+  puts(text);
+  free(text);
+
+  enum { seed_a = 0, seed_b = 1u << 20, seed_c = 5u << 20, seed_bias = 9u << 20 };
+  Buffer a = f16_matrix(app, m * k, seed_a), b = f16_matrix(app, k * n, seed_b);
+  Buffer c = f16_matrix(app, m * n, seed_c), d = app_create_buffer(app, 2 * m * n);
+  Buffer bias = app_create_buffer(app, 4 * n);
+  for (uint32_t i = 0; i < n; ++i) ((float*)bias.data)[i] = (float)value_of(seed_bias + i);
+  uint64_t workspace_bytes = 0;
+  check(vkgemm_plan_workspace_bytes(plan, &workspace_bytes));
+  Buffer workspace = app_create_buffer(app, workspace_bytes);
+
+  VkgemmOperands operands;
+  check(vkgemm_operands_init(&operands, sizeof operands));
+  operands.a = span_of(a);
+  operands.b = span_of(b);
+  operands.c = span_of(c);  // because beta is not 0
+  operands.d = span_of(d);
+  operands.bias = span_of(bias);
+  operands.workspace = span_of(workspace);
+  VkCommandBuffer commands = app_begin(app);
+  record_layer(plan, commands, &operands);
+  app_run(app, commands);
+
+  double worst = 0.0;
+  uint32_t checked = 0;
+  for (uint32_t i = 0; i < m; ++i) {
+    for (uint32_t j = i % 61; j < n; j += 61, ++checked) {
+      double sum = 0.0;
+      for (uint32_t l = 0; l < k; ++l) {
+        sum += value_of(seed_a + i * k + l) * value_of(seed_b + l * n + j);
+      }
+      const double pre = 1.25 * sum + 0.5 * value_of(seed_c + i * n + j) + value_of(seed_bias + j);
+      const double expected = 0.5 * pre * (1.0 + erf(pre / sqrt(2.0)));
+      // Sums of multiples of 1/256 are exact; gelu and the rounding to f16 are not.
+      const double bound = fabs(expected) / 2048.0 + 1e-5 * (1.0 + fabs(pre));
+      const double got = from_f16(((const uint16_t*)d.data)[i * n + j]);
+      if (!(fabs(got - expected) <= bound)) fail("D[%u, %u] is %g, not %g", i, j, got, expected);
+      worst = fmax(worst, fabs(got - expected) / bound);
+    }
+  }
+  printf("example: %u elements of %u x %u x %u are right, at worst %.2f of the bound\n", checked, m,
+         n, k, worst);
+
+  check(vkgemm_plan_destroy(plan));
+  check(vkgemm_context_destroy(context));
+  check(vkgemm_error_destroy(error));
+  Buffer* const buffers[] = {&a, &b, &c, &d, &bias, &workspace};
+  for (size_t i = 0; i < sizeof buffers / sizeof *buffers; ++i) app_destroy_buffer(app, buffers[i]);
+  app_close(app);
+  return 0;
+}
