@@ -1,0 +1,181 @@
+// The C API's tables against the C++ API: what is added to one and not to the other is seen here.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "c/create_info.hpp"
+#include "c/fields.hpp"
+
+namespace vkgemm::c {
+namespace {
+
+// An enumerator of the C++ API that to_string() names is in the table, and none is there twice.
+TEST(CAbi, EveryEnumeratorHasItsOwn) {
+  int enumerations = 0;
+  for_each_enumeration([&]<class Cpp>() {
+    ++enumerations;
+    std::set<std::int32_t> values;
+    for (const auto& pair : EnumTable<Cpp>::pairs) {
+      EXPECT_TRUE(values.insert(pair.c).second) << EnumTable<Cpp>::name << " " << pair.c;
+      EXPECT_EQ(to_c(pair.cpp), pair.c) << EnumTable<Cpp>::name;
+      EXPECT_EQ(to_cpp<Cpp>(pair.c), pair.cpp) << EnumTable<Cpp>::name;
+    }
+    if constexpr (requires(Cpp cpp) { to_string(cpp); }) {
+      std::size_t named = 0;
+      for (int i = 0; i < 256; ++i) {
+        const std::string_view name = to_string(static_cast<Cpp>(i));
+        if (name == "?" || name.empty()) continue;
+        ++named;
+        EXPECT_TRUE(to_c(static_cast<Cpp>(i))) << EnumTable<Cpp>::name << " lacks " << name;
+        // vkgemm_enumerator_name() hands it out.
+        EXPECT_EQ(std::strlen(name.data()), name.size()) << name;
+      }
+      EXPECT_EQ(named, std::size(EnumTable<Cpp>::pairs)) << EnumTable<Cpp>::name;
+    }
+  });
+  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_PACKED_OPERAND + 1);
+}
+
+// These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
+// create_info.cpp, and in vkgemm.h.
+[[maybe_unused]] void every_field_has_its_place() {
+  [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing] =
+      Matrix{};
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9] = Epilogue{};
+  [[maybe_unused]] const auto& [g1, g2] = Gated{};
+  [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
+  [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
+  [[maybe_unused]] const auto& [s1, s2] = SplitK{};
+  [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
+                                p16, p17] = Problem{};
+  [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14] =
+      Operands{};
+  [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
+  [[maybe_unused]] const auto& [pl1, pl2, pl3, pl4] = PackedLayout{};
+  [[maybe_unused]] const auto& [c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14] =
+      Config{};
+  [[maybe_unused]] const auto& [f1, f2, f3, f4, f5] = FragmentShape{};
+  [[maybe_unused]] const auto& [fl1, fl2, fl3, fl4, fl5, fl6, fl7] = FlexibleShape{};
+  [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6, l7, l8, l9, l10, l11, l12] = Limits{};
+  [[maybe_unused]] const auto& [de1, de2, de3, de4, de5, de6, de7] = Denial{};
+  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7] = KernelKind{};
+  [[maybe_unused]] const auto& [v1, v2, v3, v4] = Verdict{};
+  [[maybe_unused]] const auto& [st1, st2, st3, st4, st5, st6, st7] = SelfTest{};
+  [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11] = ContextCreateInfo{};
+  [[maybe_unused]] const auto& [dc1, dc2, dc3, dc4, dc5, dc6, dc7, dc8, dc9, dc10, dc11, dc12, dc13,
+                                dc14, dc15, dc16, dc17, dc18, dc19, dc20, dc21, dc22, dc23] =
+      DeviceCaps{};
+}
+
+template <class C>
+void expect_round_trip(const typename Fields<C>::Cpp& cpp) {
+  ProblemParts parts;
+  const C c = ToC::structure<C>(cpp, &parts);
+  EXPECT_EQ(c.struct_size, sizeof(C));
+  typename Fields<C>::Cpp back;
+  const MaybeFailure failure = ToCpp::read(c, "structure", back);
+  EXPECT_FALSE(failure) << failure->message;
+  EXPECT_TRUE(back == cpp);
+}
+
+// Every field at a value that is not its default, so that one that is lost is missed.
+TEST(CAbi, FieldsComeBack) {
+  const Matrix matrix{.type = DataType::bf16,
+                      .layout = Layout::col_major,
+                      .ld = 100,
+                      .batch_stride = 0,
+                      .alignment = 2,
+                      .packing = Packing::packed};
+  expect_round_trip<VkgemmMatrix>(matrix);
+  expect_round_trip<VkgemmMatrix>({});
+  const Epilogue epilogue{.alpha = 2.0f,
+                          .beta = 3.0f,
+                          .bias = Bias::along_m,
+                          .bias_type = DataType::f16,
+                          .bias_batch_stride = std::uint64_t{1} << 40,
+                          .activation = Activation::tanh,
+                          .aux = true,
+                          .clamp_min = -1.0f,
+                          .clamp_max = 4.0f};
+  expect_round_trip<VkgemmEpilogue>(epilogue);
+  const Gated gated{.gate = Gate::glu, .b = GatedB::separate};
+  expect_round_trip<VkgemmGated>(gated);
+  const Grouping grouping{
+      .groups = 7, .offsets = OffsetType::int64, .along = GroupAlong::k, .b = GroupedB::per_group};
+  expect_round_trip<VkgemmGrouping>(grouping);
+  const RowReduction rows{.op = RowOp::variance,
+                          .eps = 0.25f,
+                          .gamma = true,
+                          .beta = true,
+                          .vector_type = DataType::bf16,
+                          .value_type = DataType::f16,
+                          .store_d = false};
+  expect_round_trip<VkgemmRowReduction>(rows);
+  const SplitK split_k{.slices = 9, .reduction_mode = ReductionMode::device_barrier};
+  expect_round_trip<VkgemmSplitK>(split_k);
+  expect_round_trip<VkgemmSplitK>({});
+  Matrix others[4] = {matrix, matrix, matrix, matrix};
+  for (std::uint32_t i = 0; i < 4; ++i) others[i].ld = 200 + i;
+  expect_round_trip<VkgemmProblem>({.m = 1,
+                                    .n = 2,
+                                    .k = 3,
+                                    .batch = 4,
+                                    .a = matrix,
+                                    .b = others[0],
+                                    .c = others[1],
+                                    .d = others[2],
+                                    .aux = others[3],
+                                    .epilogue = epilogue,
+                                    .gated = gated,
+                                    .grouping = grouping,
+                                    .row_reduction = rows,
+                                    .split_k = split_k,
+                                    .max_workspace_bytes = 5,
+                                    .max_dispatch_ms = 6.0,
+                                    .estimate_scale = 7.0});
+  expect_round_trip<VkgemmProblem>({});
+  expect_round_trip<VkgemmKernelKind>({.loop = MainLoop::khr_direct,
+                                       .input = DataType::bf16,
+                                       .m = 1,
+                                       .n = 2,
+                                       .k = 3,
+                                       .subgroup_size = 4,
+                                       .invocations = 5});
+  expect_round_trip<VkgemmVerdict>({.kind = {.loop = MainLoop::nv, .input = DataType::f16, .m = 9},
+                                    .outcome = Outcome::timed_out,
+                                    .detail = "detail",
+                                    .config = "config"});
+}
+
+TEST(CAbi, OperandsComeOver) {
+  Operands cpp;
+  DeviceSpan* const spans[] = {&cpp.a,     &cpp.b,    &cpp.b_right,    &cpp.c,
+                               &cpp.d,     &cpp.bias, &cpp.aux,        &cpp.offsets,
+                               &cpp.gamma, &cpp.beta, &cpp.row_values, &cpp.workspace};
+  for (std::uint64_t i = 0; i < std::size(spans); ++i) *spans[i] = {100 + i, 200 + i};
+  cpp.a_fingerprint.bytes[3] = 1;
+  cpp.b_fingerprint.bytes[63] = 2;
+  const auto c = ToC::structure<VkgemmOperands>(cpp);
+  Operands back;
+  ASSERT_FALSE(ToCpp::read(c, "operands", back));
+  const DeviceSpan* const read[] = {&back.a,     &back.b,    &back.b_right,    &back.c,
+                                    &back.d,     &back.bias, &back.aux,        &back.offsets,
+                                    &back.gamma, &back.beta, &back.row_values, &back.workspace};
+  for (std::uint64_t i = 0; i < std::size(read); ++i) {
+    EXPECT_EQ(read[i]->address, 100 + i);
+    EXPECT_EQ(read[i]->bytes, 200 + i);
+  }
+  EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint && back.b_fingerprint == cpp.b_fingerprint);
+}
+
+// The defaults of structures that fields.hpp doesn't map are those of the C++ API.
+TEST(CAbi, DefaultsOfSelfTest) {
+  const auto c = defaults<VkgemmSelfTest>();
+  EXPECT_EQ(c.timeout_ms, SelfTest{}.timeout_ms);
+  EXPECT_EQ(c.use_deny_list == VK_TRUE, SelfTest{}.use_deny_list);
+}
+
+}  // namespace
+}  // namespace vkgemm::c
