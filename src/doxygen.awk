@@ -25,6 +25,11 @@ FILENAME ~ /\.md$/ {
 FNR == 1 && /^\/\/ vkgemm: / { sub(/^\/\/ [^ ]*/, "/// \\namespace vkgemm \\brief"); print; next }
 FNR == 1 && /^\/\/ vkgemm\// { sub(/^\/\/ vkgemm\//, "/// \\file "); sub(/:/, " \\brief"); print; next }
 
+# What is said of a section is of no declaration.
+/^\/\/ --- / { section = 1 }
+section && /^\/\// { print ""; next }
+{ section = 0 }
+
 /^ *\/\// {
   sub(/^ *\/\/ ?/, "")
   if (indent == behind) { print "///< " escaped($0); next }  # goes on with what stands behind a declaration
@@ -46,7 +51,7 @@ FNR == 1 && /^\/\/ vkgemm\// { sub(/^\/\/ vkgemm\//, "/// \\file "); sub(/:/, " 
   } else if (spoken && !fresh && indent == speaks_at && line !~ /^ *}/ && (spoken != nothing || line !~ /\(/)) {
     line = "/** " spoken " */ " line
   }
-  if (fresh && line ~ /^(enum|struct|class) .*[{]$/) { spoken = nothing; speaks_at = 3 }
+  if (fresh && line ~ /^(typedef )?(enum|struct|class) .*[{]$/) { spoken = nothing; speaks_at = 3 }
   fresh = 0
   print line
 }
