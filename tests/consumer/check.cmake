@@ -37,3 +37,33 @@ if(USES STREQUAL "fetch_content")
 endif()
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${LAUNCHER} ${FOLDER}/build/consumer)
+if(NOT USES STREQUAL "find_package")
+  return()
+endif()
+
+# From C: by CMake, and by pkg-config.
+set(c ${CMAKE_CURRENT_LIST_DIR}/../c)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/c -B ${FOLDER}/c -G ${GENERATOR} -DBUILD_SHARED_LIBS=${SHARED}
+    -DCMAKE_CXX_COMPILER=${COMPILER} ${options})
+run(${CMAKE_COMMAND} --build ${FOLDER}/c)
+run(${LAUNCHER} ${FOLDER}/c/consumer_c)
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE pc ${FOLDER}/prefix/*/vkgemm.pc)
+  cmake_path(GET pc PARENT_PATH pc_folder)
+  set(ENV{PKG_CONFIG_PATH} ${pc_folder})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs vkgemm OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  execute_process(COMMAND ${PKG_CONFIG} --variable=libdir vkgemm OUTPUT_VARIABLE libraries
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  run(cc -std=c11 -isystem ${HEADERS} ${c}/example.c ${c}/app.c ${flags} -Wl,-rpath,${libraries} -ldl -lm
+      -o ${FOLDER}/consumer_pkg_config)
+  run(${LAUNCHER} ${FOLDER}/consumer_pkg_config)
+else()
+  message(STATUS "consumer: no pkg-config, so vkgemm.pc is not tried")
+endif()
+
+if(SHARED)
+  run(${CMAKE_COMMAND} -DABI=${c}/abi.txt -DMAP=${SOURCE}/src/c/vkgemm.map -DLIBRARY=${BUILT}/src/libvkgemm.so
+      -P ${c}/symbols.cmake)
+endif()
