@@ -33,23 +33,21 @@ constexpr Name names[] = {
     {VKGEMM_ENUMERATION_PACKED_OPERAND, VKGEMM_PACKED_OPERAND_B, "b"},
 };
 
-// Calls visit(value, name) for each enumerator.
+// Calls visit(value, name) for each enumerator of an enumeration.
 template <class Visit>
-void for_each_name(VkgemmEnumeration enumeration, const Visit& visit) {
-  const std::int32_t wanted = value_of(enumeration);
+void for_each_name(std::int32_t enumeration, const Visit& visit) {
   for (const Name& name : names) {
-    if (name.enumeration == wanted) visit(name.value, name.name);
+    if (name.enumeration == enumeration) visit(name.value, name.name);
   }
   for_each_enumeration([&]<class Cpp>() {
     if constexpr (requires(Cpp cpp) { to_string(cpp); }) {
-      if (EnumTable<Cpp>::enumeration != wanted) return;
+      if (EnumTable<Cpp>::enumeration != enumeration) return;
       for (const auto& pair : EnumTable<Cpp>::pairs) visit(value_of(pair.c), to_string(pair.cpp));
     }
   });
 }
 
-Argument enumeration_argument(VkgemmEnumeration enumeration) {
-  const std::int32_t value = value_of(enumeration);
+Argument enumeration_argument(std::int32_t value) {
   if (value >= 0 && value <= VKGEMM_ENUMERATION_PACKED_OPERAND) return {.name = "enumeration"};
   return {VKGEMM_ERROR_INVALID_ARGUMENT, "enumeration", " is no VkgemmEnumeration"};
 }
@@ -90,12 +88,13 @@ VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResult* result) 
 
 VkgemmStatus vkgemm_enumerator_name(VkgemmEnumeration enumeration, int32_t value,
                                     const char** name) {
-  return call(nullptr, {enumeration_argument(enumeration), pointer(name, "name")},
+  return call(nullptr, {enumeration_argument(value_of(enumeration)), pointer(name, "name")},
               [&]() -> MaybeFailure {
                 const char* found = nullptr;
-                for_each_name(enumeration, [&](std::int32_t candidate, std::string_view text) {
-                  if (candidate == value) found = text.data();  // all are literals
-                });
+                for_each_name(value_of(enumeration),
+                              [&](std::int32_t candidate, std::string_view text) {
+                                if (candidate == value) found = text.data();  // all are literals
+                              });
                 if (found == nullptr) return invalid(concat("value is ", value, ": has no name"));
                 *name = found;
                 return {};
@@ -104,17 +103,18 @@ VkgemmStatus vkgemm_enumerator_name(VkgemmEnumeration enumeration, int32_t value
 
 VkgemmStatus vkgemm_enumerator_parse(VkgemmEnumeration enumeration, const char* name,
                                      int32_t* value) {
-  return call(nullptr,
-              {enumeration_argument(enumeration), pointer(name, "name"), pointer(value, "value")},
-              [&]() -> MaybeFailure {
-                std::optional<std::int32_t> found;
-                for_each_name(enumeration, [&](std::int32_t candidate, std::string_view text) {
-                  if (text == name) found = candidate;
-                });
-                if (!found) return invalid(concat("name is ", in_quotes(name), ": is none"));
-                *value = *found;
-                return {};
-              });
+  return call(
+      nullptr,
+      {enumeration_argument(value_of(enumeration)), pointer(name, "name"), pointer(value, "value")},
+      [&]() -> MaybeFailure {
+        std::optional<std::int32_t> found;
+        for_each_name(value_of(enumeration), [&](std::int32_t candidate, std::string_view text) {
+          if (text == name) found = candidate;
+        });
+        if (!found) return invalid(concat("name is ", in_quotes(name), ": is none"));
+        *value = *found;
+        return {};
+      });
 }
 
 VkgemmStatus vkgemm_config_parse(const char* config, VkgemmConfig* parsed, VkgemmError* error) {

@@ -938,6 +938,8 @@ static void test_products(const Device* device) {
   operands.reserved = 0;
   EXPECT_ERROR(vkgemm_plan_record(plan, commands, NULL, NULL, error), VKGEMM_ERROR_INVALID_ARGUMENT,
                "operands is null");
+  EXPECT_ERROR(vkgemm_plan_record(plan, VK_NULL_HANDLE, &operands, NULL, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "command_buffer is VK_NULL_HANDLE");
   INIT(VkgemmDispatchRange, range, vkgemm_dispatch_range_init);
   range.first = 77;
   EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, &range, error),

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "c/handles.hpp"
 #include "harness.hpp"
 #include "support/allocation_count.hpp"
 #include "support/command_watch.hpp"
@@ -145,11 +146,15 @@ TEST(Allocations, RecordMakesNone) {
   // commands without vkgemm is not counted against it.
   Recording recording;
   ASSERT_TRUE(succeeds(plan->record(recording.commands(), operands)));  // first-use allocations
+  const VkgemmPlan c_plan{Plan(*plan)};
+  const auto c_operands = c::ToC::structure<VkgemmOperands>(operands);
   const bool validation = std::getenv("VKGEMM_VALIDATION") != nullptr;
   const support::Unwatched unwatched;  // whoever looks on allocates, too
   const std::uint64_t before = *support::allocation_count();
   for (int repeat = 0; repeat < 100; ++repeat) {
     if (!plan->record(recording.commands(), operands)) FAIL();
+    ASSERT_EQ(vkgemm_plan_record(&c_plan, recording.commands(), &c_operands, nullptr, nullptr),
+              VKGEMM_SUCCESS);
   }
   const std::uint64_t made = *support::allocation_count() - before;
   recording.end();
