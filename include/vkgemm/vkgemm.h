@@ -1,12 +1,13 @@
 // vkgemm/vkgemm.h: the whole of vkgemm in C11, for C and for every language that calls C.
 //
 // One call's way: vkgemm_requirements_query() before vkCreateDevice(), vkgemm_context_create() once
-// a device, vkgemm_plan_create() once a shape, vkgemm_plan_record() as often as you like.
-// It means what the C++ API means; include/API.md gives the order and the reasons.
+// for each device, vkgemm_plan_create() once for each shape, vkgemm_plan_record() as often as you
+// like. Everything means what it means in the C++ API, whose headers say some of it at greater
+// length; they are named where they do.
 //
 // Status. Every function returns a VkgemmStatus, VKGEMM_SUCCESS or why it failed. Functions that
-// have more to say take a VkgemmError, whose message names the field and its value; it may be null.
-// A call that fails changes no output but this one and the size of a text that did not fit.
+// have more to say take a VkgemmError, which may be null; its message names the field and its
+// value. A call that fails changes no output but this one, and the size of a text that did not fit.
 //
 // Handles are opaque. Null, a handle of another kind, and memory that is no handle give
 // VKGEMM_ERROR_INVALID_HANDLE; so does a handle that was destroyed, unless its memory has found
@@ -19,8 +20,8 @@
 // ask for is ignored. Fields named `reserved` must be zero. There is no padding. Two structures
 // have no size and will never change: VkgemmDeviceSpan and VkgemmFingerprint.
 //
-// Pointers to structures, arrays and texts that you pass are read during the call only.
-// Pointers that you get belong to the handle that you got them from, and are valid as long as it.
+// What you pass by pointer is read during the call only. What you get by pointer belongs to the
+// handle that you got it from, and is valid as long as that, unless its declaration says less.
 //
 // Texts are UTF-8 and end with a zero byte; names of files, too. A function that writes one takes a
 // buffer and its size: `*size` holds the bytes of the buffer when it is called, and the bytes that
@@ -322,7 +323,7 @@ VKGEMM_API VkgemmStatus vkgemm_version(uint32_t* major, uint32_t* minor, uint32_
 // Any thread.
 VKGEMM_API VkgemmStatus vkgemm_error_create(VkgemmError** error);
 
-// One thread.
+// Destroys an error with its message. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_destroy(VkgemmError* error);
 
 // What the last call returned that the error was passed to. One thread.
@@ -335,12 +336,12 @@ VKGEMM_API VkgemmStatus vkgemm_error_message(const VkgemmError* error, const cha
 // What the driver said, where a call to it failed, else VK_SUCCESS. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResult* result);
 
-// --- Problem: what is to be computed, with no word about how
-// ---------------------------------------
+// --- Problem: what is to be computed, with no word about how -------------------------------------
 //
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. f32 inputs
-// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32. vkgemm/problem.hpp says
-// more about NaN, rounding, groups, gates and row reductions.
+// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32. m, n, k, batch and
+// every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more about NaN, rounding,
+// groups, gates and row reductions.
 
 // Not set, of a number in a VkgemmMatrix.
 #define VKGEMM_NOT_SET UINT64_MAX
@@ -350,7 +351,7 @@ typedef struct VkgemmMatrix {
   uint32_t struct_size;
   VkgemmDataType type;    // default f16; A and B share one type
   VkgemmLayout layout;    // default row-major; C, D and aux share one layout
-  VkgemmPacking packing;  // default plain
+  VkgemmPacking packing;  // default plain; C, D and aux must be
 
   // Leading dimension: from one row (row-major) or column (column-major) to the next, at least its
   // length. Default VKGEMM_NOT_SET: its length. Must not be set of a packed operand.
@@ -397,7 +398,7 @@ typedef struct VkgemmGated {
 
 // Many products in one, of sizes that only the device knows: group g is
 // [offsets[g], offsets[g + 1]) of M or of K. The offsets stand in device memory
-// (VkgemmOperands::offsets); the problem's m or k is their capacity.
+// (VkgemmOperands::offsets); the problem's m or k is their capacity, and its batch is 1.
 typedef struct VkgemmGrouping {
   uint32_t struct_size;
   uint32_t groups;           // default 0; at most 65535
@@ -428,7 +429,8 @@ typedef struct VkgemmSplitK {
   uint32_t reserved;
 } VkgemmSplitK;
 
-// The parts that the pointers name; a null pointer stands for their defaults, or for no such part.
+// What is to be computed. Null stands for a part at its defaults or, where it says so, for no such
+// part.
 typedef struct VkgemmProblem {
   uint32_t struct_size;
   uint32_t reserved;
@@ -476,8 +478,7 @@ VKGEMM_API VkgemmStatus vkgemm_problem_init(VkgemmProblem* problem, size_t struc
 VKGEMM_API VkgemmStatus vkgemm_problem_command_line(const VkgemmProblem* problem, char* text,
                                                     size_t* size, VkgemmError* error);
 
-// --- Configuration: how a problem is computed
-// ------------------------------------------------------
+// --- Configuration: how a problem is computed ----------------------------------------------------
 //
 // A configuration is a text, as vkgemm prints it, with every parameter in it that is not at its
 // default, the main loop's own, too:
@@ -512,8 +513,7 @@ VKGEMM_API VkgemmStatus vkgemm_config_parse(const char* config, VkgemmConfig* pa
 VKGEMM_API VkgemmStatus vkgemm_config_normalize(const char* config, char* text, size_t* size,
                                                 VkgemmError* error);
 
-// --- Device: what to enable, and what it can do
-// ----------------------------------------------------
+// --- Device: what to enable, and what it can do --------------------------------------------------
 
 // Asks a physical device what to enable on it for vkgemm: everything that it supports and vkgemm
 // can use. The instance and the device must support Vulkan 1.3. VKGEMM_ERROR_MISSING_FEATURE if not
@@ -524,7 +524,8 @@ VKGEMM_API VkgemmStatus vkgemm_requirements_query(VkInstance instance,
                                                   VkgemmRequirements** requirements,
                                                   VkgemmError* error);
 
-// Ends what was got from it. One thread.
+// Destroys requirements, with the names, features and capabilities that were got from them. They
+// may go once the context is made. One thread.
 VKGEMM_API VkgemmStatus vkgemm_requirements_destroy(VkgemmRequirements* requirements);
 
 // The extensions to enable: VkDeviceCreateInfo::ppEnabledExtensionNames. Valid as long as the
@@ -667,8 +668,7 @@ VKGEMM_API VkgemmStatus vkgemm_kernel_kind_init(VkgemmKernelKind* kind, size_t s
 VKGEMM_API VkgemmStatus vkgemm_kernel_kind_text(const VkgemmKernelKind* kind, char* text,
                                                 size_t* size, VkgemmError* error);
 
-// --- Self-test: whether a device computes what it advertises
-// ---------------------------------------
+// --- Self-test: whether a device computes what it advertises -------------------------------------
 //
 // It multiplies small matrices of integers, whose product is exact, once for each kind of kernel. A
 // kind that fails is taken out of every choice. vkgemm/self_test.hpp says more.
@@ -677,7 +677,7 @@ VKGEMM_API VkgemmStatus vkgemm_kernel_kind_text(const VkgemmKernelKind* kind, ch
 typedef struct VkgemmVerdict {
   uint32_t struct_size;
   VkgemmOutcome outcome;  // default untested
-  VkBool32 failed;        // the driver is at fault, by the outcome: set by vkgemm, which ignores it
+  VkBool32 failed;        // the driver is at fault; of a verdict that you pass it is not read
   VkgemmMainLoop loop;    // this and what follows: the kind, as VkgemmKernelKind has it
   VkgemmDataType input;
   uint32_t m;
@@ -704,10 +704,10 @@ VKGEMM_API VkgemmStatus vkgemm_verdicts_load(const VkgemmCaps* caps, const char*
 VKGEMM_API VkgemmStatus vkgemm_verdicts_save(const VkgemmVerdicts* verdicts, const VkgemmCaps* caps,
                                              const char* file, VkgemmError* error);
 
-// Ends the texts that were got from it, too. One thread.
+// Destroys a list, with the texts that were got from it. One thread.
 VKGEMM_API VkgemmStatus vkgemm_verdicts_destroy(VkgemmVerdicts* verdicts);
 
-// Adds a copy. Ends the texts that were got from the list. One thread.
+// Adds a copy. Texts that were got from the list before are valid no more. One thread.
 VKGEMM_API VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* verdict,
                                             VkgemmError* error);
 
@@ -802,13 +802,15 @@ typedef struct VkgemmContextCreateInfo {
 VKGEMM_API VkgemmStatus vkgemm_context_create_info_init(VkgemmContextCreateInfo* info,
                                                         size_t struct_size);
 
-// Any thread, also several times for one device. With a self-test the queue is externally
-// synchronised.
+// Makes a context. VKGEMM_ERROR_INVALID_ARGUMENT if a field is missing or contradicts another, or
+// for what is in tuning_file, VKGEMM_ERROR_IO if that cannot be read, VKGEMM_ERROR_MISSING_FEATURE
+// if not even path fma can run with what is enabled, and what the driver says. Any thread, for one
+// device, too; the queue of a self-test is externally synchronised.
 VKGEMM_API VkgemmStatus vkgemm_context_create(const VkgemmContextCreateInfo* info,
                                               VkgemmContext** context, VkgemmError* error);
 
-// Plans of the context may go on: they keep what they need of it alive. The last of context and
-// plans must be gone before the VkDevice. One thread.
+// Destroys a context and its capabilities. Its plans may go on, since they keep what they need of
+// it alive. The last of context and plans must be gone before the VkDevice. One thread.
 VKGEMM_API VkgemmStatus vkgemm_context_destroy(VkgemmContext* context);
 
 // The device's capabilities, with what was enabled on it. Valid as long as the context. Any thread.
@@ -843,7 +845,7 @@ VKGEMM_API VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context,
                                                  const VkgemmProblem* problem,
                                                  VkgemmCandidates** candidates, VkgemmError* error);
 
-// Ends the texts that were got from it, too. One thread.
+// Destroys a list, with the texts that were got from it. One thread.
 VKGEMM_API VkgemmStatus vkgemm_candidates_destroy(VkgemmCandidates* candidates);
 
 // How many there are. Any thread.
@@ -855,16 +857,18 @@ VKGEMM_API VkgemmStatus vkgemm_candidates_count(const VkgemmCandidates* candidat
 VKGEMM_API VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates, uint32_t index,
                                               const char** config, const char** provenance);
 
-// Validates the problem, chooses a configuration, or takes the one that is given, and builds its
-// pipeline: the only slow step, and only the first time that a pipeline is needed. `config` may be
-// null. VKGEMM_ERROR_UNSUPPORTED if nothing computes the problem here, or the configuration is not
-// legal. Any thread; of a pipeline_cache that is externally synchronised, one.
+// Validates the problem, takes the configuration `config`, or chooses one if that is null, and
+// builds its pipeline: the only slow step, and only the first time that a pipeline is needed.
+// VKGEMM_ERROR_INVALID_ARGUMENT for a problem that contradicts itself, VKGEMM_ERROR_UNSUPPORTED if
+// nothing computes it here, or the configuration doesn't. Any thread; if pipeline_cache is
+// externally synchronised, plans are, too.
 VKGEMM_API VkgemmStatus vkgemm_plan_create(const VkgemmContext* context,
                                            const VkgemmProblem* problem, const char* config,
                                            VkgemmPlan** plan, VkgemmError* error);
 
-// Pipelines go with the last of the context and its plans. One of them must live until every
-// command buffer that a plan was recorded into has finished executing or was reset. One thread.
+// Destroys a plan. Pipelines go with the last of the context and its plans: one of them must live
+// until every command buffer that a plan was recorded into has finished executing or was reset.
+// One thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan);
 
 // The problem that was planned. Its parts are valid as long as the plan. Any thread.
@@ -951,7 +955,8 @@ VKGEMM_API VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, s
 // available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT before
 // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT, of D, aux and row_values
 // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT), and waits for the same stage and access before it uses D,
-// aux or row_values. Barriers between the dispatches of a plan are vkgemm's own.
+// aux or row_values. Barriers between the dispatches of a plan are vkgemm's own: Plan::record() in
+// vkgemm/context.hpp lists them, and says how ranges of dispatches are recorded.
 //
 // A workspace belongs to one recording in flight; recordings that follow each other on one queue
 // may share it. Any thread; the command buffer and its pool are externally synchronised.
@@ -987,13 +992,13 @@ VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
 
 // Builds the pipeline that packs an operand of the problem, which lies as the problem says, with
 // VKGEMM_PACKING_PLAIN. VKGEMM_GATED_B_SEPARATE: b and b_right are packed one by one with the same
-// plan. Any thread; of a pipeline_cache that is externally synchronised, one.
+// plan. Any thread, as vkgemm_plan_create().
 VKGEMM_API VkgemmStatus vkgemm_pack_plan_create(const VkgemmContext* context,
                                                 const VkgemmProblem* problem,
                                                 VkgemmPackedOperand operand, VkgemmPackPlan** plan,
                                                 VkgemmError* error);
 
-// As vkgemm_plan_destroy(). One thread.
+// Destroys a plan of packing, as vkgemm_plan_destroy() one of a product. One thread.
 VKGEMM_API VkgemmStatus vkgemm_pack_plan_destroy(VkgemmPackPlan* plan);
 
 // How the operand lies when it is packed; 0 bytes if there is nothing to be packed. Any thread.

@@ -1,5 +1,5 @@
-// The README's example in C: D = gelu(1.25 * A·B + 0.5 * C + bias), recorded into the application's
-// command buffer, and compared with a sum in double precision.
+// The README's example in C (tests/examples/minimal.c), within an application: the result is
+// compared with a sum in double precision.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,18 @@
 
 #include "app.h"
 
-// --- What an application writes
-// --------------------------------------------------------------------
+// tests/examples/minimal.c
+VkgemmStatus make_context(VkInstance instance, VkPhysicalDevice gpu, VkDevice device,
+                          PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                          const VkgemmRequirements* needs, VkgemmContext** context,
+                          VkgemmError* error);
+VkgemmStatus plan_layer(const VkgemmContext* context, VkgemmPlan** plan, VkgemmError* error);
+VkgemmStatus record_layer(const VkgemmPlan* plan, VkCommandBuffer commands, VkgemmDeviceSpan a,
+                          VkgemmDeviceSpan b, VkgemmDeviceSpan c, VkgemmDeviceSpan d,
+                          VkgemmDeviceSpan bias, VkgemmDeviceSpan workspace, VkgemmError* error);
+enum { m = 512, n = 4096, k = 1024 };
 
-static VkgemmError* error;  // of this thread
+static VkgemmError* error;
 
 static void check(VkgemmStatus status) {
   if (status == VKGEMM_SUCCESS) return;
@@ -18,61 +26,6 @@ static void check(VkgemmStatus status) {
   vkgemm_error_message(error, &message);
   fail("vkgemm: status %d: %s", (int)status, message);
 }
-
-// Called once for each VkDevice, which is made with what the requirements say.
-static VkgemmContext* make_context(App* app) {
-  VkgemmRequirements* needs = NULL;
-  check(vkgemm_requirements_query(app->instance, app->physical_device, app->get_instance_proc_addr,
-                                  &needs, error));
-  VkgemmContextCreateInfo info;
-  check(vkgemm_context_create_info_init(&info, sizeof info));
-  check(vkgemm_requirements_extensions(needs, &info.enabled_extension_count,
-                                       &info.enabled_extensions));
-  check(vkgemm_requirements_features(needs, &info.enabled_features));
-  app_create_device(app, info.enabled_extension_count, info.enabled_extensions,
-                    info.enabled_features);
-
-  info.instance = app->instance;
-  info.physical_device = app->physical_device;
-  info.device = app->device;
-  info.get_instance_proc_addr = app->get_instance_proc_addr;
-  VkgemmContext* context = NULL;
-  check(vkgemm_context_create(&info, &context, error));
-  check(vkgemm_requirements_destroy(needs));
-  return context;
-}
-
-// Called once for each shape. By default matrices are f16, row-major and packed, and the bias is
-// f32.
-enum { m = 512, n = 4096, k = 1024 };
-static VkgemmPlan* plan_layer(const VkgemmContext* context) {
-  VkgemmEpilogue epilogue;
-  check(vkgemm_epilogue_init(&epilogue, sizeof epilogue));
-  epilogue.alpha = 1.25f;
-  epilogue.beta = 0.5f;
-  epilogue.bias = VKGEMM_BIAS_ALONG_N;
-  epilogue.activation = VKGEMM_ACTIVATION_GELU_ERF;
-
-  VkgemmProblem problem;
-  check(vkgemm_problem_init(&problem, sizeof problem));
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.epilogue = &epilogue;
-
-  VkgemmPlan* plan = NULL;
-  check(vkgemm_plan_create(context, &problem, NULL, &plan, error));
-  return plan;
-}
-
-// Called as often as you like: it never allocates, compiles or submits.
-static void record_layer(const VkgemmPlan* plan, VkCommandBuffer commands,
-                         const VkgemmOperands* operands) {
-  check(vkgemm_plan_record(plan, commands, operands, NULL, error));
-}
-
-// --- And the rest
-// ----------------------------------------------------------------------------------
 
 // Multiples of 1/16 from -1/2 to 1/2, by their number, as f16.
 static double value_of(uint32_t i) { return ((double)(i * 2654435761u >> 28) - 8.0) / 16.0; }
@@ -103,8 +56,21 @@ static Buffer f16_matrix(App* app, uint32_t count, uint32_t seed) {
 int main(void) {
   App* app = app_open();
   check(vkgemm_error_create(&error));
-  VkgemmContext* context = make_context(app);
-  VkgemmPlan* plan = plan_layer(context);
+  VkgemmRequirements* needs = NULL;
+  check(vkgemm_requirements_query(app->instance, app->physical_device, app->get_instance_proc_addr,
+                                  &needs, error));
+  uint32_t extension_count = 0;
+  const char* const* extensions = NULL;
+  const VkPhysicalDeviceFeatures2* features = NULL;
+  check(vkgemm_requirements_extensions(needs, &extension_count, &extensions));
+  check(vkgemm_requirements_features(needs, &features));
+  app_create_device(app, extension_count, extensions, features);
+  VkgemmContext* context = NULL;
+  check(make_context(app->instance, app->physical_device, app->device, app->get_instance_proc_addr,
+                     needs, &context, error));
+  check(vkgemm_requirements_destroy(needs));
+  VkgemmPlan* plan = NULL;
+  check(plan_layer(context, &plan, error));
 
   size_t size = 0;
   check(vkgemm_plan_explain(plan, NULL, &size));
@@ -123,16 +89,9 @@ int main(void) {
   check(vkgemm_plan_workspace_bytes(plan, &workspace_bytes));
   Buffer workspace = app_create_buffer(app, workspace_bytes);
 
-  VkgemmOperands operands;
-  check(vkgemm_operands_init(&operands, sizeof operands));
-  operands.a = span_of(a);
-  operands.b = span_of(b);
-  operands.c = span_of(c);  // because beta is not 0
-  operands.d = span_of(d);
-  operands.bias = span_of(bias);
-  operands.workspace = span_of(workspace);
   VkCommandBuffer commands = app_begin(app);
-  record_layer(plan, commands, &operands);
+  check(record_layer(plan, commands, span_of(a), span_of(b), span_of(c), span_of(d), span_of(bias),
+                     span_of(workspace), error));
   app_run(app, commands);
 
   double worst = 0.0;

@@ -56,7 +56,7 @@ if(PKG_CONFIG)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   execute_process(COMMAND ${PKG_CONFIG} --variable=libdir vkgemm OUTPUT_VARIABLE libraries
                   OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  run(cc -std=c11 -isystem ${HEADERS} ${c}/example.c ${c}/app.c ${flags} -Wl,-rpath,${libraries} -ldl -lm
+  run(cc -std=c11 -isystem ${HEADERS} ${c}/example.c ${c}/app.c ${c}/../examples/minimal.c ${flags} -Wl,-rpath,${libraries} -ldl -lm
       -o ${FOLDER}/consumer_pkg_config)
   run(${LAUNCHER} ${FOLDER}/consumer_pkg_config)
 else()
