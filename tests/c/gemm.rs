@@ -7,7 +7,8 @@ type Handle = *mut c_void; // also of Vulkan, and functions
 #[repr(C)] struct Buffer { handle: u64, memory: Handle, data: *mut u16, address: u64, bytes: u64 }
 #[repr(C)] struct ContextCreateInfo { struct_size: u32, extension_count: u32, extensions: Handle, features: Handle,
     instance: Handle, physical_device: Handle, device: Handle, get_instance_proc_addr: Handle, rest: [Handle; 6] }
-#[repr(C)] struct Problem { struct_size: u32, reserved: u32, m: u64, n: u64, k: u64, batch: u64, parts: [Handle; 10], limits: [u64; 3] }
+#[repr(C)] struct Problem { struct_size: u32, reserved: u32, m: u64, n: u64, k: u64, batch: u64,
+    parts: [Handle; 10], limits: [u64; 3] }
 #[repr(C)] struct Operands { struct_size: u32, reserved: u32, spans: [[u64; 2]; 12], fingerprints: [u8; 128] }
 
 extern "C" {
@@ -29,9 +30,9 @@ extern "C" {
     fn vkgemm_context_create(info: *const ContextCreateInfo, context: *mut Handle, error: Handle) -> i32;
     fn vkgemm_context_destroy(context: Handle) -> i32;
     fn vkgemm_problem_init(problem: *mut Problem, size: usize) -> i32;
-    fn vkgemm_plan_create(context: Handle, problem: *const Problem, config: *const c_char, plan: *mut Handle, error: Handle) -> i32;
+    fn vkgemm_plan_create(context: Handle, problem: *const Problem, config: Handle, plan: *mut Handle, error: Handle) -> i32;
     fn vkgemm_plan_workspace_bytes(plan: Handle, bytes: *mut u64) -> i32;
-    fn vkgemm_plan_record(plan: Handle, commands: Handle, operands: *const Operands, range: Handle, error: Handle) -> i32;
+    fn vkgemm_plan_record(plan: Handle, cmd: Handle, operands: *const Operands, range: Handle, error: Handle) -> i32;
     fn vkgemm_plan_destroy(plan: Handle) -> i32;
     fn vkgemm_operands_init(operands: *mut Operands, size: usize) -> i32;
 }
@@ -46,21 +47,22 @@ fn main() { unsafe {
     };
     let app = app_open();
     let (mut needs, mut context, mut plan): (Handle, Handle, Handle) = (null_mut(), null_mut(), null_mut());
-    check(vkgemm_requirements_query((*app).instance, (*app).physical_device, (*app).get_instance_proc_addr, &mut needs, error));
+    let get = (*app).get_instance_proc_addr;
+    check(vkgemm_requirements_query((*app).instance, (*app).physical_device, get, &mut needs, error));
     let mut info: ContextCreateInfo = zeroed();
     check(vkgemm_context_create_info_init(&mut info, size_of::<ContextCreateInfo>()));
     check(vkgemm_requirements_extensions(needs, &mut info.extension_count, &mut info.extensions));
     check(vkgemm_requirements_features(needs, &mut info.features));
     app_create_device(app, info.extension_count, info.extensions, info.features);
     (info.instance, info.physical_device, info.device) = ((*app).instance, (*app).physical_device, (*app).device);
-    info.get_instance_proc_addr = (*app).get_instance_proc_addr;
+    info.get_instance_proc_addr = get;
     check(vkgemm_context_create(&info, &mut context, error));
 
     let (m, n) = (40usize, 56usize);
     let mut problem: Problem = zeroed();
     check(vkgemm_problem_init(&mut problem, size_of::<Problem>()));
     (problem.m, problem.n, problem.k) = (m as u64, n as u64, m as u64);
-    check(vkgemm_plan_create(context, &problem, null(), &mut plan, error));
+    check(vkgemm_plan_create(context, &problem, null_mut(), &mut plan, error));
     let mut workspace_bytes = 0;
     check(vkgemm_plan_workspace_bytes(plan, &mut workspace_bytes));
 
@@ -72,7 +74,8 @@ fn main() { unsafe {
     for (i, x) in b.iter_mut().enumerate() { *x = 0x3C00 + (i % 1000) as u16 } // 1 to 2
     let mut operands: Operands = zeroed();
     check(vkgemm_operands_init(&mut operands, size_of::<Operands>()));
-    for (buffer, span) in buffers.iter().zip([0, 1, 4, 11]) { operands.spans[span] = [buffer.address, buffer.bytes] } // a, b, d, workspace
+    let spans = [0, 1, 4, 11]; // a, b, d, workspace
+    for (buffer, span) in buffers.iter().zip(spans) { operands.spans[span] = [buffer.address, buffer.bytes] }
     let commands = app_begin(app);
     check(vkgemm_plan_record(plan, commands, &operands, null_mut(), error));
     app_run(app, commands);

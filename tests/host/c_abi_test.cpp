@@ -1,10 +1,14 @@
 // The C API's tables against the C++ API: what is added to one and not to the other is seen here.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <set>
 #include <string>
 
+#include "c/call.hpp"
 #include "c/create_info.hpp"
 #include "c/fields.hpp"
 
@@ -168,6 +172,42 @@ TEST(CAbi, OperandsComeOver) {
     EXPECT_EQ(read[i]->bytes, 200 + i);
   }
   EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint && back.b_fingerprint == cpp.b_fingerprint);
+}
+
+TEST(CAbi, NoExceptionGetsOut) {
+  VkgemmError error;
+  const auto message = [&] {
+    const char* text = nullptr;
+    EXPECT_EQ(vkgemm_error_message(&error, &text), VKGEMM_SUCCESS);
+    return std::string(text);
+  };
+  EXPECT_EQ(call(&error, {}, [] { throw std::bad_alloc(); }), VKGEMM_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(message(), "no host memory");
+  EXPECT_EQ(call(&error, {}, [] { throw 42; }), VKGEMM_ERROR_INTERNAL);
+  EXPECT_EQ(message(), "an exception that vkgemm did not expect");
+  EXPECT_EQ(call(&error, {},
+                 []() -> MaybeFailure {
+                   return Failure{VKGEMM_ERROR_DRIVER, "vkFoo failed", VK_ERROR_UNKNOWN};
+                 }),
+            VKGEMM_ERROR_DRIVER);
+  EXPECT_EQ(message(), "vkFoo failed");
+  EXPECT_EQ(error.vk_result, VK_ERROR_UNKNOWN);
+  // What went wrong before is forgotten.
+  EXPECT_EQ(call(&error, {}, [] { throw std::bad_alloc(); }), VKGEMM_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(error.vk_result, VK_SUCCESS);
+  EXPECT_EQ(call(&error, {}, [] {}), VKGEMM_SUCCESS);
+  EXPECT_EQ(message(), "");
+}
+
+// A handle says that it is destroyed while its memory is still there.
+TEST(CAbi, DestroyedHandlesAreMarked) {
+  const auto memory = std::make_unique<std::byte[]>(sizeof(VkgemmVerdicts));
+  auto* const verdicts = new (memory.get()) VkgemmVerdicts;
+  void* volatile later = verdicts;  // what a compiler may not look through
+  EXPECT_TRUE(is_alive(verdicts));
+  EXPECT_FALSE(is_alive(static_cast<const VkgemmPlan*>(later)));
+  verdicts->~VkgemmVerdicts();
+  EXPECT_FALSE(is_alive(static_cast<const VkgemmVerdicts*>(later)));
 }
 
 // The defaults of structures that fields.hpp doesn't map are those of the C++ API.
