@@ -1,0 +1,169 @@
+// Products on the device.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "expect.h"
+
+// Products of small integers are exact: A·B + C, plain, with a packed B, cut into dispatches.
+enum { m = 40, n = 48, k = 32 };
+
+static VkgemmDeviceSpan span_of(Buffer buffer) {
+  return (VkgemmDeviceSpan){buffer.address, buffer.bytes};
+}
+
+// -3 to 3, as f16
+static const uint16_t f16_integers[7] = {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200};
+static int a_of(int i, int l) { return (i * 5 + l * 3) % 7; }
+static int b_of(int l, int j) { return (l * 2 + j * 11) % 7; }
+
+static void expect_product(const float* d, int line) {
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      int sum = 0;
+      for (int l = 0; l < k; ++l) sum += (a_of(i, l) - 3) * (b_of(l, j) - 3);
+      if (d[i * n + j] == (float)sum) continue;
+      ++failures;
+      fprintf(stderr, "%s:%d: D[%d, %d] is %g, not %d\n", __FILE__, line, i, j,
+              (double)d[i * n + j], sum);
+      return;
+    }
+  }
+}
+
+void test_products(const Device* device) {
+  App* const app = device->app;
+  Buffer a = app_create_buffer(app, 2 * m * k), b = app_create_buffer(app, 2 * k * n);
+  Buffer d = app_create_buffer(app, 4 * m * n);
+  for (int i = 0; i < m * k; ++i) {
+    ((uint16_t*)a.data)[i] = f16_integers[a_of(i / k, i % k)];
+  }
+  for (int i = 0; i < k * n; ++i) {
+    ((uint16_t*)b.data)[i] = f16_integers[b_of(i / n, i % n)];
+  }
+  INIT(VkgemmMatrix, f32, vkgemm_matrix_init);
+  f32.type = VKGEMM_DATA_TYPE_F32;
+  INIT(VkgemmMatrix, plain_b, vkgemm_matrix_init);
+  INIT(VkgemmProblem, problem, vkgemm_problem_init);
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.b = &plain_b;
+  problem.d = &f32;
+  VkgemmPlan* plan = NULL;
+  EXPECT_SUCCESS(vkgemm_plan_create(device->context, &problem, NULL, &plan, error));
+  uint64_t bytes = 0;
+  EXPECT_SUCCESS(vkgemm_plan_workspace_bytes(plan, &bytes));
+  Buffer workspace = app_create_buffer(app, bytes);
+  INIT(VkgemmOperands, operands, vkgemm_operands_init);
+  operands.a = span_of(a);
+  operands.b = span_of(b);
+  operands.d = span_of(d);
+  operands.workspace = span_of(workspace);
+
+  VkCommandBuffer commands = app_begin(app);
+  operands.d.bytes -= 4;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_SPAN_TOO_SMALL, "d.bytes is 7676");
+  operands.d.bytes += 4;
+  operands.a.address += 2;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error), VKGEMM_ERROR_MISALIGNED,
+               "a.address");
+  operands.a.address -= 2;
+  operands.reserved = 1;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "operands.reserved is 1");
+  operands.reserved = 0;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, NULL, NULL, error), VKGEMM_ERROR_INVALID_ARGUMENT,
+               "operands is null");
+  EXPECT_ERROR(vkgemm_plan_record(plan, VK_NULL_HANDLE, &operands, NULL, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "command_buffer is VK_NULL_HANDLE");
+  INIT(VkgemmDispatchRange, range, vkgemm_dispatch_range_init);
+  range.first = 77;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, &range, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "77");
+  VkgemmContext* other = NULL;
+  EXPECT_SUCCESS(vkgemm_context_create(&device->info, &other, error));
+  EXPECT_ERROR(vkgemm_context_record(other, plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_WRONG_CONTEXT, "");
+  EXPECT_SUCCESS(vkgemm_context_destroy(other));
+  // An older caller's, without fingerprints.
+  operands.struct_size = offsetof(VkgemmOperands, a_fingerprint);
+  EXPECT_SUCCESS(vkgemm_context_record(device->context, plan, commands, &operands, NULL, error));
+  app_run(app, commands);
+  expect_product(d.data, __LINE__);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+
+  // Dispatches one by one.
+  problem.estimate_scale = INFINITY;
+  problem.max_dispatch_ms = 0.001;
+  EXPECT_SUCCESS(
+      vkgemm_plan_create(device->context, &problem, "fma:tile=8x16x16,fragment=4x4", &plan, error));
+  uint32_t count = 0;
+  EXPECT_SUCCESS(vkgemm_plan_dispatch_count(plan, &count));
+  EXPECT(count > 1);
+  memset(d.data, 0xFF, d.bytes);
+  commands = app_begin(app);
+  for (uint32_t i = 0; i < count; ++i) {
+    range.first = i;
+    range.count = 1;
+    EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &operands, &range, error));
+  }
+  app_run(app, commands);
+  expect_product(d.data, __LINE__);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+  EXPECT_SUCCESS(vkgemm_problem_init(&problem, sizeof problem));
+
+  // B, packed once.
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.b = &plain_b;
+  problem.d = &f32;
+  const VkgemmPackedOperand operand = VKGEMM_PACKED_OPERAND_B;
+  VkgemmPackedLayout layout = {.struct_size = sizeof layout};
+  EXPECT_SUCCESS(vkgemm_packed_layout(device->context, &problem, operand, &layout, error));
+  EXPECT_STATUS(
+      vkgemm_packed_layout(device->context, &problem, (VkgemmPackedOperand)5, &layout, error),
+      VKGEMM_ERROR_INVALID_ARGUMENT);
+  VkgemmPackPlan* pack = NULL;
+  EXPECT_SUCCESS(vkgemm_pack_plan_create(device->context, &problem, operand, &pack, error));
+  VkgemmPackedLayout planned = {.struct_size = sizeof planned};
+  EXPECT_SUCCESS(vkgemm_pack_plan_layout(pack, &planned));
+  EXPECT(memcmp(&layout, &planned, sizeof layout) == 0);
+  refuse_everywhere(pack, PACK);
+  if (layout.bytes != 0) {
+    EXPECT_SUCCESS(vkgemm_pack_plan_source_bytes(pack, &bytes));
+    EXPECT(bytes == 2 * k * n);
+    Buffer packed = app_create_buffer(app, layout.bytes);
+    VkgemmMatrix packed_b = plain_b;
+    packed_b.packing = VKGEMM_PACKING_PACKED;
+    problem.b = &packed_b;
+    EXPECT_SUCCESS(vkgemm_plan_create(device->context, &problem, NULL, &plan, error));
+    EXPECT_SUCCESS(vkgemm_plan_workspace_bytes(plan, &bytes));
+    app_destroy_buffer(app, &workspace);
+    workspace = app_create_buffer(app, bytes);
+    commands = app_begin(app);
+    EXPECT_SUCCESS(vkgemm_pack_plan_record(pack, commands, span_of(b), span_of(packed), error));
+    app_barrier(app, commands);
+    operands.struct_size = sizeof operands;
+    operands.b = span_of(packed);
+    operands.workspace = span_of(workspace);
+    EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+                 VKGEMM_ERROR_WRONG_FINGERPRINT, "b_fingerprint: is not given");
+    operands.b_fingerprint = layout.fingerprint;
+    memset(d.data, 0xFF, d.bytes);
+    EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &operands, NULL, error));
+    app_run(app, commands);
+    expect_product(d.data, __LINE__);
+    EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+    app_destroy_buffer(app, &packed);
+  } else {
+    puts("packing was not tried: this device gains nothing");
+  }
+  EXPECT_SUCCESS(vkgemm_pack_plan_destroy(pack));
+  app_destroy_buffer(app, &a);
+  app_destroy_buffer(app, &b);
+  app_destroy_buffer(app, &d);
+  app_destroy_buffer(app, &workspace);
+}
