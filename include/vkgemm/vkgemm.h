@@ -14,11 +14,12 @@
 // another use: don't rely on that. Destroying null does nothing.
 //
 // Structures begin with their size, so that a newer library serves an older caller. Those that you
-// fill in have a function that sets the size and the defaults; of those that vkgemm fills in, set
-// struct_size to sizeof. Of a smaller structure than the library knows, the missing fields have
-// their defaults; of a larger one, what the library doesn't know must be zero, so that nothing you
-// ask for is ignored. Fields named `reserved` must be zero. There is no padding. Two structures
-// have no size and will never change: VkgemmDeviceSpan and VkgemmFingerprint.
+// fill in have a function that sets the size and the defaults, as in vkgemm_matrix_init(&a, sizeof
+// a); of those that vkgemm fills in, set struct_size to sizeof yourself. Of a smaller structure
+// than the library knows, the missing fields have their defaults; of a larger one, what the library
+// doesn't know must be zero, so that nothing you ask for is ignored. Fields named `reserved` must
+// be zero. There is no padding. Two structures are mere values, have no size and will never change:
+// VkgemmDeviceSpan and VkgemmFingerprint.
 //
 // What you pass by pointer is read during the call only. What you get by pointer belongs to the
 // handle that you got it from, and is valid as long as that, unless its declaration says less.
@@ -462,8 +463,7 @@ typedef struct VkgemmProblem {
   double estimate_scale;
 } VkgemmProblem;
 
-// Each sets the first struct_size bytes to the defaults: vkgemm_matrix_init(&a, sizeof a).
-// Any thread.
+// Each sets the first struct_size bytes to the defaults. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_matrix_init(VkgemmMatrix* matrix, size_t struct_size);
 VKGEMM_API VkgemmStatus vkgemm_epilogue_init(VkgemmEpilogue* epilogue, size_t struct_size);
 VKGEMM_API VkgemmStatus vkgemm_gated_init(VkgemmGated* gated, size_t struct_size);

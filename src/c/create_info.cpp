@@ -1,6 +1,9 @@
 #include "c/create_info.hpp"
 
-#include "c/call.hpp"
+#include <new>
+#include <string>
+
+#include "base/text.hpp"
 
 namespace vkgemm::c {
 namespace {
@@ -20,9 +23,10 @@ LogCallback callback_of(VkgemmLogCallback log, void* user_data) {
   };
 }
 
-MaybeFailure check_array(const void* array, std::uint32_t count, std::string_view name) {
+MaybeFailure check_array(const void* array, std::string_view name, std::uint32_t count,
+                         std::string_view count_name) {
   if (array != nullptr || count == 0) return {};
-  return invalid(concat(name, " is null, and ", name, "_count is ", count));
+  return invalid(concat(name, " is null, and ", count_name, " is ", count));
 }
 
 }  // namespace
@@ -30,9 +34,9 @@ MaybeFailure check_array(const void* array, std::uint32_t count, std::string_vie
 MaybeFailure CreateInfo::read(const VkgemmContextCreateInfo& given) {
   auto c = defaults<VkgemmContextCreateInfo>();
   if (auto failure = read_structure(given, "info", c)) return failure;
-  if (c.enabled_extensions == nullptr && c.enabled_extension_count != 0) {
-    return invalid(concat("enabled_extensions is null, and enabled_extension_count is ",
-                          c.enabled_extension_count));
+  if (auto failure = check_array(c.enabled_extensions, "enabled_extensions",
+                                 c.enabled_extension_count, "enabled_extension_count")) {
+    return failure;
   }
   cpp.instance = c.instance;
   cpp.physical_device = c.physical_device;
@@ -54,7 +58,9 @@ MaybeFailure CreateInfo::read_self_test(const VkgemmSelfTest& given) {
   map.reserved(c.reserved);
   map.boolean("use_deny_list", c.use_deny_list, cpp.self_test.use_deny_list);
   if (map.failure()) return map.failure();
-  if (auto failure = check_array(c.only, c.only_count, "self_test.only")) return failure;
+  if (auto failure = check_array(c.only, "self_test.only", c.only_count, "self_test.only_count")) {
+    return failure;
+  }
   if (c.verdicts != nullptr && !is_alive(c.verdicts)) {
     return Failure{VKGEMM_ERROR_INVALID_HANDLE, "self_test.verdicts is no VkgemmVerdicts"};
   }

@@ -321,17 +321,29 @@ constexpr std::optional<CEnum<Cpp>> to_c(Cpp enumerator) noexcept {
   return std::nullopt;
 }
 template <class Cpp>
-std::optional<Cpp> to_cpp(std::int32_t value) noexcept {
+constexpr std::optional<Cpp> to_cpp(std::int32_t value) noexcept {
   for (const auto& pair : EnumTable<Cpp>::pairs) {
     if (pair.c == value) return pair.cpp;
   }
   return std::nullopt;
 }
 
+// True if each side of the table leads to the other, and so stands there once.
+template <class Cpp>
+constexpr bool is_one_to_one() noexcept {
+  for (const auto& pair : EnumTable<Cpp>::pairs) {
+    if (to_c(pair.cpp) != pair.c || to_cpp<Cpp>(pair.c) != pair.cpp) return false;
+  }
+  return true;
+}
+
 // Every table, once. Calls visit.template operator()<Cpp>() for each.
 template <class Visit>
 constexpr void for_each_enumeration(Visit&& visit) {
-  const auto each = [&]<class... Cpp>() { (visit.template operator()<Cpp>(), ...); };
+  const auto each = [&]<class... Cpp>() {
+    static_assert((is_one_to_one<Cpp>() && ...));
+    (visit.template operator()<Cpp>(), ...);
+  };
   each.template
   operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
              OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,

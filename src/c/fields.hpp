@@ -1,5 +1,5 @@
-// fields.hpp: which field of a structure of the C API is which of the C++ API. Each is named once,
-// and serves both directions: what the caller gives, and what he is given, defaults among it.
+// fields.hpp: which field of a structure of the C API is which of the C++ API. Each pair is named
+// once, and serves both directions: what the caller gives, and what he is given, defaults included.
 #pragma once
 
 #include <bit>
@@ -39,7 +39,7 @@ struct ProblemParts {
 template <class C>
 C defaults();
 
-// From the caller. Ends with the first failure, whose message names the field.
+// From the caller. Keeps the first failure, whose message names the field.
 class ToCpp {
  public:
   // `structure` is what messages call the structure: "a", of "a.type".
