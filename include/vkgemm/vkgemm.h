@@ -220,7 +220,7 @@ typedef enum VkgemmMainLoop {
   VKGEMM_MAIN_LOOP_NV = 0,          // path nv
   VKGEMM_MAIN_LOOP_KHR = 1,         // path khr: through shared memory
   VKGEMM_MAIN_LOOP_KHR_RING = 2,    // path khr: through a ring of three stages
-  VKGEMM_MAIN_LOOP_KHR_DIRECT = 3,  // path khr: from memory to registers, of packed operands
+  VKGEMM_MAIN_LOOP_KHR_DIRECT = 3,  // path khr: from memory to registers
   VKGEMM_MAIN_LOOP_FMA = 4,         // path fma: through shared memory
   VKGEMM_MAIN_LOOP_SKINNY = 5,      // path fma: few rows of A
   VKGEMM_MAIN_LOOP_MAX_ENUM = 0x7FFFFFFF
@@ -635,6 +635,8 @@ typedef struct VkgemmKernelKind {
   uint32_t k;
   uint32_t subgroup_size;  // khr, khr_direct; default 0
   uint32_t invocations;    // nv; default 0
+  VkBool32 a_in_rows;      // khr_direct that takes a row-major A as it lies; default false
+  uint32_t reserved;
 } VkgemmKernelKind;
 
 // What the device is, in one structure. Any thread.
@@ -685,6 +687,8 @@ typedef struct VkgemmVerdict {
   uint32_t k;
   uint32_t subgroup_size;
   uint32_t invocations;
+  VkBool32 a_in_rows;
+  uint32_t reserved;
   const char* detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed; null: empty
   const char* config;  // what was run; null: empty
 } VkgemmVerdict;
