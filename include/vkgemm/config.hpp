@@ -26,8 +26,8 @@ enum class MainLoop : std::uint8_t {
   khr,       // path khr: one k-tile of A and B at a time is staged in shared memory
   khr_ring,  // path khr: three stages of half a k-tile each, so that loads, stores and products of
              // one workgroup overlap: for tiles so large that only one workgroup is resident
-  khr_direct,  // path khr: fragments go straight from memory to registers, of operands that were
-               // copied into the order in which the driver's matrices hold them
+  khr_direct,  // path khr: fragments go straight from memory to registers, of a B (and an A, unless
+               // it lies in aligned rows) in the order in which the driver's matrices hold them
   fma,         // path fma: k-tiles staged in shared memory, register tiles
   skinny,      // path fma: few rows of A; pieces of B go straight from memory to registers
 };
@@ -141,11 +141,12 @@ struct KhrRingLoop : KhrLoop {
   bool operator==(const KhrRingLoop&) const = default;
 };
 
-// The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type, and
-// packed in fragment order: as the device's matrices hold their elements. No specification promises
-// that the matrices of two pipelines hold them alike, so it takes a self-test that passed
-// (vkgemm/self_test.hpp, SelfTest). A needs no packing where it is row-major, rows begin at
-// multiples of 16 bytes, and tile_k divides K.
+// The parameters of the khr_direct loop: khr's, and its own. Inputs are of a 16-bit type. B, and A
+// or not (pack=ab, pack=b), are packed in fragment order: as the device's matrices hold their
+// elements. No specification promises that those of two pipelines hold them alike, so it takes a
+// self-test that passed (vkgemm/self_test.hpp). A that isn't packed is row-major, begins at
+// multiples of 16 bytes, and tile_k divides K; without interleave_k tile_m divides M, and there are
+// no groups.
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1.
   bool ahead = true;
@@ -153,7 +154,7 @@ struct KhrDirectLoop : KhrLoop {
   // memory: faster where registers hold them so.
   bool swap_a = false;
   // K of packed operands is in another order, in which what an invocation holds of two steps is 16
-  // neighbouring bytes of a row of A: so loads A that isn't packed. Without it the driver loads it.
+  // neighbouring bytes of a row of A: it can load them from an A that isn't packed (16x16, by 32).
   bool interleave_k = false;
   // How many subgroups share K: the first takes k-tiles 0, subgroups_k, 2 * subgroups_k, and so on.
   // Their sums are added in order before the epilogue. For few rows, where the tiles of D are too

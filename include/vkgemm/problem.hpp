@@ -31,8 +31,8 @@ enum class Packing : std::uint8_t {
 //
 // A packed one lies as Context::packed_layout() says; its type and batch_stride count, layout and
 // alignment do not, and ld is an error. One packed B serves every M, batch of A, epilogue and
-// group, in the configurations of the main loops that take its order; in fragment order these take
-// both operands packed, and copy A to the workspace if it is plain. A packed matrix depends on
+// group, in the configurations of the main loops that take its order; with B in fragment order
+// these copy a plain A to the workspace, or take it as it lies. A packed matrix depends on
 // nothing but device and driver, type, N and K of B (M and K of A), whether a column-major D turns
 // the product round (not with gates or a row reduction), and of a gated product whether B is one
 // matrix. Not packed: A of grouped products, and B where groups are along K, because groups begin

@@ -43,7 +43,7 @@ struct KernelKind {
   std::uint32_t k = 0;
   std::uint32_t subgroup_size = 0;  // khr, khr_direct
   std::uint32_t invocations = 0;    // nv
-  bool a_in_rows = false;           // khr_direct with interleave_k, and A not packed
+  bool a_in_rows = false;           // khr_direct: A is not packed
   bool operator==(const KernelKind&) const = default;
 };
 

@@ -635,7 +635,7 @@ typedef struct VkgemmKernelKind {
   uint32_t k;
   uint32_t subgroup_size;  // khr, khr_direct; default 0
   uint32_t invocations;    // nv; default 0
-  VkBool32 a_in_rows;      // khr_direct that takes a row-major A as it lies; default false
+  VkBool32 a_in_rows;      // khr_direct: A is not packed; default false
   uint32_t reserved;
 } VkgemmKernelKind;
 

@@ -71,7 +71,7 @@
     X(15, B_COL_MAJOR, 0) \
     X(16, A_VECTOR, 8)    /* 0: loads element by element. Else 16-byte loads are allowed, and */ \
     X(17, B_VECTOR, 8)    /* the value is a power of two of elements that divides the ld */ \
-    X(18, A_PADDED, 0)    /* rows can be read up to the leading dimension */ \
+    X(18, A_PADDED, 0)    /* packed: in fragment order, or rows can be read up to the ld */ \
     X(19, B_PADDED, 0) \
     X(20, C_VECTOR, 1)    /* accesses to four elements at once are allowed */ \
     X(21, D_VECTOR, 1) \
@@ -125,6 +125,9 @@
 // The piece of B that an invocation of the skinny loop reads at a time: so many elements along K
 // and along N.
 #define SKINNY_PIECE 8
+
+// So many of K change places with each other: INTERLEAVE_K.
+#define INTERLEAVED_K 32
 
 // x4s of C that an invocation has on their way in khr's epilogue.
 #define KHR_EPILOGUE_LOADS 8

@@ -15,8 +15,8 @@
 // A loop that defines OWN_STORE_TILE supplies store_tile itself, and serves no row reductions. For
 // all others store_tile.glsl does, from what follows.
 //
-// A loop that defines TAKES_FRAGMENTS has A and B in fragment order, and groups in slots of these
-// copies (pack_slots.glsl): the tile's rows of A begin at a_row.
+// A loop that defines TAKES_FRAGMENTS has A and B in fragment order, or A in rows, and groups in slots
+// of these copies (pack_slots.glsl): the tile's rows of such an A begin at a_row.
 //
 // Accumulators are shown in slices: sets of rows of the tile, whose values, x4s, are dealt out to
 // the invocations of the workgroup. All invocations take the slices in order. Neighbouring values of

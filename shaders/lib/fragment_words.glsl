@@ -5,8 +5,8 @@
 // The driver alone knows which elements these are, and the specification doesn't promise that two
 // pipelines agree on it: the self-test finds out whether they do (KernelKind, khr_direct).
 //
-// A sum over K may be taken in any order. With INTERLEAVE_K each 32 of K, seen as a square of pairs
-// of elements, four lines of four, is transposed. Where four invocations share a row of A, and hold
+// A sum over K may be taken in any order. With INTERLEAVE_K each INTERLEAVED_K of K, seen as a square
+// of pairs of elements, four lines of four, is transposed. Where four invocations share a row of A, and hold
 // pairs of it by turns, eight neighbouring elements of a row are then one invocation's, of two
 // steps of 16: A needs no copy.
 #extension GL_KHR_cooperative_matrix : require
@@ -36,7 +36,8 @@ uint a_place(const uint w) { return SWAP_A != 0 && (w == 1 || w == 2) ? 3 - w : 
 
 // The place in fragment order of pair `pair` of K's.
 uint pair_place(const uint pair) {
-    return INTERLEAVE_K != 0 ? pair & ~15u | pair % 4 * 4 | pair / 4 % 4 : pair;
+    const uint within = pair % (INTERLEAVED_K / 2);
+    return INTERLEAVE_K != 0 ? pair - within + within % 4 * 4 + within / 4 : pair;
 }
 
 #define SET_WORD(fragment, w, word)               \

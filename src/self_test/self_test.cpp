@@ -129,8 +129,12 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     for (const Layout b : both_layouts) {
       problems.push_back(product(config, kind.input, Layout::row_major, b, true));
       Problem& problem = problems.back();
-      problem.m += 3;  // the last rows of a tile don't exist
+      // The last rows of a tile don't exist, if they needn't.
+      const bool any_m = std::get<KhrDirectLoop>(config.loop).interleave_k;
+      problem.m = any_m ? problem.m + 3 : rounded_up(problem.m, config.tile_m);
       problem.k = rounded_up(problem.k, config.tile_k);
+      while (problem.n == problem.m || problem.n == problem.k) problem.n += 8;
+      if (problem.k == problem.m) problem.k += config.tile_k;
       problem.a.ld = problem.k + 8;
       problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 8;
     }

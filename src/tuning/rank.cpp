@@ -127,7 +127,8 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   for (const TuningRow& row : table.rows) {
     if (!packs(row) || !row.matches(problem)) continue;
     consider(row, as_given(row.config, problem));
-    if (!descriptor(row.config).takes_fragments() || problem.a.is_packed()) continue;
+    if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
+    if (problem.a.is_packed()) continue;
     Config a_in_rows = row.config;
     a_in_rows.pack_a = false;
     consider(row, as_given(a_in_rows, problem));

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.hpp"
 #include "groups.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
@@ -246,7 +247,7 @@ class ARows : public Direct {
     Direct::SetUp();
     for (Case c : configs_) {
       auto& direct = std::get<KhrDirectLoop>(c.config.loop);
-      c.config.pack_a = false;
+      c.config.pack_a = direct.swap_a = false;
       for (const bool interleave_k : {false, true}) {
         if (interleave_k && direct.subgroup_size != 32) continue;
         direct.interleave_k = interleave_k;
@@ -280,7 +281,7 @@ TEST_F(ARows, EveryShape) {
 }
 
 // What stands behind the last row and the last column of A is not multiplied.
-TEST_F(ARows, ReadsNothingElse) {
+TEST_F(ARows, MultipliesNothingElse) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Case& c : rows_) {
     Problem problem = gemm({m(c, 50), 24, 4u * c.config.tile_k}, c.input);
@@ -295,6 +296,7 @@ TEST_F(ARows, ReadsNothingElse) {
 }
 
 TEST_F(ARows, EveryFamily) {
+  bool gates = false;
   for (const Case& c : rows_) {
     Problem problem = gemm({m(c, 70), 40, 6u * c.config.tile_k}, c.input, DataType::f16);
     problem.batch = 2;
@@ -314,19 +316,28 @@ TEST_F(ARows, EveryFamily) {
     gated.gated = Gated{.gate = Gate::reglu, .b = GatedB::interleaved};
     if (is_legal(c.config, resolve(gated).value(), target())) {
       EXPECT_TRUE(passes_gates(c.config, gated));
+      gates = true;
     }
     config = c.config;
     config.tile_n = 32;
     for (const RowStrategy rows : {RowStrategy::resident, RowStrategy::recompute,
                                    RowStrategy::panel, RowStrategy::two_pass}) {
       if (rows == RowStrategy::panel && on_cpu()) continue;  // its workgroups may starve
+      if (rows == RowStrategy::two_pass && !std::get<KhrDirectLoop>(config.loop).interleave_k) {
+        continue;
+      }
       const std::uint64_t n = rows == RowStrategy::resident ? 30 : 70;
       Problem reduced = gemm({m(c, 50), n, 2u * c.config.tile_k}, c.input);
       reduced.row_reduction = RowReduction{.op = RowOp::layer_norm};
       config.rows = rows;
       EXPECT_TRUE(passes_gates(config, reduced));
+      if (rows != RowStrategy::two_pass) continue;
+      reduced.d.type = DataType::f16;
+      reduced.max_workspace_bytes = 8 << 10;  // in parts
+      EXPECT_TRUE(passes_gates(config, reduced));
     }
   }
+  EXPECT_TRUE(gates);
 }
 
 // Groups begin at any row, and the last one may end where A does.
@@ -346,27 +357,31 @@ TEST_F(ARows, GroupsOfRows) {
 }
 
 TEST_F(ARows, RefusesOtherRows) {
-  const Case& c = rows_.front();
-  const std::uint64_t k = c.config.tile_k;
-  const auto refuses = [&](const Problem& problem, std::string_view why) {
-    EXPECT_TRUE(fails_with(context().plan(problem, c.config), Status::unsupported,
-                           {"pack is b: main loop khr_direct takes A as it lies", why}));
-  };
-  const Problem fits = gemm({m(c, 32), 32, 2 * k}, c.input);
-  EXPECT_TRUE(succeeds(context().plan(fits, c.config)));
-  Problem problem = fits;
-  problem.a.layout = Layout::col_major;
-  refuses(problem, "only in rows that begin at multiples of 16 bytes");
-  problem = fits;
-  problem.a.ld = 2 * k + 1;
-  refuses(problem, "in rows that begin at multiples of 16 bytes");
-  problem = fits;
-  problem.k += 8;
-  refuses(problem, "only where tile_k divides K");
-  if (!std::get<KhrDirectLoop>(c.config.loop).interleave_k) {
+  for (const Case& c : rows_) {
+    const std::uint64_t k = c.config.tile_k;
+    const auto refuses = [&](const Problem& problem, std::string_view why, char name = 'a') {
+      const std::string begin = concat("pack is b: main loop khr_direct takes ", name);
+      EXPECT_TRUE(fails_with(context().plan(problem, c.config), Status::unsupported,
+                             {begin + " as it lies ", why}));
+    };
+    const Problem fits = gemm({m(c, 32), 96, 2 * k}, c.input);
+    EXPECT_TRUE(succeeds(context().plan(fits, c.config)));
+    Problem problem = fits;
+    problem.a.layout = Layout::col_major;
+    refuses(problem, "only with K as the inner direction: its layout is col_major");
+    problem.a.layout = problem.b.layout = Layout::row_major;
+    problem.d.layout = Layout::col_major;
+    refuses(problem, "only with K as the inner direction: its layout is row_major", 'b');
+    problem = fits;
+    problem.a.ld = 2 * k + 1;
+    refuses(problem, concat("ld ", 2 * k + 1));
+    problem = fits;
+    problem.k += 8;
+    refuses(problem, "only where tile_k divides K");
+    if (std::get<KhrDirectLoop>(c.config.loop).interleave_k) continue;
     problem = fits;
     ++problem.m;
-    refuses(problem, "without interleave_k only where tile_m divides M");
+    refuses(problem, "without interleave_k only where tile_m divides its rows");
   }
 }
 

@@ -99,6 +99,7 @@ const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 8, 8, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32, true), .outcome = Outcome::passed},
 };

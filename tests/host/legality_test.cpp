@@ -310,6 +310,30 @@ TEST(Legality, KhrDirect) {
              std::erase_if(s.caps.verdicts, [](const Verdict& v) { return v.kind.a_in_rows; });
            },
            "needs a self-test that passed"},
+          {"A in rows, with an order of packed words",
+           [](Setting& s) { trust(s), s.config.pack_a = false, set(s.config, "swap_a", 1); },
+           "swap_a is 1: A is not packed"},
+          {"A in rows, not interleaved, which end in a tile",
+           [](Setting& s) { trust(s), s.config.pack_a = false, ++s.problem.m; },
+           "takes a as it lies without interleave_k only where tile_m divides its rows: 128 does "
+           "not divide"},
+          {"A in rows, interleaved, which end in a tile",
+           [](Setting& s) {
+             trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1), ++s.problem.m;
+           },
+           ""},
+          {"A in rows, in groups along K",
+           [](Setting& s) {
+             trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1);
+             s.problem.grouping = Grouping{.groups = 3, .along = GroupAlong::k};
+           },
+           "takes a as it lies only"},
+          {"A in rows, too long",
+           [](Setting& s) {
+             trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1);
+             s.problem.a.ld = 1 << 24;
+           },
+           "only where tile_m rows take no more than 4 GiB: 128 rows of 16777216"},
           {"an interleaved depth",
            [](Setting& s) {
              trust(s), s.config.tile_k = 48, set(s.config, "ahead", 0);

@@ -1,8 +1,8 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
 // every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
 // there is no shared memory and no barrier: no subgroup waits for another. K is padded with zeros to
-// whole k-tiles. Up to AHEAD steps and one tile behind the end are read, and not used. A may lie in
-// rows, as it came.
+// whole k-tiles. Up to AHEAD steps and one tile behind the end of copies are read, and not used.
+// A may lie in rows, as it came, of which nothing else is read.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
 // registers (SWAP_A), and loads that are marked as reading what nobody writes.
@@ -33,7 +33,7 @@ const bool A_IN_PAIRS = A_IN_ROWS && INTERLEAVE_K != 0;
 const uint A_LANES = 4;                         // that share a row
 const uint A_ROWS = FRAGMENT_LANES / A_LANES;   // of which an invocation has two in a fragment
 
-// Of A in fragment order: by slot. In pairs: by which of the two rows it is.
+// Words of A in fragment order are by slot. Those in pairs are of two steps, by row.
 uvec4 a_words[2][ROWS], b_words[SLOTS][COLS];
 
 // Bytes from the tile's first row of A to this invocation's.

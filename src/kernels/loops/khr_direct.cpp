@@ -1,5 +1,5 @@
 // khr_direct.cpp: the main loop that loads fragments straight from memory, of operands in fragment
-// order (shaders/lib/fragment_words.glsl).
+// order (shaders/lib/fragment_words.glsl), and of A in rows.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -47,9 +47,6 @@ constexpr auto parameters = [] {
 const KhrDirectLoop& direct(const Config& c) { return std::get<KhrDirectLoop>(c.loop); }
 KhrDirectLoop& direct(Config& c) { return std::get<KhrDirectLoop>(c.loop); }
 
-// So many of K change places with each other.
-constexpr std::uint32_t interleaved_k = 32;
-
 // The rows for which a tuner tries subgroups that share K.
 constexpr std::uint64_t few_rows = 128;
 
@@ -65,36 +62,48 @@ bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
          PACK_TILE % k == 0;
 }
 
-// Four invocations share a row of A, and each has two rows of a fragment: NVIDIA's matrices are so.
-bool fits_rows_of_a(std::uint32_t m, std::uint32_t k, std::uint32_t subgroup_size) {
+// With K interleaved four invocations share a row of A, and each has two rows of a fragment.
+bool fits_interleaved_rows(std::uint32_t m, std::uint32_t k, std::uint32_t subgroup_size) {
   return m == 16 && k == 16 && subgroup_size == 32;
 }
 
-// A that isn't packed is loaded as it lies.
+// A that isn't packed is loaded as it lies. The caller may call it B.
 bool check_rows_of_a(const Case& s) {
   const Config& c = s.config;
   const KhrDirectLoop& l = direct(c);
   const ResolvedProblem& p = s.problem;
-  constexpr std::string_view as_it_lies = "pack is b: main loop khr_direct takes A as it lies ";
-  if (p.a.layout != Layout::row_major || !p.a_allows_vectors()) {
-    return s.refuse(as_it_lies, "only in rows that begin at multiples of 16 bytes");
+  const auto refuse = [&](const auto&... why) {
+    return s.refuse("pack is b: main loop khr_direct takes ", p.transposed ? "b" : "a",
+                    " as it lies ", why...);
+  };
+  if (l.swap_a) return s.refuse("swap_a is 1: A is not packed");
+  if (p.a.layout != Layout::row_major) {
+    return refuse("only with K as the inner direction: its layout is ",
+                  p.transposed ? "row_major" : "col_major");
   }
-  if (p.is_grouped(GroupAlong::k)) return s.refuse(as_it_lies, "only where K is not in groups");
+  if (!p.a_allows_vectors()) {
+    return refuse("only if all begins at multiples of 16 bytes: K is ", p.k, ", ld ", p.a.ld,
+                  ", batch_stride ", p.a.batch_stride, ", alignment ", p.a.alignment);
+  }
+  if (p.is_grouped(GroupAlong::k)) return refuse("only where groups are not along K");
   if (p.k % c.tile_k != 0) {
-    return s.refuse(as_it_lies, "only where tile_k divides K: ", c.tile_k, " does not divide ",
-                    p.k);
+    return refuse("only where tile_k divides K: ", c.tile_k, " does not divide ", p.k);
+  }
+  if (c.tile_m * p.a.ld * size_in_bytes(p.a.type) > UINT32_MAX) {
+    return refuse("only where tile_m rows take no more than 4 GiB: ", c.tile_m, " rows of ",
+                  p.a.ld);
   }
   if (l.interleave_k) {
-    if (!fits_rows_of_a(l.fragment_m, l.fragment_k, l.subgroup_size)) {
-      return s.refuse(as_it_lies,
-                      "with interleave_k only in fragments of 16x16 for subgroups of 32");
-    }
-    if (c.tile_m * p.a.ld * size_in_bytes(p.a.type) > UINT32_MAX) {
-      return s.refuse(as_it_lies, "with interleave_k only if tile_m rows take no more than 4 GiB");
-    }
-  } else if (p.is_grouped(GroupAlong::m) || p.m % c.tile_m != 0) {
-    return s.refuse(as_it_lies, "without interleave_k only where tile_m divides M: ", c.tile_m,
-                    " does not divide ", p.m);
+    if (fits_interleaved_rows(l.fragment_m, l.fragment_k, l.subgroup_size)) return true;
+    return refuse("with interleave_k only in fragments of 16x16 for subgroups of 32");
+  }
+  // Fragments end nowhere else. Rows in two passes are cut into parts that end anywhere.
+  if (p.is_grouped(GroupAlong::m) || c.rows == RowStrategy::two_pass) {
+    return refuse("without interleave_k neither in groups nor for rows in two passes");
+  }
+  if (p.m % c.tile_m != 0) {
+    return refuse("without interleave_k only where tile_m divides its rows: ", c.tile_m,
+                  " does not divide ", p.m);
   }
   return true;
 }
@@ -123,8 +132,8 @@ bool check(const Case& s) {
     return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
                     fragment.k, " is taken at once");
   }
-  if (l.interleave_k && c.tile_k % interleaved_k != 0) {
-    return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", interleaved_k, "s");
+  if (l.interleave_k && c.tile_k % INTERLEAVED_K != 0) {
+    return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", INTERLEAVED_K, "s");
   }
   if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
@@ -174,7 +183,6 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
   for (const KernelKind& kind : all) {
     if (!fits_fragment_order(kind.m, kind.n, kind.k, kind.subgroup_size)) continue;
     add_kind(out, kind);
-    if (!fits_rows_of_a(kind.m, kind.k, kind.subgroup_size)) continue;
     KernelKind rows = kind;
     rows.a_in_rows = true;
     add_kind(out, rows);
@@ -182,7 +190,8 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
 }
 
 // Several pipelines, since it is their agreement that counts: loads ahead and not, either order of
-// A's words and of K, slices of K, and on GPUs the tile that tables propose most.
+// A's words and of K, slices of K, and on GPUs the tile that tables propose most. A in rows is
+// tried in both ways, where it can be.
 std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   std::vector<Config> configs = khr_trials(kind, caps);
   Config large = configs.front();
@@ -192,10 +201,12 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
     switch_to_direct(c);
-    c.tile_k = std::max(2 * kind.k, interleaved_k);
-    direct(c).swap_a = c.tile_n > kind.n;
-    direct(c).interleave_k = kind.a_in_rows || c.tile_n > kind.n;
+    c.tile_k = std::max<std::uint32_t>(2 * kind.k, INTERLEAVED_K);
     c.pack_a = !kind.a_in_rows;
+    direct(c).swap_a = c.pack_a && c.tile_n > kind.n;
+    direct(c).interleave_k =
+        c.tile_n > kind.n &&
+        (c.pack_a || fits_interleaved_rows(kind.m, kind.k, kind.subgroup_size));
   }
   Config sliced = configs.back();
   direct(sliced).ahead = false;
@@ -209,7 +220,7 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
 }
 
 bool covers(const KernelKind& kind, const Config& c) {
-  return khr_covers(kind, c) && kind.a_in_rows == (!c.pack_a && direct(c).interleave_k);
+  return khr_covers(kind, c) && kind.a_in_rows == !c.pack_a;
 }
 
 }  // namespace
@@ -253,8 +264,9 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     });
     for (std::size_t i = begin; i < out.size(); ++i) {
       const KhrLoop& l = khr(out[i]);
-      direct(out[i]).interleave_k = out[i].tile_k % interleaved_k == 0 &&
-                                    fits_rows_of_a(l.fragment_m, l.fragment_k, l.subgroup_size);
+      direct(out[i]).interleave_k =
+          out[i].tile_k % INTERLEAVED_K == 0 &&
+          fits_interleaved_rows(l.fragment_m, l.fragment_k, l.subgroup_size);
     }
     if (problem.typical_m() > few_rows) return;
     for (std::size_t i = begin, end = out.size(); i < end; ++i) {

@@ -242,6 +242,10 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
 Config as_given(Config config, const ResolvedProblem& problem) {
   config.pack_a = config.pack_a || problem.a.is_packed();
   config.pack_b = config.pack_b || problem.b.is_packed();
+  // The order of words that nobody packs.
+  if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop)) {
+    direct->swap_a = direct->swap_a && config.pack_a;
+  }
   return config;
 }
 
