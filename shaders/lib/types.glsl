@@ -29,22 +29,30 @@ float unpack_F16(uvec4 group, const uint e) { return unpackHalf2x16(group[e / 2]
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
 
-// Rounds to nearest even; a NaN stays a (quiet) NaN, where plain rounding could carry it to Inf.
-uint float_to_bf16(float v) {
-    uint u = floatBitsToUint(v);
-    return (u & 0x7fffffffu) > 0x7f800000u ? (u >> 16) | 0x40u
-                                           : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+// The bits of v, rounded to nearest even where bf16 ends, in the high half. Of a NaN any number may
+// come, unless its lower half is zero.
+uint number_to_bf16(float v) {
+    const uint u = floatBitsToUint(v);
+    return u + 0x7fffu + ((u >> 16) & 1u);
 }
 
+// The same of all; a NaN stays a (quiet) NaN.
+uint float_to_bf16(float v) {
+    const uint u = floatBitsToUint(v);
+    return (u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : number_to_bf16(v);
+}
+
+uint bf16_pair(const uint low, const uint high) { return (low >> 16) | (high & 0xffff0000u); }
+
 float load_BF16(uint64_t at) { return bf16_to_float(uint(U16(at).x)); }
-void store_BF16(uint64_t at, float v) { U16(at).x = uint16_t(float_to_bf16(v)); }
+void store_BF16(uint64_t at, float v) { U16(at).x = uint16_t(float_to_bf16(v) >> 16); }
 vec4 load4_BF16(uint64_t at) {
     uvec2 u = U32x2(at).x;
     return uintBitsToFloat(uvec4(u.x << 16, u.x & 0xffff0000u, u.y << 16, u.y & 0xffff0000u));
 }
 void store4_BF16(uint64_t at, vec4 v) {
-    U32x2(at).x = uvec2(float_to_bf16(v.x) | float_to_bf16(v.y) << 16,
-                        float_to_bf16(v.z) | float_to_bf16(v.w) << 16);
+    U32x2(at).x = uvec2(bf16_pair(float_to_bf16(v.x), float_to_bf16(v.y)),
+                        bf16_pair(float_to_bf16(v.z), float_to_bf16(v.w)));
 }
 float unpack_BF16(uvec4 group, const uint e) {
     return uintBitsToFloat(e % 2 == 0 ? group[e / 2] << 16 : group[e / 2] & 0xffff0000u);

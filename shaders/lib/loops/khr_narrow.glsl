@@ -17,50 +17,47 @@ const uint NARROW_STRIDE = KHR_LINE(TILE_N, 2);
 const uint NARROW_ROW = SUBGROUP_N / 8;
 const uint NARROW_X8 = SLICE_SUBGROUP_ROWS * NARROW_ROW;
 
-// A normal number below 2^111 as float_to_bf16 rounds it, by float instructions, of which there are
-// more units: added to 1.5·2^16 times its power of two it keeps the bits that bf16 has, rounded to
-// nearest even (after Dekker, A floating-point technique for extending the available precision,
-// 1971).
-uint normal_to_bf16(const float v) {
-    const float power = uintBitsToFloat(floatBitsToUint(v) & 0x7f800000u);
-    precise const float sum = fma(power, 98304.0, v);
-    precise const float nearest = fma(power, -98304.0, sum);
-    return floatBitsToUint(nearest) >> 16;
+// D in f32: alpha * A·B. Where bf16 comes next NaNs are changed to one that number_to_bf16 keeps. A
+// sum tells whether there are any, so that what they take is seldom run.
+void finish(const Acc product, out Acc acc, const Tile t) {
+    float sum = 0.0;
+    EACH_FRAGMENT(i, j) {
+        acc.fragment[i][j] = product.fragment[i][j];
+        [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; e += 4) {
+            const vec4 own = vec4(acc.fragment[i][j][e], acc.fragment[i][j][e + 1],
+                                  acc.fragment[i][j][e + 2], acc.fragment[i][j][e + 3]);
+            const vec4 d = epilogue_pre4(t, own, vec4(0.0), vec4(0.0));
+            [[unroll]] for (uint x = 0; x < 4; ++x) acc.fragment[i][j][e + x] = d[x];
+            sum += (d.x + d.y) + (d.z + d.w);
+        }
+    }
+    if (D_TYPE != TYPE_BF16 || (floatBitsToUint(sum) & 0x7f800000u) != 0x7f800000u) return;
+    EACH_FRAGMENT(i, j) {
+        [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; ++e) {
+            if (is_nan(acc.fragment[i][j][e]))
+                acc.fragment[i][j][e] = uintBitsToFloat(0x7fc00000u);
+        }
+    }
 }
 
-// Grows with the exponent, from that of the smallest normal number on; of zero and subnormals larger
-// than of all others.
-uint exponent_place(const float v) { return (floatBitsToUint(v) << 1) - 0x01000000u; }
-
-uvec2 narrow_words(const vec4 v) {
-    if (D_TYPE != TYPE_BF16)
-        return uvec2(packFloat2x16(f16vec2(v.xy)), packFloat2x16(f16vec2(v.zw)));
-    const uint most = max(max(exponent_place(v.x), exponent_place(v.y)),
-                          max(exponent_place(v.z), exponent_place(v.w)));
-    const uint least_huge = (0x77000000u << 1) - 0x01000000u;  // 2^111
-    if (most >= least_huge)
-        return uvec2(float_to_bf16(v.x) | float_to_bf16(v.y) << 16,
-                     float_to_bf16(v.z) | float_to_bf16(v.w) << 16);
-    return uvec2(normal_to_bf16(v.x) | normal_to_bf16(v.y) << 16,
-                 normal_to_bf16(v.z) | normal_to_bf16(v.w) << 16);
+uint narrow_pair(const float low, const float high) {
+    return D_TYPE == TYPE_BF16 ? bf16_pair(number_to_bf16(low), number_to_bf16(high))
+                               : packFloat2x16(f16vec2(low, high));
 }
 
-NARROW_FRAGMENT narrowed(const ACC_FRAGMENT fragment, const Tile t) {
+NARROW_FRAGMENT narrowed(const ACC_FRAGMENT fragment) {
     NARROW_FRAGMENT narrow;
-    [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; e += 4) {
-        const vec4 acc = vec4(fragment[e], fragment[e + 1], fragment[e + 2], fragment[e + 3]);
-        const vec4 pre = epilogue_pre4(t, acc, vec4(0.0), vec4(0.0));
-        const uvec2 words = narrow_words(pre);
-        const f16vec2 low = unpackFloat2x16(words.x), high = unpackFloat2x16(words.y);
-        narrow[e] = low.x;
-        narrow[e + 1] = low.y;
-        narrow[e + 2] = high.x;
-        narrow[e + 3] = high.y;
+    [[unroll]] for (uint e = 0; e < FRAGMENT_VALUES; e += 2) {
+        const f16vec2 pair = unpackFloat2x16(narrow_pair(fragment[e], fragment[e + 1]));
+        narrow[e] = pair.x;
+        narrow[e + 1] = pair.y;
     }
     return narrow;
 }
 
-void store_narrow(const Acc acc, const Tile t) {
+void store_narrow(const Acc product, const Tile t) {
+    Acc acc;
+    finish(product, acc, t);
     const uvec2 position = subgroup_position();
     const uint first = position.x * SLICE_SUBGROUP_ROWS * NARROW_STRIDE + position.y * NARROW_ROW;
     const uint row = t.row + position.x * SUBGROUP_M, col = t.col + position.y * SUBGROUP_N;
@@ -68,7 +65,7 @@ void store_narrow(const Acc acc, const Tile t) {
         subgroupBarrier();
         EACH_FRAGMENT(i, j) {
             if (i / SLICE_FRAGMENTS == slice)
-                coopMatStore(narrowed(acc.fragment[i][j], t), sh,
+                coopMatStore(narrowed(acc.fragment[i][j]), sh,
                              first + i % SLICE_FRAGMENTS * FRAGMENT_M * NARROW_STRIDE +
                                  j * FRAGMENT_N / 8,
                              NARROW_STRIDE, gl_CooperativeMatrixLayoutRowMajor);

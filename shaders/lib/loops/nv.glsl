@@ -90,7 +90,7 @@ float pre_element(const in uint row, const in uint col, const in float v, const 
 
 // Conversions between matrices may round in any way: NVIDIA's driver 580.159.04 truncates f32 to
 // bf16. A value that is rounded beforehand converts exactly.
-float round_bf16(float v) { return bf16_to_float(float_to_bf16(v)); }
+float round_bf16(float v) { return uintBitsToFloat(float_to_bf16(v) & 0xffff0000u); }
 
 float post_element(const in uint row, const in uint col, const in float v) {
     const float d = epilogue_post(v);
