@@ -1,0 +1,69 @@
+"""Writes vkgemm/_declarations.py: what vkgemm.h declares, and what of Vulkan that needs.
+
+The header is the only place where the C API is written down.  A C preprocessor expands it, cffi
+reads the result, and the module that is written loads without either.
+
+    python declarations.py MODULE COMPILER [FLAG ...]
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+
+# What of Vulkan vulkan.py names: functions, structures and enumerators.
+VULKAN = set(re.findall(r"\b(?:[Vv]k|VK_)[A-Z]\w+", (Path(__file__).parent / "vkgemm/vulkan.py").read_text()))
+
+
+def preprocess(command: list[str]) -> tuple[str, str]:
+    """The declarations of vkgemm.h and those of Vulkan, without the C library's."""
+    output = subprocess.run(
+        [*command, "-E", "-x", "c", "-DVKGEMM_STATIC_DEFINE", "-"],
+        input="#include <vkgemm/vkgemm.h>\n", text=True, stdout=subprocess.PIPE, check=True).stdout
+    texts: dict[str, list[str]] = {"vkgemm": [], "vulkan": []}
+    folder = ""
+    for line in output.splitlines():
+        if marker := re.match(r'#\s*(?:line\s+)?\d+ "(.*?)"', line):
+            folder = Path(marker[1]).parent.name
+        elif folder in texts:
+            texts[folder].append(line)
+    return "\n".join(texts["vkgemm"]), "\n".join(texts["vulkan"])
+
+
+def reachable(vulkan: str, used: set[str]) -> str:
+    """Those of Vulkan's declarations that the names `used` lead to, in their order."""
+    declarations = re.findall(r"(?:[^;{]|\{[^}]*\})+;", vulkan)
+    owners: dict[str, int] = {}
+    words = []
+    for index, declaration in enumerate(declarations):
+        words.append(set(re.findall(r"\w+", declaration)))
+        head = re.sub(r"\{[^}]*\}", " ", declaration)
+        function = re.search(r"(\w+)\s*\)?\s*\(", head.replace("typedef", ""))
+        pointer = re.search(r"\*\s*(PFN_\w+)", head)
+        name = (pointer or function or re.search(r"(\w+)\W*$", head))[1]
+        owners[name] = index
+        if "enum" in head:
+            owners.update(dict.fromkeys(re.findall(r"(\w+) =", declaration), index))
+    kept: set[int] = set()
+    pending = list(used)
+    while pending:
+        index = owners.get(pending.pop())
+        if index is not None and index not in kept:
+            kept.add(index)
+            pending += words[index]
+    return "".join(declarations[index] for index in sorted(kept))
+
+
+def main() -> None:
+    module, *command = sys.argv[1:]
+    vkgemm, vulkan = preprocess(command)
+    ffi = cffi.FFI()
+    ffi.cdef(reachable(vulkan, VULKAN | set(re.findall(r"\w+", vkgemm))) + vkgemm)
+    ffi.set_source("vkgemm._declarations", None)
+    ffi.emit_python_code(module)
+
+
+if __name__ == "__main__":
+    main()

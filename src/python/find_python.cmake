@@ -1,0 +1,26 @@
+# VKGEMM_PYTHON: whether the Python package is built; by default where a Python has what that takes.
+function(vkgemm_builds_package result python)
+  execute_process(
+    COMMAND ${python} -c "import cffi, sys; sys.exit(sys.version_info < (3, 10))"
+    RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
+  if(NOT code EQUAL 0)
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(python_works OFF)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT VKGEMM_SANITIZE)
+  find_program(VKGEMM_PYTHON3 NAMES python3 VALIDATOR vkgemm_builds_package
+               DOC "Python 3.10 or newer, with cffi")
+  mark_as_advanced(VKGEMM_PYTHON3)
+  if(VKGEMM_PYTHON3 AND PROJECT_IS_TOP_LEVEL)
+    set(python_works ON)
+  elseif(PROJECT_IS_TOP_LEVEL)
+    message(STATUS "vkgemm: no Python 3.10 with cffi, so no Python package")
+  endif()
+endif()
+option(VKGEMM_PYTHON "Build the Python package (Linux, needs python3-cffi)" ${python_works})
+if(VKGEMM_PYTHON AND NOT VKGEMM_PYTHON3)
+  message(FATAL_ERROR "VKGEMM_PYTHON is ON, and no Python 3.10 or newer with cffi was found: "
+                      "-DVKGEMM_PYTHON3=<program> names one. Sanitizers go without it.")
+endif()

@@ -1,0 +1,13 @@
+"""Matrix products with fused epilogues on Vulkan devices, of numpy arrays.
+
+    device = vkgemm.Device()
+    d = device.gemm(a, b, bias=bias, activation="gelu_erf")
+"""
+
+from .arrays import from_bf16, to_bf16
+from .binding import ArgumentError, Error, version
+from .device import Device, devices
+from .packed import PackedMatrix
+
+__version__ = version()
+__all__ = ["ArgumentError", "Device", "Error", "PackedMatrix", "devices", "from_bf16", "to_bf16"]

@@ -1,0 +1,95 @@
+"""Element types, and how numpy's arrays lie in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from .binding import ArgumentError
+
+try:
+    from ml_dtypes import bfloat16 as _bfloat16
+except ImportError:
+    _bfloat16 = None
+
+Array = NDArray[Any]
+
+
+def to_bf16(values: Any) -> NDArray[np.uint16]:
+    """The bits of `values` rounded to bf16, to nearest even; of the same shape."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    quiet_nan = bits >> 16 | 0x40
+    return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
+
+
+def from_bf16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """The f32 values of bf16 bits, of the same shape."""
+    return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def bf16_dtype(bits: bool) -> np.dtype[Any]:
+    """The dtype of bf16 arrays: uint16 for bits, else that of ml_dtypes."""
+    if bits:
+        return np.dtype(np.uint16)
+    if _bfloat16 is None:
+        raise ArgumentError("bf16 is False and ml_dtypes is not installed: "
+                            "pass bf16=True for bf16 values as uint16 arrays")
+    return np.dtype(_bfloat16)
+
+
+def dtype_of(element: str, bf16: bool) -> np.dtype[Any]:
+    """The dtype of arrays of "f16", "bf16" or "f32"."""
+    if element == "bf16":
+        return bf16_dtype(bf16)
+    return np.dtype({"f16": np.float16, "f32": np.float32}[element])
+
+
+def element_of(argument: str, dtype: DTypeLike, bf16: bool) -> str:
+    """The element type of a dtype, or of one of the names "f16", "bf16" and "f32"."""
+    if isinstance(dtype, str) and dtype in ("f16", "bf16", "f32"):
+        return dtype
+    found = np.dtype(dtype)
+    if found == np.float16:
+        return "f16"
+    if found == np.float32:
+        return "f32"
+    if (found == np.uint16 and bf16) or (_bfloat16 is not None and found == _bfloat16):
+        return "bf16"
+    hint = ", which needs bf16=True" if found == np.uint16 else ""
+    raise ArgumentError(f"{argument} is {found}{hint}: it must be float16, bfloat16 or float32")
+
+
+def as_array(argument: str, value: Any) -> Array:
+    """The array itself: nothing is converted in silence."""
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a numpy array")
+    return value
+
+
+def as_matrix(argument: str, value: Any) -> Array:
+    """An array of one matrix, or of several."""
+    array = as_array(argument, value)
+    if array.ndim not in (2, 3):
+        raise ArgumentError(f"{argument}.shape is {array.shape}: it must have 2 or 3 dimensions")
+    return array
+
+
+def lay_out(array: Array) -> tuple[Array, str]:
+    """The array in the order of its memory, and the layout that this is.
+
+    A transposed view is column-major; what is neither is copied row by row.
+    """
+    transposed = array.swapaxes(-1, -2)
+    if transposed.flags.c_contiguous and not array.flags.c_contiguous:
+        return transposed, "col_major"
+    return array, "row_major"
+
+
+def require_shape(argument: str, array: Array, *shapes: tuple[int, ...]) -> None:
+    """Refuses an array that has none of the shapes."""
+    if array.shape not in shapes:
+        wanted = " or ".join(str(shape) for shape in shapes)
+        raise ArgumentError(f"{argument}.shape is {array.shape}: it must be {wanted}")

@@ -1,0 +1,139 @@
+"""The C API: its library, its structures, and its errors as exceptions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ._declarations import ffi
+from ._library import LIBRARY
+
+lib: Any = ffi.dlopen(str((Path(__file__).parent / LIBRARY).resolve()))
+
+
+class Error(Exception):
+    """A call that failed: a `status` of vkgemm.h by its name, and a `message`.
+
+    `vk_result` is what the driver said, where a call to it failed, else 0.
+    """
+
+    def __init__(self, status: str, message: str, vk_result: int = 0):
+        super().__init__(f"{message} ({status})")
+        self.status = status
+        self.message = message
+        self.vk_result = vk_result
+
+
+class ArgumentError(Error, ValueError):
+    """An argument that no device could accept; the message names it and its value."""
+
+    def __init__(self, message: str):
+        super().__init__("invalid_argument", message)
+
+
+def text(pointer: Any) -> str:
+    """A text of the library."""
+    return ffi.string(pointer).decode()
+
+
+def enumeration(name: str) -> int:
+    """The value of VkgemmEnumeration for an enumeration such as "VkgemmRowOp"."""
+    words = re.findall("[A-Z][a-z]*", name.removeprefix("Vkgemm"))
+    return getattr(lib, "VKGEMM_ENUMERATION_" + "_".join(words).upper())
+
+
+def enumerator_name(enum: str, value: int) -> str:
+    """The name of an enumerator: enumerator_name("VkgemmDataType", 1) is "f16"."""
+    name = ffi.new("char const **")
+    if lib.vkgemm_enumerator_name(enumeration(enum), value, name) != 0:
+        return str(value)
+    return text(name[0])
+
+
+def enumerator_names(enum: str) -> list[str]:
+    """The names of all enumerators, in the order of their values."""
+    values = sorted(ffi.typeof(enum).elements)
+    return [enumerator_name(enum, value) for value in values if value != 0x7FFFFFFF]
+
+
+def enumerator(argument: str, enum: str, name: object) -> int:
+    """The value of an enumerator; an exception that names the argument if there is none."""
+    value = ffi.new("int32_t *")
+    if not isinstance(name, str) or lib.vkgemm_enumerator_parse(
+            enumeration(enum), name.encode(), value) != 0:
+        raise ArgumentError(
+            f"{argument} is {name!r}: it must be one of {', '.join(enumerator_names(enum))}")
+    return value[0]
+
+
+def check(status: int) -> None:
+    """Raises what a call without a message returned."""
+    if status != 0:
+        name = enumerator_name("VkgemmStatus", status)
+        raise Error(name, f"a call to the library gave {name}")
+
+
+class Calls:
+    """Calls that have a message when they fail.  For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._error = owned("VkgemmError", lib.vkgemm_error_create, lib.vkgemm_error_destroy)
+
+    def __call__(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls a function whose last parameter is a VkgemmError."""
+        status = function(*arguments, self._error)
+        if status == 0:
+            return
+        message = ffi.new("char const **")
+        check(lib.vkgemm_error_message(self._error, message))
+        name = enumerator_name("VkgemmStatus", status)
+        if name == "invalid_argument":
+            raise ArgumentError(text(message[0]))
+        vk_result = ffi.new("VkResult *")
+        check(lib.vkgemm_error_vk_result(self._error, vk_result))
+        raise Error(name, text(message[0]), vk_result[0])
+
+
+def owned(kind: str, create: Callable[..., Any], destroy: Callable[[Any], int]) -> Any:
+    """The handle that `create` writes, destroyed when Python forgets it."""
+    handle = ffi.new(kind + " **")
+    create(handle)
+    return ffi.gc(handle[0], destroy)
+
+
+def initialized(kind: str) -> Any:
+    """A structure at its defaults: initialized("VkgemmMatrix")."""
+    structure = ffi.new(kind + " *")
+    name = "_".join(re.findall("[A-Z][a-z]*", kind)).lower()
+    check(getattr(lib, name + "_init")(structure, ffi.sizeof(kind)))
+    return structure
+
+
+def output(kind: str) -> Any:
+    """A structure for the library to fill in."""
+    return ffi.new(kind + " *", {"struct_size": ffi.sizeof(kind)})
+
+
+def written(function: Callable[..., int], *arguments: Any) -> str:
+    """The text that a function writes into a buffer."""
+    size = ffi.new("size_t *")
+    check(function(*arguments, ffi.NULL, size))
+    buffer = ffi.new("char[]", size[0])
+    check(function(*arguments, buffer, size))
+    return text(buffer)
+
+
+def number(kind: str, function: Callable[..., int], handle: Any) -> Any:
+    """The number that a function writes."""
+    value = ffi.new(kind + " *")
+    check(function(handle, value))
+    return value[0]
+
+
+def version() -> str:
+    """The version of the library: "0.1.0"."""
+    numbers = [ffi.new("uint32_t *") for _ in range(3)]
+    check(lib.vkgemm_version(*numbers))
+    return ".".join(str(number[0]) for number in numbers)

@@ -1,0 +1,385 @@
+"""Matrix products on one device, of numpy arrays."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .arrays import Array, as_matrix, element_of, lay_out
+from .binding import (ArgumentError, Error, check, enumerator, enumerator_names, ffi, initialized, lib,
+                      number, output, owned, text, written)
+from .packed import PackedMatrix
+from .problem import Part, part, structure
+from .request import Builder, Request
+from .vulkan import Arena, Buffer, Gpu, Instance
+
+_ALIGNMENT = 256  # of every operand, as a workspace needs it
+
+
+class _Plan:
+    """A plan, and the scratch memory that it needs."""
+
+    def __init__(self, gpu: Gpu, problem: Part, config: str | None):
+        fields, kept = structure("VkgemmProblem", problem)
+        text_or_null = ffi.NULL if config is None else config.encode()
+        self.handle = owned(
+            "VkgemmPlan",
+            lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields,
+                                  ffi.NULL if config is None else ffi.new("char[]", text_or_null),
+                                  out),
+            lib.vkgemm_plan_destroy)
+        self.workspace_bytes = number("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
+
+
+def devices() -> list[str]:
+    """The names of this machine's devices, in the order of Device's index."""
+    instance = Instance()
+    try:
+        return [ffi.string(instance.properties(device).deviceName).decode()
+                for device in instance.devices]
+    finally:
+        instance.close()
+
+
+class Device:
+    """A Vulkan device that multiplies matrices.
+
+    `index` counts devices(); None takes the best, a GPU if there is one.  It makes a Vulkan
+    instance, a device and a queue of its own.  Every call copies its operands to the device, waits
+    for the result and copies it back.  Any thread may call; calls follow each other.
+
+    Arrays are float16, float32 or bfloat16 (of ml_dtypes); with bf16=True, uint16 arrays hold the
+    bits of bf16, and bf16 results are such arrays.  A and B share one type.  f32 is multiplied in
+    IEEE f32; f16 and bf16 are accumulated in f32.  Transposed views are read as they lie.
+
+    Failures are vkgemm.Error, with a status and a message.
+    """
+
+    #: The most plans that are kept.
+    max_plans = 512
+
+    def __init__(self, index: int | None = None):
+        self._gpu = Gpu(index)
+        self._arena = Arena(self._gpu)
+        self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
+        #: The milliseconds that the device took for the last product, without copies; None if it
+        #: keeps no time.
+        self.last_ms: float | None = None
+
+    def close(self) -> None:
+        """Frees all that the device holds, packed matrices too.  It must not be used again."""
+        with self._gpu.lock:
+            for plan in self._plans.values():
+                ffi.release(plan.handle)
+            self._plans.clear()
+            self._gpu.close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_plans"):
+            self.close()
+
+    def _caps(self) -> Any:
+        self._require_open()
+        return number("VkgemmCaps const *", lib.vkgemm_context_caps, self._gpu.context)
+
+    def _require_open(self) -> None:
+        if self._gpu.context is None:
+            raise Error("invalid_handle", "the device is closed")
+
+    def _described(self) -> Any:
+        device = output("VkgemmDeviceCaps")
+        check(lib.vkgemm_caps_device(self._caps(), device))
+        return device
+
+    @property
+    def name(self) -> str:
+        """The device's name, as its driver has it."""
+        return text(self._described().name)
+
+    @property
+    def driver(self) -> str:
+        """The driver's name and version."""
+        device = self._described()
+        return f"{text(device.driver_name)} {text(device.driver_info)}".rstrip()
+
+    @property
+    def architecture(self) -> str:
+        """The key of the device's tuning table: "nvidia_sm90"."""
+        return text(self._described().architecture)
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The paths, each with the reason why it cannot be used: empty if it can."""
+        caps, result = self._caps(), {}
+        available, reason = ffi.new("VkBool32 *"), ffi.new("char const **")
+        for path, name in enumerate(enumerator_names("VkgemmPath")):
+            check(lib.vkgemm_caps_path(caps, path, available, reason))
+            result[name] = "" if available[0] else text(reason[0])
+        return result
+
+    def gemm(self, a: Array, b: Array | PackedMatrix, *, bias: Array | None = None,
+             activation: str | None = None, residual: Array | None = None, alpha: float = 1.0,
+             beta: float | None = None, aux: bool = False,
+             clamp: tuple[float | None, float | None] | None = None,
+             out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+             split_k: int | None = None, max_workspace_bytes: int | None = None,
+             config: str | None = None, bf16: bool = False) -> Any:
+        """D = clamp(activation(alpha · A·B + beta · residual + bias)).
+
+        a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.  A matrix that is alone
+        serves the whole batch.
+        bias: (N,), (1, N) or (M, 1), or (batch, 1, N) or (batch, M, 1).
+        activation: "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid" or "tanh".
+        residual: (M, N) or (batch, M, N).  beta is 1 if it is given.
+        aux: whether to return the value before the activation, too: (D, aux).
+        clamp: (min, max); None is no bound.
+        out_dtype: D's type, by default A's.  out: an array for D, of any strides.
+        split_k: the slices of K that are multiplied apart; by default vkgemm chooses.
+        max_workspace_bytes: the most scratch memory that vkgemm may choose.
+        config: how to compute it, as explain() prints it; by default vkgemm chooses.
+
+        Returns D: (M, N) or (batch, M, N).
+        """
+        return self._run(self._request(
+            a, b, bias=bias, activation=activation, residual=residual, alpha=alpha, beta=beta,
+            aux=aux, clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+
+    def gated(self, a: Array, b: Array | PackedMatrix, gate: str, *, gated_b: str = "halves",
+              b_right: Array | PackedMatrix | None = None, bias: Array | None = None,
+              alpha: float = 1.0, aux: bool = False,
+              clamp: tuple[float | None, float | None] | None = None,
+              out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+              split_k: int | None = None, max_workspace_bytes: int | None = None,
+              config: str | None = None, bf16: bool = False) -> Any:
+        """D = clamp(gate(l, r)), where l and r are alpha · A·B + bias with two matrices B.
+
+        a: (M, K) or (batch, M, K).
+        gate: "swiglu" (silu(l) · r), "geglu_erf", "geglu_tanh" (l · gelu(r)), "reglu", "glu"
+        (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
+        gated_b: "halves": b is (K, 2N), the N columns of l before those of r; "interleaved": b is
+        (K, 2N), columns 2j and 2j + 1 are of l and r; "separate": b and b_right are (K, N).
+        bias: (2N,) or (1, 2N), as B's columns, or (M, 1).
+        aux: whether to return l and r, too, (M, 2N), as B's columns.
+        All else is as in gemm().
+
+        Returns D: (M, N) or (batch, M, N), or (D, aux).
+        """
+        return self._run(self._request(
+            a, b, gate=gate, gated_b=gated_b, b_right=b_right, bias=bias, alpha=alpha, aux=aux,
+            clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+
+    def grouped(self, a: Array, b: Array | PackedMatrix, offsets: Array, *, along: str = "m",
+                bias: Array | None = None, activation: str | None = None,
+                residual: Array | None = None, alpha: float = 1.0, beta: float | None = None,
+                aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
+                out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+                max_workspace_bytes: int | None = None, config: str | None = None,
+                bf16: bool = False) -> Any:
+        """A product for each group: group g is [offsets[g], offsets[g + 1]) of M or of K.
+
+        a: (M, K).  offsets: (groups + 1,), int32 or int64.
+        along "m": groups are rows of A and of D.  b: (K, N) for all groups, or (groups, K, N).
+        Returns D: (M, N); rows of no group are as in `out`, or 0.
+        along "k": groups are columns of A and rows of B.  b: (K, N).
+        Returns D: (groups, M, N).
+        bias: (N,), (1, N), (M, 1) or (groups, 1, N).  residual: as D, or (M, N).
+        All else is as in gemm().
+        """
+        return self._run(self._request(
+            a, b, offsets=offsets, along=along, bias=bias, activation=activation,
+            residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp, out_dtype=out_dtype,
+            out=out, max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+
+    def row_reduction(self, a: Array, b: Array | PackedMatrix, op: str, *,
+                      eps: float | None = None, gamma: Array | None = None,
+                      row_beta: Array | None = None, store_d: bool = False,
+                      bias: Array | None = None, activation: str | None = None,
+                      residual: Array | None = None, alpha: float = 1.0,
+                      beta: float | None = None, aux: bool = False,
+                      clamp: tuple[float | None, float | None] | None = None,
+                      out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+                      split_k: int | None = None, max_workspace_bytes: int | None = None,
+                      config: str | None = None, bf16: bool = False) -> Any:
+        """A reduction of the rows of what gemm() computes, before the cast to D's type.
+
+        a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.
+        op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" change D, and return it.
+        "logsumexp", "sum", "max", "mean" and "variance" (over N) return values in f32: (M,) or
+        (batch, M); with store_d=True, (values, D).
+        gamma, row_beta: (N,), the factors and summands of rms_norm and layer_norm.
+        eps: by default 1e-6 of rms_norm, 1e-5 of layer_norm, 1e-12 of l2_normalize.
+        aux: whether to return the value before activation and reduction, too, at the end.
+        All else is as in gemm().
+        """
+        return self._run(self._request(
+            a, b, op=op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d, bias=bias,
+            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
+            out_dtype=out_dtype, out=out, split_k=split_k,
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+
+    def explain(self, a: Array, b: Array | PackedMatrix, **arguments: Any) -> str:
+        """Why this kernel: for people; several lines.
+
+        The arguments are those of gemm() or, with `gate`, of gated(), with `offsets`, of grouped(),
+        with `op`, of row_reduction().
+        """
+        request = self._request(a, b, **arguments)
+        with self._gpu.lock:
+            return written(lib.vkgemm_plan_explain, self._plan(request).handle)
+
+    def pack(self, b: Array, *, gated_b: str | None = None, bf16: bool = False) -> PackedMatrix:
+        """B as the device loads it best, kept there for any number of products.
+
+        b: (K, N), or (batch, K, N) for a batch or for groups.
+        gated_b: for gated(), how B's columns stand, as there.
+        """
+        array = as_matrix("b", b)
+        element = element_of("b.dtype", array.dtype, bf16)
+        source, layout = lay_out(array)
+        k, n = array.shape[-2:]
+        pair = gated_b is not None and gated_b != "separate"
+        if gated_b is not None:
+            enumerator("gated_b", "VkgemmGatedB", gated_b)
+        if pair and n % 2 != 0:
+            raise ArgumentError(f"b.shape is {array.shape}: two matrices have {n} columns")
+        matrix = part(type=element, layout=layout)
+        problem = part(m=1, n=n // 2 if pair else n, k=k, a=part(type=element), b=matrix,
+                       batch=array.shape[0] if array.ndim == 3 else None,
+                       gated=None if gated_b is None else part(b=gated_b))
+        with self._gpu.lock:
+            self._require_open()
+            return self._pack(array, source, element, problem)
+
+    def _pack(self, array: Array, source: Array, element: str, problem: Part) -> PackedMatrix:
+        gpu = self._gpu
+        fields, kept = structure("VkgemmProblem", problem)
+        plan = owned("VkgemmPackPlan",
+                     lambda out: gpu.calls(lib.vkgemm_pack_plan_create, gpu.context, fields,
+                                           lib.VKGEMM_PACKED_OPERAND_B, out),
+                     lib.vkgemm_pack_plan_destroy)
+        layout = output("VkgemmPackedLayout")
+        check(lib.vkgemm_pack_plan_layout(plan, layout))
+        as_it_is = layout.bytes == 0
+        size = array.nbytes if as_it_is else layout.bytes
+        device, host = self._arena.reserve(max(source.nbytes, 1), max(source.nbytes, 1))
+        target = Buffer(gpu, max(size, 1), host=False)
+        try:
+            if as_it_is:
+                source = array
+            _view(host, 0, source)[...] = source
+            gpu.begin()
+            if as_it_is:
+                gpu.copy(host, target, 0, source.nbytes)
+            else:
+                gpu.copy(host, device, 0, source.nbytes)
+                gpu.barrier()
+                gpu.calls(lib.vkgemm_pack_plan_record, plan, gpu.commands,
+                          (device.address, source.nbytes), (target.address, size))
+            gpu.run()
+        except Error:
+            target.close()
+            raise
+        fingerprint = None if as_it_is else ffi.new("VkgemmFingerprint *", layout.fingerprint)
+        return PackedMatrix(gpu, target, array.shape, element, fingerprint)
+
+    def _request(self, a: Array, b: Array | PackedMatrix, *, gate: str | None = None,
+                 gated_b: str = "halves", b_right: Any = None, offsets: Any = None,
+                 along: str = "m", op: str | None = None, eps: float | None = None,
+                 gamma: Any = None, row_beta: Any = None, store_d: bool = False, bias: Any = None,
+                 activation: str | None = None, residual: Any = None, alpha: float = 1.0,
+                 beta: float | None = None, aux: bool = False, clamp: Any = None,
+                 out_dtype: Any = None, out: Any = None, split_k: int | None = None,
+                 max_workspace_bytes: int | None = None, config: str | None = None,
+                 bf16: bool = False) -> Request:
+        builder = Builder(a, b, bf16, config)
+        if gate is not None:
+            builder.gated(gate, gated_b, b_right)
+        if offsets is not None:
+            builder.grouped(offsets, along)
+        builder.shapes()
+        builder.epilogue(alpha=alpha, bias=bias, residual=residual, beta=beta,
+                         activation=activation, aux=aux, clamp=clamp)
+        if op is not None:
+            builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
+        builder.split(split_k, max_workspace_bytes)
+        request = builder.request(out_dtype, out)
+        for name, matrix in request.packed.items():
+            if matrix.gpu is not self._gpu:
+                raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
+        return request
+
+    def _plan(self, request: Request) -> _Plan:
+        """The request's plan, from those that were kept or new."""
+        self._require_open()
+        key = (request.problem, request.config)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _Plan(self._gpu, *key)
+            self._plans[key] = plan
+            if len(self._plans) > self.max_plans:
+                self._plans.popitem(last=False)
+        else:
+            self._plans.move_to_end(key)
+        return plan
+
+    def _run(self, request: Request) -> Any:
+        with self._gpu.lock:
+            plan = self._plan(request)
+            self._execute(plan, request)
+        results = tuple(request.outputs.values())
+        return results[0] if len(results) == 1 else results
+
+    def _execute(self, plan: _Plan, request: Request) -> None:
+        """Copies operands to the device, computes, and copies what was written back.
+
+        Inputs come first in memory, then outputs, then the workspace, which the host has none of.
+        """
+        gpu, offset = self._gpu, 0
+        places: dict[str, int] = {}
+        arrays = request.inputs | request.outputs
+        for name, array in arrays.items():
+            places[name] = offset
+            offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        first_output = min(places[name] for name in request.outputs)
+        device, host = self._arena.reserve(max(offset + plan.workspace_bytes, 1), max(offset, 1))
+        operands = initialized("VkgemmOperands")
+        for name, array in arrays.items():
+            setattr(operands, name, (device.address + places[name], array.nbytes))
+            if name in request.inputs or request.preserved:
+                _view(host, places[name], array)[...] = array
+        operands.workspace = (device.address + offset, plan.workspace_bytes)
+        for name, matrix in request.packed.items():
+            setattr(operands, name, (matrix.buffer.address, matrix.buffer.size))
+            if matrix.fingerprint is not None:
+                operands.b_fingerprint = matrix.fingerprint[0]
+        gpu.begin()
+        gpu.copy(host, device, 0, offset if request.preserved else first_output)
+        gpu.barrier()
+        gpu.stamp(0)
+        gpu.calls(lib.vkgemm_plan_record, plan.handle, gpu.commands, operands, ffi.NULL)
+        gpu.stamp(1)
+        gpu.barrier()
+        gpu.copy(device, host, first_output, offset - first_output)
+        gpu.barrier()
+        gpu.run()
+        self.last_ms = gpu.milliseconds()
+        for name, array in request.outputs.items():
+            array[...] = _view(host, places[name], array)
+
+
+def _view(buffer: Buffer, offset: int, like: Array) -> Array:
+    """The host's memory as a dense array of the shape and type of another."""
+    size = like.nbytes
+    data = np.frombuffer(buffer.data, np.uint8, size, offset)
+    return data.view(like.dtype).reshape(like.shape)

@@ -1,0 +1,36 @@
+"""Problems as values that can be compared, and as the structures of the C API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .binding import enumerator, ffi, initialized
+
+# A structure's fields that are not at their defaults, by name: a part of a problem is one, too, and
+# an enumerator is its name.
+Part = tuple[tuple[str, Any], ...]
+
+# Fields that Python's arguments name otherwise.
+_ARGUMENTS = {("VkgemmGated", "b"): "gated_b"}
+
+
+def part(**fields: Any) -> Part:
+    """The fields that are not None."""
+    return tuple((name, value) for name, value in fields.items() if value is not None)
+
+
+def structure(kind: str, fields: Part) -> tuple[Any, list[Any]]:
+    """The structure of such fields, and what must live as long as it is used."""
+    result = initialized(kind)
+    types = dict(ffi.typeof(kind).fields)
+    kept = []
+    for name, value in fields:
+        wanted = types[name].type
+        if wanted.kind == "enum":
+            argument = _ARGUMENTS.get((kind, name), name)
+            value = enumerator(argument, wanted.cname.removeprefix("enum "), value)
+        elif wanted.kind == "pointer":
+            value, parts = structure(wanted.item.cname.removeprefix("struct "), value)
+            kept += [value, *parts]
+        setattr(result, name, value)
+    return result, kept

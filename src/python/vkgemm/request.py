@@ -1,0 +1,267 @@
+"""What a call's arguments ask for: the problem, and the arrays that it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arrays import (Array, as_array, as_matrix, dtype_of, element_of, lay_out, require_shape)
+from .binding import ArgumentError, enumerator, lib
+from .problem import Part, part
+
+if TYPE_CHECKING:
+    from .packed import PackedMatrix
+
+
+@dataclass
+class Request:
+    """A problem and its operands by the names that VkgemmOperands has."""
+
+    problem: Part
+    config: str | None
+    inputs: dict[str, Array] = field(default_factory=dict)
+    packed: dict[str, PackedMatrix] = field(default_factory=dict)
+    outputs: dict[str, Array] = field(default_factory=dict)  # written, in the order of results
+    preserved: bool = False  # outputs keep what the product does not write
+
+
+def _real(argument: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{argument} is {value!r}: it must be a number") from None
+
+
+def _whole(argument: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and 0 <= value < 2**31:
+        return int(value)
+    raise ArgumentError(f"{argument} is {value!r}: it must be a whole number from 0 on")
+
+
+class Builder:
+    """Reads the arguments of one call.  Each method reads those of one part of the problem."""
+
+    def __init__(self, a: Any, b: Any, bf16: bool, config: str | None):
+        from .packed import PackedMatrix
+        self.bf16 = bf16
+        self.config = config
+        self.parts: dict[str, Any] = {}
+        self.inputs: dict[str, Array] = {}
+        self.packed: dict[str, PackedMatrix] = {}
+        self.outputs: dict[str, Array] = {}
+        self.a = as_matrix("a", a)
+        self.b: Array | PackedMatrix = b if isinstance(b, PackedMatrix) else as_matrix("b", b)
+        self.element = element_of("a.dtype", self.a.dtype, bf16)
+        self.gate: str | None = None
+        self.b_is_pair = False
+        self.b_right: Array | PackedMatrix | None = None
+        self.offsets: Array | None = None
+        self.along: str | None = None
+        self.has_d = True
+
+    def _matrix(self, name: str, array: Array, batched: bool) -> Part:
+        source, layout = lay_out(array)
+        self.inputs[name] = source
+        shared = 0 if batched and array.ndim == 2 else None
+        return part(type=element_of(f"{name}.dtype", array.dtype, self.bf16), layout=layout,
+                    batch_stride=shared)
+
+    def _b_matrix(self, name: str, b: Array | PackedMatrix, batched: bool) -> Part:
+        if isinstance(b, np.ndarray):
+            return self._matrix(name, b, batched)
+        self.packed[name] = b
+        shared = 0 if batched and len(b.shape) == 2 else None
+        packing = "plain" if b.fingerprint is None else "packed"
+        return part(type=b.element, packing=packing, batch_stride=shared)
+
+    def gated(self, gate: str, gated_b: str, b_right: Array | PackedMatrix | None) -> None:
+        """A gate, and where the halves of B stand."""
+        enumerator("gate", "VkgemmGate", gate)
+        enumerator("gated_b", "VkgemmGatedB", gated_b)
+        if (b_right is not None) != (gated_b == "separate"):
+            given = "given" if b_right is not None else "None"
+            raise ArgumentError(f"b_right is {given} and gated_b is {gated_b!r}: "
+                                "two matrices B are 'separate'")
+        self.gate = gate
+        self.parts["gated"] = part(gate=gate, b=gated_b)
+        self.b_is_pair = gated_b != "separate"
+        self.b_right = b_right
+
+    def grouped(self, offsets: Any, along: str) -> None:
+        """Groups of rows of A or, along K, of its columns."""
+        enumerator("along", "VkgemmGroupAlong", along)
+        self.offsets = as_array("offsets", offsets)
+        if self.offsets.ndim != 1 or len(self.offsets) < 1 or (
+                self.offsets.dtype not in (np.int32, np.int64)):
+            raise ArgumentError(f"offsets is {self.offsets.dtype} of shape {self.offsets.shape}: "
+                                "it must be int32 or int64, with one value more than groups")
+        self.along = along
+        capacity = self.a.shape[-2 if along == "m" else -1]
+        bounds = [0, *self.offsets.tolist(), capacity]
+        for index, (before, value, last) in enumerate(zip(bounds, bounds[1:-1], bounds[2:])):
+            if not before <= value <= capacity:
+                limit = f"offsets[{index - 1}] is {before}" if index > 0 else "it must not be below 0"
+                limit = limit if value < before else f"{along.upper()} is {capacity}"
+                raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
+
+    def shapes(self) -> None:
+        """M, N, K, batch or groups, and A and B themselves."""
+        self.m, self.k = self.a.shape[-2:]
+        rows, columns = self.b.shape[-2:]
+        if rows != self.k:
+            raise ArgumentError(f"b.shape is {self.b.shape}: {self.k} rows are needed, "
+                                f"because a.shape is {self.a.shape}")
+        if self.b_is_pair and columns % 2 != 0:
+            raise ArgumentError(f"b.shape is {self.b.shape}: two matrices have {columns} columns")
+        self.n = columns // 2 if self.b_is_pair else columns
+        self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
+        counts = {array.shape[0] for array in (self.a, self.b) if len(array.shape) == 3}
+        if self.offsets is not None:
+            self._group_shapes()
+            return
+        if len(counts) > 1:
+            raise ArgumentError(f"b.shape is {self.b.shape}: a has {self.a.shape[0]} matrices")
+        self.count = counts.pop() if counts else None
+        self._read_a_and_b(self.count is not None)
+        self.lead: tuple[int, ...] = () if self.count is None else (self.count,)
+        self.parts["batch"] = self.count
+
+    def _group_shapes(self) -> None:
+        assert self.offsets is not None
+        groups = len(self.offsets) - 1
+        for name, array, most in (("a", self.a, 2), ("b", self.b, 3 if self.along == "m" else 2)):
+            if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != groups:
+                raise ArgumentError(f"{name}.shape is {array.shape}: "
+                                    f"offsets has {groups} groups along {self.along}")
+        per_group = "per_group" if len(self.b.shape) == 3 else "shared"
+        self.parts["grouping"] = part(groups=groups, offsets=self.offsets.dtype.name,
+                                      along=self.along, b=per_group)
+        self.count = groups
+        self.lead = (groups,) if self.along == "k" else ()
+        self._read_a_and_b(False)
+        self.inputs["offsets"] = self.offsets
+
+    def _read_a_and_b(self, batched: bool) -> None:
+        self.parts["a"] = self._matrix("a", self.a, batched)
+        self.parts["b"] = self._b_matrix("b", self.b, batched)
+        if self.gate is not None and self.b_right is not None:
+            if self.b_right.shape != self.b.shape or type(self.b_right) is not type(self.b):
+                raise ArgumentError(f"b_right.shape is {self.b_right.shape}, of "
+                                    f"{type(self.b_right).__name__}: it must be as b, "
+                                    f"{self.b.shape} of {type(self.b).__name__}")
+            if self._b_matrix("b_right", self.b_right, batched) != self.parts["b"]:
+                raise ArgumentError("b_right lies otherwise than b: both must have one type and "
+                                    "one order")
+        if dict(self.parts["b"])["type"] != self.element:
+            raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
+                                f"a.dtype is {self.element}, and both must be one type")
+
+    def _bias(self, bias: Any) -> Part:
+        array = as_array("bias", bias)
+        along_n = [(self.columns,), (1, self.columns)]
+        along_m = [(self.m, 1)]
+        if self.count is not None:
+            along_n.append((self.count, 1, self.columns))
+            along_m.append((self.count, self.m, 1))
+        require_shape("bias", array, *along_n, *along_m)
+        self.inputs["bias"] = array
+        return part(bias="along_n" if array.shape in along_n else "along_m",
+                    bias_type=element_of("bias.dtype", array.dtype, self.bf16),
+                    bias_batch_stride=array[0].size if array.ndim == 3 else None)
+
+    def epilogue(self, *, alpha: float, bias: Any, residual: Any = None, beta: float | None = None,
+                 activation: str | None = None, aux: bool, clamp: Any) -> None:
+        """alpha, beta·C, bias, activation, aux and clamp."""
+        fields = part(alpha=_real("alpha", alpha), aux=int(bool(aux)))
+        if activation is not None:
+            enumerator("activation", "VkgemmActivation", activation)
+            fields += part(activation=activation)
+        if bias is not None:
+            fields += self._bias(bias)
+        if residual is not None:
+            array = as_matrix("residual", residual)
+            shapes = [(*self.lead, self.m, self.n), (self.m, self.n)]
+            require_shape("residual", array, *dict.fromkeys(shapes))
+            self.inputs["c"] = array
+            beta = 1.0 if beta is None else _real("beta", beta)
+            fields += part(beta=beta)
+            self.parts["c"] = part(
+                type=element_of("residual.dtype", array.dtype, self.bf16),
+                batch_stride=0 if self.lead and array.ndim == 2 else None)
+        elif beta is not None and _real("beta", beta) != 0:
+            raise ArgumentError(f"beta is {beta}, and residual is None")
+        if clamp is not None:
+            try:
+                low, high = clamp
+            except (TypeError, ValueError):
+                raise ArgumentError(f"clamp is {clamp!r}: it must be (min, max)") from None
+            fields += part(clamp_min=None if low is None else _real("clamp[0]", low),
+                           clamp_max=None if high is None else _real("clamp[1]", high))
+        self.parts["epilogue"] = fields
+        self.has_aux = bool(aux)
+
+    def row_reduction(self, op: str, *, eps: float | None, gamma: Any, row_beta: Any,
+                      store_d: bool) -> None:
+        """A reduction of rows, which gives values or changes D."""
+        value = enumerator("op", "VkgemmRowOp", op)
+        gives_values = value >= lib.VKGEMM_ROW_OP_LOGSUMEXP
+        if self.n == 0:
+            raise ArgumentError(f"b.shape is {self.b.shape}: op {op!r} needs a column")
+        vectors = {}
+        for name, vector in (("gamma", gamma), ("row_beta", row_beta)):
+            if vector is not None:
+                array = as_array(name, vector)
+                require_shape(name, array, (self.n,))
+                vectors[name] = element_of(f"{name}.dtype", array.dtype, self.bf16)
+                self.inputs[name.removeprefix("row_")] = array
+        if len(set(vectors.values())) > 1:
+            raise ArgumentError(f"row_beta.dtype is {vectors['row_beta']}: "
+                                f"gamma.dtype is {vectors['gamma']}, and both must be one type")
+        self.has_d = store_d or not gives_values
+        self.parts["row_reduction"] = part(
+            op=op, eps=None if eps is None else _real("eps", eps), gamma=int(gamma is not None),
+            beta=int(row_beta is not None), vector_type=next(iter(vectors.values()), None),
+            store_d=int(self.has_d))
+        if gives_values:
+            self.outputs["row_values"] = np.empty((*self.lead, self.m), np.float32)
+
+    def split(self, split_k: int | None, max_workspace_bytes: int | None) -> None:
+        """Slices of K, and the most that scratch memory may take."""
+        if split_k is not None:
+            self.parts["split_k"] = part(slices=_whole("split_k", split_k))
+        if max_workspace_bytes is not None:
+            limit = _whole("max_workspace_bytes", max_workspace_bytes)
+            self.parts["max_workspace_bytes"] = limit
+
+    def request(self, out_dtype: Any, out: Any) -> Request:
+        """All of it.  D is `out`, or a new array."""
+        shape = (*self.lead, self.m, self.n)
+        element = self.element
+        if out_dtype is not None:
+            element = element_of("out_dtype", out_dtype, self.bf16)
+        elif out is not None:
+            element = element_of("out.dtype", as_array("out", out).dtype, self.bf16)
+        preserved = self.along == "m"  # rows of no group
+        fresh = np.zeros if preserved else np.empty
+        if self.has_d:
+            if out is None:
+                out = fresh(shape, dtype_of(element, self.bf16))
+            array = as_array("out", out)
+            require_shape("out", array, shape)
+            if element_of("out.dtype", array.dtype, self.bf16) != element:
+                raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
+            if not array.flags.writeable:
+                raise ArgumentError("out.flags.writeable is False: it must be True")
+            self.outputs["d"] = array
+        elif out is not None:
+            raise ArgumentError("out is given and store_d is False: D is not stored")
+        self.parts["d"] = part(type=element)
+        if self.has_aux:
+            self.parts["aux"] = part(type=element)
+            self.outputs["aux"] = fresh((*self.lead, self.m, self.columns),
+                                        dtype_of(element, self.bf16))
+        sizes = part(m=self.m, n=self.n, k=self.k)
+        return Request(sizes + part(**self.parts), self.config, self.inputs, self.packed,
+                       self.outputs, preserved)

@@ -1,0 +1,309 @@
+"""A headless Vulkan device: instance, queue, commands and memory of our own."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .binding import Calls, Error, check, ffi, initialized, lib, owned
+
+vulkan: Any = ffi.dlopen("libvulkan.so.1")
+
+API_VERSION_1_3 = (1 << 22) | (3 << 12)
+WHOLE_SIZE = 2**64 - 1
+WAIT_FOREVER = 2**64 - 1
+
+_STATUS_OF_RESULT = {
+    "VK_ERROR_OUT_OF_HOST_MEMORY": "out_of_host_memory",
+    "VK_ERROR_OUT_OF_DEVICE_MEMORY": "out_of_device_memory",
+    "VK_ERROR_DEVICE_LOST": "device_lost",
+}
+
+# GPUs come before drivers on the CPU, and those with memory of their own come first.
+_PREFERENCE = ["DISCRETE_GPU", "INTEGRATED_GPU", "VIRTUAL_GPU", "CPU", "OTHER"]
+
+
+def call(function: str, *arguments: Any) -> int:
+    """Calls one of Vulkan's functions; a result below zero is an exception."""
+    result = getattr(vulkan, function)(*arguments)
+    if result is not None and result < 0:
+        name = ffi.typeof("VkResult").elements.get(result, str(result))
+        raise Error(_STATUS_OF_RESULT.get(name, "driver"), f"{function} gave {name}", result)
+    return result
+
+
+def created(function: str, kind: str, *arguments: Any) -> Any:
+    """The handle that a function writes through its last parameter."""
+    handle = ffi.new(kind + " *")
+    call(function, *arguments, handle)
+    return handle[0]
+
+
+def structure(kind: str, **fields: Any) -> Any:
+    """A structure with its sType: structure("VkSubmitInfo", pCommandBuffers=commands)."""
+    words = kind.removeprefix("Vk")
+    name = "".join("_" + c if c.isupper() else c for c in words).upper()
+    return ffi.new(kind + " *", {"sType": getattr(vulkan, "VK_STRUCTURE_TYPE" + name), **fields})
+
+
+class Instance:
+    """An instance of Vulkan 1.3 and the devices that it lists."""
+
+    def __init__(self) -> None:
+        application = structure("VkApplicationInfo", apiVersion=API_VERSION_1_3)
+        info = structure("VkInstanceCreateInfo", pApplicationInfo=application)
+        self.handle = created("vkCreateInstance", "VkInstance", info, ffi.NULL)
+        count = ffi.new("uint32_t *")
+        call("vkEnumeratePhysicalDevices", self.handle, count, ffi.NULL)
+        devices = ffi.new("VkPhysicalDevice[]", count[0])
+        call("vkEnumeratePhysicalDevices", self.handle, count, devices)
+        self.devices = list(devices[0:count[0]])
+
+    def properties(self, device: Any) -> Any:
+        """VkPhysicalDeviceProperties."""
+        properties = ffi.new("VkPhysicalDeviceProperties *")
+        call("vkGetPhysicalDeviceProperties", device, properties)
+        return properties
+
+    def preferred(self) -> int:
+        """The index of the device that is taken if none is named."""
+        def rank(index: int) -> int:
+            kind = self.properties(self.devices[index]).deviceType
+            name = ffi.typeof("VkPhysicalDeviceType").elements[kind]
+            return _PREFERENCE.index(name.removeprefix("VK_PHYSICAL_DEVICE_TYPE_"))
+        return min(range(len(self.devices)), key=rank)
+
+    def close(self) -> None:
+        call("vkDestroyInstance", self.handle, ffi.NULL)
+
+
+class Buffer:
+    """Memory of a device: `address` on it and, if it is the host's to see, `data`."""
+
+    def __init__(self, gpu: Gpu, size: int, host: bool):
+        self.size = size
+        self._gpu = gpu
+        usage = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
+                 | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+                 | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
+        info = structure("VkBufferCreateInfo", size=size, usage=usage)
+        self.handle = created("vkCreateBuffer", "VkBuffer", gpu.device, info, ffi.NULL)
+        self.memory = ffi.NULL
+        gpu.buffers.add(self)
+        try:
+            self._bind(host)
+        except Error:
+            self.close()
+            raise
+
+    def _bind(self, host: bool) -> None:
+        device = self._gpu.device
+        needs = ffi.new("VkMemoryRequirements *")
+        call("vkGetBufferMemoryRequirements", device, self.handle, needs)
+        flags = structure("VkMemoryAllocateFlagsInfo",
+                          flags=vulkan.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)
+        info = structure("VkMemoryAllocateInfo", pNext=flags, allocationSize=needs.size,
+                         memoryTypeIndex=self._gpu.memory_type(needs.memoryTypeBits, host))
+        self.memory = created("vkAllocateMemory", "VkDeviceMemory", device, info, ffi.NULL)
+        call("vkBindBufferMemory", device, self.handle, self.memory, 0)
+        if host:
+            data = ffi.new("void **")
+            call("vkMapMemory", device, self.memory, 0, WHOLE_SIZE, 0, data)
+            self.data = ffi.buffer(data[0], self.size)
+        address = structure("VkBufferDeviceAddressInfo", buffer=self.handle)
+        self.address = call("vkGetBufferDeviceAddress", device, address)
+
+    def close(self) -> None:
+        if self not in self._gpu.buffers:
+            return
+        self._gpu.buffers.remove(self)
+        call("vkDestroyBuffer", self._gpu.device, self.handle, ffi.NULL)
+        call("vkFreeMemory", self._gpu.device, self.memory, ffi.NULL)
+
+
+class Gpu:
+    """A device with one queue, one command buffer, and vkgemm's context.
+
+    `lock` is held while the commands are recorded and run, and while buffers come and go.
+    """
+
+    def __init__(self, index: int | None):
+        self.lock = threading.RLock()
+        self.calls = Calls()
+        self.buffers: set[Buffer] = set()
+        self.instance = Instance()
+        self.device = ffi.NULL
+        self.context: Any = None
+        try:
+            self._open(index)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, index: int | None) -> None:
+        devices = self.instance.devices
+        if not devices:
+            raise Error("driver", "no Vulkan device")
+        index = self.instance.preferred() if index is None else index
+        if index not in range(len(devices)):
+            raise Error("invalid_argument", f"index is {index}: there are {len(devices)} devices")
+        self.physical = devices[index]
+        needs = owned("VkgemmRequirements", self._query, lib.vkgemm_requirements_destroy)
+        info = initialized("VkgemmContextCreateInfo")
+        features = ffi.new("VkPhysicalDeviceFeatures2 const **")
+        count = ffi.new("uint32_t *")
+        names = ffi.new("char const *const **")
+        check(lib.vkgemm_requirements_features(needs, features))
+        check(lib.vkgemm_requirements_extensions(needs, count, names))
+        self._create_device(count[0], names[0], features[0])
+        info.enabled_extension_count = count[0]
+        info.enabled_extensions = names[0]
+        info.enabled_features = features[0]
+        info.instance = self.instance.handle
+        info.physical_device = self.physical
+        info.device = self.device
+        info.get_instance_proc_addr = ffi.addressof(vulkan, "vkGetInstanceProcAddr")
+        self.context = owned("VkgemmContext",
+                             lambda out: self.calls(lib.vkgemm_context_create, info, out),
+                             lib.vkgemm_context_destroy)
+
+    def _query(self, out: Any) -> None:
+        self.calls(lib.vkgemm_requirements_query, self.instance.handle, self.physical,
+                   ffi.addressof(vulkan, "vkGetInstanceProcAddr"), out)
+
+    def _create_device(self, count: int, extensions: Any, features: Any) -> None:
+        family, self._has_timestamps = self._queue_family()
+        priority = ffi.new("float *", 1.0)
+        queue = structure("VkDeviceQueueCreateInfo", queueFamilyIndex=family, queueCount=1,
+                          pQueuePriorities=priority)
+        info = structure("VkDeviceCreateInfo", pNext=ffi.cast("void *", features),
+                         queueCreateInfoCount=1, pQueueCreateInfos=queue,
+                         enabledExtensionCount=count, ppEnabledExtensionNames=extensions)
+        self.device = created("vkCreateDevice", "VkDevice", self.physical, info, ffi.NULL)
+        self._queue = created("vkGetDeviceQueue", "VkQueue", self.device, family, 0)
+        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=family)
+        self._pool = created("vkCreateCommandPool", "VkCommandPool", self.device, pool, ffi.NULL)
+        allocation = structure("VkCommandBufferAllocateInfo", commandPool=self._pool,
+                               commandBufferCount=1)
+        self.commands = created("vkAllocateCommandBuffers", "VkCommandBuffer", self.device,
+                                allocation)
+        fence = structure("VkFenceCreateInfo")
+        self._fence = created("vkCreateFence", "VkFence", self.device, fence, ffi.NULL)
+        queries = structure("VkQueryPoolCreateInfo", queryType=vulkan.VK_QUERY_TYPE_TIMESTAMP,
+                            queryCount=2)
+        self._queries = created("vkCreateQueryPool", "VkQueryPool", self.device, queries, ffi.NULL)
+        self._memory = ffi.new("VkPhysicalDeviceMemoryProperties *")
+        call("vkGetPhysicalDeviceMemoryProperties", self.physical, self._memory)
+        self._ns_per_tick = self.instance.properties(self.physical).limits.timestampPeriod
+
+    def _queue_family(self) -> tuple[int, bool]:
+        count = ffi.new("uint32_t *")
+        call("vkGetPhysicalDeviceQueueFamilyProperties", self.physical, count, ffi.NULL)
+        families = ffi.new("VkQueueFamilyProperties[]", count[0])
+        call("vkGetPhysicalDeviceQueueFamilyProperties", self.physical, count, families)
+        for index, family in enumerate(families):
+            if family.queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT:
+                return index, family.timestampValidBits != 0
+        raise Error("missing_feature", "the device has no queue that computes")
+
+    def memory_type(self, allowed: int, host: bool) -> int:
+        """The memory that suits best: cached by the host, or the device's own."""
+        needed = wanted = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+        if host:
+            needed = (vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
+                      | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+            wanted = needed | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+        for flags in (wanted, needed):
+            for index in range(self._memory.memoryTypeCount):
+                if allowed >> index & 1 and (
+                        self._memory.memoryTypes[index].propertyFlags & flags == flags):
+                    return index
+        raise Error("out_of_device_memory", "the device has no memory of the kind that is needed")
+
+    def begin(self) -> None:
+        """Begins the commands anew."""
+        call("vkResetCommandPool", self.device, self._pool, 0)
+        call("vkBeginCommandBuffer", self.commands, structure("VkCommandBufferBeginInfo"))
+        call("vkCmdResetQueryPool", self.commands, self._queries, 0, 2)
+
+    def stamp(self, index: int) -> None:
+        """Notes the time when all before it is done."""
+        if self._has_timestamps:
+            call("vkCmdWriteTimestamp", self.commands,
+                 vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, self._queries, index)
+
+    def milliseconds(self) -> float | None:
+        """The time between the two stamps; None if the queue keeps no time."""
+        if not self._has_timestamps:
+            return None
+        ticks = ffi.new("uint64_t[2]")
+        call("vkGetQueryPoolResults", self.device, self._queries, 0, 2, 16, ticks, 8,
+             vulkan.VK_QUERY_RESULT_64_BIT | vulkan.VK_QUERY_RESULT_WAIT_BIT)
+        return (ticks[1] - ticks[0]) * self._ns_per_tick / 1e6
+
+    def copy(self, source: Buffer, target: Buffer, offset: int, size: int) -> None:
+        """Copies bytes that stand at the same offset in both."""
+        if size != 0:
+            region = ffi.new("VkBufferCopy *", (offset, offset, size))
+            call("vkCmdCopyBuffer", self.commands, source.handle, target.handle, 1, region)
+
+    def barrier(self) -> None:
+        """Makes what was written visible to all that follows, copies and shaders."""
+        barrier = structure("VkMemoryBarrier", srcAccessMask=vulkan.VK_ACCESS_MEMORY_WRITE_BIT,
+                            dstAccessMask=(vulkan.VK_ACCESS_MEMORY_READ_BIT
+                                           | vulkan.VK_ACCESS_MEMORY_WRITE_BIT))
+        stages = vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | vulkan.VK_PIPELINE_STAGE_HOST_BIT
+        call("vkCmdPipelineBarrier", self.commands, vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+             stages, 0, 1, barrier, 0, ffi.NULL, 0, ffi.NULL)
+
+    def run(self) -> None:
+        """Runs the commands and waits for their end."""
+        call("vkEndCommandBuffer", self.commands)
+        commands = ffi.new("VkCommandBuffer *", self.commands)
+        submit = structure("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
+        call("vkQueueSubmit", self._queue, 1, submit, self._fence)
+        fence = ffi.new("VkFence *", self._fence)
+        call("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
+        call("vkResetFences", self.device, 1, fence)
+
+    def close(self) -> None:
+        """Frees everything.  Plans and packings must be gone."""
+        for buffer in list(self.buffers):
+            buffer.close()
+        if self.context is not None:
+            ffi.release(self.context)
+            self.context = None
+        if self.device != ffi.NULL:
+            call("vkDestroyQueryPool", self.device, self._queries, ffi.NULL)
+            call("vkDestroyFence", self.device, self._fence, ffi.NULL)
+            call("vkDestroyCommandPool", self.device, self._pool, ffi.NULL)
+            call("vkDestroyDevice", self.device, ffi.NULL)
+            self.device = ffi.NULL
+        if self.instance is not None:
+            self.instance.close()
+            self.instance = None
+
+
+class Arena:
+    """Memory for the operands of one call, on the device and, for copies, on the host.
+
+    An operand has the same offset in both.  They grow to what the largest call needs.
+    """
+
+    def __init__(self, gpu: Gpu):
+        self._gpu = gpu
+        self.device: Buffer | None = None
+        self.host: Buffer | None = None
+
+    def reserve(self, device: int, host: int) -> tuple[Buffer, Buffer]:
+        """Buffers of at least so many bytes each."""
+        self.device = self._grown(self.device, device, False)
+        self.host = self._grown(self.host, host, True)
+        return self.device, self.host
+
+    def _grown(self, buffer: Buffer | None, size: int, host: bool) -> Buffer:
+        if buffer is not None:
+            if buffer.size >= size:
+                return buffer
+            buffer.close()
+        return Buffer(self._gpu, max(4096, 1 << (size - 1).bit_length()), host)
