@@ -10,7 +10,7 @@ endfunction()
 
 set(python_works OFF)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT VKGEMM_SANITIZE)
-  find_program(VKGEMM_PYTHON3 NAMES python3 VALIDATOR vkgemm_builds_package
+  find_program(VKGEMM_PYTHON3 NAMES ${Python3_EXECUTABLE} python3 VALIDATOR vkgemm_builds_package
                DOC "Python 3.10 or newer, with cffi")
   mark_as_advanced(VKGEMM_PYTHON3)
   if(VKGEMM_PYTHON3 AND PROJECT_IS_TOP_LEVEL)

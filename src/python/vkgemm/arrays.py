@@ -27,7 +27,7 @@ def to_bf16(values: Any) -> NDArray[np.uint16]:
 
 def from_bf16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     """The f32 values of bf16 bits, of the same shape."""
-    return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def bf16_dtype(bits: bool) -> np.dtype[Any]:

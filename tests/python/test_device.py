@@ -1,0 +1,108 @@
+"""Devices: what they say of themselves, the plans they keep, and threads."""
+
+import contextlib
+import io
+import threading
+import unittest
+from unittest import mock
+
+import numpy as np
+from reference import values
+
+import vkgemm
+from vkgemm.__main__ import main
+from vkgemm.binding import lib
+
+
+class Devices(unittest.TestCase):
+    def test_description(self):
+        with vkgemm.Device(0) as device:
+            self.assertEqual(device.name, vkgemm.devices()[0])
+            self.assertEqual(list(device.paths), ["nv", "khr", "fma"])
+            self.assertEqual(device.paths["fma"], "")
+            self.assertTrue(device.driver)
+            self.assertTrue(device.architecture)
+
+    def test_plans_are_kept(self):
+        a, b = values((4, 6)), values((6, 8))
+        with vkgemm.Device() as device, mock.patch(
+                "vkgemm.device.lib", mock.Mock(wraps=lib)) as calls:
+            device.max_plans = 2
+            made = calls.vkgemm_plan_create
+            made.__name__ = "vkgemm_plan_create"
+            for alpha, count in ((1, 1), (1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (2, 4)):
+                device.gemm(a, b, alpha=alpha)
+                self.assertEqual(made.call_count, count, f"alpha={alpha}")
+            device.gemm(values((4, 6), seed=1), b, alpha=2)
+            device.explain(a, b, alpha=2)
+            self.assertEqual(made.call_count, 4)
+
+    def test_threads(self):
+        operands = [(values((4, 6), seed=i), values((6, 8), seed=i)) for i in range(4)]
+        with vkgemm.Device() as device:
+            expected = [device.gemm(a, b) for a, b in operands]
+            results = [[] for _ in operands]
+
+            def work(index):
+                results[index] = [device.gemm(*operands[index]) for _ in range(50)]
+
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for result, wanted in zip(results, expected):
+            self.assertEqual(len(result), 50)
+            for d in result:
+                np.testing.assert_array_equal(d, wanted)
+
+
+class Bf16(unittest.TestCase):
+    def test_rounding(self):
+        for value, bits in ((1.0, 0x3F80), (1 + 2**-8, 0x3F80), (1 + 3 * 2**-8, 0x3F82),
+                            (-2.0, 0xC000), (np.inf, 0x7F80), (3.4e38, 0x7F80)):
+            self.assertEqual(vkgemm.to_bf16(value), bits, value)
+        self.assertTrue(np.isnan(vkgemm.from_bf16(vkgemm.to_bf16(np.nan))))
+        every = np.arange(0x7F80, dtype=np.uint16)
+        np.testing.assert_array_equal(vkgemm.to_bf16(vkgemm.from_bf16(every)), every)
+
+
+class CommandLine(unittest.TestCase):
+    def run_main(self, *arguments):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code = main(arguments)
+        return code, output.getvalue()
+
+    def test_info(self):
+        code, output = self.run_main("info")
+        self.assertEqual(code, 0)
+        self.assertIn(vkgemm.devices()[0], output)
+        self.assertIn("fma: yes", output)
+
+    def test_run(self):
+        for dtype in ("f16", "bf16", "f32"):
+            code, output = self.run_main("run", "--m", "20", "--n", "30", "--k", "40", "--dtype",
+                                         dtype, "--explain")
+            self.assertEqual(code, 0, output)
+            self.assertIn("m 20, n 30, k 40", output)
+            self.assertIn("right", output)
+
+    def test_run_sees_a_wrong_result(self):
+        def wrong(device, a, b, **arguments):
+            return np.zeros((len(a), b.shape[1]), a.dtype)
+        with mock.patch.object(vkgemm.Device, "gemm", wrong):
+            code, output = self.run_main("run", "--m", "20", "--n", "30", "--k", "40")
+        self.assertEqual(code, 1)
+        self.assertIn("wrong", output)
+
+    def test_bench(self):
+        code, output = self.run_main("bench", "--m", "32", "--n", "32", "--k", "32", "--repeat",
+                                     "3")
+        self.assertEqual(code, 0)
+        self.assertRegex(output, r"device: +\d+\.\d+ ms, \d+\.\d+ TFLOP/s")
+
+    def test_refusal(self):
+        code, output = self.run_main("run", "--config", "abc")
+        self.assertEqual(code, 2)
+        self.assertIn("abc", output)

@@ -1,0 +1,46 @@
+"""Memory over many calls.  A process of its own, without the layers, which keep memory."""
+
+import unittest
+from pathlib import Path
+
+import numpy as np
+from reference import values
+
+import vkgemm
+
+CALLS = 10_000
+
+
+def resident_bytes():
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+
+class Leaks(unittest.TestCase):
+    def test_memory_is_bounded(self):
+        a, b, bias = values((4, 6)), values((6, 8)), values((8,), "f32")
+        with vkgemm.Device() as device:
+            def calls(count):
+                for index in range(count):
+                    device.gemm(a, b, bias=bias, activation="relu")
+                    if index % 10 == 0:
+                        device.gemm(a, device.pack(b))
+                        with self.assertRaises(vkgemm.Error):
+                            device.gemm(a, b, split_k=513)
+            calls(CALLS)  # the driver's lists grow to their size
+            before = resident_bytes()
+            calls(CALLS)
+            grown = resident_bytes() - before
+        self.assertLess(grown, 40 * CALLS)
+
+    def test_devices_are_freed(self):
+        def open_files():
+            return len(list(Path("/proc/self/fd").iterdir()))
+        vkgemm.Device().close()
+        before, files = resident_bytes(), open_files()
+        for _ in range(50):
+            with vkgemm.Device() as device:
+                device.pack(np.ones((512, 512), np.float16))
+                device.pack(np.ones((512, 512), np.float32))
+        self.assertLess(resident_bytes() - before, 50 * 512 * 1024)
+        self.assertLessEqual(open_files(), files)

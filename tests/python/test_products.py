@@ -1,0 +1,250 @@
+"""Every family against numpy in float64."""
+
+import unittest
+
+import numpy as np
+from reference import (ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, assert_close, values, wide)
+
+import vkgemm
+from vkgemm.binding import enumerator_names
+
+
+class Products(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.device = vkgemm.Device()
+        cls.addClassCleanup(cls.device.close)
+
+
+class Gemm(Products):
+    def test_types(self):
+        for element in ("f16", "bf16", "f32"):
+            for out in (None, element, "f32"):
+                with self.subTest(element=element, out=out):
+                    a, b = values((33, 70), element), values((70, 41), element)
+                    d = self.device.gemm(a, b, out_dtype=out, bf16=True)
+                    self.assertEqual(d.dtype, np.float32 if out == "f32" else a.dtype)
+                    assert_close(d, wide(a) @ wide(b), out or element)
+
+    def test_shapes(self):
+        for m, n, k in ((1, 1, 1), (3, 130, 7), (65, 2, 129), (0, 5, 3), (5, 0, 3), (5, 3, 0)):
+            with self.subTest(m=m, n=n, k=k):
+                a, b = values((m, k)), values((k, n))
+                assert_close(self.device.gemm(a, b), wide(a) @ wide(b))
+
+    def test_transposed_views(self):
+        a, b = values((70, 33)), values((41, 70))
+        d = self.device.gemm(a.T, b.T)
+        assert_close(d, wide(a).T @ wide(b).T)
+        self.assertIn("b: f16 col_major", self.device.explain(a.T, b.T))
+
+    def test_strided_views(self):
+        a, b = values((66, 140))[::2, ::2], values((70, 123))[:, ::3]
+        out = np.full((33, 82), 7, np.float16)
+        self.device.gemm(a, b, out=out[:, ::2])
+        assert_close(out[:, ::2], wide(a) @ wide(b))
+        self.assertTrue((out[:, 1::2] == 7).all())
+
+    def test_batches(self):
+        for a_shape, b_shape in (((3, 17, 20), (3, 20, 9)), ((17, 20), (3, 20, 9)),
+                                 ((3, 17, 20), (20, 9)), ((0, 17, 20), (20, 9))):
+            with self.subTest(a=a_shape, b=b_shape):
+                a, b = values(a_shape), values(b_shape)
+                assert_close(self.device.gemm(a, b), wide(a) @ wide(b))
+        a, b = values((3, 20, 17)), values((3, 9, 20))
+        d = self.device.gemm(a.swapaxes(1, 2), b.swapaxes(1, 2))
+        assert_close(d, wide(a).swapaxes(1, 2) @ wide(b).swapaxes(1, 2))
+
+    def test_activations(self):
+        self.assertEqual(list(ACTIVATIONS), enumerator_names("VkgemmActivation"))
+        a, b = values((20, 30), "f32"), values((30, 25), "f32")
+        for name, activation in ACTIVATIONS.items():
+            with self.subTest(activation=name):
+                d = self.device.gemm(a, b, activation=name, alpha=0.3)
+                assert_close(d, activation(0.3 * (wide(a) @ wide(b))), "f32")
+
+    def test_bias(self):
+        a, b = values((3, 12, 30)), values((30, 12))
+        for shape in ((12,), (1, 12), (12, 1), (3, 1, 12), (3, 12, 1)):
+            for element in ("f32", "f16"):
+                with self.subTest(shape=shape, element=element):
+                    bias = values(shape, element)
+                    d = self.device.gemm(a, b, bias=bias)
+                    assert_close(d, wide(a) @ wide(b) + wide(bias))
+
+    def test_residual(self):
+        a, b = values((3, 20, 30)), values((30, 25))
+        for shape in ((20, 25), (3, 20, 25)):
+            for beta in (None, 0.5):
+                with self.subTest(shape=shape, beta=beta):
+                    c = values(shape, "f32")
+                    d = self.device.gemm(a, b, residual=c, beta=beta, alpha=2)
+                    expected = 2 * (wide(a) @ wide(b)) + wide(c) * (1 if beta is None else beta)
+                    assert_close(d, expected)
+
+    def test_residual_that_is_transposed(self):
+        a, b, c = values((20, 30)), values((30, 25)), values((25, 20))
+        assert_close(self.device.gemm(a, b, residual=c.T), wide(a) @ wide(b) + wide(c).T)
+
+    def test_aux_and_clamp(self):
+        a, b = values((20, 30)), values((30, 25))
+        product = wide(a) @ wide(b)
+        d, aux = self.device.gemm(a, b, activation="relu", aux=True, clamp=(None, 2))
+        assert_close(d, np.clip(product, 0, 2))
+        assert_close(aux, product)
+        assert_close(self.device.gemm(a, b, clamp=(-1, None)), np.maximum(product, -1))
+
+    def test_split_k(self):
+        a, b = values((16, 2000), "f32"), values((2000, 16), "f32")
+        for slices in (1, 4):
+            with self.subTest(slices=slices):
+                assert_close(self.device.gemm(a, b, split_k=slices), wide(a) @ wide(b), "f32")
+                self.assertEqual(slices > 1, f"slices={slices}" in self.device.explain(
+                    a, b, split_k=slices))
+
+    def test_config(self):
+        a, b = values((20, 30)), values((30, 25))
+        config = "fma:tile=16x64x32,fragment=8x8"
+        self.assertIn(config, self.device.explain(a, b, config=config))
+        assert_close(self.device.gemm(a, b, config=config), wide(a) @ wide(b))
+
+    def test_device_time(self):
+        times = []
+        for size in (16, 512):
+            for _ in range(2):  # the first time the driver compiles
+                self.device.gemm(values((size, size)), values((size, size)))
+            times.append(self.device.last_ms)
+        self.assertGreater(times[0], 0)
+        self.assertGreater(times[1], times[0])
+
+
+class Gated(Products):
+    def test_gates(self):
+        self.assertEqual(list(GATES), enumerator_names("VkgemmGate"))
+        a, b, bias = values((20, 30)), values((30, 2, 24)), values((2, 24), "f32")
+        left, right = 0.3 * (wide(a) @ wide(b).swapaxes(0, 1)) + wide(bias)[:, None]
+        halves = b.reshape(30, 48)
+        interleaved = np.ascontiguousarray(b.swapaxes(1, 2)).reshape(30, 48)
+        for name, gate in GATES.items():
+            with self.subTest(gate=name):
+                d, aux = self.device.gated(a, halves, name, bias=bias.reshape(48), alpha=0.3,
+                                           aux=True)
+                assert_close(d, gate(left, right))
+                assert_close(aux, np.hstack((left, right)))
+                same = self.device.gated(a, interleaved, name, gated_b="interleaved",
+                                         bias=bias.T.reshape(48), alpha=0.3)
+                np.testing.assert_array_equal(same, d)
+                same = self.device.gated(a, b[:, 0], name, gated_b="separate", b_right=b[:, 1],
+                                         bias=bias.reshape(48), alpha=0.3)
+                np.testing.assert_array_equal(same, d)
+
+
+class Grouped(Products):
+    def test_along_m(self):
+        a, bias = values((40, 30)), values((3, 1, 25), "f32")
+        offsets = [2, 19, 19, 37]
+        for dtype in (np.int32, np.int64):
+            for shape in ((3, 30, 25), (30, 25)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    b = values(shape)
+                    out = np.full((40, 25), 7, np.float16)
+                    self.device.grouped(a, b, np.array(offsets, dtype), bias=bias, out=out)
+                    expected = np.full((40, 25), 7.0)
+                    for g in range(3):
+                        rows = slice(offsets[g], offsets[g + 1])
+                        own = wide(b)[g] if b.ndim == 3 else wide(b)
+                        expected[rows] = wide(a)[rows] @ own + wide(bias)[g]
+                    assert_close(out, expected)
+
+    def test_rows_of_no_group(self):
+        d = self.device.grouped(values((40, 30)), values((30, 25)), np.array([2, 37]))
+        self.assertFalse(d[:2].any() or d[37:].any())
+        self.assertTrue(d[2:37].any(axis=1).all())
+
+    def test_along_k(self):
+        a, b = values((20, 50)), values((50, 25))
+        d = self.device.grouped(a, b, np.array([0, 17, 17, 45]), along="k", out_dtype="f32")
+        groups = (slice(0, 17), slice(17, 17), slice(17, 45))
+        assert_close(d, np.stack([wide(a)[:, g] @ wide(b)[g] for g in groups]), "f32")
+
+
+class RowReduction(Products):
+    def test_operations_that_change_d(self):
+        a, b, bias = values((20, 30), "f32"), values((30, 70), "f32"), values((70,), "f32")
+        product = wide(a) @ wide(b) + wide(bias)
+        for op, expected in ROW_OPS.items():
+            with self.subTest(op=op):
+                assert_close(self.device.row_reduction(a, b, op, bias=bias), expected(product),
+                             "f32")
+
+    def test_factors_and_summands(self):
+        a, b, c = values((20, 30)), values((30, 70)), values((20, 70))
+        gamma, row_beta = values((70,), seed=1), values((70,), seed=2)
+        d, aux = self.device.row_reduction(a, b, "layer_norm", gamma=gamma, row_beta=row_beta,
+                                           residual=c, aux=True)
+        before = wide(a) @ wide(b) + wide(c)
+        assert_close(d, ROW_OPS["layer_norm"](before) * wide(gamma) + wide(row_beta))
+        assert_close(aux, before)
+
+    def test_epsilon(self):
+        a, b = values((20, 30)), values((30, 70))
+        product = wide(a) @ wide(b)
+        d = self.device.row_reduction(a, b, "rms_norm", eps=100)
+        assert_close(d, product / np.sqrt(np.mean(product**2, -1, keepdims=True) + 100))
+
+    def test_operations_that_give_values(self):
+        self.assertEqual([*ROW_OPS, *ROW_VALUES], enumerator_names("VkgemmRowOp"))
+        a, b = values((2, 20, 30), "f32"), values((30, 70), "f32")
+        product = wide(a) @ wide(b)
+        for op, expected in ROW_VALUES.items():
+            with self.subTest(op=op):
+                assert_close(self.device.row_reduction(a, b, op), expected(product), "f32")
+                rows, d = self.device.row_reduction(a, b, op, store_d=True)
+                assert_close(rows, expected(product), "f32")
+                assert_close(d, product, "f32")
+
+
+class Packed(Products):
+    def test_gemm(self):
+        for element in ("f16", "bf16", "f32"):  # f32 stays in rows
+            b = values((70, 41), element)
+            packed = self.device.pack(b, bf16=True)
+            self.assertEqual(packed.shape, (70, 41))
+            for m in (1, 33):
+                with self.subTest(element=element, m=m):
+                    a = values((m, 70), element)
+                    d = self.device.gemm(a, packed, bf16=True)
+                    assert_close(d, wide(a) @ wide(b), element)
+
+    def test_transposed_view(self):
+        for element in ("f16", "f32"):
+            with self.subTest(element=element):
+                a, b = values((33, 70), element), values((41, 70), element)
+                assert_close(self.device.gemm(a, self.device.pack(b.T)), wide(a) @ wide(b).T,
+                             element)
+
+    def test_batch(self):
+        a, b = values((3, 17, 20)), values((3, 20, 9))
+        assert_close(self.device.gemm(a, self.device.pack(b)), wide(a) @ wide(b))
+        assert_close(self.device.gemm(a, self.device.pack(b[0])), wide(a) @ wide(b)[0])
+
+    def test_groups(self):
+        a, b, offsets = values((40, 32)), values((2, 32, 24)), np.array([0, 15, 40])
+        d = self.device.grouped(a, self.device.pack(b), offsets)
+        np.testing.assert_array_equal(d, self.device.grouped(a, b, offsets))
+
+    def test_gates(self):
+        a, b = values((20, 30)), values((30, 48))
+        d = self.device.gated(a, b, "glu")
+        packed = self.device.pack(b, gated_b="halves")
+        np.testing.assert_array_equal(self.device.gated(a, packed, "glu"), d)
+        halves = [self.device.pack(half, gated_b="separate") for half in (b[:, :24], b[:, 24:])]
+        same = self.device.gated(a, halves[0], "glu", gated_b="separate", b_right=halves[1])
+        np.testing.assert_array_equal(same, d)
+
+    def test_memory_is_freed(self):
+        before = len(self.device._gpu.buffers)
+        packed = self.device.pack(values((30, 48)))
+        self.assertEqual(len(self.device._gpu.buffers), before + 1)
+        del packed
+        self.assertEqual(len(self.device._gpu.buffers), before)

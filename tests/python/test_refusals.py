@@ -1,0 +1,119 @@
+"""What is refused, by the names and the values of arguments."""
+
+import unittest
+
+import numpy as np
+from reference import values
+
+import vkgemm
+
+
+class Refusals(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.device = vkgemm.Device()
+        cls.addClassCleanup(cls.device.close)
+
+    def test_arguments(self):
+        gemm, gated = self.device.gemm, self.device.gated
+        grouped, rows, pack = self.device.grouped, self.device.row_reduction, self.device.pack
+        a, b, two = values((4, 6)), values((6, 8)), values((2, 6, 8))
+        offsets, packed = np.array([0, 4]), pack(b)
+        frozen = np.zeros((4, 8), np.float16)
+        frozen.flags.writeable = False
+        for call, *arguments, keywords, message in (
+                (gemm, [[1]], b, {}, "a is list"),
+                (gemm, a[0], b, {}, "a.shape is (6,)"),
+                (gemm, a.astype(float), b, {}, "a.dtype is float64"),
+                (gemm, a.view(np.uint16), b, {}, "a.dtype is uint16, which needs bf16=True"),
+                (gemm, a, b.astype(np.float32), {}, "b.dtype is f32: a.dtype is f16"),
+                (gemm, a, b[1:], {}, "b.shape is (5, 8): 6 rows are needed"),
+                (gemm, np.stack([a] * 3), two, {}, "b.shape is (2, 6, 8): a has 3 matrices"),
+                (gemm, a, b, {"bias": b[0, :7]}, "bias.shape is (7,): it must be (8,) or (1, 8)"),
+                (gemm, a, b, {"bias": np.ones(8)}, "bias.dtype is float64"),
+                (gemm, a, b, {"residual": b}, "residual.shape is (6, 8): it must be (4, 8)"),
+                (gemm, a, b, {"beta": 2}, "beta is 2, and residual is None"),
+                (gemm, a, b, {"alpha": "x"}, "alpha is 'x'"),
+                (gemm, a, b, {"activation": "reluu"}, "activation is 'reluu': it must be one of "
+                 "none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh"),
+                (gemm, a, b, {"clamp": 3}, "clamp is 3"),
+                (gemm, a, b, {"clamp": (2, 1)}, "clamp_min is 2"),
+                (gemm, a, b, {"out_dtype": "int8"}, "out_dtype is int8"),
+                (gemm, a, b, {"out": b}, "out.shape is (6, 8): it must be (4, 8)"),
+                (gemm, a, b, {"out": frozen}, "out.flags.writeable is False"),
+                (gemm, a, b, {"out": frozen, "out_dtype": "f32"}, "out.dtype is float16"),
+                (gemm, a, b, {"split_k": -1}, "split_k is -1"),
+                (gemm, a, b, {"split_k": 513}, "split_k.slices is 513"),
+                (gemm, a, b, {"max_workspace_bytes": 0.5}, "max_workspace_bytes is 0.5"),
+                (gemm, a, b, {"config": "abc"}, "abc"),
+                (gated, a, b, "relu", {}, "gate is 'relu': it must be one of sigmoid_tanh"),
+                (gated, a, b, "glu", {"gated_b": "x"}, "gated_b is 'x'"),
+                (gated, a, b[:, :7], "glu", {}, "b.shape is (6, 7): two matrices"),
+                (gated, a, b, "glu", {"b_right": b}, "b_right is given and gated_b is 'halves'"),
+                (gated, a, b, "glu", {"gated_b": "separate"}, "b_right is None"),
+                (gated, a, b, "glu", {"gated_b": "separate", "b_right": b[:, 1:]},
+                 "b_right.shape is (6, 7)"),
+                (gated, a, b, "glu", {"gated_b": "separate", "b_right": np.asfortranarray(b)},
+                 "b_right lies otherwise"),
+                (grouped, a, b, offsets, {"along": "n"}, "along is 'n': it must be one of m, k"),
+                (grouped, a, b, offsets.astype(float), {}, "offsets is float64"),
+                (grouped, a, b, np.array([0, 3, 2]), {}, "offsets[2] is 2: offsets[1] is 3"),
+                (grouped, a, b, np.array([-1, 3]), {}, "offsets[0] is -1: it must not be below 0"),
+                (grouped, a, b, np.array([0, 5]), {}, "offsets[1] is 5: M is 4"),
+                (grouped, a, two, offsets, {}, "b.shape is (2, 6, 8): offsets has 1 groups"),
+                (rows, a, b, "norm", {}, "op is 'norm': it must be one of rms_norm"),
+                (rows, a, b[:, :0], "max", {}, "b.shape is (6, 0)"),
+                (rows, a, b, "rms_norm", {"gamma": b[0, 1:]}, "gamma.shape is (7,)"),
+                (rows, a, b, "layer_norm", {"gamma": b[0], "row_beta": np.ones(8, np.float32)},
+                 "row_beta.dtype is f32: gamma.dtype is f16"),
+                (rows, a, b, "sum", {"out": np.zeros((4, 8), np.float16)}, "store_d is False"),
+                (pack, b[:, :7], {"gated_b": "halves"}, "b.shape is (6, 7)"),
+                (pack, b, {"gated_b": "x"}, "gated_b is 'x'")):
+            with self.subTest(message=message):
+                with self.assertRaises(vkgemm.ArgumentError) as caught:
+                    call(*arguments, **keywords)
+                self.assertIn(message, caught.exception.message)
+                self.assertEqual(caught.exception.status, "invalid_argument")
+        with vkgemm.Device() as other, self.assertRaises(vkgemm.ArgumentError) as caught:
+            other.gemm(a, packed)
+        self.assertIn("b is <vkgemm.PackedMatrix (6, 8) f16", caught.exception.message)
+
+    def test_statuses(self):
+        a, b = values((4, 6)), values((6, 8))
+        with self.assertRaises(vkgemm.Error) as caught:
+            self.device.grouped(a, self.device.pack(b, gated_b="halves"), np.array([0, 4]))
+        self.assertEqual(caught.exception.status, "wrong_fingerprint")
+        with self.assertRaises(vkgemm.Error) as caught:
+            self.device.row_reduction(a, b, "softmax", gamma=b[0])
+        self.assertEqual(caught.exception.status, "unsupported")
+        self.assertIn("gamma is true", caught.exception.message)
+        with self.assertRaises(vkgemm.Error) as caught:
+            self.device.gemm(a, b, split_k=2, max_workspace_bytes=0)
+        self.assertEqual(caught.exception.status, "unsupported")
+        self.assertIn("max_workspace_bytes is 0", caught.exception.message)
+
+    def test_devices(self):
+        count = len(vkgemm.devices())
+        for index in (-1, count):
+            with self.assertRaises(vkgemm.Error) as caught:
+                vkgemm.Device(index)
+            self.assertIn(f"index is {index}: there are {count} devices",
+                          caught.exception.message)
+
+    def test_closed_device(self):
+        device = vkgemm.Device()
+        packed = device.pack(values((6, 8)))
+        device.close()
+        device.close()
+        with self.assertRaises(vkgemm.Error) as caught:
+            device.gemm(values((4, 6)), packed)
+        self.assertEqual(caught.exception.status, "invalid_handle")
+        with self.assertRaises(vkgemm.Error):
+            device.name
+
+    def test_a_call_after_a_refusal(self):
+        a, b = values((4, 6)), values((6, 8))
+        before = self.device.gemm(a, b)
+        with self.assertRaises(vkgemm.Error):
+            self.device.gemm(a, b, split_k=513)
+        np.testing.assert_array_equal(self.device.gemm(a, b), before)
