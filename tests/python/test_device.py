@@ -11,7 +11,7 @@ from reference import values
 
 import vkgemm
 from vkgemm.__main__ import main
-from vkgemm.binding import lib
+from vkgemm.device import _Plan
 
 
 class Devices(unittest.TestCase):
@@ -25,17 +25,22 @@ class Devices(unittest.TestCase):
 
     def test_plans_are_kept(self):
         a, b = values((4, 6)), values((6, 8))
-        with vkgemm.Device() as device, mock.patch(
-                "vkgemm.device.lib", mock.Mock(wraps=lib)) as calls:
+        with vkgemm.Device() as device, mock.patch("vkgemm.device._Plan", wraps=_Plan) as made:
             device.max_plans = 2
-            made = calls.vkgemm_plan_create
-            made.__name__ = "vkgemm_plan_create"
             for alpha, count in ((1, 1), (1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (2, 4)):
                 device.gemm(a, b, alpha=alpha)
                 self.assertEqual(made.call_count, count, f"alpha={alpha}")
             device.gemm(values((4, 6), seed=1), b, alpha=2)
             device.explain(a, b, alpha=2)
             self.assertEqual(made.call_count, 4)
+
+    def test_a_device_that_is_forgotten_is_closed(self):
+        device = vkgemm.Device()
+        packed = device.pack(values((6, 8)))
+        device.gemm(values((4, 6)), packed)
+        del device
+        self.assertEqual(packed.gpu.buffers, set())
+        self.assertIsNone(packed.gpu.context)
 
     def test_threads(self):
         operands = [(values((4, 6), seed=i), values((6, 8), seed=i)) for i in range(4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from typing import Any
 
@@ -24,14 +25,20 @@ class _Plan:
 
     def __init__(self, gpu: Gpu, problem: Part, config: str | None):
         fields, kept = structure("VkgemmProblem", problem)
-        text_or_null = ffi.NULL if config is None else config.encode()
+        text_or_null = ffi.NULL if config is None else ffi.new("char[]", config.encode())
         self.handle = owned(
             "VkgemmPlan",
-            lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields,
-                                  ffi.NULL if config is None else ffi.new("char[]", text_or_null),
-                                  out),
+            lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields, text_or_null, out),
             lib.vkgemm_plan_destroy)
         self.workspace_bytes = number("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
+
+
+def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _Plan]) -> None:
+    with gpu.lock:
+        for plan in plans.values():
+            ffi.release(plan.handle)
+        plans.clear()
+        gpu.close()
 
 
 def devices() -> list[str]:
@@ -65,27 +72,20 @@ class Device:
         self._gpu = Gpu(index)
         self._arena = Arena(self._gpu)
         self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
+        self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
         #: The milliseconds that the device took for the last product, without copies; None if it
         #: keeps no time.
         self.last_ms: float | None = None
 
     def close(self) -> None:
         """Frees all that the device holds, packed matrices too.  It must not be used again."""
-        with self._gpu.lock:
-            for plan in self._plans.values():
-                ffi.release(plan.handle)
-            self._plans.clear()
-            self._gpu.close()
+        self._closing()
 
     def __enter__(self) -> Device:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_plans"):
-            self.close()
 
     def _caps(self) -> Any:
         self._require_open()
