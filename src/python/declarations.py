@@ -14,7 +14,8 @@ from pathlib import Path
 import cffi
 
 # What of Vulkan vulkan.py names: functions, structures and enumerators.
-VULKAN = set(re.findall(r"\b(?:[Vv]k|VK_)[A-Z]\w+", (Path(__file__).parent / "vkgemm/vulkan.py").read_text()))
+VULKAN = set(re.findall(r"\b(?:[Vv]k|VK_)[A-Z]\w+",
+                        (Path(__file__).parent / "vkgemm/vulkan.py").read_text()))
 
 
 def preprocess(command: list[str]) -> tuple[str, str]:
@@ -40,19 +41,20 @@ def reachable(vulkan: str, used: set[str]) -> str:
     for index, declaration in enumerate(declarations):
         words.append(set(re.findall(r"\w+", declaration)))
         head = re.sub(r"\{[^}]*\}", " ", declaration)
-        function = re.search(r"(\w+)\s*\)?\s*\(", head.replace("typedef", ""))
-        pointer = re.search(r"\*\s*(PFN_\w+)", head)
-        name = (pointer or function or re.search(r"(\w+)\W*$", head))[1]
-        owners[name] = index
+        name = (re.search(r"\*\s*(PFN_\w+)", head)
+                or re.search(r"(\w+)\s*\)?\s*\(", head.replace("typedef", ""))
+                or re.search(r"(\w+)\W*$", head))
+        if name:
+            owners[name[1]] = index
         if "enum" in head:
             owners.update(dict.fromkeys(re.findall(r"(\w+) =", declaration), index))
     kept: set[int] = set()
     pending = list(used)
     while pending:
-        index = owners.get(pending.pop())
-        if index is not None and index not in kept:
-            kept.add(index)
-            pending += words[index]
+        owner = owners.get(pending.pop())
+        if owner is not None and owner not in kept:
+            kept.add(owner)
+            pending += words[owner]
     return "".join(declarations[index] for index in sorted(kept))
 
 

@@ -2,8 +2,10 @@
 
 import contextlib
 import io
+import tempfile
 import threading
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -36,11 +38,28 @@ class Devices(unittest.TestCase):
 
     def test_a_device_that_is_forgotten_is_closed(self):
         device = vkgemm.Device()
-        packed = device.pack(values((6, 8)))
-        device.gemm(values((4, 6)), packed)
+        packed = device.pack(values((6, 8), "f16"))
+        device.gemm(values((4, 6), "f16"), packed)
         del device
         self.assertEqual(packed.gpu.buffers, set())
         self.assertIsNone(packed.gpu.context)
+
+    def test_files(self):
+        a, b = values((4, 6)), values((6, 8))
+        with tempfile.TemporaryDirectory() as folder:
+            cache = Path(folder) / "pipelines"
+            with vkgemm.Device(pipeline_cache_file=cache) as device:
+                device.gemm(a, b)
+            self.assertGreater(cache.stat().st_size, 0)
+            cache.write_bytes(b"?")
+            with self.assertLogs("vkgemm", "WARNING") as logs:
+                vkgemm.Device(pipeline_cache_file=cache).close()
+            self.assertIn(str(cache), logs.output[0])
+            table = Path(folder) / "table.json"
+            table.write_text("[")
+            with self.assertRaises(vkgemm.ArgumentError) as caught:
+                vkgemm.Device(tuning_file=table)
+            self.assertIn(str(table), caught.exception.message)
 
     def test_threads(self):
         operands = [(values((4, 6), seed=i), values((6, 8), seed=i)) for i in range(4)]

@@ -18,7 +18,7 @@ def resident_bytes():
 
 class Leaks(unittest.TestCase):
     def test_memory_is_bounded(self):
-        a, b, bias = values((4, 6)), values((6, 8)), values((8,), "f32")
+        a, b, bias = values((4, 6), "f16"), values((6, 8), "f16"), values((8,))
         with vkgemm.Device() as device:
             def calls(count):
                 for index in range(count):

@@ -1,9 +1,13 @@
-"""Every family against numpy in float64."""
+"""Every family against numpy in float64.
+
+What is tested is that Python asks for what it says; kernels have tests of their own.  So operands
+are of f32 and of few shapes where nothing depends on it: each pipeline takes a second to compile.
+"""
 
 import unittest
 
 import numpy as np
-from reference import (ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, assert_close, values, wide)
+from reference import ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, assert_close, values, wide
 
 import vkgemm
 from vkgemm.binding import enumerator_names
@@ -19,12 +23,14 @@ class Products(unittest.TestCase):
 class Gemm(Products):
     def test_types(self):
         for element in ("f16", "bf16", "f32"):
-            for out in (None, element, "f32"):
+            for out in (None, "f32"):
                 with self.subTest(element=element, out=out):
-                    a, b = values((33, 70), element), values((70, 41), element)
+                    a, b = values((20, 30), element), values((30, 25), element)
                     d = self.device.gemm(a, b, out_dtype=out, bf16=True)
                     self.assertEqual(d.dtype, np.float32 if out == "f32" else a.dtype)
                     assert_close(d, wide(a) @ wide(b), out or element)
+                    np.testing.assert_array_equal(
+                        self.device.gemm(a, b, out_dtype=d.dtype, bf16=True), d)
 
     def test_shapes(self):
         for m, n, k in ((1, 1, 1), (3, 130, 7), (65, 2, 129), (0, 5, 3), (5, 0, 3), (5, 3, 0)):
@@ -33,40 +39,39 @@ class Gemm(Products):
                 assert_close(self.device.gemm(a, b), wide(a) @ wide(b))
 
     def test_transposed_views(self):
-        a, b = values((70, 33)), values((41, 70))
-        d = self.device.gemm(a.T, b.T)
-        assert_close(d, wide(a).T @ wide(b).T)
-        self.assertIn("b: f16 col_major", self.device.explain(a.T, b.T))
+        a, b = values((30, 20)), values((25, 30))
+        assert_close(self.device.gemm(a.T, b.T), wide(a).T @ wide(b).T)
+        self.assertIn("b: f32 col_major", self.device.explain(a.T, b.T))
 
     def test_strided_views(self):
-        a, b = values((66, 140))[::2, ::2], values((70, 123))[:, ::3]
-        out = np.full((33, 82), 7, np.float16)
+        a, b = values((40, 60))[::2, ::2], values((30, 75))[:, ::3]
+        out = np.full((20, 50), 7, np.float32)
         self.device.gemm(a, b, out=out[:, ::2])
         assert_close(out[:, ::2], wide(a) @ wide(b))
         self.assertTrue((out[:, 1::2] == 7).all())
 
     def test_batches(self):
-        for a_shape, b_shape in (((3, 17, 20), (3, 20, 9)), ((17, 20), (3, 20, 9)),
-                                 ((3, 17, 20), (20, 9)), ((0, 17, 20), (20, 9))):
+        for a_shape, b_shape in (((3, 20, 30), (3, 30, 25)), ((20, 30), (3, 30, 25)),
+                                 ((3, 20, 30), (30, 25)), ((0, 20, 30), (30, 25))):
             with self.subTest(a=a_shape, b=b_shape):
                 a, b = values(a_shape), values(b_shape)
                 assert_close(self.device.gemm(a, b), wide(a) @ wide(b))
-        a, b = values((3, 20, 17)), values((3, 9, 20))
+        a, b = values((3, 30, 20)), values((3, 25, 30))
         d = self.device.gemm(a.swapaxes(1, 2), b.swapaxes(1, 2))
         assert_close(d, wide(a).swapaxes(1, 2) @ wide(b).swapaxes(1, 2))
 
     def test_activations(self):
         self.assertEqual(list(ACTIVATIONS), enumerator_names("VkgemmActivation"))
-        a, b = values((20, 30), "f32"), values((30, 25), "f32")
+        a, b = values((20, 30)), values((30, 25))
         for name, activation in ACTIVATIONS.items():
             with self.subTest(activation=name):
                 d = self.device.gemm(a, b, activation=name, alpha=0.3)
-                assert_close(d, activation(0.3 * (wide(a) @ wide(b))), "f32")
+                assert_close(d, activation(0.3 * (wide(a) @ wide(b))))
 
     def test_bias(self):
-        a, b = values((3, 12, 30)), values((30, 12))
-        for shape in ((12,), (1, 12), (12, 1), (3, 1, 12), (3, 12, 1)):
-            for element in ("f32", "f16"):
+        a, b = values((3, 25, 30)), values((30, 25))
+        for shape in ((25,), (1, 25), (25, 1), (3, 1, 25), (3, 25, 1)):
+            for element in ("f32", "f16") if shape == (25,) else ("f32",):
                 with self.subTest(shape=shape, element=element):
                     bias = values(shape, element)
                     d = self.device.gemm(a, b, bias=bias)
@@ -77,14 +82,15 @@ class Gemm(Products):
         for shape in ((20, 25), (3, 20, 25)):
             for beta in (None, 0.5):
                 with self.subTest(shape=shape, beta=beta):
-                    c = values(shape, "f32")
+                    c = values(shape)
                     d = self.device.gemm(a, b, residual=c, beta=beta, alpha=2)
                     expected = 2 * (wide(a) @ wide(b)) + wide(c) * (1 if beta is None else beta)
                     assert_close(d, expected)
 
     def test_residual_that_is_transposed(self):
         a, b, c = values((20, 30)), values((30, 25)), values((25, 20))
-        assert_close(self.device.gemm(a, b, residual=c.T), wide(a) @ wide(b) + wide(c).T)
+        d = self.device.gemm(a, b, residual=c.T, alpha=2)
+        assert_close(d, 2 * (wide(a) @ wide(b)) + wide(c).T)
 
     def test_aux_and_clamp(self):
         a, b = values((20, 30)), values((30, 25))
@@ -95,16 +101,16 @@ class Gemm(Products):
         assert_close(self.device.gemm(a, b, clamp=(-1, None)), np.maximum(product, -1))
 
     def test_split_k(self):
-        a, b = values((16, 2000), "f32"), values((2000, 16), "f32")
+        a, b = values((16, 2000)), values((2000, 16))
         for slices in (1, 4):
             with self.subTest(slices=slices):
-                assert_close(self.device.gemm(a, b, split_k=slices), wide(a) @ wide(b), "f32")
+                assert_close(self.device.gemm(a, b, split_k=slices), wide(a) @ wide(b))
                 self.assertEqual(slices > 1, f"slices={slices}" in self.device.explain(
                     a, b, split_k=slices))
 
     def test_config(self):
         a, b = values((20, 30)), values((30, 25))
-        config = "fma:tile=16x64x32,fragment=8x8"
+        config = "fma:tile=16x16x8,fragment=4x4"
         self.assertIn(config, self.device.explain(a, b, config=config))
         assert_close(self.device.gemm(a, b, config=config), wide(a) @ wide(b))
 
@@ -121,40 +127,43 @@ class Gemm(Products):
 class Gated(Products):
     def test_gates(self):
         self.assertEqual(list(GATES), enumerator_names("VkgemmGate"))
-        a, b, bias = values((20, 30)), values((30, 2, 24)), values((2, 24), "f32")
-        left, right = 0.3 * (wide(a) @ wide(b).swapaxes(0, 1)) + wide(bias)[:, None]
-        halves = b.reshape(30, 48)
-        interleaved = np.ascontiguousarray(b.swapaxes(1, 2)).reshape(30, 48)
+        a, b, bias = values((20, 30)), values((30, 48)), values((48,))
+        left, right = np.split(0.3 * (wide(a) @ wide(b)) + wide(bias), 2, axis=1)
         for name, gate in GATES.items():
             with self.subTest(gate=name):
-                d, aux = self.device.gated(a, halves, name, bias=bias.reshape(48), alpha=0.3,
-                                           aux=True)
+                d = self.device.gated(a, b, name, bias=bias, alpha=0.3)
                 assert_close(d, gate(left, right))
-                assert_close(aux, np.hstack((left, right)))
-                same = self.device.gated(a, interleaved, name, gated_b="interleaved",
-                                         bias=bias.T.reshape(48), alpha=0.3)
-                np.testing.assert_array_equal(same, d)
-                same = self.device.gated(a, b[:, 0], name, gated_b="separate", b_right=b[:, 1],
-                                         bias=bias.reshape(48), alpha=0.3)
-                np.testing.assert_array_equal(same, d)
+
+    def test_arrangements(self):
+        a, b, bias = values((20, 30)), values((30, 48)), values((48,))
+        d, aux = self.device.gated(a, b, "swiglu", bias=bias, aux=True)
+        product = wide(a) @ wide(b) + wide(bias)
+        assert_close(d, GATES["swiglu"](product[:, :24], product[:, 24:]))
+        assert_close(aux, product)
+        order = np.arange(48).reshape(2, 24).T.reshape(48)
+        same = self.device.gated(a, np.ascontiguousarray(b[:, order]), "swiglu",
+                                 gated_b="interleaved", bias=bias[order])
+        np.testing.assert_array_equal(same, d)
+        same = self.device.gated(a, b[:, :24], "swiglu", gated_b="separate", b_right=b[:, 24:],
+                                 bias=bias)
+        np.testing.assert_array_equal(same, d)
 
 
 class Grouped(Products):
     def test_along_m(self):
-        a, bias = values((40, 30)), values((3, 1, 25), "f32")
+        a, bias = values((40, 30)), values((3, 1, 25))
         offsets = [2, 19, 19, 37]
-        for dtype in (np.int32, np.int64):
-            for shape in ((3, 30, 25), (30, 25)):
-                with self.subTest(dtype=dtype, shape=shape):
-                    b = values(shape)
-                    out = np.full((40, 25), 7, np.float16)
-                    self.device.grouped(a, b, np.array(offsets, dtype), bias=bias, out=out)
-                    expected = np.full((40, 25), 7.0)
-                    for g in range(3):
-                        rows = slice(offsets[g], offsets[g + 1])
-                        own = wide(b)[g] if b.ndim == 3 else wide(b)
-                        expected[rows] = wide(a)[rows] @ own + wide(bias)[g]
-                    assert_close(out, expected)
+        for dtype, shape in ((np.int32, (3, 30, 25)), (np.int64, (30, 25))):
+            with self.subTest(dtype=dtype, shape=shape):
+                b = values(shape)
+                out = np.full((40, 25), 7, np.float32)
+                self.device.grouped(a, b, np.array(offsets, dtype), bias=bias, out=out)
+                expected = np.full((40, 25), 7.0)
+                for g in range(3):
+                    rows = slice(offsets[g], offsets[g + 1])
+                    own = wide(b)[g] if b.ndim == 3 else wide(b)
+                    expected[rows] = wide(a)[rows] @ own + wide(bias)[g]
+                assert_close(out, expected)
 
     def test_rows_of_no_group(self):
         d = self.device.grouped(values((40, 30)), values((30, 25)), np.array([2, 37]))
@@ -163,23 +172,23 @@ class Grouped(Products):
 
     def test_along_k(self):
         a, b = values((20, 50)), values((50, 25))
-        d = self.device.grouped(a, b, np.array([0, 17, 17, 45]), along="k", out_dtype="f32")
+        d = self.device.grouped(a, b, np.array([0, 17, 17, 45]), along="k")
         groups = (slice(0, 17), slice(17, 17), slice(17, 45))
-        assert_close(d, np.stack([wide(a)[:, g] @ wide(b)[g] for g in groups]), "f32")
+        assert_close(d, np.stack([wide(a)[:, g] @ wide(b)[g] for g in groups]))
 
 
 class RowReduction(Products):
     def test_operations_that_change_d(self):
-        a, b, bias = values((20, 30), "f32"), values((30, 70), "f32"), values((70,), "f32")
+        a, b, bias = values((20, 30)), values((30, 25)), values((25,))
         product = wide(a) @ wide(b) + wide(bias)
         for op, expected in ROW_OPS.items():
             with self.subTest(op=op):
-                assert_close(self.device.row_reduction(a, b, op, bias=bias), expected(product),
-                             "f32")
+                d = self.device.row_reduction(a, b, op, bias=bias)
+                assert_close(d, expected(product))
 
     def test_factors_and_summands(self):
-        a, b, c = values((20, 30)), values((30, 70)), values((20, 70))
-        gamma, row_beta = values((70,), seed=1), values((70,), seed=2)
+        a, b, c = values((20, 30)), values((30, 25)), values((20, 25))
+        gamma, row_beta = values((25,), "f16", seed=1), values((25,), "f16", seed=2)
         d, aux = self.device.row_reduction(a, b, "layer_norm", gamma=gamma, row_beta=row_beta,
                                            residual=c, aux=True)
         before = wide(a) @ wide(b) + wide(c)
@@ -187,54 +196,56 @@ class RowReduction(Products):
         assert_close(aux, before)
 
     def test_epsilon(self):
-        a, b = values((20, 30)), values((30, 70))
+        a, b = values((20, 30)), values((30, 25))
         product = wide(a) @ wide(b)
         d = self.device.row_reduction(a, b, "rms_norm", eps=100)
         assert_close(d, product / np.sqrt(np.mean(product**2, -1, keepdims=True) + 100))
 
     def test_operations_that_give_values(self):
         self.assertEqual([*ROW_OPS, *ROW_VALUES], enumerator_names("VkgemmRowOp"))
-        a, b = values((2, 20, 30), "f32"), values((30, 70), "f32")
+        a, b = values((2, 20, 30)), values((30, 25))
         product = wide(a) @ wide(b)
         for op, expected in ROW_VALUES.items():
             with self.subTest(op=op):
-                assert_close(self.device.row_reduction(a, b, op), expected(product), "f32")
-                rows, d = self.device.row_reduction(a, b, op, store_d=True)
-                assert_close(rows, expected(product), "f32")
-                assert_close(d, product, "f32")
+                assert_close(self.device.row_reduction(a, b, op), expected(product))
+        rows, d = self.device.row_reduction(a, b, "sum", store_d=True)
+        assert_close(rows, product.sum(-1))
+        assert_close(d, product)
 
 
 class Packed(Products):
     def test_gemm(self):
         for element in ("f16", "bf16", "f32"):  # f32 stays in rows
-            b = values((70, 41), element)
+            b = values((30, 25), element)
             packed = self.device.pack(b, bf16=True)
-            self.assertEqual(packed.shape, (70, 41))
-            for m in (1, 33):
+            self.assertEqual(packed.shape, (30, 25))
+            for m in (1, 20):
                 with self.subTest(element=element, m=m):
-                    a = values((m, 70), element)
+                    a = values((m, 30), element)
                     d = self.device.gemm(a, packed, bf16=True)
                     assert_close(d, wide(a) @ wide(b), element)
 
     def test_transposed_view(self):
         for element in ("f16", "f32"):
             with self.subTest(element=element):
-                a, b = values((33, 70), element), values((41, 70), element)
-                assert_close(self.device.gemm(a, self.device.pack(b.T)), wide(a) @ wide(b).T,
-                             element)
+                a, b = values((20, 30), element), values((25, 30), element)
+                d = self.device.gemm(a, self.device.pack(b.T))
+                assert_close(d, wide(a) @ wide(b).T, element)
 
     def test_batch(self):
-        a, b = values((3, 17, 20)), values((3, 20, 9))
-        assert_close(self.device.gemm(a, self.device.pack(b)), wide(a) @ wide(b))
-        assert_close(self.device.gemm(a, self.device.pack(b[0])), wide(a) @ wide(b)[0])
+        a, b = values((3, 20, 30), "f16"), values((3, 30, 25), "f16")
+        d = self.device.gemm(a, self.device.pack(b))
+        assert_close(d, wide(a) @ wide(b), "f16")
+        d = self.device.gemm(a, self.device.pack(b[0]))
+        assert_close(d, wide(a) @ wide(b)[0], "f16")
 
     def test_groups(self):
-        a, b, offsets = values((40, 32)), values((2, 32, 24)), np.array([0, 15, 40])
+        a, b, offsets = values((40, 32), "f16"), values((2, 32, 24), "f16"), np.array([0, 15, 40])
         d = self.device.grouped(a, self.device.pack(b), offsets)
         np.testing.assert_array_equal(d, self.device.grouped(a, b, offsets))
 
     def test_gates(self):
-        a, b = values((20, 30)), values((30, 48))
+        a, b = values((20, 30), "f16"), values((30, 48), "f16")
         d = self.device.gated(a, b, "glu")
         packed = self.device.pack(b, gated_b="halves")
         np.testing.assert_array_equal(self.device.gated(a, packed, "glu"), d)
@@ -244,7 +255,7 @@ class Packed(Products):
 
     def test_memory_is_freed(self):
         before = len(self.device._gpu.buffers)
-        packed = self.device.pack(values((30, 48)))
+        packed = self.device.pack(values((30, 48), "f16"))
         self.assertEqual(len(self.device._gpu.buffers), before + 1)
         del packed
         self.assertEqual(len(self.device._gpu.buffers), before)

@@ -17,7 +17,7 @@ class Refusals(unittest.TestCase):
     def test_arguments(self):
         gemm, gated = self.device.gemm, self.device.gated
         grouped, rows, pack = self.device.grouped, self.device.row_reduction, self.device.pack
-        a, b, two = values((4, 6)), values((6, 8)), values((2, 6, 8))
+        a, b, two = values((4, 6), "f16"), values((6, 8), "f16"), values((2, 6, 8), "f16")
         offsets, packed = np.array([0, 4]), pack(b)
         frozen = np.zeros((4, 8), np.float16)
         frozen.flags.writeable = False
@@ -45,6 +45,7 @@ class Refusals(unittest.TestCase):
                 (gemm, a, b, {"split_k": -1}, "split_k is -1"),
                 (gemm, a, b, {"split_k": 513}, "split_k.slices is 513"),
                 (gemm, a, b, {"max_workspace_bytes": 0.5}, "max_workspace_bytes is 0.5"),
+                (gemm, a, b, {"max_workspace_bytes": 2**64}, "it must be a whole number below 2**64"),
                 (gemm, a, b, {"config": "abc"}, "abc"),
                 (gated, a, b, "relu", {}, "gate is 'relu': it must be one of sigmoid_tanh"),
                 (gated, a, b, "glu", {"gated_b": "x"}, "gated_b is 'x'"),
@@ -58,7 +59,7 @@ class Refusals(unittest.TestCase):
                 (grouped, a, b, offsets, {"along": "n"}, "along is 'n': it must be one of m, k"),
                 (grouped, a, b, offsets.astype(float), {}, "offsets is float64"),
                 (grouped, a, b, np.array([0, 3, 2]), {}, "offsets[2] is 2: offsets[1] is 3"),
-                (grouped, a, b, np.array([-1, 3]), {}, "offsets[0] is -1: it must not be below 0"),
+                (grouped, a, b, np.array([-1, 3]), {}, "offsets[0] is -1: the least is 0"),
                 (grouped, a, b, np.array([0, 5]), {}, "offsets[1] is 5: M is 4"),
                 (grouped, a, two, offsets, {}, "b.shape is (2, 6, 8): offsets has 1 groups"),
                 (rows, a, b, "norm", {}, "op is 'norm': it must be one of rms_norm"),
@@ -79,7 +80,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("b is <vkgemm.PackedMatrix (6, 8) f16", caught.exception.message)
 
     def test_statuses(self):
-        a, b = values((4, 6)), values((6, 8))
+        a, b = values((4, 6), "f16"), values((6, 8), "f16")
         with self.assertRaises(vkgemm.Error) as caught:
             self.device.grouped(a, self.device.pack(b, gated_b="halves"), np.array([0, 4]))
         self.assertEqual(caught.exception.status, "wrong_fingerprint")

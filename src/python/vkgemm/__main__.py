@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sub.add_argument("--repeat", type=int, default=20)
     options = parser.parse_args(arguments)
     try:
-        return options.command(options)
+        return int(options.command(options))
     except Error as error:
         print(f"vkgemm: {error}", file=sys.stderr)
         return 2

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ._declarations import ffi
+from . import _declarations
 from ._library import LIBRARY
 
+ffi: Any = _declarations.ffi
 lib: Any = ffi.dlopen(str((Path(__file__).parent / LIBRARY).resolve()))
 
 
@@ -35,13 +36,13 @@ class ArgumentError(Error, ValueError):
 
 def text(pointer: Any) -> str:
     """A text of the library."""
-    return ffi.string(pointer).decode()
+    return str(ffi.string(pointer), "utf-8")
 
 
 def enumeration(name: str) -> int:
     """The value of VkgemmEnumeration for an enumeration such as "VkgemmRowOp"."""
     words = re.findall("[A-Z][a-z]*", name.removeprefix("Vkgemm"))
-    return getattr(lib, "VKGEMM_ENUMERATION_" + "_".join(words).upper())
+    return int(getattr(lib, "VKGEMM_ENUMERATION_" + "_".join(words).upper()))
 
 
 def enumerator_name(enum: str, value: int) -> str:
@@ -65,7 +66,7 @@ def enumerator(argument: str, enum: str, name: object) -> int:
             enumeration(enum), name.encode(), value) != 0:
         raise ArgumentError(
             f"{argument} is {name!r}: it must be one of {', '.join(enumerator_names(enum))}")
-    return value[0]
+    return int(value[0])
 
 
 def check(status: int) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .arrays import Array, as_matrix, element_of, lay_out
-from .binding import (ArgumentError, Error, check, enumerator, enumerator_names, ffi, initialized, lib,
-                      number, output, owned, text, written)
+from .binding import (ArgumentError, Error, check, enumerator, enumerator_names, ffi, initialized,
+                      lib, number, output, owned, text, written)
 from .packed import PackedMatrix
 from .problem import Part, part, structure
 from .request import Builder, Request
@@ -62,14 +63,22 @@ class Device:
     bits of bf16, and bf16 results are such arrays.  A and B share one type.  f32 is multiplied in
     IEEE f32; f16 and bf16 are accumulated in f32.  Transposed views are read as they lie.
 
-    Failures are vkgemm.Error, with a status and a message.
+    pipeline_cache_file: where compiled kernels are kept from one run to the next; nobody else may
+    be able to write there.  tuning_file: a table that `vkgemm tune` wrote; it comes before those
+    that are built in.
+
+    Failures are vkgemm.Error, with a status and a message.  Messages that are none go to the logger
+    "vkgemm" of the module logging.
     """
 
     #: The most plans that are kept.
     max_plans = 512
 
-    def __init__(self, index: int | None = None):
-        self._gpu = Gpu(index)
+    def __init__(self, index: int | None = None, *,
+                 pipeline_cache_file: str | PathLike[str] | None = None,
+                 tuning_file: str | PathLike[str] | None = None):
+        self._gpu = Gpu(index, {"pipeline_cache_file": pipeline_cache_file,
+                                "tuning_file": tuning_file})
         self._arena = Arena(self._gpu)
         self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)

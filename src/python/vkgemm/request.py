@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .arrays import (Array, as_array, as_matrix, dtype_of, element_of, lay_out, require_shape)
 from .binding import ArgumentError, enumerator, lib
+from .packed import PackedMatrix
 from .problem import Part, part
-
-if TYPE_CHECKING:
-    from .packed import PackedMatrix
 
 
 @dataclass
@@ -34,17 +32,17 @@ def _real(argument: str, value: Any) -> float:
         raise ArgumentError(f"{argument} is {value!r}: it must be a number") from None
 
 
-def _whole(argument: str, value: Any) -> int:
-    if isinstance(value, (int, np.integer)) and 0 <= value < 2**31:
+def _whole(argument: str, value: Any, bits: int) -> int:
+    if isinstance(value, (int, np.integer)) and 0 <= value < 2**bits:
         return int(value)
-    raise ArgumentError(f"{argument} is {value!r}: it must be a whole number from 0 on")
+    raise ArgumentError(f"{argument} is {value!r}: it must be a whole number below 2**{bits}, "
+                        "and not below 0")
 
 
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
     def __init__(self, a: Any, b: Any, bf16: bool, config: str | None):
-        from .packed import PackedMatrix
         self.bf16 = bf16
         self.config = config
         self.parts: dict[str, Any] = {}
@@ -99,12 +97,14 @@ class Builder:
                                 "it must be int32 or int64, with one value more than groups")
         self.along = along
         capacity = self.a.shape[-2 if along == "m" else -1]
-        bounds = [0, *self.offsets.tolist(), capacity]
-        for index, (before, value, last) in enumerate(zip(bounds, bounds[1:-1], bounds[2:])):
-            if not before <= value <= capacity:
-                limit = f"offsets[{index - 1}] is {before}" if index > 0 else "it must not be below 0"
-                limit = limit if value < before else f"{along.upper()} is {capacity}"
+        before = 0
+        for index, value in enumerate(self.offsets.tolist()):
+            if value > capacity:
+                raise ArgumentError(f"offsets[{index}] is {value}: {along.upper()} is {capacity}")
+            if value < before:
+                limit = f"offsets[{index - 1}] is {before}" if index > 0 else "the least is 0"
                 raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
+            before = value
 
     def shapes(self) -> None:
         """M, N, K, batch or groups, and A and B themselves."""
@@ -160,8 +160,8 @@ class Builder:
 
     def _bias(self, bias: Any) -> Part:
         array = as_array("bias", bias)
-        along_n = [(self.columns,), (1, self.columns)]
-        along_m = [(self.m, 1)]
+        along_n: list[tuple[int, ...]] = [(self.columns,), (1, self.columns)]
+        along_m: list[tuple[int, ...]] = [(self.m, 1)]
         if self.count is not None:
             along_n.append((self.count, 1, self.columns))
             along_m.append((self.count, self.m, 1))
@@ -169,7 +169,7 @@ class Builder:
         self.inputs["bias"] = array
         return part(bias="along_n" if array.shape in along_n else "along_m",
                     bias_type=element_of("bias.dtype", array.dtype, self.bf16),
-                    bias_batch_stride=array[0].size if array.ndim == 3 else None)
+                    bias_batch_stride=array.shape[1] * array.shape[2] if array.ndim == 3 else None)
 
     def epilogue(self, *, alpha: float, bias: Any, residual: Any = None, beta: float | None = None,
                  activation: str | None = None, aux: bool, clamp: Any) -> None:
@@ -230,9 +230,9 @@ class Builder:
     def split(self, split_k: int | None, max_workspace_bytes: int | None) -> None:
         """Slices of K, and the most that scratch memory may take."""
         if split_k is not None:
-            self.parts["split_k"] = part(slices=_whole("split_k", split_k))
+            self.parts["split_k"] = part(slices=_whole("split_k", split_k, 32))
         if max_workspace_bytes is not None:
-            limit = _whole("max_workspace_bytes", max_workspace_bytes)
+            limit = _whole("max_workspace_bytes", max_workspace_bytes, 64)
             self.parts["max_workspace_bytes"] = limit
 
     def request(self, out_dtype: Any, out: Any) -> Request:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from os import PathLike, fspath
 from typing import Any
 
-from .binding import Calls, Error, check, ffi, initialized, lib, owned
+from .binding import (ArgumentError, Calls, Error, check, enumerator_name, ffi, initialized, lib,
+                      owned, text)
 
 vulkan: Any = ffi.dlopen("libvulkan.so.1")
 
@@ -25,8 +28,10 @@ _PREFERENCE = ["DISCRETE_GPU", "INTEGRATED_GPU", "VIRTUAL_GPU", "CPU", "OTHER"]
 
 def call(function: str, *arguments: Any) -> int:
     """Calls one of Vulkan's functions; a result below zero is an exception."""
-    result = getattr(vulkan, function)(*arguments)
-    if result is not None and result < 0:
+    result: int | None = getattr(vulkan, function)(*arguments)
+    if result is None:
+        return 0
+    if result < 0:
         name = ffi.typeof("VkResult").elements.get(result, str(result))
         raise Error(_STATUS_OF_RESULT.get(name, "driver"), f"{function} gave {name}", result)
     return result
@@ -44,6 +49,12 @@ def structure(kind: str, **fields: Any) -> Any:
     words = kind.removeprefix("Vk")
     name = "".join("_" + c if c.isupper() else c for c in words).upper()
     return ffi.new(kind + " *", {"sType": getattr(vulkan, "VK_STRUCTURE_TYPE" + name), **fields})
+
+
+@ffi.callback("VkgemmLogCallback")  # type: ignore[misc]
+def _log(level: int, message: Any, user_data: Any) -> None:
+    name = enumerator_name("VkgemmLogLevel", level)
+    logging.getLogger("vkgemm").log(getattr(logging, name.upper()), "%s", text(message))
 
 
 class Instance:
@@ -85,7 +96,8 @@ class Buffer:
         self._gpu = gpu
         usage = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                  | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-                 | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
+                 | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+                 | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
         info = structure("VkBufferCreateInfo", size=size, usage=usage)
         self.handle = created("vkCreateBuffer", "VkBuffer", gpu.device, info, ffi.NULL)
         self.memory = ffi.NULL
@@ -127,28 +139,33 @@ class Gpu:
     `lock` is held while the commands are recorded and run, and while buffers come and go.
     """
 
-    def __init__(self, index: int | None):
+    def __init__(self, index: int | None, files: dict[str, str | PathLike[str] | None]):
         self.lock = threading.RLock()
         self.calls = Calls()
         self.buffers: set[Buffer] = set()
-        self.instance = Instance()
-        self.device = ffi.NULL
+        self.instance: Instance | None = Instance()
         self.context: Any = None
+        self.device = self._pool = self._fence = self._queries = ffi.NULL
         try:
-            self._open(index)
+            self._open(self.instance, index, files)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, index: int | None) -> None:
-        devices = self.instance.devices
+    def _open(self, instance: Instance, index: int | None,
+              files: dict[str, str | PathLike[str] | None]) -> None:
+        devices = instance.devices
         if not devices:
             raise Error("driver", "no Vulkan device")
-        index = self.instance.preferred() if index is None else index
+        index = instance.preferred() if index is None else index
         if index not in range(len(devices)):
-            raise Error("invalid_argument", f"index is {index}: there are {len(devices)} devices")
+            raise ArgumentError(f"index is {index}: there are {len(devices)} devices")
         self.physical = devices[index]
-        needs = owned("VkgemmRequirements", self._query, lib.vkgemm_requirements_destroy)
+        get_instance_proc_addr = ffi.addressof(vulkan, "vkGetInstanceProcAddr")
+        needs = owned("VkgemmRequirements",
+                      lambda out: self.calls(lib.vkgemm_requirements_query, instance.handle,
+                                             self.physical, get_instance_proc_addr, out),
+                      lib.vkgemm_requirements_destroy)
         info = initialized("VkgemmContextCreateInfo")
         features = ffi.new("VkPhysicalDeviceFeatures2 const **")
         count = ffi.new("uint32_t *")
@@ -156,20 +173,23 @@ class Gpu:
         check(lib.vkgemm_requirements_features(needs, features))
         check(lib.vkgemm_requirements_extensions(needs, count, names))
         self._create_device(count[0], names[0], features[0])
+        limits = instance.properties(self.physical).limits
+        self._ns_per_tick = float(limits.timestampPeriod)
         info.enabled_extension_count = count[0]
         info.enabled_extensions = names[0]
         info.enabled_features = features[0]
-        info.instance = self.instance.handle
+        info.instance = instance.handle
         info.physical_device = self.physical
         info.device = self.device
-        info.get_instance_proc_addr = ffi.addressof(vulkan, "vkGetInstanceProcAddr")
+        info.get_instance_proc_addr = get_instance_proc_addr
+        info.log = _log
+        paths = {name: ffi.new("char[]", fspath(path).encode())
+                 for name, path in files.items() if path is not None}
+        for name, path in paths.items():
+            setattr(info, name, path)
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),
                              lib.vkgemm_context_destroy)
-
-    def _query(self, out: Any) -> None:
-        self.calls(lib.vkgemm_requirements_query, self.instance.handle, self.physical,
-                   ffi.addressof(vulkan, "vkGetInstanceProcAddr"), out)
 
     def _create_device(self, count: int, extensions: Any, features: Any) -> None:
         family, self._has_timestamps = self._queue_family()
@@ -194,7 +214,6 @@ class Gpu:
         self._queries = created("vkCreateQueryPool", "VkQueryPool", self.device, queries, ffi.NULL)
         self._memory = ffi.new("VkPhysicalDeviceMemoryProperties *")
         call("vkGetPhysicalDeviceMemoryProperties", self.physical, self._memory)
-        self._ns_per_tick = self.instance.properties(self.physical).limits.timestampPeriod
 
     def _queue_family(self) -> tuple[int, bool]:
         count = ffi.new("uint32_t *")
@@ -239,7 +258,7 @@ class Gpu:
         ticks = ffi.new("uint64_t[2]")
         call("vkGetQueryPoolResults", self.device, self._queries, 0, 2, 16, ticks, 8,
              vulkan.VK_QUERY_RESULT_64_BIT | vulkan.VK_QUERY_RESULT_WAIT_BIT)
-        return (ticks[1] - ticks[0]) * self._ns_per_tick / 1e6
+        return float(ticks[1] - ticks[0]) * self._ns_per_tick / 1e6
 
     def copy(self, source: Buffer, target: Buffer, offset: int, size: int) -> None:
         """Copies bytes that stand at the same offset in both."""
