@@ -1,5 +1,5 @@
 # VKGEMM_PYTHON: whether the Python package is built; by default where a Python can use it.
-function(vkgemm_uses_package result python)
+function(vkgemm_python_suffices result python)
   execute_process(
     COMMAND ${python} -c "import cffi, numpy, sys; sys.exit(sys.version_info < (3, 10))"
     RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
@@ -10,7 +10,7 @@ endfunction()
 
 set(python_works OFF)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT VKGEMM_SANITIZE)
-  find_program(VKGEMM_PYTHON3 NAMES ${Python3_EXECUTABLE} python3 VALIDATOR vkgemm_uses_package
+  find_program(VKGEMM_PYTHON3 NAMES ${Python3_EXECUTABLE} python3 VALIDATOR vkgemm_python_suffices
                DOC "Python 3.10 or newer, with cffi and numpy")
   mark_as_advanced(VKGEMM_PYTHON3)
   if(VKGEMM_PYTHON3 AND PROJECT_IS_TOP_LEVEL)

@@ -6,6 +6,7 @@
 #   FOLDER      where to work; emptied first
 #   HEADERS, TOOLCHAIN, COMPILER, GENERATOR   as vkgemm's own build has them
 #   LAUNCHER    vkrun, or empty to run on this machine's own Vulkan
+#   PYTHON      the interpreter that the Python package was built for, or empty
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code)
   if(NOT code EQUAL 0)
@@ -61,6 +62,15 @@ if(PKG_CONFIG)
   run(${LAUNCHER} ${FOLDER}/consumer_pkg_config)
 else()
   message(STATUS "consumer: no pkg-config, so vkgemm.pc is not tried")
+endif()
+
+# From Python.
+if(PYTHON)
+  file(GLOB_RECURSE package ${FOLDER}/prefix/*/vkgemm/__main__.py)
+  cmake_path(GET package PARENT_PATH python_folder)
+  cmake_path(GET python_folder PARENT_PATH python_folder)
+  set(ENV{PYTHONPATH} ${python_folder})
+  run(${LAUNCHER} ${PYTHON} -m vkgemm run --m 20 --n 30 --k 40 --explain)
 endif()
 
 if(SHARED)

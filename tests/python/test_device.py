@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import tempfile
 import threading
 import unittest
@@ -13,6 +14,7 @@ from reference import values
 
 import vkgemm
 from vkgemm.__main__ import main
+from vkgemm.binding import lib, written
 from vkgemm.device import _Plan
 
 
@@ -60,6 +62,17 @@ class Devices(unittest.TestCase):
             with self.assertRaises(vkgemm.ArgumentError) as caught:
                 vkgemm.Device(tuning_file=table)
             self.assertIn(str(table), caught.exception.message)
+
+    def test_verdicts_are_read(self):
+        with tempfile.TemporaryDirectory() as folder, (
+                mock.patch.dict(os.environ, XDG_CACHE_HOME=folder)):
+            with vkgemm.Device() as device:
+                file = Path(written(lib.vkgemm_default_verdict_file, device._caps()))
+            file.parent.mkdir(parents=True)
+            file.write_text("?")
+            with self.assertLogs("vkgemm", "WARNING") as logs:
+                vkgemm.Device().close()
+            self.assertIn(str(file), logs.output[0])
 
     def test_threads(self):
         operands = [(values((4, 6), seed=i), values((6, 8), seed=i)) for i in range(4)]

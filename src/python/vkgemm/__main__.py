@@ -31,7 +31,7 @@ def _wide(array: Any) -> Any:
 def info(options: argparse.Namespace) -> int:
     print(f"vkgemm {__version__}")
     for index in range(len(devices())) if options.device is None else [options.device]:
-        with Device(index) as device:
+        with Device(index, self_test=options.self_test) as device:
             print(f"{index}: {device.name}, {device.driver}, {device.architecture}")
             for path, reason in device.paths.items():
                 print(f"   {path}: {'no: ' + reason if reason else 'yes'}")
@@ -86,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sub.set_defaults(command=command)
         sub.add_argument("--device", type=int, help="an index, as `info` prints it")
         if command is info:
+            sub.add_argument("--self-test", action="store_true",
+                             help="try the kernels first that were not tried yet")
             continue
         for size in ("--m", "--n", "--k"):
             sub.add_argument(size, type=int, default=512)

@@ -126,8 +126,8 @@ def written(function: Callable[..., int], *arguments: Any) -> str:
     return text(buffer)
 
 
-def number(kind: str, function: Callable[..., int], handle: Any) -> Any:
-    """The number that a function writes."""
+def value_of(kind: str, function: Callable[..., int], handle: Any) -> Any:
+    """The value that a function writes, of a number or a pointer."""
     value = ffi.new(kind + " *")
     check(function(handle, value))
     return value[0]
@@ -137,4 +137,4 @@ def version() -> str:
     """The version of the library: "0.1.0"."""
     numbers = [ffi.new("uint32_t *") for _ in range(3)]
     check(lib.vkgemm_version(*numbers))
-    return ".".join(str(number[0]) for number in numbers)
+    return ".".join(str(value[0]) for value in numbers)

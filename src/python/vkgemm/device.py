@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from .arrays import Array, as_matrix, element_of, lay_out
 from .binding import (ArgumentError, Error, check, enumerator, enumerator_names, ffi, initialized,
-                      lib, number, output, owned, text, written)
+                      lib, output, owned, text, value_of, written)
 from .packed import PackedMatrix
 from .problem import Part, part, structure
 from .request import Builder, Request
@@ -31,7 +31,7 @@ class _Plan:
             "VkgemmPlan",
             lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields, text_or_null, out),
             lib.vkgemm_plan_destroy)
-        self.workspace_bytes = number("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
+        self.workspace_bytes = value_of("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
 
 
 def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _Plan]) -> None:
@@ -63,6 +63,9 @@ class Device:
     bits of bf16, and bf16 results are such arrays.  A and B share one type.  f32 is multiplied in
     IEEE f32; f16 and bf16 are accumulated in f32.  Transposed views are read as they lie.
 
+    self_test: whether to try, before anything else, each kind of kernel that the device offers and
+    that has no verdict yet, and to keep the verdicts where `vkgemm info --self-test` keeps them.
+    They are read in any case: a kind that failed is not used, and some kinds only if they passed.
     pipeline_cache_file: where compiled kernels are kept from one run to the next; nobody else may
     be able to write there.  tuning_file: a table that `vkgemm tune` wrote; it comes before those
     that are built in.
@@ -74,11 +77,11 @@ class Device:
     #: The most plans that are kept.
     max_plans = 512
 
-    def __init__(self, index: int | None = None, *,
+    def __init__(self, index: int | None = None, *, self_test: bool = False,
                  pipeline_cache_file: str | PathLike[str] | None = None,
                  tuning_file: str | PathLike[str] | None = None):
-        self._gpu = Gpu(index, {"pipeline_cache_file": pipeline_cache_file,
-                                "tuning_file": tuning_file})
+        self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,
+                        tuning_file=tuning_file)
         self._arena = Arena(self._gpu)
         self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
@@ -98,7 +101,7 @@ class Device:
 
     def _caps(self) -> Any:
         self._require_open()
-        return number("VkgemmCaps const *", lib.vkgemm_context_caps, self._gpu.context)
+        return value_of("VkgemmCaps const *", lib.vkgemm_context_caps, self._gpu.context)
 
     def _require_open(self) -> None:
         if self._gpu.context is None:

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from .binding import (ArgumentError, Calls, Error, check, enumerator_name, ffi, initialized, lib,
-                      owned, text)
+                      owned, text, value_of, written)
 
 vulkan: Any = ffi.dlopen("libvulkan.so.1")
 
@@ -139,46 +139,52 @@ class Gpu:
     `lock` is held while the commands are recorded and run, and while buffers come and go.
     """
 
-    def __init__(self, index: int | None, files: dict[str, str | PathLike[str] | None]):
+    def __init__(self, index: int | None, self_test: bool, **files: str | PathLike[str] | None):
         self.lock = threading.RLock()
         self.calls = Calls()
         self.buffers: set[Buffer] = set()
-        self.instance: Instance | None = Instance()
         self.context: Any = None
         self.device = self._pool = self._fence = self._queries = ffi.NULL
+        self.instance: Instance | None = Instance()
         try:
-            self._open(self.instance, index, files)
+            self.physical = self._chosen(self.instance, index)
+            limits = self.instance.properties(self.physical).limits
+            self._ns_per_tick = float(limits.timestampPeriod)
+            self._open(self.instance.handle, self_test, files)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, instance: Instance, index: int | None,
-              files: dict[str, str | PathLike[str] | None]) -> None:
-        devices = instance.devices
-        if not devices:
+    @staticmethod
+    def _chosen(instance: Instance, index: int | None) -> Any:
+        count = len(instance.devices)
+        if count == 0:
             raise Error("driver", "no Vulkan device")
-        index = instance.preferred() if index is None else index
-        if index not in range(len(devices)):
-            raise ArgumentError(f"index is {index}: there are {len(devices)} devices")
-        self.physical = devices[index]
+        if index is None:
+            index = instance.preferred()
+        if index not in range(count):
+            raise ArgumentError(f"index is {index}: there are {count} devices")
+        return instance.devices[index]
+
+    def _open(self, instance: Any, self_test: bool,
+              files: dict[str, str | PathLike[str] | None]) -> None:
+        """Makes a device with all that vkgemm can use, and vkgemm's context on it."""
         get_instance_proc_addr = ffi.addressof(vulkan, "vkGetInstanceProcAddr")
         needs = owned("VkgemmRequirements",
-                      lambda out: self.calls(lib.vkgemm_requirements_query, instance.handle,
+                      lambda out: self.calls(lib.vkgemm_requirements_query, instance,
                                              self.physical, get_instance_proc_addr, out),
                       lib.vkgemm_requirements_destroy)
-        info = initialized("VkgemmContextCreateInfo")
-        features = ffi.new("VkPhysicalDeviceFeatures2 const **")
-        count = ffi.new("uint32_t *")
-        names = ffi.new("char const *const **")
-        check(lib.vkgemm_requirements_features(needs, features))
+        features = value_of("VkPhysicalDeviceFeatures2 const *", lib.vkgemm_requirements_features,
+                          needs)
+        count, names = ffi.new("uint32_t *"), ffi.new("char const *const **")
         check(lib.vkgemm_requirements_extensions(needs, count, names))
-        self._create_device(count[0], names[0], features[0])
-        limits = instance.properties(self.physical).limits
-        self._ns_per_tick = float(limits.timestampPeriod)
+        self._create_device(count[0], names[0], features)
+
+        info = initialized("VkgemmContextCreateInfo")
         info.enabled_extension_count = count[0]
         info.enabled_extensions = names[0]
-        info.enabled_features = features[0]
-        info.instance = instance.handle
+        info.enabled_features = features
+        info.instance = instance
         info.physical_device = self.physical
         info.device = self.device
         info.get_instance_proc_addr = get_instance_proc_addr
@@ -187,21 +193,29 @@ class Gpu:
                  for name, path in files.items() if path is not None}
         for name, path in paths.items():
             setattr(info, name, path)
+        caps = value_of("VkgemmCaps const *", lib.vkgemm_requirements_caps, needs)
+        verdicts = ffi.new("char[]", written(lib.vkgemm_default_verdict_file, caps).encode())
+        test = initialized("VkgemmSelfTest")
+        if len(verdicts) > 1:  # the environment names a folder for it
+            test.file = verdicts
+        if self_test:
+            test.queue, test.queue_family = self._queue, self._family
+        info.self_test = test
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),
                              lib.vkgemm_context_destroy)
 
     def _create_device(self, count: int, extensions: Any, features: Any) -> None:
-        family, self._has_timestamps = self._queue_family()
+        self._family, self._has_timestamps = self._queue_family()
         priority = ffi.new("float *", 1.0)
-        queue = structure("VkDeviceQueueCreateInfo", queueFamilyIndex=family, queueCount=1,
+        queue = structure("VkDeviceQueueCreateInfo", queueFamilyIndex=self._family, queueCount=1,
                           pQueuePriorities=priority)
         info = structure("VkDeviceCreateInfo", pNext=ffi.cast("void *", features),
                          queueCreateInfoCount=1, pQueueCreateInfos=queue,
                          enabledExtensionCount=count, ppEnabledExtensionNames=extensions)
         self.device = created("vkCreateDevice", "VkDevice", self.physical, info, ffi.NULL)
-        self._queue = created("vkGetDeviceQueue", "VkQueue", self.device, family, 0)
-        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=family)
+        self._queue = created("vkGetDeviceQueue", "VkQueue", self.device, self._family, 0)
+        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=self._family)
         self._pool = created("vkCreateCommandPool", "VkCommandPool", self.device, pool, ffi.NULL)
         allocation = structure("VkCommandBufferAllocateInfo", commandPool=self._pool,
                                commandBufferCount=1)
