@@ -66,7 +66,7 @@ endif()
 
 # From Python.
 if(PYTHON)
-  file(GLOB_RECURSE package ${FOLDER}/prefix/*/vkgemm/__main__.py)
+  file(GLOB_RECURSE package ${FOLDER}/prefix/__main__.py)
   cmake_path(GET package PARENT_PATH python_folder)
   cmake_path(GET python_folder PARENT_PATH python_folder)
   set(ENV{PYTHONPATH} ${python_folder})

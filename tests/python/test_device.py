@@ -119,22 +119,22 @@ class CommandLine(unittest.TestCase):
 
     def test_run(self):
         for dtype in ("f16", "bf16", "f32"):
-            code, output = self.run_main("run", "--m", "20", "--n", "30", "--k", "40", "--dtype",
+            code, output = self.run_main("run", "--m", "20", "--n", "25", "--k", "30", "--dtype",
                                          dtype, "--explain")
             self.assertEqual(code, 0, output)
-            self.assertIn("m 20, n 30, k 40", output)
+            self.assertIn("m 20, n 25, k 30", output)
             self.assertIn("right", output)
 
     def test_run_sees_a_wrong_result(self):
         def wrong(device, a, b, **arguments):
             return np.zeros((len(a), b.shape[1]), a.dtype)
         with mock.patch.object(vkgemm.Device, "gemm", wrong):
-            code, output = self.run_main("run", "--m", "20", "--n", "30", "--k", "40")
+            code, output = self.run_main("run", "--m", "20", "--n", "25", "--k", "30")
         self.assertEqual(code, 1)
         self.assertIn("wrong", output)
 
     def test_bench(self):
-        code, output = self.run_main("bench", "--m", "32", "--n", "32", "--k", "32", "--repeat",
+        code, output = self.run_main("bench", "--m", "20", "--n", "25", "--k", "30", "--repeat",
                                      "3")
         self.assertEqual(code, 0)
         self.assertRegex(output, r"device: +\d+\.\d+ ms, \d+\.\d+ TFLOP/s")
