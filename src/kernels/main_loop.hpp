@@ -33,12 +33,20 @@ struct TilePart {
   std::uint32_t n = 0;
 };
 
+// Factors of a time where A, or B, is loaded element by element.
+struct SingleLoads {
+  double a = 1.0;
+  double b_in_rows = 1.0;
+  double b_in_columns = 1.0;
+};
+
 // How a loop's times differ from what its row's rate and the table's timing say.
 struct LoopCost {
   // Products take so many times as long where A or B is loaded element by element.
   double misaligned = 1.0;
-  // So many times the latency of a k-tile's loads, likewise.
-  double misaligned_latency = 1.0;
+  // Both factors where it matters which of them is: of products, and of the latency of loads.
+  SingleLoads single_products;
+  SingleLoads single_latency;
   // Products take so many times as long where a loop that takes fragments has A in rows.
   double a_in_rows = 1.0;
   // So many times the fixed time of a tile.

@@ -33,9 +33,9 @@ constexpr double busy_invocations = 200.0;
 // Fitted with nvidia_sm90's timing.
 constexpr double row_ends = 32.0;
 
-// Microseconds of a compute unit for a workgroup that finds no group for its tile. Fitted with
-// nvidia_sm90's timing.
-constexpr double idle_time = 0.2;
+// Microseconds of a workgroup that finds no group for its tile: as many at a time as are resident.
+// Fitted with nvidia_sm90's timing.
+constexpr double idle_time = 0.73;
 
 // The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
 // whole one. In place of those beyond the matrix others are loaded once more.
@@ -57,6 +57,14 @@ double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
 double single_elements(const Config& c, const ResolvedProblem& problem) {
   return (problem.a_allows_vectors() ? 0.0 : c.tile_m) +
          (problem.b_allows_vectors() ? 0.0 : c.tile_n);
+}
+
+// The factor of a problem whose A, B or both are loaded so.
+double factor(const SingleLoads& loads, const ResolvedProblem& problem) {
+  const bool columns = problem.b.layout == Layout::col_major;
+  return (problem.a_allows_vectors() ? 1.0 : loads.a) * (problem.b_allows_vectors() ? 1.0
+                                                         : columns ? loads.b_in_columns
+                                                                   : loads.b_in_rows);
 }
 
 // A tile stores the values of it that exist, in rows of so many.
@@ -141,6 +149,7 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   Estimate::Shape s{};
   s.bound_by_memory = cost.bound_by_memory;
   s.units = compute_units(caps);
+  s.resident = workgroups_that_fit(c, timing, problem, caps);
   s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
   double matrices_b = matrices(problem.b, problem);
   if (problem.is_grouped(GroupAlong::m)) {
@@ -150,17 +159,16 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
     s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
     matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
     const double slots = static_cast<double>(tile_count(c, problem));
-    s.idle = std::max(slots - s.tiles, 0.0) / s.units * idle_time;
+    s.idle = std::max(slots - s.tiles, 0.0) / (s.units * s.resident) * idle_time;
   }
   const auto at_once = descriptor(c).k_tiles_at_once;
   const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
   s.k_tiles = std::ceil(k / depth);
-  s.resident = workgroups_that_fit(c, timing, problem, caps);
-  const double slower =
-      (vectors ? 1.0 : cost.misaligned) * (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
+  const double slower = (vectors ? 1.0 : cost.misaligned) * factor(cost.single_products, problem) *
+                        (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
   s.k_tile_work = 2.0 * area * depth * slower * timing.compute_units / (rate * 1e6);
-  const double waits = (cost.latency != nullptr ? timing.*cost.latency : 1.0) *
-                       (vectors ? 1.0 : cost.misaligned_latency);
+  const double waits =
+      (cost.latency != nullptr ? timing.*cost.latency : 1.0) * factor(cost.single_latency, problem);
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
   // The epilogue takes one value after the other; skinny's few are in the rate.

@@ -76,9 +76,12 @@ extern constexpr LoopDescriptor skinny_loop{
           return std::uint64_t{SKINNY_SUMS(c.tile_n, c.tile_k)} * UNIT_BYTES;
         },
     .load_vector = load_width,
-    // Single elements are loaded then, of which eight times as many are on their way: 5 us a k-tile
-    // instead of 0.7 (H200, driver 580.159.04, 2x65x1280 bf16). Fitted with nvidia_sm90's timing.
-    .cost = {.misaligned = 3.2, .misaligned_latency = 3.7, .bound_by_memory = true},
+    // Eight times as many loads are on their way where they are of single elements: 5 us a k-tile
+    // instead of 0.7 (H200, driver 580.159.04, 2x65x1280 bf16); few of them are A's, and those of
+    // B in columns follow each other. Fitted with nvidia_sm90's timing.
+    .cost = {.single_products = {.a = 1.3, .b_in_rows = 2.8, .b_in_columns = 1.7},
+             .single_latency = {.a = 1.3, .b_in_rows = 2.7, .b_in_columns = 1.8},
+             .bound_by_memory = true},
     .propose = propose,
     .kinds = kinds,
     .trials = trials,

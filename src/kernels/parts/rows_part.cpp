@@ -260,9 +260,16 @@ constexpr double covered = 0.63;
 constexpr double value_rate = 0.62;
 constexpr double exponential_values = 1.2;
 
-// The second pass reads its values, waits, and writes: its dispatch takes longer than that which
-// adds slices. Fitted with nvidia_sm90's timing.
-constexpr double second_pass = 1.3;
+// The second pass's dispatch in those that add slices, and what each of a row's values adds to it
+// in microseconds: one after the other a workgroup loads parts of a row, twice. Fitted with
+// nvidia_sm90's timing.
+constexpr double second_pass = 0.86;
+constexpr double value_time = 0.0019;
+
+// Microseconds for each tile of a row in panels: what tiles know of a row is read in turn, by every
+// tile that waits, or once by the dispatch that merges it. Fitted with nvidia_sm90's timing.
+constexpr double waiting_column = 0.08;
+constexpr double merged_column = 0.08;
 
 double cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
             const ProductCost& product) {
@@ -271,22 +278,26 @@ double cost(const Config& config, const ResolvedProblem& problem, const TimingMo
   const double exponentials = row_of(op).exponentials * exponential_tiles;
   const double exposed = product.rounds * timing.tile * (product.resident >= 2.0 ? covered : 1.0);
   const double reduce = exposed * (reduce_tiles + exponentials);
+  const double columns = static_cast<double>(tile_columns(config, problem));
   switch (config.rows) {
     case RowStrategy::none:
       break;
     case RowStrategy::resident:
       return reduce;
     case RowStrategy::panel:
-      return reduce + timing.sum + (is_scalar(op) ? 0.0 : exposed * wait_tiles);
+      return reduce + timing.sum +
+             (is_scalar(op) ? columns * merged_column
+                            : exposed * wait_tiles + product.rounds * columns * waiting_column);
     case RowStrategy::recompute:
-      return product.microseconds + 2.0 * reduce + timing.sum;
+      return product.microseconds + 2.0 * reduce + timing.sum + columns * merged_column;
     case RowStrategy::two_pass: {
       const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                             static_cast<double>(problem.batch) * 2.0 * sizeof(float);
       const auto chunks = static_cast<double>(row_chunks(config, problem).count());
       const double slower = exponentials > 0.0 ? exponential_values : 1.0;
       return slower * values / kilobyte / (value_rate * timing.workspace) +
-             (2.0 * chunks - 1.0) * second_pass * timing.sum;
+             (2.0 * chunks - 1.0) * second_pass * timing.sum +
+             static_cast<double>(problem.n) * value_time;
     }
   }
   return 0.0;
