@@ -61,10 +61,10 @@ double single_elements(const Config& c, const ResolvedProblem& problem) {
 
 // The factor of a problem whose A, B or both are loaded so.
 double factor(const SingleLoads& loads, const ResolvedProblem& problem) {
-  const bool columns = problem.b.layout == Layout::col_major;
-  return (problem.a_allows_vectors() ? 1.0 : loads.a) * (problem.b_allows_vectors() ? 1.0
-                                                         : columns ? loads.b_in_columns
-                                                                   : loads.b_in_rows);
+  const double of_a = problem.a_allows_vectors() ? 1.0 : loads.a;
+  if (problem.b_allows_vectors()) return of_a;
+  const bool in_columns = problem.b.layout == Layout::col_major;
+  return of_a * (in_columns ? loads.b_in_columns : loads.b_in_rows);
 }
 
 // A tile stores the values of it that exist, in rows of so many.
