@@ -8,7 +8,8 @@ from reference import values
 
 import vkgemm
 
-CALLS = 10_000
+CALLS = 5_000  # in each of ROUNDS
+ROUNDS = 4
 
 
 def resident_bytes():
@@ -28,9 +29,12 @@ class Leaks(unittest.TestCase):
                         with self.assertRaises(vkgemm.Error):
                             device.gemm(a, b, split_k=513)
             calls(CALLS)  # the driver's lists grow to their size
-            before = resident_bytes()
-            calls(CALLS)
-            grown = resident_bytes() - before
+            sizes = [resident_bytes()]
+            for _ in range(ROUNDS):
+                calls(CALLS)
+                sizes.append(resident_bytes())
+        # A leak grows in each round; an allocator takes a megabyte now and then.
+        grown = min(after - before for before, after in zip(sizes, sizes[1:]))
         self.assertLess(grown, 40 * CALLS)
 
     def test_devices_are_freed(self):
