@@ -1,8 +1,9 @@
-"""Products in float64, and what tests compare with them."""
+"""Products in float64, what tests compare with them, and the device that they share."""
 
 from __future__ import annotations
 
 import math
+import unittest
 from typing import Any
 
 import numpy as np
@@ -81,3 +82,12 @@ def assert_close(actual: Any, expected: Any, element: str = "f32") -> None:
     if not (error <= bound).all():
         at = np.unravel_index(np.argmax(error - bound), error.shape)
         raise AssertionError(f"{at} is {wide(actual)[at]}, not {expected[at]}")
+
+
+class OnDevice(unittest.TestCase):
+    """Tests that share a device, and with it its pipelines."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.device = vkgemm.Device()
+        cls.addClassCleanup(cls.device.close)

@@ -5,23 +5,15 @@ are of f32 and of few shapes where nothing depends on it, because each pipeline 
 to compile, and of f16 a second.
 """
 
-import unittest
-
 import numpy as np
-from reference import ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, assert_close, values, wide
+from reference import (ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, OnDevice, assert_close, values,
+                       wide)
 
 import vkgemm
 from vkgemm.binding import enumerator_names
 
 
-class Products(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.device = vkgemm.Device()
-        cls.addClassCleanup(cls.device.close)
-
-
-class Gemm(Products):
+class Gemm(OnDevice):
     def test_types(self):
         for element in ("f16", "bf16", "f32"):
             for out in (None, "f32"):
@@ -125,7 +117,7 @@ class Gemm(Products):
         self.assertGreater(times[1], times[0])
 
 
-class Gated(Products):
+class Gated(OnDevice):
     def test_gates(self):
         self.assertEqual(list(GATES), enumerator_names("VkgemmGate"))
         a, b, bias = values((20, 30)), values((30, 48)), values((48,))
@@ -150,7 +142,7 @@ class Gated(Products):
         np.testing.assert_array_equal(same, d)
 
 
-class Grouped(Products):
+class Grouped(OnDevice):
     def test_along_m(self):
         a, bias = values((40, 30)), values((3, 1, 25))
         offsets = [2, 19, 19, 37]
@@ -178,7 +170,7 @@ class Grouped(Products):
         assert_close(d, np.stack([wide(a)[:, g] @ wide(b)[g] for g in groups]))
 
 
-class RowReduction(Products):
+class RowReduction(OnDevice):
     def test_operations_that_change_d(self):
         a, b, bias = values((20, 30)), values((30, 25)), values((25,))
         product = wide(a) @ wide(b) + wide(bias)
@@ -214,7 +206,7 @@ class RowReduction(Products):
         assert_close(d, product)
 
 
-class Packed(Products):
+class Packed(OnDevice):
     def test_gemm(self):
         for element in ("f16", "bf16", "f32"):  # f32 stays in rows
             b = values((30, 25), element)

@@ -1,19 +1,12 @@
 """What is refused, by the names and the values of arguments."""
 
-import unittest
-
 import numpy as np
-from reference import values
+from reference import OnDevice, values
 
 import vkgemm
 
 
-class Refusals(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.device = vkgemm.Device()
-        cls.addClassCleanup(cls.device.close)
-
+class Refusals(OnDevice):
     def test_arguments(self):
         gemm, gated = self.device.gemm, self.device.gated
         grouped, rows, pack = self.device.grouped, self.device.row_reduction, self.device.pack

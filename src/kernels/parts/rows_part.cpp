@@ -268,8 +268,7 @@ constexpr double value_time = 0.0019;
 
 // Microseconds for each tile of a row in panels: what tiles know of a row is read in turn, by every
 // tile that waits, or once by the dispatch that merges it. Fitted with nvidia_sm90's timing.
-constexpr double waiting_column = 0.08;
-constexpr double merged_column = 0.08;
+constexpr double column_time = 0.08;
 
 double cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
             const ProductCost& product) {
@@ -286,10 +285,10 @@ double cost(const Config& config, const ResolvedProblem& problem, const TimingMo
       return reduce;
     case RowStrategy::panel:
       return reduce + timing.sum +
-             (is_scalar(op) ? columns * merged_column
-                            : exposed * wait_tiles + product.rounds * columns * waiting_column);
+             (is_scalar(op) ? columns * column_time
+                            : exposed * wait_tiles + product.rounds * columns * column_time);
     case RowStrategy::recompute:
-      return product.microseconds + 2.0 * reduce + timing.sum + columns * merged_column;
+      return product.microseconds + 2.0 * reduce + timing.sum + columns * column_time;
     case RowStrategy::two_pass: {
       const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                             static_cast<double>(problem.batch) * 2.0 * sizeof(float);
