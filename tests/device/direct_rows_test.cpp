@@ -86,12 +86,9 @@ TEST_F(ARows, EveryFamily) {
     problem.epilogue = support::heavy_epilogue();
     problem.epilogue.bias = Bias::along_n;
     EXPECT_TRUE(passes_gates(c.config, problem));
-    Config config = c.config;
-    config.slices = 3;
     for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
                                      ReductionMode::device_barrier}) {
-      config.reduction_mode = mode;
-      EXPECT_TRUE(passes_gates(config, problem));
+      EXPECT_TRUE(passes_gates(sliced(c.config, 3, mode), problem));
     }
     Problem gated = gemm({m(c, 35), 37, 2u * c.config.tile_k}, c.input);
     gated.gated = Gated{.gate = Gate::reglu, .b = GatedB::interleaved};
@@ -99,7 +96,7 @@ TEST_F(ARows, EveryFamily) {
       EXPECT_TRUE(passes_gates(c.config, gated));
       gates = true;
     }
-    config = c.config;
+    Config config = c.config;
     config.tile_n = 32;
     for (const RowStrategy rows : {RowStrategy::resident, RowStrategy::recompute,
                                    RowStrategy::panel, RowStrategy::two_pass}) {

@@ -111,10 +111,7 @@ TEST_F(Direct, BatchesAndSlicesInEveryMode) {
     EXPECT_TRUE(passes_gates(c.config, problem));
     for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
                                      ReductionMode::device_barrier}) {
-      Config config = c.config;
-      config.slices = 3;
-      config.reduction_mode = mode;
-      EXPECT_TRUE(passes_gates(config, problem));
+      EXPECT_TRUE(passes_gates(sliced(c.config, 3, mode), problem));
     }
     problem.b.batch_stride = 0;
     EXPECT_TRUE(passes_gates(c.config, problem));
@@ -152,9 +149,7 @@ TEST_F(Direct, Gates) {
         problem = with_padding(problem, 8, layout == Layout::row_major);
         if (!is_legal(c.config, resolve(problem).value(), target())) continue;
         EXPECT_TRUE(passes_gates(c.config, problem));
-        Config sliced = c.config;
-        sliced.slices = 2;
-        EXPECT_TRUE(passes_gates(sliced, problem));
+        EXPECT_TRUE(passes_gates(sliced(c.config, 2), problem));
       }
     }
   }

@@ -259,17 +259,12 @@ TEST_P(GatedProduct, SlicesInEveryReductionMode) {
     Problem problem = with_bias_and_aux(gated(gemm({21, 19, 150}, input()), b));
     problem.batch = 2;
     problem = with_padding(problem, 8, b == GatedB::interleaved);
-    Config one = config();
-    one.slices = 3;
-    EXPECT_TRUE(passes_gates(one, problem));
+    EXPECT_TRUE(passes_gates(sliced(config(), 3), problem));
     if (on_cpu() && b != GatedB::interleaved) continue;
     Trial trial(problem, Fill::random);
-    ASSERT_TRUE(trial.run(one));
-    one.reduction_mode = ReductionMode::last_arriver;
-    EXPECT_TRUE(trial.repeats(one));
-    one.reduction_mode = ReductionMode::device_barrier;
-    one.spin_limit = patient_spin_limit();
-    EXPECT_TRUE(trial.repeats(one));
+    ASSERT_TRUE(trial.run(sliced(config(), 3)));
+    EXPECT_TRUE(trial.repeats(sliced(config(), 3, ReductionMode::last_arriver)));
+    EXPECT_TRUE(trial.repeats(sliced(config(), 3, ReductionMode::device_barrier)));
   }
 }
 
@@ -331,9 +326,7 @@ TEST_P(GatedProduct, ColumnMajorD) {
       problem.d.layout = problem.aux.layout = Layout::col_major;
       problem.batch = 2;
       problem = with_padding(problem);
-      Config sliced = one;
-      sliced.slices = b == GatedB::halves ? 1 : 2;
-      EXPECT_TRUE(passes_gates(sliced, problem));
+      EXPECT_TRUE(passes_gates(sliced(one, b == GatedB::halves ? 1 : 2), problem));
     }
   }
 }

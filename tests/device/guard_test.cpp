@@ -382,9 +382,7 @@ TEST_P(Guards, StandBesideGates) {
         expect_inside(config, problem);
         if (GetParam() == Path::fma) expect_inside(skinny, problem);
         if (!aligned && b != GatedB::halves) continue;  // as halves, before and after the sum
-        Config sliced = config;
-        sliced.slices = 2;
-        expect_inside(sliced, problem);
+        expect_inside(sliced(config, 2), problem);
       }
     }
   }

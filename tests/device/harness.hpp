@@ -66,6 +66,15 @@ inline std::uint32_t patient_spin_limit() {
   return on_cpu() ? most_spin_limit : default_spin_limit;
 }
 
+// With slices that are added in this way.
+inline Config sliced(Config config, std::uint32_t slices,
+                     ReductionMode mode = ReductionMode::two_dispatches) {
+  config.slices = slices;
+  config.reduction_mode = mode;
+  if (mode == ReductionMode::device_barrier) config.spin_limit = patient_spin_limit();
+  return config;
+}
+
 // Small configurations of a path that are legal here for a product of `input` types; each shape
 // of matrix that any vendor lists is among them. The first ones are the cheapest to compile.
 std::vector<Config> small_configs(Path path, DataType input);

@@ -234,12 +234,6 @@ std::vector<Kind> kinds() {
   const DataType f16 = DataType::f16;
   const Config tiles = parse_config("fma:tile=16x32x8,fragment=4x4,swizzle=1,peel=0").value();
   const Config gate = parse_config("fma:tile=16x16x8,fragment=4x8,swizzle=2,peel=0").value();
-  const auto sliced = [](Config config, ReductionMode mode) {
-    config.slices = 3;
-    config.reduction_mode = mode;
-    if (mode == ReductionMode::device_barrier) config.spin_limit = patient_spin_limit();
-    return config;
-  };
   const auto with_rows = [](Config config, RowStrategy strategy) {
     config.rows = strategy;
     if (strategy == RowStrategy::panel) config.spin_limit = patient_spin_limit();
@@ -263,25 +257,25 @@ std::vector<Kind> kinds() {
              barrier = ReductionMode::device_barrier;
   const RowStrategy two_pass = RowStrategy::two_pass;
   std::vector<Kind> all{
-      {"slices in two dispatches", plain, sliced(tiles, two), 2},
-      {"slices by the last arriver", plain, sliced(tiles, last), 2},
-      {"slices behind a barrier", plain, sliced(tiles, barrier), 3},
+      {"slices in two dispatches", plain, sliced(tiles, 3, two), 2},
+      {"slices by the last arriver", plain, sliced(tiles, 3, last), 2},
+      {"slices behind a barrier", plain, sliced(tiles, 3, barrier), 3},
       {"packed a", plain, packing(tiles, true, false), 2},
-      {"packed a and b, slices", plain, packing(sliced(tiles, two), true, true), 3},
+      {"packed a and b, slices", plain, packing(sliced(tiles, 3, two), true, true), 3},
       {"rows, values in D", reduced(RowOp::softmax, DataType::f32), with_rows(tiles, two_pass), 1},
       {"rows, values in the workspace", reduced(RowOp::max, f16), with_rows(tiles, two_pass), 2},
       {"rows in three parts", parts, with_rows(tiles, two_pass), 1 + 3 + 2},
-      {"rows after slices", reduced(RowOp::softmax, f16), with_rows(sliced(tiles, two), two_pass),
-       3},
+      {"rows after slices", reduced(RowOp::softmax, f16),
+       with_rows(sliced(tiles, 3, two), two_pass), 3},
       {"rows after slices behind a barrier", reduced(RowOp::softmax, f16),
-       with_rows(sliced(tiles, barrier), two_pass), 4},
+       with_rows(sliced(tiles, 3, barrier), two_pass), 4},
       {"rows in panels", reduced(RowOp::rms_norm, f16), with_rows(tiles, RowStrategy::panel), 3},
       {"numbers of rows in panels", reduced(RowOp::max, f16), with_rows(tiles, RowStrategy::panel),
        2},
       {"rows computed twice", reduced(RowOp::softmax, f16),
        with_rows(tiles, RowStrategy::recompute), 2},
-      {"gated slices", gated, sliced(gate, two), 2},
-      {"gated slices by the last arriver", gated, sliced(gate, last), 2},
+      {"gated slices", gated, sliced(gate, 3, two), 2},
+      {"gated slices by the last arriver", gated, sliced(gate, 3, last), 2},
       {"gated, packed a", gated, packing(gate, true, false), 2},
   };
   Problem groups = plain;

@@ -318,10 +318,7 @@ TEST_P(RowReductions, SlicesOfKInTwoPasses) {
   for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
                                    ReductionMode::device_barrier}) {
     if (GetParam() == Path::nv && mode != ReductionMode::two_dispatches) continue;
-    Config two_pass = with(config(), RowStrategy::two_pass);
-    two_pass.slices = 3;
-    two_pass.reduction_mode = mode;
-    if (mode == ReductionMode::device_barrier) two_pass.spin_limit = patient_spin_limit();
+    const Config two_pass = sliced(with(config(), RowStrategy::two_pass), 3, mode);
     for (const DataType output : {DataType::f32, DataType::bf16}) {
       if (GetParam() == Path::nv && output != DataType::f32) continue;
       if (is_selection() && output == DataType::f32) continue;

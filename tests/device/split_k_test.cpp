@@ -55,13 +55,6 @@ class SplitK : public EachPath {
  protected:
   void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam())); }
 
-  static Config with_slices(Config config, std::uint32_t slices,
-                            ReductionMode mode = ReductionMode::two_dispatches) {
-    config.slices = slices;
-    config.reduction_mode = mode;
-    if (mode == ReductionMode::device_barrier) config.spin_limit = patient_spin_limit();
-    return config;
-  }
   // The ways to add the slices on this path.
   static std::vector<ReductionMode> modes() {
     if (GetParam() == Path::nv) return {ReductionMode::two_dispatches};
@@ -70,18 +63,18 @@ class SplitK : public EachPath {
   }
   DataType input() const { return inputs_of(GetParam()).front(); }
   Config config(std::uint32_t slices, ReductionMode mode = ReductionMode::two_dispatches) const {
-    return with_slices(small_configs(GetParam(), input()).front(), slices, mode);
+    return sliced(small_configs(GetParam(), input()).front(), slices, mode);
   }
 
   // All reduction modes pass, and with the same bits.
   testing::AssertionResult passes_in_all_modes(const Config& plain, std::uint32_t slices,
                                                const Problem& problem,
                                                const TrialOptions& options = {}) const {
-    const Config first = with_slices(plain, slices);
+    const Config first = sliced(plain, slices);
     if (auto passed = passes_gates(first, problem, options); !passed) return passed;
     Trial trial(problem, Fill::random, options);
     for (const ReductionMode mode : modes()) {
-      const Config config = with_slices(plain, slices, mode);
+      const Config config = sliced(plain, slices, mode);
       auto same = mode == modes().front() ? trial.run(config) : trial.repeats(config);
       if (!same) return same << "\n  " << describe(config, problem);
     }
@@ -112,7 +105,7 @@ TEST_P(SplitK, EveryConfiguration) {
       if (++turn % 2 == 0 && on_cpu() && GetParam() == Path::khr) continue;
       const Problem problem = with_padding(gemm({33, 35, 7 * plain.tile_k + 8}, type), 8, true);
       EXPECT_TRUE(all_modes ? passes_in_all_modes(plain, 3, problem)
-                            : passes_gates(with_slices(plain, 3), problem));
+                            : passes_gates(sliced(plain, 3), problem));
       all_modes = !on_cpu();
     }
   }
