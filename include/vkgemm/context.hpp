@@ -49,6 +49,21 @@ struct PackedLayout {
   Fingerprint fingerprint = {};
 };
 
+// What a quantised matrix is packed from (Quantisation): codes, and where they stand apart scales
+// and zero points.
+struct CodeSpans {
+  DeviceSpan codes = {};
+  DeviceSpan scales = {};
+  DeviceSpan zeros = {};
+};
+
+// How many bytes of each are read, from its first one on.
+struct CodeBytes {
+  VkDeviceSize codes = 0;
+  VkDeviceSize scales = 0;
+  VkDeviceSize zeros = 0;
+};
+
 // The operands that can be packed.
 enum class PackedOperand : std::uint8_t { a, b };
 
@@ -253,6 +268,15 @@ class VKGEMM_API PackPlan {
   Result<void> record(VkCommandBuffer command_buffer, DeviceSpan source,
                       DeviceSpan destination) const;
 
+  // The same of a quantised B (Problem::quantised_b). Codes and zero points may stand at any
+  // address (of q4_0 and q8_0 an even one), scales at multiples of their size. Whole words of four
+  // bytes are read that a byte of theirs is in.
+  Result<void> record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
+                            DeviceSpan destination) const;
+
+  // Of a quantised B; source_bytes() are those of its codes.
+  CodeBytes code_bytes() const noexcept;
+
   struct Impl;
 
  private:
@@ -302,9 +326,9 @@ class VKGEMM_API Context {
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // How an operand of the problem lies when it is packed (Packing::packed), whether or not the
-  // problem says that it is. 0 bytes where it is not packed: f32, A of groups, both with groups
-  // along K, and all operands of a device that gains nothing. Else fails as plan() does where what
-  // counts of the problem (plan_pack()) contradicts itself.
+  // problem says that it is. A quantised B is packed everywhere. 0 bytes where it is not packed:
+  // f32, A of groups, both with groups along K, and all operands of a device that gains nothing.
+  // Else fails as plan() does where what counts of the problem (plan_pack()) contradicts itself.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Builds the pipeline that packs an operand of the problem, which lies as the problem says:

@@ -61,6 +61,52 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
+// The codes of a quantised matrix. In memory a 4-bit code shares its byte with the next one along
+// K, which has the upper half.
+enum class CodeType : std::uint8_t {
+  int8,   // two's complement
+  int4,   // two's complement, or with zero points 0 … 15
+  e4m3,   // 8-bit floats of OCP (OFP8, 2023): ±448, NaN 0x7f and 0xff, no infinities
+  e5m2,   // the upper byte of an f16
+  mxfp4,  // E2M1 of OCP's microscaling formats (MX, 2023): ±{0, 0.5, 1, 1.5, 2, 3, 4, 6}
+};
+
+// Where scales and zero points of a matrix stand before it is packed.
+enum class CodeLayout : std::uint8_t {
+  separate,     // arrays of their own, a line for each group of lines of the codes
+  ggml_blocks,  // in front of 32 codes along K, as in ggml files: q4_0, q8_0, mxfp4
+};
+
+// B as codes: an element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
+// nearest even; the bits of D are those of a product with the matrix of these elements, packed. A
+// group of codes, group_k × group_n, shares a scale and a zero point. An infinite scale makes Inf
+// or NaN of its columns.
+//
+// Only B is quantised, its type and A's are f16 or bf16, and it is packed (Context::plan_pack()).
+// Products know type, group_k, scale_type and zeros; the other fields say what is packed.
+//
+//   separate     Codes lie as the Matrix says, whose ld and batch_stride count codes and whose
+//                alignment does not count. 4-bit codes of a row-major B: a row of bytes is two rows
+//                of B; of a column-major one ld and batch_stride are even. Scales and zero points
+//                (a byte each) lie as B does, without padding: row-major ⌈K/group_k⌉ rows of
+//                ⌈columns/group_n⌉, else columns of ⌈K/group_k⌉; batches follow each other.
+//   ggml_blocks  B is column-major, K, ld and batch_stride are multiples of 32; of each 32 codes:
+//                q4_0 (int4)   2 bytes of scale, f16; 16 bytes, byte i has codes i, + 8, and i + 16
+//                q8_0 (int8)   2 bytes of scale, f16; 32 codes
+//                mxfp4         1 byte of scale, E8M0; 16 bytes, codes as q4_0 has them
+//                (block_q4_0, block_q8_0 and block_mxfp4 in ggml's ggml-common.h)
+struct Quantisation {
+  CodeType type = CodeType::int8;
+  std::uint32_t group_k = 0;  // 32, 64, 128, or 0: all of K. mxfp4: 32
+  std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
+  // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN.
+  DataType scale_type = DataType::f16;
+  bool zeros = false;  // int4: there are zero points, 0 … 15
+  CodeLayout layout = CodeLayout::separate;
+
+  bool operator==(const Quantisation&) const = default;
+};
+
 // Applied to each element of the result, by its name in PyTorch; gelu by erf, or approximated by
 // tanh.
 enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
@@ -257,6 +303,7 @@ struct Problem {
   Matrix d = {};
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
+  std::optional<Quantisation> quantised_b = std::nullopt;
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
@@ -293,6 +340,8 @@ struct Problem {
 VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
 VKGEMM_API std::string_view to_string(Packing packing) noexcept;
+VKGEMM_API std::string_view to_string(CodeType type) noexcept;
+VKGEMM_API std::string_view to_string(CodeLayout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
 VKGEMM_API std::string_view to_string(Gate gate) noexcept;
@@ -305,6 +354,7 @@ VKGEMM_API std::string_view to_string(RowOp op) noexcept;
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
+VKGEMM_API std::optional<CodeType> parse_code_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
 VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
 VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
@@ -312,6 +362,11 @@ VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
+
+// What follows the type in parts that are not the defaults: "int4:group=128:zeros:scales=bf16";
+// also columns=128 (or all) for group_n, and ggml. The inverse names what is wrong with a text.
+VKGEMM_API std::string to_string(const Quantisation& quantisation);
+VKGEMM_API Result<Quantisation> parse_quantisation(std::string_view text);
 
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);

@@ -273,6 +273,24 @@ typedef enum VkgemmOutcome {
   VKGEMM_OUTCOME_MAX_ENUM = 0x7FFFFFFF
 } VkgemmOutcome;
 
+// The codes of a quantised matrix. In memory a 4-bit code shares its byte with the next one along
+// K, which has the upper half.
+typedef enum VkgemmCodeType {
+  VKGEMM_CODE_TYPE_INT8 = 0,   // two's complement
+  VKGEMM_CODE_TYPE_INT4 = 1,   // two's complement, or with zero points 0 … 15
+  VKGEMM_CODE_TYPE_E4M3 = 2,   // 8-bit floats of OCP: ±448, NaN, no infinities
+  VKGEMM_CODE_TYPE_E5M2 = 3,   // the upper byte of an f16
+  VKGEMM_CODE_TYPE_MXFP4 = 4,  // E2M1 of OCP's microscaling formats
+  VKGEMM_CODE_TYPE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmCodeType;
+
+// Where scales and zero points of a matrix stand before it is packed.
+typedef enum VkgemmCodeLayout {
+  VKGEMM_CODE_LAYOUT_SEPARATE = 0,     // arrays of their own
+  VKGEMM_CODE_LAYOUT_GGML_BLOCKS = 1,  // in front of 32 codes along K: q4_0, q8_0, mxfp4
+  VKGEMM_CODE_LAYOUT_MAX_ENUM = 0x7FFFFFFF
+} VkgemmCodeLayout;
+
 // The operands that can be packed.
 typedef enum VkgemmPackedOperand {
   VKGEMM_PACKED_OPERAND_A = 0,
@@ -303,6 +321,8 @@ typedef enum VkgemmEnumeration {
   VKGEMM_ENUMERATION_MATRIX_SCOPE = 18,
   VKGEMM_ENUMERATION_OUTCOME = 19,
   VKGEMM_ENUMERATION_PACKED_OPERAND = 20,
+  VKGEMM_ENUMERATION_CODE_TYPE = 21,
+  VKGEMM_ENUMERATION_CODE_LAYOUT = 22,
   VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmEnumeration;
 
@@ -430,6 +450,19 @@ typedef struct VkgemmSplitK {
   uint32_t reserved;
 } VkgemmSplitK;
 
+// B as codes: an element is scale * (code - zero), computed in f32 and rounded to B's type, f16 or
+// bf16. vkgemm/problem.hpp says how codes, scales and zero points lie before they are packed.
+typedef struct VkgemmQuantisation {
+  uint32_t struct_size;
+  VkgemmCodeType type;        // default int8
+  uint32_t group_k;           // of K, that share a scale: 32, 64, 128; default 0: all. mxfp4: 32
+  uint32_t group_n;           // columns that do: default 1, or 128; 0: all. mxfp4: 1
+  VkgemmDataType scale_type;  // default f16; mxfp4: any, its scales are bytes, E8M0
+  VkBool32 zeros;             // int4: there are zero points, 0 … 15; default false
+  VkgemmCodeLayout layout;    // counts where it is packed; default separate
+  uint32_t reserved;
+} VkgemmQuantisation;
+
 // What is to be computed. Null stands for a part at its defaults or, where it says so, for no such
 // part.
 typedef struct VkgemmProblem {
@@ -461,6 +494,8 @@ typedef struct VkgemmProblem {
   // How many times as long as estimated this device takes. Default 1; infinity: unknown, dispatches
   // are as short as can be.
   double estimate_scale;
+
+  const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
 } VkgemmProblem;
 
 // Each sets the first struct_size bytes to the defaults. Any thread.
@@ -471,6 +506,8 @@ VKGEMM_API VkgemmStatus vkgemm_grouping_init(VkgemmGrouping* grouping, size_t st
 VKGEMM_API VkgemmStatus vkgemm_row_reduction_init(VkgemmRowReduction* reduction,
                                                   size_t struct_size);
 VKGEMM_API VkgemmStatus vkgemm_split_k_init(VkgemmSplitK* split_k, size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_quantisation_init(VkgemmQuantisation* quantisation,
+                                                 size_t struct_size);
 VKGEMM_API VkgemmStatus vkgemm_problem_init(VkgemmProblem* problem, size_t struct_size);
 
 // Writes the problem as the arguments of a `vkgemm run` command line that computes it again.
@@ -1020,6 +1057,16 @@ VKGEMM_API VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan,
                                                 VkCommandBuffer command_buffer,
                                                 VkgemmDeviceSpan source,
                                                 VkgemmDeviceSpan destination, VkgemmError* error);
+
+// The same of a quantised B: its codes, and where they stand apart its scales and zero points.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_record_codes(
+    const VkgemmPackPlan* plan, VkCommandBuffer command_buffer, VkgemmDeviceSpan codes,
+    VkgemmDeviceSpan scales, VkgemmDeviceSpan zeros, VkgemmDeviceSpan destination,
+    VkgemmError* error);
+
+// Bytes of each that are read. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, uint64_t* codes,
+                                                    uint64_t* scales, uint64_t* zeros);
 
 // Writes the first field in which two fingerprints differ, with both values: "driver_version is 2,
 // wanted is 3". Empty if they are alike. Any thread.

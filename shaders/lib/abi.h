@@ -148,6 +148,27 @@ struct PackParams {
     uint first_row;    // as in GroupedParams
 };
 
+// pack_codes.comp: brings a quantised B, or both halves of a gated product's, `width` wide and `depth`
+// deep each, to the order of quantised.h.
+struct PackCodesParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t source;  // codes of the first matrix
+    uint64_t copy;
+    uint64_t scales;  // 0: with the codes
+    uint64_t zeros;
+    uint64_t source_batch;  // between matrices of the batch
+    uint64_t copy_batch;
+    uint64_t scales_batch;
+    uint64_t zeros_batch;
+    uint width;
+    uint depth;
+    uint source_ld;  // bytes
+    uint scales_ld;
+    uint copy_ld;
+    uint copy_depth;
+};
+
 // Invocations of a workgroup of reset.comp, a word each.
 #define RESET_LOCAL_SIZE 64
 
@@ -201,7 +222,7 @@ struct MergeParams {
 #ifdef __cplusplus
 // Every block.
 using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
-                                PackParams, ResetParams, ReduceRowsParams, MergeParams>;
+                                PackParams, PackCodesParams, ResetParams, ReduceRowsParams, MergeParams>;
 
 // Every address that a block may have, by the name that it has there.
 #define VKGEMM_ADDRESSES(X) \
@@ -222,6 +243,8 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(values) \
     X(source) /* of a copy: what it reads and what it writes */ \
     X(copy) \
+    X(scales) \
+    X(zeros) \
     X(aborts) /* the context's */
 
 // The pipeline layout, and what is asked of a device, are for the largest.

@@ -3,6 +3,7 @@
 #ifndef VKGEMM_CONSTANTS_H
 #define VKGEMM_CONSTANTS_H
 
+#include "quantised.h"
 #include "types.h"
 
 #define BIAS_NONE 0
@@ -115,7 +116,14 @@
     X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */ \
     X(54, SUBGROUPS_K, 1)    /* subgroups that share K */ \
     X(55, NARROW_SLICES, 0)    /* D is stored from slices of its own 16 bits: khr_narrow.glsl */ \
-    X(56, INTERLEAVE_K, 0)    /* K of fragments is in another order: fragment_words.glsl */
+    X(56, INTERLEAVE_K, 0)    /* K of fragments is in another order: fragment_words.glsl */ \
+    /* A quantised B: quantised.h. */ \
+    X(57, CODES, CODES_NONE) \
+    X(58, CODE_GROUP, 0)    /* of K, that share a scale; 0: all of K */ \
+    X(59, SCALE_TYPE, TYPE_F16) \
+    X(60, CODE_ZEROS, 0)    /* there are zero points */ \
+    X(61, CODE_COLUMNS, 1)    /* that share a scale where it is packed from; 0: all */ \
+    X(62, CODE_SOURCE, CODES_SEPARATE)    /* where it is packed from: CODES_* */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

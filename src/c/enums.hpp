@@ -300,6 +300,29 @@ struct EnumTable<PackedOperand> {
   };
 };
 
+template <>
+struct EnumTable<CodeType> {
+  using C = VkgemmCodeType;
+  static constexpr const char* name = "VkgemmCodeType";
+  static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_CODE_TYPE;
+  static constexpr EnumPair<CodeType, C> pairs[] = {
+      {CodeType::int8, VKGEMM_CODE_TYPE_INT8},   {CodeType::int4, VKGEMM_CODE_TYPE_INT4},
+      {CodeType::e4m3, VKGEMM_CODE_TYPE_E4M3},   {CodeType::e5m2, VKGEMM_CODE_TYPE_E5M2},
+      {CodeType::mxfp4, VKGEMM_CODE_TYPE_MXFP4},
+  };
+};
+
+template <>
+struct EnumTable<CodeLayout> {
+  using C = VkgemmCodeLayout;
+  static constexpr const char* name = "VkgemmCodeLayout";
+  static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_CODE_LAYOUT;
+  static constexpr EnumPair<CodeLayout, C> pairs[] = {
+      {CodeLayout::separate, VKGEMM_CODE_LAYOUT_SEPARATE},
+      {CodeLayout::ggml_blocks, VKGEMM_CODE_LAYOUT_GGML_BLOCKS},
+  };
+};
+
 template <class Cpp>
 using CEnum = typename EnumTable<Cpp>::C;
 
@@ -347,7 +370,7 @@ constexpr void for_each_enumeration(Visit&& visit) {
   each.template
   operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
              OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,
-             RowStrategy, MatrixScope, Outcome, PackedOperand>();
+             RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout>();
 }
 
 }  // namespace vkgemm::c

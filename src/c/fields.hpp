@@ -30,6 +30,7 @@ struct Fields;
 struct ProblemParts {
   VkgemmMatrix a, b, c, d, aux;
   VkgemmEpilogue epilogue;
+  VkgemmQuantisation quantised_b;
   VkgemmGated gated;
   VkgemmGrouping grouping;
   VkgemmRowReduction row_reduction;
@@ -269,6 +270,20 @@ struct Fields<VkgemmSplitK> {
 };
 
 template <>
+struct Fields<VkgemmQuantisation> {
+  using Cpp = Quantisation;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.enumerator("type", c.type, cpp.type);
+    map.number("group_k", c.group_k, cpp.group_k);
+    map.number("group_n", c.group_n, cpp.group_n);
+    map.enumerator("scale_type", c.scale_type, cpp.scale_type);
+    map.boolean("zeros", c.zeros, cpp.zeros);
+    map.enumerator("layout", c.layout, cpp.layout);
+    map.reserved(c.reserved);
+  }
+};
+
+template <>
 struct Fields<VkgemmProblem> {
   using Cpp = Problem;
   static void map(auto& map, auto& c, auto& cpp) {
@@ -283,6 +298,7 @@ struct Fields<VkgemmProblem> {
     map.part("d", c.d, cpp.d, &ProblemParts::d);
     map.part("aux", c.aux, cpp.aux, &ProblemParts::aux);
     map.part("epilogue", c.epilogue, cpp.epilogue, &ProblemParts::epilogue);
+    map.part("quantised_b", c.quantised_b, cpp.quantised_b, &ProblemParts::quantised_b);
     map.part("gated", c.gated, cpp.gated, &ProblemParts::gated);
     map.part("grouping", c.grouping, cpp.grouping, &ProblemParts::grouping);
     map.part("row_reduction", c.row_reduction, cpp.row_reduction, &ProblemParts::row_reduction);

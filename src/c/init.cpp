@@ -33,6 +33,10 @@ VkgemmStatus vkgemm_row_reduction_init(VkgemmRowReduction* reduction, size_t str
 VkgemmStatus vkgemm_split_k_init(VkgemmSplitK* split_k, size_t struct_size) {
   return init(split_k, struct_size, "split_k");
 }
+
+VkgemmStatus vkgemm_quantisation_init(VkgemmQuantisation* quantisation, size_t struct_size) {
+  return init(quantisation, struct_size, "quantisation");
+}
 VkgemmStatus vkgemm_problem_init(VkgemmProblem* problem, size_t struct_size) {
   return init(problem, struct_size, "problem");
 }

@@ -169,6 +169,32 @@ VkgemmStatus vkgemm_pack_plan_source_bytes(const VkgemmPackPlan* plan, uint64_t*
               [&] { *bytes = plan->plan.source_bytes(); });
 }
 
+VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, uint64_t* codes,
+                                         uint64_t* scales, uint64_t* zeros) {
+  return call(nullptr,
+              {handle(plan, "plan"), pointer(codes, "codes"), pointer(scales, "scales"),
+               pointer(zeros, "zeros")},
+              [&] {
+                const CodeBytes bytes = plan->plan.code_bytes();
+                *codes = bytes.codes;
+                *scales = bytes.scales;
+                *zeros = bytes.zeros;
+              });
+}
+
+VkgemmStatus vkgemm_pack_plan_record_codes(const VkgemmPackPlan* plan,
+                                           VkCommandBuffer command_buffer, VkgemmDeviceSpan codes,
+                                           VkgemmDeviceSpan scales, VkgemmDeviceSpan zeros,
+                                           VkgemmDeviceSpan destination, VkgemmError* error) {
+  return call(error, {handle(plan, "plan")}, [&] {
+    return failure_of(plan->plan.record_codes(command_buffer,
+                                              {.codes = {codes.address, codes.bytes},
+                                               .scales = {scales.address, scales.bytes},
+                                               .zeros = {zeros.address, zeros.bytes}},
+                                              {destination.address, destination.bytes}));
+  });
+}
+
 VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan, VkCommandBuffer command_buffer,
                                      VkgemmDeviceSpan source, VkgemmDeviceSpan destination,
                                      VkgemmError* error) {

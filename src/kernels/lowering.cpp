@@ -33,7 +33,7 @@ void set_tiling(Constants& constants, const Config& c) {
 
 void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
   constants.set(SPEC_A_COL_MAJOR, p.a.layout == Layout::col_major);
-  constants.set(SPEC_B_COL_MAJOR, p.b.layout == Layout::col_major);
+  constants.set(SPEC_B_COL_MAJOR, p.b_in_columns());
   const LoopDescriptor& loop = descriptor(c);
   const std::uint32_t a_vector = p.a_allows_vectors() ? loop.load_vector(p.a) : 0;
   const std::uint32_t b_vector = p.b_allows_vectors() ? loop.load_vector(p.b) : 0;

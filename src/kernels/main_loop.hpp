@@ -71,6 +71,7 @@ struct LoopDescriptor {
   bool (*narrows_slices)(const Config&, const DeviceCaps&) = nullptr;
   bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
+  bool takes_codes = false;       // a quantised B
 
   // Takes operands in fragment order (shaders/lib/fragment_words.glsl): that of A or B, and how
   // many steps of fragment_k beyond their end it reads. Null: takes rows and columns.

@@ -10,6 +10,7 @@
 #include "base/arithmetic.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/quantised.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -304,7 +305,8 @@ Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& mat
 
 // A packed operand: `width` wide along M or N, K deep, in one piece or two halves. K is the outer
 // direction. What is beyond fragments is added where their order is known.
-Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix, bool is_a,
+Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix,
+                                      const std::optional<Quantisation>& quantisation, bool is_a,
                                       std::uint64_t width, std::uint64_t k, std::uint64_t halves,
                                       std::uint64_t count, bool touched) {
   ResolvedMatrix out{.type = matrix.type,
@@ -313,6 +315,7 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
                      .alignment = packed_alignment,
                      .form = Form::given_packed,
                      .halves_apart = halves == 2};
+  if (quantisation && !is_a) out.quantisation = as_packed(*quantisation);
   const std::uint64_t depth = rounded_up(k, packed_depth);
   (is_a ? out.rows : out.cols) = out.ld;
   (is_a ? out.cols : out.rows) = depth;
@@ -320,13 +323,12 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
     return invalid_argument(concat(info.name, " is packed, ", width, " by ", k,
                                    " elements: ", count, " do not fit 64 bits of bytes"));
   };
-  const auto elements = checked_multiply(halves * out.ld, depth);
-  const auto stride =
-      elements ? checked_multiply(*elements, matrix.batch_stride.value_or(1)) : std::nullopt;
+  const std::uint64_t elements = out.packed_elements();  // below 2^63, as sizes are below 2^31
+  const auto stride = checked_multiply(elements, matrix.batch_stride.value_or(1));
   if (!stride) return too_large();
   out.batch_stride = count > 1 ? *stride : 0;
   if (!touched) return out;
-  const auto bytes = extent_in_bytes(count, out.batch_stride, *elements, matrix.type);
+  const auto bytes = extent_in_bytes(count, out.batch_stride, elements, matrix.type);
   if (!bytes) return too_large();
   out.bytes = *bytes;
   return out;
@@ -369,6 +371,11 @@ MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_
 
 }  // namespace
 
+std::uint64_t ResolvedMatrix::half_elements() const noexcept {
+  if (!quantisation) return ld * lines();
+  return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
+}
+
 bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
   // Products may wrap: the remainder modulo a power of two stays right.
   const std::uint64_t element = size_in_bytes(type);
@@ -400,7 +407,7 @@ bool ResolvedProblem::a_allows_vectors() const noexcept {
 }
 
 std::uint64_t ResolvedProblem::right_offset() const noexcept {
-  if (b.halves_apart) return b.ld * b.lines();
+  if (b.halves_apart) return b.half_elements();
   const std::uint64_t column = is_gated(GatedB::interleaved) ? 1 : n;
   return b.layout == Layout::col_major ? column * b.ld : column;
 }
@@ -429,6 +436,12 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
+  if (auto error = check_quantised(problem)) return *error;
+  if (problem.quantised_b && problem.b.packing == Packing::plain) {
+    return unsupported(concat("quantised_b.type is ", to_string(problem.quantised_b->type),
+                              " and b.packing is plain: products take it packed "
+                              "(Context::plan_pack())"));
+  }
   if (auto error = check_epilogue(problem.epilogue)) return *error;
   if (auto error = check_rows(problem)) return *error;
   if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
@@ -480,8 +493,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     }
     const bool is_a = &target == &out.a;
     const std::uint64_t halves = !is_a && cols != n ? 2 : 1;
-    auto resolved = resolve_packed(info, matrix, is_a, is_a ? rows : n, is_a ? cols : rows, halves,
-                                   count, !out.is_empty());
+    auto resolved = resolve_packed(info, matrix, problem.quantised_b, is_a, is_a ? rows : n,
+                                   is_a ? cols : rows, halves, count, !out.is_empty());
     if (!resolved) return resolved.error();
     target = *resolved;
     return std::nullopt;
@@ -515,8 +528,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_bias(out)) return *error;
   if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;
 
-  // Rows that are reduced stay rows, columns that are paired stay columns.
-  if (problem.d.layout == Layout::col_major && !out.rows && !out.gated) transpose(out);
+  // Rows that are reduced stay rows, columns that are paired stay columns, codes are of B.
+  if (problem.d.layout == Layout::col_major && !out.rows && !out.gated && !problem.quantised_b) {
+    transpose(out);
+  }
   return out;
 }
 

@@ -49,6 +49,8 @@ struct ResolvedMatrix {
   Form form = Form::plain;
   // Packed B of a gated product: the right half lies behind the left one, each `cols` wide.
   bool halves_apart = false;
+  // Packed codes, B: strides are their bytes, counted in elements of `type`.
+  std::optional<Quantisation> quantisation = std::nullopt;
   // Packed in these fragments; none: in rows. Of what the caller packed it is the device's order
   // (DeviceTables::set_orders).
   std::optional<FragmentOrder> fragments = std::nullopt;
@@ -56,6 +58,12 @@ struct ResolvedMatrix {
   bool is_packed() const noexcept { return form != Form::plain; }
   // Lines of what is packed: how deep it is.
   std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
+
+  // Elements of one packed matrix, of a gated product both halves.
+  std::uint64_t packed_elements() const noexcept {
+    return (halves_apart ? 2 : 1) * half_elements();
+  }
+  std::uint64_t half_elements() const noexcept;
 
   // Elements that stand next to each other: the length of a row, or of a column.
   std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
@@ -105,6 +113,8 @@ struct ResolvedProblem {
   std::uint64_t product_n() const noexcept { return gated ? 2 * n : n; }
   std::uint64_t b_columns() const noexcept { return is_gated(GatedB::separate) ? n : product_n(); }
   bool is_gated(GatedB columns) const noexcept { return gated && gated->b == columns; }
+  // True if kernels load neighbours along K: codes always are.
+  bool b_in_columns() const noexcept { return b.layout == Layout::col_major || b.quantisation; }
 
   // Elements from the left half of B to the right one, where both are of one matrix, and from line
   // to line of each half: columns of a column-major B that are l and r by turns are two halves.

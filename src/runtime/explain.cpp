@@ -73,9 +73,10 @@ std::string describe_operands(const Plan::Impl& plan) {
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id, bool allowed) {
     if (matrix.form == Form::given_packed) {
-      return describe_matrix(
-          name, matrix,
-          concat("packed by the caller, in ", matrix.fragments ? "fragment order" : "rows"));
+      return describe_matrix(name, matrix,
+                             concat("packed by the caller, in ", matrix.fragments ? "fragment order"
+                                                                 : matrix.quantisation ? "codes"
+                                                                                       : "rows"));
     }
     if (copied && p.k != 0) {
       const bool fragments = descriptor(plan.config).takes_fragments();

@@ -13,7 +13,7 @@ namespace vkgemm {
 namespace {
 
 // Counts the changes of packed orders.
-constexpr std::uint32_t layout_version = 3;
+constexpr std::uint32_t layout_version = 4;
 
 // The bytes of a fingerprint, in the order of the machine.
 struct Identity {
@@ -32,9 +32,25 @@ struct Identity {
   std::uint32_t width = 0;
   std::uint32_t k = 0;
   std::uint32_t interleaved = 0;
-  std::uint32_t unused = 0;
+  // A quantised B: type + 1, scale type, group_k / 32, zeros.
+  std::array<std::uint8_t, 4> quantisation{};
 };
 static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
+
+std::array<std::uint8_t, 4> encoded(const std::optional<Quantisation>& q) {
+  if (!q) return {};
+  return {static_cast<std::uint8_t>(static_cast<unsigned>(q->type) + 1),
+          static_cast<std::uint8_t>(q->scale_type), static_cast<std::uint8_t>(q->group_k / 32),
+          static_cast<std::uint8_t>(q->zeros)};
+}
+
+std::string quantisation_text(const std::array<std::uint8_t, 4>& bytes) {
+  if (bytes[0] == 0) return "none";
+  return to_string(Quantisation{.type = static_cast<CodeType>(bytes[0] - 1),
+                                .group_k = bytes[2] * 32u,
+                                .scale_type = static_cast<DataType>(bytes[1]),
+                                .zeros = bytes[3] != 0});
+}
 
 std::string hex(const std::array<std::uint8_t, VK_UUID_SIZE>& bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -66,12 +82,15 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .subgroup_size = order.subgroup_size,
                .width = narrow(width),
                .k = narrow(k),
-               .interleaved = order.interleaved})};
+               .interleaved = order.interleaved,
+               .quantisation = encoded(packed.quantisation)})};
 }
 
 std::string order_text(const Fingerprint& fingerprint) {
   const auto i = std::bit_cast<Identity>(fingerprint.bytes);
-  if (i.fragment_mn == 0) return "rows";
+  if (i.fragment_mn == 0) {
+    return i.quantisation[0] == 0 ? "rows" : concat("codes, ", quantisation_text(i.quantisation));
+  }
   return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
                 i.subgroup_size, i.swapped != 0 ? ", swapped" : "",
                 i.interleaved != 0 ? ", interleaved" : "");
@@ -119,6 +138,10 @@ std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
   if (g.halves != w.halves) {
     constexpr std::string_view one = "one matrix", both = "both halves of a gated product";
     return differs("what was packed", g.halves != 0 ? both : one, w.halves != 0 ? both : one);
+  }
+  if (g.quantisation != w.quantisation) {
+    return differs("quantisation", quantisation_text(g.quantisation),
+                   quantisation_text(w.quantisation));
   }
   if (g.width != w.width) return differs("width along m or n", g.width, w.width);
   if (g.k != w.k) return differs("k", g.k, w.k);

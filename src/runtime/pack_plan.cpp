@@ -7,6 +7,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "kernels/parts/pack.hpp"
+#include "kernels/parts/quantised.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/recorder.hpp"
@@ -17,8 +18,9 @@ namespace vkgemm {
 struct PackPlan::Impl {
   std::shared_ptr<Context::Impl> context;  // keeps the pipeline
   PackedLayout layout;
-  std::uint64_t source_bytes = 0;
+  CodeBytes source_bytes;  // of what is not quantised: as of codes
   std::uint32_t source_alignment = 1;
+  std::uint32_t scale_alignment = 1;
   Step step;  // no dispatches if there is nothing to be packed
   VkPipeline pipeline = VK_NULL_HANDLE;
 };
@@ -35,8 +37,9 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
   }
   matrix.packing = packing;
   const Matrix other{.type = matrix.type};
-  // A column-major D turns the product round, but not one of rows or gates.
-  const bool turned = !problem.gated && !problem.row_reduction;
+  const bool codes = !is_a && problem.quantised_b;
+  // A column-major D turns the product round, but not one of rows, gates or codes.
+  const bool turned = !problem.gated && !problem.row_reduction && !problem.quantised_b;
   Problem out{.m = is_a ? problem.m : 1,
               .n = is_a ? 1 : problem.n,
               .k = problem.k,
@@ -46,11 +49,16 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
               .d = {.layout = turned ? problem.d.layout : Layout::row_major},
               .grouping = problem.grouping};
   if (!is_a) out.gated = problem.gated;
+  if (codes) out.quantised_b = problem.quantised_b;
   return out;
 }
 
 const ResolvedMatrix& operand_of(const ResolvedProblem& problem, PackedOperand operand) {
   return (operand == PackedOperand::a) != problem.transposed ? problem.a : problem.b;
+}
+
+bool is_quantised(const Problem& problem, PackedOperand operand) {
+  return operand == PackedOperand::b && problem.quantised_b;
 }
 
 // Groups begin anywhere in what they divide.
@@ -67,7 +75,8 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
   const Matrix& matrix = operand == PackedOperand::a ? problem.a : problem.b;
   if (to_string(matrix.type) == "?") return resolve(problem).error();
   if (is_divided(problem, operand) ||
-      !context.tables.gains_by_packing(matrix.type, context.usable_caps())) {
+      (!is_quantised(problem, operand) &&
+       !context.tables.gains_by_packing(matrix.type, context.usable_caps()))) {
     return out;
   }
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));
@@ -81,11 +90,34 @@ PackedLayout layout_of(const ResolvedProblem& packed, PackedOperand operand,
                        const DeviceCaps& caps) {
   const ResolvedMatrix& matrix = operand_of(packed, operand);
   const bool is_a = &matrix == &packed.a;
-  const std::uint64_t halves = matrix.halves_apart ? 2 : 1;
   return {.bytes = matrix.bytes,
-          .matrix_bytes = halves * matrix.ld * matrix.lines() * size_in_bytes(matrix.type),
+          .matrix_bytes = matrix.packed_elements() * size_in_bytes(matrix.type),
           .alignment = matrix.alignment,
           .fingerprint = fingerprint_of(matrix, is_a ? packed.m : packed.n, packed.k, caps)};
+}
+
+// The dispatch that packs codes, and what it reads.
+Result<void> set_codes(PackPlan::Impl& plan, const Problem& problem, const ResolvedMatrix& copy,
+                       std::uint64_t matrices) {
+  const Result<CodeSource> source = code_source(problem, matrices);
+  if (!source) return source.error();
+  plan.source_bytes = {source->codes.bytes, source->scales.bytes, source->zeros.bytes};
+  plan.source_alignment = source->codes.alignment;
+  plan.scale_alignment = source->scales.alignment;
+  plan.step = pack_codes_step(problem, *source, copy, matrices, plan.context->caps.limits);
+  return {};
+}
+
+// The same of elements.
+Result<void> set_elements(PackPlan::Impl& plan, const Problem& problem, PackedOperand operand,
+                          const ResolvedMatrix& copy) {
+  const Result<ResolvedProblem> source = resolve(reduced(problem, operand, Packing::plain));
+  if (!source) return source.error();
+  const ResolvedMatrix& from = operand_of(*source, operand);
+  plan.source_bytes.codes = from.bytes;
+  plan.source_alignment = from.alignment;
+  plan.step = pack_step(*source, copy, plan.context->caps.limits);
+  return {};
 }
 
 Result<void> check_span(std::string_view name, const DeviceSpan& span, std::uint64_t bytes,
@@ -129,20 +161,17 @@ Result<PackPlan> Context::plan_pack(const Problem& problem, PackedOperand operan
     plan->context = impl_;
     if (!*packed) return PackPlan(std::move(plan));
 
-    const Result<ResolvedProblem> source = resolve(reduced(problem, operand, Packing::plain));
-    if (!source) return source.error();
     const ResolvedMatrix& copy = operand_of(**packed, operand);
     plan->layout = layout_of(**packed, operand, impl_->caps);
-    const ResolvedMatrix& from = operand_of(*source, operand);
-    plan->source_bytes = from.bytes;
-    plan->source_alignment = from.alignment;
-    const Limits& limits = impl_->caps.limits;
     const std::uint64_t count =
         plan->layout.bytes / std::max(plan->layout.matrix_bytes, std::uint64_t{1});
-    if (const auto reason = why_not_packed(copy, count, limits)) {
+    if (const auto reason = why_not_packed(copy, count, impl_->caps.limits)) {
       return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
     }
-    plan->step = pack_step(*source, copy, limits);
+    const Result<void> set = is_quantised(problem, operand)
+                                 ? set_codes(*plan, problem, copy, count)
+                                 : set_elements(*plan, problem, operand, copy);
+    if (!set) return set.error();
     const Result<VkPipeline> pipeline = impl_->pipelines.get(plan->step.key, Config{});
     if (!pipeline) {
       if (pipeline.error().status == Status::device_lost) impl_->lost = true;
@@ -161,10 +190,16 @@ PackPlan& PackPlan::operator=(PackPlan&&) noexcept = default;
 PackPlan::~PackPlan() = default;
 
 const PackedLayout& PackPlan::layout() const noexcept { return impl_->layout; }
-std::uint64_t PackPlan::source_bytes() const noexcept { return impl_->source_bytes; }
+std::uint64_t PackPlan::source_bytes() const noexcept { return impl_->source_bytes.codes; }
+CodeBytes PackPlan::code_bytes() const noexcept { return impl_->source_bytes; }
 
 Result<void> PackPlan::record(VkCommandBuffer command_buffer, DeviceSpan source,
                               DeviceSpan destination) const {
+  return record_codes(command_buffer, CodeSpans{.codes = source}, destination);
+}
+
+Result<void> PackPlan::record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
+                                    DeviceSpan destination) const {
   return without_exceptions([&]() -> Result<void> {
     const Impl& plan = *impl_;
     if (plan.context->lost.load(std::memory_order_relaxed)) return device_lost_error();
@@ -172,21 +207,33 @@ Result<void> PackPlan::record(VkCommandBuffer command_buffer, DeviceSpan source,
       return invalid_argument("command_buffer is VK_NULL_HANDLE");
     }
     if (plan.layout.bytes == 0) return {};
-    if (auto checked = check_span("source", source, plan.source_bytes, plan.source_alignment);
-        !checked) {
-      return checked;
-    }
     if (auto checked =
             check_span("destination", destination, plan.layout.bytes, plan.layout.alignment);
         !checked) {
       return checked;
     }
-    if (source.address < destination.address + plan.layout.bytes &&
-        destination.address < source.address + plan.source_bytes) {
-      return Error{Status::overlapping_operands, "destination overlaps source"};
+    struct Source {
+      std::string_view name;
+      const DeviceSpan& span;
+      std::uint64_t bytes;
+      std::uint32_t alignment;
+    };
+    const CodeBytes& bytes = plan.source_bytes;
+    const Source sources[] = {{"source", source.codes, bytes.codes, plan.source_alignment},
+                              {"scales", source.scales, bytes.scales, plan.scale_alignment},
+                              {"zeros", source.zeros, bytes.zeros, 1}};
+    for (const auto& [name, span, wanted, alignment] : sources) {
+      if (wanted == 0) continue;
+      if (auto checked = check_span(name, span, wanted, alignment); !checked) return checked;
+      if (span.address < destination.address + plan.layout.bytes &&
+          destination.address < span.address + wanted) {
+        return Error{Status::overlapping_operands, concat("destination overlaps ", name)};
+      }
     }
     Addresses at;
-    at.source = source.address;
+    at.source = source.codes.address;
+    at.scales = source.scales.address;
+    at.zeros = source.zeros.address;
     at.copy = destination.address;
     Recorder recorder(*plan.context, command_buffer, {});
     record_step(recorder, plan.step, plan.pipeline, at);

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "kernels/tiling.hpp"
 #include "problem/data_type.hpp"
+#include "problem/resolved_problem.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -84,6 +85,7 @@ class Kernel {
   void merge_states();
   void reset();
   void pack();
+  void pack_codes();
 
   std::vector<Access> accesses;
 
@@ -121,6 +123,7 @@ class Kernel {
                         .host_reads = host_reads});
   }
 
+  std::uint64_t code_bytes(std::uint64_t ld, std::uint64_t depth) const;
   void inputs(const gpu::GemmParams& p, Batches a, Batches b);
   template <class Block>
   void read_offsets(const Block& p);
@@ -137,6 +140,15 @@ class Kernel {
   const Launch& launch_;
 };
 
+// lib/quantised.h.
+std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
+  const std::uint32_t codes = constant(SPEC_CODES), group = constant(SPEC_CODE_GROUP);
+  const std::uint64_t entry =
+      CODE_ENTRY(bytes_of(constant(SPEC_SCALE_TYPE)), constant(SPEC_CODE_ZEROS));
+  const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group);
+  return depth / block * ld * (CODE_SCALES(group, entry) + CODE_BYTES(block, codes));
+}
+
 void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   const std::uint64_t element = input_bytes(launch_.module);
   const bool a_columns = constant(SPEC_A_COL_MAJOR) != 0;
@@ -151,6 +163,14 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   read("a", matrix(p.a, {m, p.k, p.lda, a_columns, element}, p.a_batch, a));
   const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns &&
                      constant(SPEC_B_PADDED) == 0;
+  if (constant(SPEC_CODES) != CODES_NONE) {
+    const Region half = vector(p.b, code_bytes(p.ldb, rounded_up(p.k, packed_depth)), p.b_batch, b);
+    read("b", half);
+    Region right = half;
+    right.address += p.b_right;
+    if (is_gated()) read("b_right", right);
+    return;
+  }
   const Shape half{p.k, pairs ? 2 * n : n, p.ldb, b_columns, element};
   read("b", matrix(p.b, half, p.b_batch, b));
   if (is_gated() && !pairs) read("b_right", matrix(p.b + p.b_right, half, p.b_batch, b));
@@ -340,6 +360,35 @@ void Kernel::pack() {
   write("copy", matrix(p.copy, copy, p.copy_batch, launched(p)));
 }
 
+void Kernel::pack_codes() {
+  const auto p = block<gpu::PackCodesParams>();
+  const std::uint64_t halves = constant(SPEC_PACK_HALVES) != 0 ? 2 : 1, columns = halves * p.width;
+  const std::uint32_t bits = CODE_BITS(constant(SPEC_CODES)), group = constant(SPEC_CODE_GROUP);
+  const bool ggml = constant(SPEC_CODE_SOURCE) == CODES_GGML,
+             in_rows = constant(SPEC_A_COL_MAJOR) != 0;
+  const bool mxfp4 = constant(SPEC_CODES) == CODES_MXFP4;
+  const std::uint64_t scale = mxfp4 ? 1 : bytes_of(constant(SPEC_SCALE_TYPE));
+  const auto groups = [](std::uint64_t size, std::uint64_t one) {
+    return one == 0 ? 1 : divided_up(size, one);
+  };
+  const std::uint64_t column =
+      ggml ? p.depth / GGML_BLOCK * (GGML_BLOCK * bits / 8 + (mxfp4 ? 1 : 2))
+           : divided_up(std::uint64_t{p.depth} * bits, 8);
+  const std::uint64_t lines = in_rows ? divided_up(p.depth, 8 / bits) : columns;
+  read("source", repeated({.address = p.source,
+                           .bytes = in_rows ? columns : column,
+                           .lines = {p.source_ld, lines}},
+                          p.source_batch, launched(p)));
+  const std::uint64_t numbers =
+      groups(p.depth, group) * groups(columns, constant(SPEC_CODE_COLUMNS));
+  if (!ggml) read("scales", vector(p.scales, numbers * scale, p.scales_batch, launched(p)));
+  if (constant(SPEC_CODE_ZEROS) != 0) {
+    read("zeros", vector(p.zeros, numbers, p.zeros_batch, launched(p)));
+  }
+  write("copy",
+        vector(p.copy, halves * code_bytes(p.copy_ld, p.copy_depth), p.copy_batch, launched(p)));
+}
+
 // By the first part of a module's name: kernels that each main loop has, and others. Longer names
 // come first.
 struct Row {
@@ -347,15 +396,11 @@ struct Row {
   void (Kernel::*accesses)();
 };
 constexpr Row rows[] = {
-    {"gemm_split_", &Kernel::gemm_split},
-    {"gemm_", &Kernel::gemm},
-    {"grouped_", &Kernel::grouped},
-    {"reduce_tiles_", &Kernel::reduce_tiles},
-    {"sum_slices", &Kernel::sum_slices},
-    {"reduce_rows", &Kernel::reduce_rows},
-    {"merge_states", &Kernel::merge_states},
-    {"reset", &Kernel::reset},
-    {"pack", &Kernel::pack},
+    {"gemm_split_", &Kernel::gemm_split},    {"gemm_", &Kernel::gemm},
+    {"grouped_", &Kernel::grouped},          {"reduce_tiles_", &Kernel::reduce_tiles},
+    {"sum_slices", &Kernel::sum_slices},     {"reduce_rows", &Kernel::reduce_rows},
+    {"merge_states", &Kernel::merge_states}, {"reset", &Kernel::reset},
+    {"pack_codes", &Kernel::pack_codes},     {"pack", &Kernel::pack},
 };
 
 }  // namespace

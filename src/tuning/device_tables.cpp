@@ -54,6 +54,7 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
+    if (matrix->quantisation) continue;  // in one order everywhere
     if (!gains_by_packing(matrix->type, caps)) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",

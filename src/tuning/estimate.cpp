@@ -18,6 +18,7 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
+#include "problem/quantised.hpp"
 
 namespace vkgemm {
 namespace {
@@ -182,7 +183,10 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   }
   s.store = stored(c, problem).values * sizeof(float) / kilobyte / timing.store;
   s.single = single_time(c, timing, problem);
-  const double operands = k * (m * matrices(problem.a, problem) + n * matrices_b) * elements;
+  const double bits_b = problem.b.quantisation ? bits_of(problem.b.quantisation->type)
+                                               : 8.0 * size_in_bytes(problem.b.type);
+  const double operands =
+      k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
   s.memory = (operands + result_kilobytes(problem)) / timing.memory;
   s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
   return s;

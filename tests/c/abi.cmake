@@ -8,6 +8,7 @@ string(REPLACE ";" "@" text "${text}")
 string(REPLACE "[" "<" text "${text}")
 string(REPLACE "]" ">" text "${text}")
 string(REGEX REPLACE "[ \n]+" " " text "${text}")
+string(REPLACE "( " "(" text "${text}")
 
 set(checks "")
 set(body "")

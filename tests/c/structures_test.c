@@ -23,7 +23,7 @@ static void test_names(void) {
   EXPECT(value == VKGEMM_DATA_TYPE_BF16);
 
   // Each name leads back, and no enumeration is without names.
-  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_PACKED_OPERAND; ++e) {
+  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_CODE_LAYOUT; ++e) {
     int count = 0;
     for (int32_t v = 0; v < 64; ++v) {
       if (vkgemm_enumerator_name((VkgemmEnumeration)e, v, &name) != VKGEMM_SUCCESS) continue;
@@ -63,10 +63,13 @@ static void test_defaults(void) {
   EXPECT(grouping.groups == 0 && grouping.along == VKGEMM_GROUP_ALONG_M);
   INIT(VkgemmRowReduction, rows, vkgemm_row_reduction_init);
   EXPECT(rows.op == VKGEMM_ROW_OP_RMS_NORM && isnan(rows.eps) && rows.store_d == VK_TRUE);
+  INIT(VkgemmQuantisation, codes, vkgemm_quantisation_init);
+  EXPECT(codes.type == VKGEMM_CODE_TYPE_INT8 && codes.group_k == 0 && codes.group_n == 1);
   INIT(VkgemmSplitK, split_k, vkgemm_split_k_init);
   EXPECT(split_k.slices == 0 && split_k.reduction_mode == VKGEMM_REDUCTION_MODE_ANY);
   INIT(VkgemmProblem, problem, vkgemm_problem_init);
-  EXPECT(problem.batch == 1 && problem.a == NULL && problem.epilogue == NULL);
+  EXPECT(problem.batch == 1 && problem.quantised_b == NULL);
+  EXPECT(problem.a == NULL && problem.epilogue == NULL);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0);

@@ -6,7 +6,10 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <tuple>
+#include <type_traits>
 
+#include "base/arithmetic.hpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
 #include "runtime/plan_impl.hpp"
@@ -102,11 +105,95 @@ class DeviceCopy {
   DeviceSpan span_;
 };
 
+// B before it is packed: codes with padding behind each line and matrix.
+Problem code_problem(const Problem& problem, const Quantisation& quantisation) {
+  const std::uint64_t unit = quantisation.layout == CodeLayout::ggml_blocks ? 32 : 2;
+  const bool in_rows = problem.b.layout == Layout::row_major;
+  const std::uint64_t columns = support::columns_of_b(problem);
+  const std::uint64_t length = rounded_up(in_rows ? columns : problem.k, unit);
+  const std::uint64_t lines = in_rows ? rounded_up(problem.k, unit) : columns;
+  Problem out = problem;
+  out.quantised_b = quantisation;
+  out.b = {.type = problem.b.type, .layout = problem.b.layout, .ld = length + unit};
+  if (support::MatrixCounts(problem).b > 1) out.b.batch_stride = lines * *out.b.ld + unit;
+  if (problem.b.batch_stride == std::uint64_t{0}) out.b.batch_stride = 0;
+  return out;
+}
+
+// Every element of a matrix of codes.
+template <class Function>
+void each_code(const support::CodeMatrix& codes, std::uint64_t k, const Function& function) {
+  for (std::uint64_t b = 0; b < codes.matrices(); ++b) {
+    for (std::uint64_t i = 0; i < k; ++i) {
+      for (std::uint64_t j = 0; j < codes.columns(); ++j) function(b, i, j);
+    }
+  }
+}
+
+void fill_codes(support::CodeMatrix& codes, const Problem& problem, const Quantisation& q,
+                Fill fill, std::uint64_t seed) {
+  const bool random = fill == Fill::random;
+  const std::uint64_t count = support::code_count(q.type);
+  const auto number = [&](std::uint64_t kind, std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+    const double value =
+        fill_value(Fill::random, seed * 8 + kind, (b * problem.k + i) * codes.columns() + j);
+    return (value + 1.0) / 2.0;
+  };
+  // Of the group's first element.
+  const auto of_group = [&](std::uint64_t kind, std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+    return number(kind, b, q.group_k == 0 ? 0 : i / q.group_k * q.group_k,
+                  q.group_n == 0 ? 0 : j / q.group_n * q.group_n);
+  };
+  each_code(codes, problem.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+    const double scale = of_group(1, b, i, j);
+    const double zero = q.zeros ? std::floor(3.0 + 10.0 * of_group(2, b, i, j)) : 0.0;
+    if (q.zeros) codes.set_zero(b, i, j, static_cast<std::uint32_t>(zero));
+    if (random) {
+      const auto code = static_cast<std::uint32_t>(number(3, b, i, j) * static_cast<double>(count));
+      const bool finite = std::isfinite(support::code_value(q.type, q.zeros, code));
+      codes.set_code(b, i, j, finite ? code : 1);
+      codes.set_scale(b, i, j, (0.25 + scale) / (q.type == CodeType::e5m2 ? 8192.0 : 64.0));
+    } else {
+      const double value = std::floor(7.0 * number(3, b, i, j)) - 3.0;
+      codes.set_code(b, i, j, support::nearest_code(q.type, q.zeros, value + zero));
+      codes.set_scale(b, i, j, std::exp2(std::floor(3.0 * scale) - 1.0));
+    }
+  });
+}
+
 // An operand in the form that plan_pack() gives it.
 class PackedCopy {
  public:
+  testing::AssertionResult pack_codes(support::Runner& device, const Problem& problem,
+                                      const support::CodeMatrix& codes) {
+    CodeSpans source;
+    DeviceCopy copies[3];
+    std::size_t i = 0;
+    for (const auto& [bytes, span, shift] :
+         {std::tuple{&codes.codes, &source.codes, codes.source().codes.alignment},
+          {&codes.scales, &source.scales, codes.source().scales.alignment},
+          {&codes.zeros, &source.zeros, codes.source().zeros.alignment}}) {
+      HostBuffer host = make_buffer(bytes->size(), DataType::f32, 0);
+      host.begin += shift;
+      std::ranges::copy(*bytes, host.data());
+      if (auto uploaded = copies[i].upload(device, host); !uploaded) return uploaded;
+      *span = copies[i++].span();
+    }
+    return pack(device, problem, PackedOperand::b,
+                [&](const PackPlan& plan, VkCommandBuffer commands) {
+                  return plan.record_codes(commands, source, span());
+                });
+  }
   testing::AssertionResult pack(support::Runner& device, const Problem& problem,
                                 PackedOperand operand, DeviceSpan source) {
+    return pack(device, problem, operand, [&](const PackPlan& plan, VkCommandBuffer commands) {
+      return plan.record(commands, source, span());
+    });
+  }
+  template <class Record>
+  testing::AssertionResult pack(
+      support::Runner& device, const Problem& problem, PackedOperand operand,
+      const Record& record) requires std::is_invocable_v<Record, const PackPlan&, VkCommandBuffer> {
     const auto plan = device.context().plan_pack(problem, operand);
     if (!plan) return succeeds(plan);
     layout_ = plan->layout();
@@ -115,8 +202,8 @@ class PackedCopy {
     buffer_ = std::move(*made);
     // NaN in every type: nothing may be taken for zero that was not written.
     if (auto filled = device.fill(buffer_, 0xffffffffu); !filled) return succeeds(filled);
-    return succeeds(device.submit(
-        [&](VkCommandBuffer commands) { return plan->record(commands, source, span()); }));
+    return succeeds(
+        device.submit([&](VkCommandBuffer commands) { return record(*plan, commands); }));
   }
   DeviceSpan span() const { return buffer_.span(0, layout_.bytes); }
   const Fingerprint& fingerprint() const { return layout_.fingerprint; }
@@ -247,6 +334,17 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   if (bytes.b_right != 0) {
     fill_matrix(b_right_, view(problem, 'r'), fill, options.seed * 4 + 2);
   }
+  if (const auto& q = options.quantisation) {
+    const Problem source = code_problem(problem, *q);
+    const auto make = [&](std::uint64_t seed) {
+      auto codes = std::make_shared<support::CodeMatrix>(source);
+      fill_codes(*codes, problem, *q, fill, seed);
+      return codes;
+    };
+    codes_ = make(options.seed * 2);
+    if (bytes.b_right != 0) right_codes_ = make(options.seed * 2 + 1);
+    store_elements();
+  }
   if (epilogue.beta != 0.0f) fill_matrix(c_, view(problem, 'c'), fill, options.seed * 4 + 2);
   if (epilogue.bias != Bias::none) {
     const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
@@ -278,6 +376,17 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
   store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
 }
 
+void Trial::store_elements() {
+  const View where = view(problem_, 'b');
+  for (const auto& [codes, buffer] : {std::pair{&codes_, &b_}, {&right_codes_, &b_right_}}) {
+    if (*codes == nullptr) continue;
+    each_code(**codes, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+      store_element(buffer->data(), problem_.b.type, where.index(b, i, j),
+                    static_cast<double>((*codes)->element(b, i, j)));
+    });
+  }
+}
+
 support::HostOperands Trial::host_operands() const {
   return {a_.data(),       b_.data(),     c_.data(),    bias_.data(),
           offsets_.data(), gamma_.data(), beta_.data(), b_right_.data()};
@@ -301,7 +410,8 @@ Problem Trial::planned() const {
     if (shared) matrix.batch_stride = 0;
   };
   if (options_.packs_a) pack(problem.a);
-  if (options_.packs_b) pack(problem.b);
+  if (options_.packs_b || options_.quantisation) pack(problem.b);
+  problem.quantised_b = options_.quantisation;
   return problem;
 }
 
@@ -344,6 +454,19 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
       return packed;
     operands.a = packed_a.span();
     operands.a_fingerprint = packed_a.fingerprint();
+  }
+  if (const auto& q = options_.quantisation) {
+    const Problem source = code_problem(problem_, *q);
+    if (codes_ != nullptr) {
+      if (auto packed = packed_b.pack_codes(device(), source, *codes_); !packed) return packed;
+      operands.b = packed_b.span();
+      operands.b_fingerprint = packed_b.fingerprint();
+    }
+    if (right_codes_ != nullptr) {
+      if (auto packed = packed_right.pack_codes(device(), source, *right_codes_); !packed)
+        return packed;
+      operands.b_right = packed_right.span();
+    }
   }
   if (options_.packs_b) {
     if (auto packed = packed_b.pack(device(), problem_, PackedOperand::b, operands.b); !packed)

@@ -6,9 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "support/quantised.hpp"
 #include "support/reference.hpp"
 #include "support/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
@@ -50,6 +53,9 @@ struct TrialOptions {
   // Packed by Context::plan_pack() first, from where and how the problem says that they lie.
   bool packs_a = false;
   bool packs_b = false;
+  // B is packed from codes, in lines with padding. They are random, too, and so are scales and zero
+  // points; with integers all elements are multiples of 0.5. Elements of B are what they stand for.
+  std::optional<Quantisation> quantisation = {};
   support::Runner* on = nullptr;  // the device; null: the one that all tests share
 };
 
@@ -62,6 +68,10 @@ class Trial {
   // beta; row 0).
   void set(char operand, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
+
+  // The codes of a quantised B, or of its right half; store_elements() once they were changed.
+  support::CodeMatrix& codes(bool right = false) { return *(right ? right_codes_ : codes_); }
+  void store_elements();
 
   // Plans with `config`, runs with D and aux poisoned.
   testing::AssertionResult run(const Config& config);
@@ -94,6 +104,7 @@ class Trial {
   Problem problem_;
   TrialOptions options_;
   HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_;
+  std::shared_ptr<support::CodeMatrix> codes_, right_codes_;
   HostBuffer d_, aux_, row_values_;  // what the device wrote
   std::uint32_t bad_group_ = 0;
 };

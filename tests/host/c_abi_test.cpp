@@ -33,7 +33,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       EXPECT_EQ(named, std::size(EnumTable<Cpp>::pairs)) << EnumTable<Cpp>::name;
     }
   });
-  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_PACKED_OPERAND + 1);
+  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_CODE_LAYOUT + 1);
 }
 
 // These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
@@ -46,8 +46,9 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
+  [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
-                                p16, p17] = Problem{};
+                                p16, p17, p18] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14] =
       Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
@@ -100,6 +101,14 @@ TEST(CAbi, FieldsComeBack) {
   expect_round_trip<VkgemmEpilogue>(epilogue);
   const Gated gated{.gate = Gate::glu, .b = GatedB::separate};
   expect_round_trip<VkgemmGated>(gated);
+  const Quantisation codes{.type = CodeType::int4,
+                           .group_k = 128,
+                           .group_n = 0,
+                           .scale_type = DataType::bf16,
+                           .zeros = true,
+                           .layout = CodeLayout::ggml_blocks};
+  expect_round_trip<VkgemmQuantisation>(codes);
+  expect_round_trip<VkgemmQuantisation>({});
   const Grouping grouping{
       .groups = 7, .offsets = OffsetType::int64, .along = GroupAlong::k, .b = GroupedB::per_group};
   expect_round_trip<VkgemmGrouping>(grouping);
@@ -126,6 +135,7 @@ TEST(CAbi, FieldsComeBack) {
                                     .d = others[2],
                                     .aux = others[3],
                                     .epilogue = epilogue,
+                                    .quantised_b = codes,
                                     .gated = gated,
                                     .grouping = grouping,
                                     .row_reduction = rows,

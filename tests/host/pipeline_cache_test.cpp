@@ -62,7 +62,7 @@ TEST(PipelineName, IsTheConfigurationOfEveryMainLoop) {
     const PipelineKey key{.module = module.name};
     EXPECT_EQ(pipeline_name(key, test::khr_config),
               loop          ? to_string(test::khr_config)
-              : is("pack_") ? concat(module.name, " ", to_string(test::khr_config))
+              : is("pack_khr") ? concat(module.name, " ", to_string(test::khr_config))
                             : std::string(module.name));
   }
 }

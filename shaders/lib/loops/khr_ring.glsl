@@ -34,6 +34,7 @@ void stage_store(const uint low, const uint high) {
 void stage_load_first(const Tile t, const uint depth) {
     stage_load_tail(t, depth);
     [[unroll]] for (uint i = 0; i < LOADS; ++i) stage_advance(i);
+    stage_k += TILE_K;
 }
 
 const uint K_TILE_NONE = 0, K_TILE_FULL = 1, K_TILE_TAIL = 2;

@@ -4,6 +4,7 @@
 // piece are on their way at once. Invocations that share columns add up their sums at the end, in
 // order of K.
 #define OWN_STORE_TILE
+#include "../quantised.glsl"
 
 const uint PIECE = SKINNY_PIECE;
 const uint LANES_N = TILE_N / PIECE;
@@ -29,7 +30,8 @@ void acc_clear(out Acc acc) {
 // x along K, y along N; neighbours read neighbouring memory.
 uvec2 lane_position() {
     const uint i = gl_LocalInvocationIndex;
-    return B_K_INNER ? uvec2(i % LANES_K, i / LANES_K) : uvec2(i / LANES_N, i % LANES_N);
+    return B_K_INNER && !QUANTISED ? uvec2(i % LANES_K, i / LANES_K)
+                                   : uvec2(i / LANES_N, i % LANES_N);
 }
 
 float load_input(uint64_t base, uint outer, uint ld, uint inner) {
@@ -41,6 +43,7 @@ float load_a(const Tile t, uint m, uint k) {
 }
 float load_b(const Tile t, uint k, uint n) {
     const uint col = min(n, b_columns() - 1);
+    if (QUANTISED) return group_element(quantised_group(t.b, k - k % 8, col), k % 8);
     return B_K_INNER ? load_input(t.b, col, size_ldb(), k) : load_input(t.b, k, size_ldb(), col);
 }
 
@@ -59,7 +62,10 @@ void add_products(inout Acc acc, const uint m, const float a, const vec4 b[PIECE
 void multiply_piece(inout Acc acc, const Tile t, uint k, uint n) {
     uvec4 piece[PIECE][GROUPS], a[TILE_M][GROUPS];
     const uint width = B_PADDED != 0 ? size_ldb() : b_columns();  // that can be read
-    if (B_VECTOR != 0) {
+    if (QUANTISED) {
+        [[unroll]] for (uint line = 0; line < PIECE; ++line)
+            piece[line][0] = quantised_group(t.b, k, min(n, width - PIECE) + line);
+    } else if (B_VECTOR != 0) {
         [[unroll]] for (uint line = 0; line < PIECE; ++line)
             [[unroll]] for (uint g = 0; g < GROUPS; ++g) {
                 const uint outer = B_K_INNER ? min(n + line, b_columns() - 1) : k + line;

@@ -11,6 +11,8 @@
 //
 // Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
+#include "../quantised.glsl"
+
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;
 const uint A_INNER = A_K_INNER ? TILE_K : TILE_M;
@@ -27,7 +29,12 @@ uint64_t stage_address[LOADS];
 uint stage_valid[LOADS];  // elements of the group inside M or N; only for element-wise loads
 uvec4 stage_data[LOADS];
 
+// A group of a quantised B is eight codes of a column. Its address is that of the matrix; the column
+// stands in stage_valid.
+uint stage_k;
+
 bool is_a(const uint i) { return i < A_LOADS; }
+bool is_quantised(const uint i) { return QUANTISED && !is_a(i); }
 bool k_inner(const uint i) { return is_a(i) ? A_K_INNER : B_K_INNER; }
 bool vector_loads(const uint i) { return (is_a(i) ? A_VECTOR : B_VECTOR) != 0; }
 bool padded(const uint i) { return (is_a(i) ? A_PADDED : B_PADDED) != 0; }
@@ -82,6 +89,7 @@ bool in_right_half(const uint i) {
 // moved onto the last one that exists: what they load ends in rows and columns of D that are never
 // stored, and the main loop needs no bounds checks.
 void stage_begin(const Tile t) {
+    stage_k = t.k_begin;
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
         const bool right = in_right_half(i);
         const uint mn_begin = is_a(i) ? t.row : b_column(t.col) - (right ? HALF_N : 0);
@@ -104,10 +112,15 @@ void stage_begin(const Tile t) {
             }
         }
         stage_address[i] = base + (line * ld + column) * IN_SIZE;
+        if (is_quantised(i)) {
+            stage_address[i] = base;
+            stage_valid[i] = line;
+        }
     }
 }
 
 void stage_advance(const uint i) {
+    if (is_quantised(i)) return;
     const uint64_t lines = k_inner(i) ? 1 : (is_a(i) ? size_lda() : size_ldb());
     stage_address[i] += TILE_K * lines * IN_SIZE;
 }
@@ -116,10 +129,15 @@ void stage_advance(const uint i) {
 void stage_load() {
     [[unroll]] for (uint i = 0; i < LOADS; ++i) {
         const uint valid = k_inner(i) || EDGES == 0 ? GROUP : stage_valid[i];
-        stage_data[i] = vector_loads(i) ? U32x4(stage_address[i]).x
-                                        : load_elements(stage_address[i], valid);
+        if (is_quantised(i))
+            stage_data[i] =
+                quantised_group(stage_address[i], stage_k + group_column(i), stage_valid[i]);
+        else
+            stage_data[i] = vector_loads(i) ? U32x4(stage_address[i]).x
+                                            : load_elements(stage_address[i], valid);
         stage_advance(i);
     }
+    stage_k += TILE_K;
 }
 
 // Loads a k-tile of which only `depth` <= TILE_K elements of K exist; the rest is zero in both
@@ -130,7 +148,11 @@ void stage_load_tail(const Tile t, uint depth) {
         const uint left = k < depth ? depth - k : 0;  // of K, in the direction of K
         const uint64_t at = left != 0 ? stage_address[i] : (is_a(i) ? t.a : t.b);
         const uint valid = left == 0 ? 1 : k_inner(i) ? min(GROUP, left) : stage_valid[i];
-        const uvec4 data = vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
+        uvec4 data;
+        if (is_quantised(i))
+            data = quantised_group(stage_address[i], left != 0 ? stage_k + k : 0, stage_valid[i]);
+        else
+            data = vector_loads(i) ? U32x4(at).x : load_elements(at, valid);
         stage_data[i] = keep_elements(data, k_inner(i) ? left : left == 0 ? 0 : GROUP);
     }
 }

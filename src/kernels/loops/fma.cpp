@@ -129,6 +129,7 @@ extern constexpr LoopDescriptor fma_loop{
     .keeps_values = true,
     .multiplies_pairs = true,
     .widens_inputs = true,
+    .takes_codes = true,
     .kin = MainLoop::fma,
     .invocations = workgroup_size,
     .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / workgroup_size(c); },

@@ -232,6 +232,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
   loop.gains_by_packing = false;  // it is nothing without
+  loop.takes_codes = false;
   loop.invocations = direct_invocations;
   loop.most_accumulators = most_accumulators;
   loop.check = check;

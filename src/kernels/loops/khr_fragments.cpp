@@ -121,7 +121,7 @@ bool check_khr(const Case& s) {
   // Fragments are addressed in shared memory by loads, and rows of the epilogue's slices by x4.
   const std::uint32_t width = load_width(p.a);
   const bool a_fits = (p.a.layout == Layout::row_major ? l.fragment_k : l.fragment_m) % width == 0;
-  const bool b_fits = (p.b.layout == Layout::row_major ? l.fragment_n : l.fragment_k) % width == 0;
+  const bool b_fits = (is_k_inner_b(p) ? l.fragment_k : l.fragment_n) % width == 0;
   if (!a_fits || !b_fits || l.fragment_n % x4 != 0) {
     return s.refuse("fragment ", fragment, " does not divide into groups of ", width,
                     " elements of ", a_fits ? "B" : "A");

@@ -100,6 +100,7 @@ inline constexpr LoopDescriptor khr_fragments_loop{
     .keeps_values = true,
     .multiplies_pairs = true,
     .gains_by_packing = true,
+    .takes_codes = true,
     .kin = MainLoop::khr,
     .invocations = khr_invocations,
     .accumulators = khr_accumulators,

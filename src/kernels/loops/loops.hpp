@@ -32,7 +32,7 @@ inline bool is_multiple(const Size3& size, DataType input, const FlexibleShape& 
 
 // True if neighbours in memory are neighbours along K.
 inline bool is_k_inner_a(const ResolvedProblem& p) { return p.a.layout == Layout::row_major; }
-inline bool is_k_inner_b(const ResolvedProblem& p) { return p.b.layout == Layout::col_major; }
+inline bool is_k_inner_b(const ResolvedProblem& p) { return p.b_in_columns(); }
 
 // Adds a kind of kernel that is not in the list yet.
 inline void add_kind(std::vector<KernelKind>& kinds, const KernelKind& kind) {

@@ -62,6 +62,7 @@ extern constexpr LoopDescriptor skinny_loop{
     .shows_stores = true,
     .multiplies_pairs = true,
     .widens_inputs = true,
+    .takes_codes = true,
     .kin = MainLoop::skinny,
     .invocations = workgroup_size,
     .accumulators = [](const Config& c) { return c.tile_m * piece; },

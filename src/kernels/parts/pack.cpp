@@ -32,11 +32,6 @@ std::uint64_t matrices(const ResolvedMatrix& matrix, std::uint64_t count) {
   return matrix.batch_stride != 0 ? count : 1;
 }
 
-// Elements of one packed matrix.
-std::uint64_t elements(const ResolvedMatrix& copy) {
-  return copy.ld * copy.lines() * (copy.halves_apart ? 2 : 1);
-}
-
 // Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
 // width, and nothing else is as if it lay in rows.
 void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
@@ -50,13 +45,13 @@ void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const C
   matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
   (of_a ? matrix.rows : matrix.cols) = matrix.ld;
   (of_a ? matrix.cols : matrix.rows) = depth;
-  if (matrix.batch_stride != 0) matrix.batch_stride = elements(matrix);
+  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.packed_elements();
   matrix.alignment = workspace_unit;
   matrix.bytes = 0;  // no span of the caller's
 }
 
-std::string order_text(const std::optional<FragmentOrder>& order) {
-  if (!order) return "rows";
+std::string order_text(const ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order) {
+  if (!order) return matrix.quantisation ? "codes" : "rows";
   return concat("fragments of ", order->mn, "x", order->k, " for subgroups of ",
                 order->subgroup_size, order->swapped ? ", swapped" : "",
                 order->interleaved ? ", interleaved" : "");
@@ -71,8 +66,8 @@ bool check_given(const Case& s, const ResolvedMatrix& matrix, std::string_view n
   std::optional<FragmentOrder> taken;
   if (loop.takes_fragments()) taken = loop.fragment_order(c, is_a(matrix));
   if (taken != matrix.fragments) {
-    return s.refuse(name, " is packed in ", order_text(matrix.fragments), ", main loop ",
-                    to_string(c.main_loop()), " takes it in ", order_text(taken));
+    return s.refuse(name, " is packed in ", order_text(matrix, matrix.fragments), ", main loop ",
+                    to_string(c.main_loop()), " takes it in ", order_text(matrix, taken));
   }
   if (s.problem.k > matrix.lines()) {
     return s.refuse("tile_k is ", c.tile_k, ": ", name, " is packed ", matrix.lines(), " deep, ",
@@ -119,7 +114,7 @@ std::uint64_t bytes_beyond(const ResolvedMatrix& copy, std::uint64_t steps, std:
 // Bytes that are copied, and those that the copy takes.
 std::uint64_t copied_bytes(const ResolvedMatrix& copy, std::uint64_t count) {
   if (copy.form != Form::copied_packed) return 0;
-  return elements(copy) * size_in_bytes(copy.type) * matrices(copy, count);
+  return copy.packed_elements() * size_in_bytes(copy.type) * matrices(copy, count);
 }
 std::uint64_t workspace_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t count) {
   const LoopDescriptor& loop = descriptor(c);
@@ -330,9 +325,8 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
   params.source_batch = source.batch_stride * size_in_bytes(source.type);
   params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
   step.params = params;
-  const std::uint64_t tiles =
-      divided_up(elements(copy) / std::max(copy.lines(), std::uint64_t{1}), PACK_TILE) *
-      divided_up(copy.lines(), PACK_TILE);
+  const std::uint64_t tiles = divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
+                              divided_up(copy.lines(), PACK_TILE);
   const std::uint64_t count = of_a ? problem.a_count() : problem.b_count();
   step.dispatches = cut_grid(tiles, matrices(copy, count), limits);
   return step;

@@ -2,6 +2,7 @@
 
 namespace vkgemm {
 
+extern const Part quantised_part;
 extern const Part gated_part;
 extern const Part rows_part;
 extern const Part grouping_part;
@@ -10,7 +11,8 @@ extern const Part split_k_part;
 
 namespace {
 
-constexpr const Part* all[] = {&gated_part, &rows_part, &grouping_part, &pack_part, &split_k_part};
+constexpr const Part* all[] = {&quantised_part, &gated_part, &rows_part,
+                               &grouping_part,  &pack_part,  &split_k_part};
 
 }  // namespace
 

@@ -1,0 +1,91 @@
+// quantised.glsl: eight neighbours along K of a packed quantised B (quantised.h), as elements. Their
+// values are computed in f32 and rounded to nearest even by integers: the same bits everywhere.
+const bool QUANTISED = CODES != CODES_NONE;
+const uint CODE_WIDTH = CODE_BITS(CODES);
+const uint SCALE_BYTES = SCALE_TYPE == TYPE_F32 ? 4 : 2;
+const uint ENTRY_BYTES = CODE_ENTRY(SCALE_BYTES, CODE_ZEROS);
+const uint BLOCK_SCALES = CODE_SCALES(CODE_GROUP, ENTRY_BYTES);            // bytes of a column; so …
+const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP), CODES);  // … all of it
+
+// Where scale and zero point of element (k, n) stand, and the codes of k to k + 7.
+uint64_t code_block(uint64_t b, uint k) {
+    return CODE_GROUP == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP)) * size_ldb() * BLOCK_BYTES;
+}
+uint within_block(uint k) { return CODE_GROUP == 0 ? k : k % CODE_DEPTH(CODE_GROUP); }
+uint64_t scale_address(uint64_t b, uint k, uint n) {
+    const uint row = CODE_GROUP == 0 ? 0 : within_block(k) / max(CODE_GROUP, 1);
+    return code_block(b, k) + (row * size_ldb() + n) * ENTRY_BYTES;
+}
+uint64_t codes_address(uint64_t b, uint k, uint n) {
+    return code_block(b, k) + uint64_t(size_ldb()) * BLOCK_SCALES +
+           (uint64_t(within_block(k) / 8) * size_ldb() + n) * CODE_WIDTH;
+}
+
+struct Scale {
+    float factor;
+    uint zero;  // the code of 0
+};
+
+Scale load_scale(uint64_t at) {
+    Scale s;
+    s.factor = load1(at, SCALE_TYPE);
+    s.zero = CODE_ZEROS != 0 ? load_bits(at + SCALE_BYTES) : CODE_ZERO(CODES);
+    return s;
+}
+
+// Floats of `mantissa` bits behind the exponent's, whose bias is `bias`.
+float small_float(const uint magnitude, const uint mantissa, const uint bias) {
+    const uint exponent = magnitude >> mantissa;
+    const uint fraction = (magnitude & ((1u << mantissa) - 1)) | (exponent != 0 ? 1u << mantissa : 0);
+    return float(fraction) *
+        uintBitsToFloat((max(exponent, 1) + 127 - bias - mantissa) << 23);
+}
+
+float code_value(const uint code, const uint zero) {
+    if (CODES == CODES_INT8 || CODES == CODES_INT4) return float(int(code) - int(zero));
+    float value = 0.0;
+    if (CODES == CODES_MXFP4) value = small_float(code & 7, 1, 1);
+    if (CODES == CODES_E4M3)
+        value = (code & 0x7f) == 0x7f ? uintBitsToFloat(0x7fc00000) : small_float(code & 0x7f, 3, 7);
+    if (CODES == CODES_E5M2)
+        value = (code & 0x7f) >= 0x7c ? uintBitsToFloat(0x7f800000 | (code & 3) << 21)
+                                      : small_float(code & 0x7f, 2, 15);
+    return (code >> (CODE_WIDTH - 1)) != 0 ? -value : value;
+}
+
+// To nearest even; of a NaN a quiet one.
+#if IN_TYPE == TYPE_F16
+uint rounded_bits(float v) {
+    const uint u = floatBitsToUint(v), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return sign | 0x7e00u;
+    if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // beyond half the last step
+    // Below 2^-14 the steps are those of the numbers from 0.5 on.
+    if (magnitude < 0x38800000u)
+        return sign | (floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u);
+    return sign | (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+}
+#elif IN_TYPE == TYPE_BF16
+uint rounded_bits(float v) { return float_to_bf16(v) >> 16; }
+#else
+uint rounded_bits(float v) { return floatBitsToUint(v); }  // f32 is not quantised
+#endif
+
+// Eight elements of one column, a group.
+uvec4 dequantised(const uvec2 codes, const Scale s) {
+    uvec4 group = uvec4(0);
+    [[unroll]] for (uint e = 0; e < GROUP; ++e) {
+        const uint bit = e * CODE_WIDTH;
+        const uint code = (codes[bit / 32] >> bit % 32) & ((1u << CODE_WIDTH) - 1);
+        group[e / WORD_ELEMENTS] |= rounded_bits(s.factor * code_value(code, s.zero))
+                                    << (e % WORD_ELEMENTS * 16);
+    }
+    return group;
+}
+
+uvec2 load_codes(uint64_t at) {
+    return CODE_WIDTH == 4 ? uvec2(U32(at).x, 0) : U32x2(at).x;
+}
+
+uvec4 quantised_group(uint64_t b, uint k, uint n) {
+    return dequantised(load_codes(codes_address(b, k, n)), load_scale(scale_address(b, k, n)));
+}

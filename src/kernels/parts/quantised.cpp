@@ -1,0 +1,83 @@
+#include "kernels/parts/quantised.hpp"
+
+#include <string_view>
+
+#include "base/text.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/part.hpp"
+#include "kernels/tiling.hpp"
+#include "lib/quantised.h"
+#include "problem/data_type.hpp"
+
+namespace vkgemm {
+namespace {
+
+bool check(const Case& s) {
+  if (!s.problem.b.quantisation || descriptor(s.config).takes_codes) return true;
+  return s.refuse("quantised_b: not built on main loop ", to_string(s.config.main_loop()));
+}
+
+void set_codes(Constants& constants, const Quantisation& q) {
+  constants.set(SPEC_CODES, constant_of(q.type));
+  constants.set(SPEC_CODE_GROUP, q.group_k);
+  constants.set(SPEC_SCALE_TYPE, row_of(packed_scale_type(q)).constant);
+  constants.set(SPEC_CODE_ZEROS, q.zeros);
+}
+
+void lower(Lowering& l) {
+  if (l.problem.b.quantisation) set_codes(l.constants, *l.problem.b.quantisation);
+}
+
+std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan&) {
+  if (!p.b.quantisation) return {};
+  return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
+                to_string(p.b.type));
+}
+
+}  // namespace
+
+Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,
+                     std::uint64_t matrices, const Limits& limits) {
+  const Quantisation& q = *problem.quantised_b;
+  Step step;
+  step.key.module = "pack_codes";
+  Constants constants(step.key.constants);
+  set_codes(constants, q);
+  constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
+  constants.set(SPEC_CODE_COLUMNS, q.group_n);
+  constants.set(SPEC_CODE_SOURCE, q.layout == CodeLayout::ggml_blocks
+                                      ? std::uint32_t{CODES_GGML}
+                                      : std::uint32_t{CODES_SEPARATE});
+  constants.set(SPEC_A_COL_MAJOR, problem.b.layout == Layout::row_major);
+  constants.set(SPEC_PACK_HALVES, copy.halves_apart);
+  constants.set(SPEC_GATE_INTERLEAVED, problem.gated && problem.gated->b == GatedB::interleaved);
+  gpu::PackCodesParams params{};
+  params.source_batch = source.codes.matrix;
+  params.copy_batch = copy.packed_elements() * size_in_bytes(copy.type);
+  params.scales_batch = source.scales.matrix;
+  params.zeros_batch = source.zeros.matrix;
+  params.width = narrow(problem.n);
+  params.depth = narrow(problem.k);
+  params.source_ld = narrow(source.codes.line);
+  params.scales_ld = narrow(source.scales.line);
+  params.copy_ld = narrow(copy.ld);
+  params.copy_depth = narrow(copy.lines());
+  step.params = params;
+  const std::uint64_t tiles = divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
+                              divided_up(copy.lines(), PACK_TILE);
+  step.dispatches = cut_grid(tiles, matrices, limits);
+  return step;
+}
+
+extern constexpr Part quantised_part{
+    .check = check,
+    .lower = lower,
+    .describe = describe,
+    .family =
+        [](const ResolvedProblem& p) {
+          return p.b.quantisation ? to_string(p.b.quantisation->type) : std::string_view();
+        },
+    .is_family = [](std::string_view name) { return parse_code_type(name).has_value(); },
+};
+
+}  // namespace vkgemm

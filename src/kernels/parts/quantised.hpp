@@ -1,0 +1,15 @@
+// quantised.hpp: a B of codes: which loops take it, and the dispatch that packs it.
+#pragma once
+
+#include "kernels/dispatch_plan.hpp"
+#include "problem/quantised.hpp"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/device.hpp"
+
+namespace vkgemm {
+
+// Packs B of the problem, in the order of shaders/lib/quantised.h, to `copy`.
+Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,
+                     std::uint64_t matrices, const Limits& limits);
+
+}  // namespace vkgemm

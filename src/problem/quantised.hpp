@@ -1,0 +1,49 @@
+// quantised.hpp: a quantised B in bytes: before it is packed, and after. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "vkgemm/problem.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// The value of the constant CODES.
+std::uint32_t constant_of(CodeType type) noexcept;
+
+constexpr std::uint32_t bits_of(CodeType type) noexcept {
+  return type == CodeType::int4 || type == CodeType::mxfp4 ? 4 : 8;
+}
+
+// The type of scales in packed bytes.
+DataType packed_scale_type(const Quantisation& quantisation) noexcept;
+
+// As much of it as packed bytes depend on: the rest is at its default.
+Quantisation as_packed(const Quantisation& quantisation) noexcept;
+
+// Bytes of a packed matrix of `width` × `depth` elements, both below 2^32 and with their padding.
+std::uint64_t packed_bytes(const Quantisation& quantisation, std::uint64_t width,
+                           std::uint64_t depth) noexcept;
+
+// A contradiction within it, or with A and B.
+std::optional<Error> check_quantised(const Problem& problem);
+
+// An array of the source: its bytes for one matrix and all, how far apart lines and matrices are,
+// and how its address is aligned.
+struct CodeArray {
+  std::uint64_t bytes = 0;
+  std::uint64_t line = 0;  // of scales and zero points: in elements
+  std::uint64_t matrix = 0;
+  std::uint32_t alignment = 1;
+};
+
+// What B is packed from.
+struct CodeSource {
+  CodeArray codes, scales, zeros;
+};
+
+// B as the problem says that it lies before it is packed, `matrices` of them.
+Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices);
+
+}  // namespace vkgemm

@@ -1,0 +1,257 @@
+// A quantised B: every kind of codes on every loop that takes them. The reference multiplies what
+// the codes stand for (support/quantised.hpp).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "harness.hpp"
+#include "kernels/legality.hpp"
+#include "kernels/main_loop.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+constexpr CodeLayout ggml = CodeLayout::ggml_blocks;
+
+// Every type, group, type of scales and layout at least once.
+const Quantisation all_kinds[] = {
+    {.type = CodeType::int8},
+    {.type = CodeType::int8, .group_k = 64, .scale_type = DataType::bf16},
+    {.type = CodeType::int8, .group_k = 32, .layout = ggml},
+    {.type = CodeType::int4, .scale_type = DataType::f32},
+    {.type = CodeType::int4, .group_k = 32, .zeros = true},
+    {.type = CodeType::int4, .group_k = 64, .scale_type = DataType::f32, .zeros = true},
+    {.type = CodeType::int4, .group_k = 128},
+    {.type = CodeType::int4, .group_k = 32, .layout = ggml},
+    {.type = CodeType::e4m3, .group_n = 0, .scale_type = DataType::f32},
+    {.type = CodeType::e4m3, .group_k = 128, .group_n = 128, .scale_type = DataType::f32},
+    {.type = CodeType::e5m2},
+    {.type = CodeType::mxfp4, .group_k = 32},
+    {.type = CodeType::mxfp4, .group_k = 32, .layout = ggml},
+};
+
+// Whether codes lie in columns, and K is of whole blocks.
+bool is_ggml(const Quantisation& q) { return q.layout == ggml; }
+
+Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
+  problem.b.layout = is_ggml(q) ? Layout::col_major : layout;
+  if (is_ggml(q)) problem.k = (problem.k + 31) / 32 * 32;
+  return problem;
+}
+
+class Quantised : public EachPath {
+ protected:
+  void SetUp() override {
+    VKGEMM_SKIP_IF(why_skip(GetParam()));
+    if (GetParam() == Path::nv) GTEST_SKIP() << "path nv takes no codes";
+  }
+
+  // The path's loops that take codes, for these inputs.
+  static std::vector<Config> configs(DataType type) {
+    std::vector<Config> out;
+    for (const Config& config : small_configs(GetParam(), type)) {
+      if (descriptor(config).takes_codes) out.push_back(config);
+    }
+    if (GetParam() == Path::fma) {
+      out.push_back(parse_config("skinny:tile=2x16x32").value());
+    }
+    for (Config& config : out) config.pack_b = true;
+    return out;
+  }
+  static std::vector<DataType> types() {
+    std::vector<DataType> out;
+    for (const DataType type : inputs_of(GetParam())) {
+      if (size_in_bytes(type) == 2) out.push_back(type);
+    }
+    return out;
+  }
+};
+VKGEMM_ON_EACH_PATH(Quantised);
+
+TEST_P(Quantised, EveryKindOfCodes) {
+  for (const DataType type : types()) {
+    const Config config = configs(type).front();
+    for (const Quantisation& q : all_kinds) {
+      for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+        if (is_ggml(q) && layout == Layout::row_major) continue;
+        EXPECT_TRUE(passes_gates(config, with_codes(gemm({19, 37, 203}, type), q, layout),
+                                 {.quantisation = q}))
+            << to_string(q) << ", " << to_string(layout);
+      }
+    }
+  }
+}
+
+TEST_P(Quantised, EveryConfiguration) {
+  for (const DataType type : types()) {
+    for (const Config& config : configs(type)) {
+      for (const std::size_t kind : {std::size_t{0}, std::size_t{4}, std::size_t{8}}) {
+        const Quantisation& q = all_kinds[kind];
+        EXPECT_TRUE(passes_gates(config, gemm({35, 70, 150}, type), {.quantisation = q}))
+            << to_string(q);
+      }
+    }
+  }
+}
+
+TEST_P(Quantised, AnyShape) {
+  for (const Config& config : configs(types().front())) {
+    for (const Shape& shape :
+         {Shape{1, 1, 1}, {3, 64, 64}, {2, 65, 129}, {17, 130, 31}, {9, 7, 0}}) {
+      EXPECT_TRUE(
+          passes_gates(config, gemm(shape, types().front()), {.quantisation = all_kinds[4]}));
+      if (on_cpu() && GetParam() == Path::khr) break;
+    }
+  }
+}
+
+TEST_P(Quantised, BatchesSlicesAndColumnMajorD) {
+  const DataType type = types().front();
+  for (const Config& config : configs(type)) {
+    Problem problem = gemm({21, 40, 190}, type);
+    problem.batch = 3;
+    problem.d.layout = Layout::col_major;
+    problem.epilogue = {.bias = Bias::along_n, .activation = Activation::relu, .aux = true};
+    problem.aux.layout = Layout::col_major;
+    const TrialOptions options{.quantisation = all_kinds[5]};
+    EXPECT_TRUE(passes_gates(config, problem, options));
+    problem.b.batch_stride = 0;
+    EXPECT_TRUE(passes_gates(sliced(config, 3), problem, options));
+    if (on_cpu() && GetParam() == Path::khr) break;
+    problem.d.layout = problem.aux.layout = Layout::row_major;
+    EXPECT_TRUE(passes_gates(sliced(config, 3, ReductionMode::last_arriver), problem, options));
+  }
+}
+
+TEST_P(Quantised, GatesGroupsAndRows) {
+  const DataType type = types().front();
+  for (const Config& config : configs(type)) {
+    const TrialOptions options{.quantisation = all_kinds[4]};
+    for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+      Problem problem = gemm({19, 21, 100}, type);
+      problem.gated = Gated{.gate = Gate::reglu, .b = b};
+      if (!is_legal(config, resolve(problem).value(), target())) continue;
+      EXPECT_TRUE(passes_gates(config, problem, options));
+    }
+    for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
+      Problem problem = gemm({50, 40, 70}, type);
+      problem.grouping = Grouping{.groups = 4, .b = b};
+      TrialOptions groups = options;
+      groups.offsets = {0, 17, 17, 40, 50};
+      EXPECT_TRUE(passes_gates(config, problem, groups));
+    }
+    if (!descriptor(config).keeps_values) continue;
+    Problem problem = gemm({33, 40, 70}, type);
+    problem.row_reduction = RowReduction{.op = RowOp::softmax};
+    Config rows = config;
+    rows.rows = RowStrategy::recompute;
+    rows.tile_n = 32;
+    if (is_legal(rows, resolve(problem).value(), target())) {
+      EXPECT_TRUE(passes_gates(rows, problem, options));
+    }
+    if (on_cpu() && GetParam() == Path::khr) break;
+  }
+}
+
+// The bits are those of the product with the elements that codes stand for.
+TEST_P(Quantised, SameBitsAsElements) {
+  for (const DataType type : types()) {
+    const Config config = configs(type).front();
+    for (const Quantisation& q : all_kinds) {
+      const Problem problem = with_codes(gemm({19, 37, 192}, type), q, Layout::row_major);
+      Trial codes(problem, Fill::random, {.quantisation = q});
+      ASSERT_TRUE(codes.run(config));
+      Config plain = config;
+      plain.pack_b = false;
+      Trial elements(problem, Fill::random);
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
+        for (std::uint64_t n = 0; n < problem.n; ++n) {
+          elements.set('b', k, n, static_cast<double>(codes.codes().element(0, k, n)));
+        }
+      }
+      ASSERT_TRUE(elements.run(plain));
+      for (std::uint64_t i = 0; i < problem.m; ++i) {
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          ASSERT_EQ(codes.d(i, j), elements.d(i, j)) << to_string(q) << ", " << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+// Row i of D is row i of B where A is the identity.
+TEST_P(Quantised, EveryCode) {
+  const DataType type = types().front();
+  for (const CodeType codes :
+       {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2, CodeType::mxfp4}) {
+    for (const bool zeros : {false, true}) {
+      if (zeros && codes != CodeType::int4) continue;
+      const Quantisation q{
+          .type = codes, .group_k = codes == CodeType::mxfp4 ? 32u : 0u, .zeros = zeros};
+      Problem problem = gemm({32, support::code_count(codes), 32}, type);
+      Trial trial(problem, Fill::integers, {.poison = std::byte{0x3a}, .quantisation = q});
+      for (std::uint64_t i = 0; i < 32; ++i) {
+        for (std::uint64_t k = 0; k < 32; ++k) trial.set('a', i, k, i == k ? 1.0 : 0.0);
+      }
+      support::CodeMatrix& b = trial.codes();
+      for (std::uint64_t n = 0; n < problem.n; ++n) {
+        for (std::uint64_t k = 0; k < 32; ++k) b.set_code(0, k, n, 0);
+        b.set_scale(0, 0, n, 0.5);
+        if (zeros) b.set_zero(0, 0, n, 5);
+        b.set_code(0, 7, n, static_cast<std::uint32_t>(n));
+      }
+      trial.store_elements();
+      ASSERT_TRUE(trial.run(configs(type).front()));
+      for (std::uint64_t n = 0; n < problem.n; ++n) {
+        const double wanted = static_cast<double>(b.element(0, 7, n)), got = trial.d(7, n);
+        if (std::isfinite(wanted)) {
+          EXPECT_EQ(got, wanted) << to_string(q) << ": " << n;
+        } else {
+          EXPECT_EQ(std::isnan(got), std::isnan(wanted)) << to_string(q) << ": " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Quantised, ScalesThatAreNoNumbers) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const DataType scales : {DataType::f16, DataType::bf16, DataType::f32}) {
+    const Quantisation q{.type = CodeType::int4, .group_k = 32, .scale_type = scales};
+    Trial trial(gemm({5, 10, 70}, types().front()), Fill::integers,
+                {.poison = std::byte{0x3a}, .quantisation = q});
+    trial.codes().set_scale(0, 40, 3, nan);
+    trial.codes().set_scale(0, 64, 6, infinity);
+    trial.store_elements();
+    ASSERT_TRUE(trial.run(configs(types().front()).front()));
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      for (std::uint64_t j = 0; j < 10; ++j) {
+        const double d = trial.d(i, j);
+        EXPECT_EQ(std::isfinite(d), j != 3 && j != 6) << i << ", " << j << ": " << d;
+        if (j == 3) EXPECT_TRUE(std::isnan(d)) << i;
+      }
+    }
+  }
+}
+
+TEST_P(Quantised, TheConfigurationThatIsChosen) {
+  Problem problem = gemm({5, 96, 256}, types().front());
+  const Quantisation q{.type = CodeType::int4, .group_k = 64};
+  Problem packed = problem;
+  packed.b = {.type = problem.b.type, .packing = Packing::packed};
+  packed.quantised_b = q;
+  const auto candidates = context().candidates(packed);
+  ASSERT_TRUE(succeeds(candidates));
+  ASSERT_FALSE(candidates->empty());
+  EXPECT_TRUE(passes_gates(candidates->front().config, problem, {.quantisation = q}));
+  const auto plan = context().plan(packed);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_NE(plan->explain().find("quantised: b is int4:group=64"), std::string::npos)
+      << plan->explain();
+}
+
+}  // namespace
+}  // namespace vkgemm::test

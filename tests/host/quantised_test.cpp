@@ -1,0 +1,301 @@
+// Quantised matrices: what codes mean, where they stand, what is refused.
+#include "support/quantised.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "expectations.hpp"
+#include "lib/quantised.h"
+#include "problem/convert.hpp"
+#include "problem/quantised.hpp"
+#include "problem/resolved_problem.hpp"
+
+namespace vkgemm {
+namespace {
+
+using support::code_value;
+using support::CodeMatrix;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Problem quantised(const Quantisation& q, std::uint64_t n = 10, std::uint64_t k = 64,
+                  Layout layout = Layout::row_major) {
+  return {.m = 1, .n = n, .k = k, .b = {.layout = layout}, .quantised_b = q};
+}
+
+// --- codes
+
+TEST(Codes, OfIntegers) {
+  EXPECT_EQ(code_value(CodeType::int8, false, 0x00), 0.0);
+  EXPECT_EQ(code_value(CodeType::int8, false, 0x7f), 127.0);
+  EXPECT_EQ(code_value(CodeType::int8, false, 0x80), -128.0);
+  EXPECT_EQ(code_value(CodeType::int8, false, 0xff), -1.0);
+  EXPECT_EQ(code_value(CodeType::int4, false, 0x7), 7.0);
+  EXPECT_EQ(code_value(CodeType::int4, false, 0x8), -8.0);
+  EXPECT_EQ(code_value(CodeType::int4, false, 0xf), -1.0);
+  EXPECT_EQ(code_value(CodeType::int4, true, 0xf), 15.0);
+}
+
+// The tables of the OCP specifications of 8-bit floats and of microscaling formats, whose numbers
+// grow with their codes.
+TEST(Codes, OfFloats) {
+  constexpr std::array<double, 8> e2m1{0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+  for (std::uint32_t code = 0; code < 8; ++code) {
+    EXPECT_EQ(code_value(CodeType::mxfp4, false, code), e2m1[code]);
+    EXPECT_EQ(code_value(CodeType::mxfp4, false, code | 8), -e2m1[code]);
+  }
+  const auto value_of = [](CodeType type, std::uint32_t code) {
+    return code_value(type, false, code);
+  };
+  EXPECT_EQ(value_of(CodeType::e4m3, 0x01), 0x1p-9);  // the smallest subnormal
+  EXPECT_EQ(value_of(CodeType::e4m3, 0x07), 0x7p-9);  // the largest one
+  EXPECT_EQ(value_of(CodeType::e4m3, 0x08), 0x1p-6);  // the smallest normal number
+  EXPECT_EQ(value_of(CodeType::e4m3, 0x38), 1.0);
+  EXPECT_EQ(value_of(CodeType::e4m3, 0x7e), 448.0);
+  EXPECT_TRUE(std::isnan(value_of(CodeType::e4m3, 0x7f)));
+  EXPECT_TRUE(std::isnan(value_of(CodeType::e4m3, 0xff)));
+  EXPECT_EQ(value_of(CodeType::e5m2, 0x01), 0x1p-16);
+  EXPECT_EQ(value_of(CodeType::e5m2, 0x04), 0x1p-14);
+  EXPECT_EQ(value_of(CodeType::e5m2, 0x3c), 1.0);
+  EXPECT_EQ(value_of(CodeType::e5m2, 0x7b), 57344.0);
+  EXPECT_EQ(value_of(CodeType::e5m2, 0x7c), infinity);
+  EXPECT_EQ(value_of(CodeType::e5m2, 0xfc), -infinity);
+  EXPECT_TRUE(std::isnan(value_of(CodeType::e5m2, 0x7d)));
+  for (const CodeType type : {CodeType::e4m3, CodeType::e5m2}) {
+    const std::uint32_t last = type == CodeType::e4m3 ? 0x7e : 0x7b;
+    for (std::uint32_t code = 0; code <= last; ++code) {
+      EXPECT_EQ(value_of(type, code | 0x80), -value_of(type, code));
+      if (code > 0) EXPECT_GT(value_of(type, code), value_of(type, code - 1));
+    }
+  }
+  // An f16's upper byte.
+  for (std::uint32_t code = 0; code < 0x7c; ++code) {
+    EXPECT_EQ(value_of(CodeType::e5m2, code), f16_to_double(static_cast<std::uint16_t>(code << 8)));
+  }
+}
+
+TEST(Codes, TheNearest) {
+  for (const CodeType type :
+       {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2, CodeType::mxfp4}) {
+    for (std::uint32_t code = 0; code < support::code_count(type); ++code) {
+      const double value = code_value(type, false, code);
+      if (!std::isfinite(value)) continue;
+      EXPECT_EQ(code_value(type, false, support::nearest_code(type, false, value)), value);
+    }
+  }
+  EXPECT_EQ(support::nearest_code(CodeType::int4, false, 1e9), 7u);
+  EXPECT_EQ(support::nearest_code(CodeType::int4, false, -1e9), 8u);
+  EXPECT_EQ(support::nearest_code(CodeType::int4, true, 2.4), 2u);
+  EXPECT_EQ(support::nearest_code(CodeType::mxfp4, false, 2.5), 4u);  // 2 or 3: the even code
+}
+
+// --- where they stand
+
+TEST(CodeMatrix, PairsAreAlongK) {
+  CodeMatrix rows(quantised({.type = CodeType::int4}, 10, 5));
+  EXPECT_EQ(rows.codes.size(), 3u * 10);
+  rows.set_code(0, 2, 7, 0x3);
+  rows.set_code(0, 3, 7, 0xa);
+  EXPECT_EQ(rows.codes[1 * 10 + 7], std::byte{0xa3});
+  CodeMatrix columns(quantised({.type = CodeType::int4}, 10, 5, Layout::col_major));
+  EXPECT_EQ(columns.codes.size(), 10u * 3);
+  columns.set_code(0, 2, 7, 0x3);
+  columns.set_code(0, 3, 7, 0xa);
+  EXPECT_EQ(columns.codes[7 * 3 + 1], std::byte{0xa3});
+}
+
+TEST(CodeMatrix, ScalesLieAsBDoes) {
+  const Quantisation q{
+      .type = CodeType::int4, .group_k = 32, .scale_type = DataType::f32, .zeros = true};
+  for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+    CodeMatrix codes(quantised(q, 10, 70, layout));
+    EXPECT_EQ(codes.scales.size(), 3u * 10 * 4);
+    EXPECT_EQ(codes.zeros.size(), 3u * 10);
+    codes.set_scale(0, 69, 4, 2.5);
+    codes.set_zero(0, 69, 4, 9);
+    const std::size_t at = layout == Layout::row_major ? 2 * 10 + 4 : 4 * 3 + 2;
+    EXPECT_EQ(load_element(codes.scales.data(), DataType::f32, at), 2.5);
+    EXPECT_EQ(codes.zeros[at], std::byte{9});
+    EXPECT_EQ(codes.scale(0, 64, 4), 2.5);
+  }
+  CodeMatrix blocks(quantised({.type = CodeType::e4m3, .group_k = 128, .group_n = 128}, 300, 200));
+  EXPECT_EQ(blocks.scales.size(), 2u * 3 * 2);
+  CodeMatrix one(quantised({.type = CodeType::e4m3, .group_n = 0}, 300, 200));
+  EXPECT_EQ(one.scales.size(), 2u);
+}
+
+// block_q4_0, block_q8_0 and block_mxfp4, byte by byte.
+TEST(CodeMatrix, BlocksOfGgml) {
+  Quantisation q{.type = CodeType::int4, .group_k = 32, .layout = CodeLayout::ggml_blocks};
+  CodeMatrix q4_0(quantised(q, 3, 64, Layout::col_major));
+  ASSERT_EQ(q4_0.codes.size(), 3u * 2 * 18);
+  EXPECT_TRUE(q4_0.scales.empty());
+  const std::size_t second = (1 * 2 + 1) * 18;  // column 1, codes 32 to 63
+  q4_0.set_scale(0, 32, 1, 0.5);
+  q4_0.set_code(0, 32 + 3, 1, 0xf);   // -1: 7 behind the lowest value
+  q4_0.set_code(0, 32 + 19, 1, 0x2);  // 2: 10
+  EXPECT_EQ(q4_0.codes[second + 1], std::byte{0x38});
+  EXPECT_EQ(q4_0.codes[second + 2 + 3], std::byte{0xa7});
+  EXPECT_EQ(q4_0.element(0, 35, 1), -0.5f);
+  EXPECT_EQ(q4_0.element(0, 51, 1), 1.0f);
+
+  q.type = CodeType::int8;
+  CodeMatrix q8_0(quantised(q, 3, 64, Layout::col_major));
+  ASSERT_EQ(q8_0.codes.size(), 3u * 2 * 34);
+  q8_0.set_code(0, 33, 2, 0xfe);
+  EXPECT_EQ(q8_0.codes[(2 * 2 + 1) * 34 + 2 + 1], std::byte{0xfe});
+
+  q.type = CodeType::mxfp4;
+  CodeMatrix mxfp4(quantised(q, 3, 64, Layout::col_major));
+  ASSERT_EQ(mxfp4.codes.size(), 3u * 2 * 17);
+  mxfp4.set_scale(0, 0, 0, 4.0);
+  mxfp4.set_code(0, 1, 0, 0x3);
+  mxfp4.set_code(0, 17, 0, 0xc);
+  EXPECT_EQ(mxfp4.codes[0], std::byte{129});
+  EXPECT_EQ(mxfp4.codes[1 + 1], std::byte{0xc3});
+  EXPECT_EQ(mxfp4.element(0, 1, 0), 6.0f);
+  EXPECT_EQ(mxfp4.element(0, 17, 0), -8.0f);
+}
+
+// What quantise() chooses errs by half a step of the group's scale, at most.
+TEST(CodeMatrix, Quantises) {
+  const auto value = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    return std::sin(static_cast<double>(matrix * 1000 + k * 17 + n)) * static_cast<double>(n + 1);
+  };
+  struct Case {
+    Quantisation q;
+    double steps;  // of the scale
+  };
+  for (const auto& [q, steps] :
+       {Case{{.type = CodeType::int8}, 0.51}, Case{{.type = CodeType::int4, .group_k = 32}, 0.51},
+        Case{{.type = CodeType::int4, .group_k = 32, .zeros = true}, 1.02},
+        Case{{.type = CodeType::e4m3, .scale_type = DataType::f32}, 16.0},
+        Case{{.type = CodeType::mxfp4, .group_k = 32}, 1.0}}) {
+    Problem problem = quantised(q, 7, 70);
+    problem.batch = 2;
+    CodeMatrix codes(problem);
+    codes.quantise(value);
+    for (std::uint64_t b = 0; b < 2; ++b) {
+      for (std::uint64_t k = 0; k < 70; ++k) {
+        for (std::uint64_t n = 0; n < 7; ++n) {
+          ASSERT_NEAR(codes.element(b, k, n), value(b, k, n), steps * codes.scale(b, k, n))
+              << to_string(q) << ": " << b << ", " << k << ", " << n;
+        }
+      }
+    }
+  }
+  CodeMatrix nothing(quantised({.type = CodeType::int8}, 7, 70));
+  nothing.quantise([](std::uint64_t, std::uint64_t, std::uint64_t) { return 0.0; });
+  EXPECT_EQ(nothing.element(0, 3, 3), 0.0f);
+}
+
+// --- packed
+
+TEST(PackedCodes, Bytes) {
+  // Blocks of 64 with two rows of scales, or of a group, or of all of K.
+  EXPECT_EQ(packed_bytes({.type = CodeType::int4, .group_k = 32}, 64, 128),
+            2u * 64 * (2 * 2 + 64 / 2));
+  EXPECT_EQ(packed_bytes({.type = CodeType::int4, .group_k = 128, .zeros = true}, 64, 256),
+            2u * 64 * (4 + 128 / 2));
+  EXPECT_EQ(packed_bytes({.type = CodeType::e4m3, .scale_type = DataType::f32}, 64, 384),
+            64u * (4 + 384));
+  EXPECT_EQ(packed_bytes({.type = CodeType::mxfp4, .group_k = 32}, 64, 64), 64u * (2 * 2 + 64 / 2));
+}
+
+TEST(PackedCodes, AreResolved) {
+  Problem problem = quantised({.type = CodeType::int4, .group_k = 128}, 100, 200);
+  problem.b = {.packing = Packing::packed};
+  problem.d.layout = Layout::col_major;
+  const auto resolved = resolve(problem);
+  ASSERT_TRUE(resolved);
+  EXPECT_EQ(resolved->b.bytes, packed_bytes(*problem.quantised_b, 128, 256));
+  EXPECT_FALSE(resolved->transposed);
+  EXPECT_TRUE(resolved->b_in_columns());
+}
+
+// --- texts and refusals
+
+TEST(Quantisation, TextsComeBack) {
+  for (const char* text :
+       {"int8", "int8:group=32", "int4:group=128:zeros", "int4:scales=bf16", "e4m3:columns=all",
+        "e4m3:group=128:columns=128:scales=f32", "e5m2", "mxfp4", "mxfp4:ggml"}) {
+    const auto parsed = parse_quantisation(text);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(to_string(*parsed), text);
+  }
+  EXPECT_EQ(parse_quantisation("int4:ggml")->group_k, 32u);
+  EXPECT_EQ(parse_quantisation("int8:group=all")->group_k, 0u);
+}
+
+TEST(Quantisation, WhatIsWrongWithATextIsNamed) {
+  for (const auto& [text, part] : {std::pair{"", "''"},
+                                   {"int5", "'int5'"},
+                                   {"int4:group", "'group'"},
+                                   {"int4:group=x", "'group=x'"},
+                                   {"int4:scales=int8", "'scales=int8'"},
+                                   {"int4:zero", "'zero'"},
+                                   {"int4:", ""}}) {
+    const auto parsed = parse_quantisation(text);
+    if (std::string(text) == "int4:") continue;
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_NE(parsed.error().message.find(part), std::string::npos) << parsed.error().message;
+  }
+}
+
+TEST(Quantisation, RefusalsNameTheField) {
+  const auto refused = [](const Quantisation& q, DataType type, const char* part) {
+    Problem problem = quantised(q);
+    problem.a.type = problem.b.type = type;
+    problem.b.packing = Packing::packed;
+    const auto resolved = resolve(problem);
+    return !resolved && resolved.error().message.find(part) != std::string::npos;
+  };
+  const DataType f16 = DataType::f16;
+  EXPECT_TRUE(refused({.group_k = 48}, f16, "quantised_b.group_k is 48"));
+  EXPECT_TRUE(refused({.group_n = 2}, f16, "quantised_b.group_n is 2"));
+  EXPECT_TRUE(refused({.type = CodeType::int8, .zeros = true}, f16, "quantised_b.zeros is true"));
+  EXPECT_TRUE(refused({.type = CodeType::mxfp4}, f16, "quantised_b.group_k is 0"));
+  EXPECT_TRUE(refused({.type = static_cast<CodeType>(9)}, f16, "quantised_b.type is 9"));
+  EXPECT_TRUE(
+      refused({.scale_type = static_cast<DataType>(9)}, f16, "quantised_b.scale_type is 9"));
+  EXPECT_TRUE(refused({.layout = static_cast<CodeLayout>(9)}, f16, "quantised_b.layout is 9"));
+  EXPECT_TRUE(refused({}, DataType::f32, "b.type is f32"));
+  const auto plain = resolve(quantised({}));
+  ASSERT_FALSE(plain);
+  EXPECT_NE(plain.error().message.find("b.packing is plain"), std::string::npos);
+
+  const auto bad_source = [](Problem problem, const char* part) {
+    const auto source = code_source(problem, 1);
+    return !source && source.error().message.find(part) != std::string::npos;
+  };
+  Problem odd = quantised({.type = CodeType::int4}, 10, 64, Layout::col_major);
+  odd.b.ld = 65;
+  EXPECT_TRUE(bad_source(odd, "b.ld is 65"));
+  odd.b.ld = 60;
+  EXPECT_TRUE(bad_source(odd, "b.ld is 60"));
+  odd.b.ld = 64;
+  odd.b.batch_stride = 3;
+  EXPECT_TRUE(bad_source(odd, "b.batch_stride is 3"));
+  const Quantisation ggml{.group_k = 32, .layout = CodeLayout::ggml_blocks};
+  const auto bad_ggml = [&](auto change, const char* part) {
+    Problem problem = quantised(ggml, 10, 64, Layout::col_major);
+    change(problem, *problem.quantised_b);
+    return bad_source(problem, part);
+  };
+  using P = Problem&;
+  using Q = Quantisation&;
+  EXPECT_TRUE(bad_ggml([](P p, Q) { p.b.layout = Layout::row_major; }, "b.layout is row_major"));
+  EXPECT_TRUE(bad_ggml([](P p, Q) { p.k = 40; }, "k is 40"));
+  EXPECT_TRUE(bad_ggml([](P, Q q) { q.group_k = 64; }, "quantised_b.group_k is 64"));
+  EXPECT_TRUE(bad_ggml([](P, Q q) { q.group_n = 0; }, "quantised_b.group_n is 0"));
+  EXPECT_TRUE(bad_ggml([](P, Q q) { q.type = CodeType::e5m2; }, "quantised_b.type is e5m2"));
+  EXPECT_TRUE(
+      bad_ggml([](P, Q q) { q.scale_type = DataType::f32; }, "quantised_b.scale_type is f32"));
+}
+
+}  // namespace
+}  // namespace vkgemm
