@@ -134,6 +134,7 @@ std::string to_command_line(const Problem& problem) {
   arguments.add("--k", problem.k);
   if (problem.batch != 1) arguments.add("--batch", problem.batch);
 
+  if (problem.quantised_b) arguments.add("--quantised-b", to_string(*problem.quantised_b));
   if (problem.gated) {
     const Gated& gated = *problem.gated;
     std::string text(to_string(gated.gate));

@@ -44,12 +44,19 @@ std::array<std::uint8_t, 4> encoded(const std::optional<Quantisation>& q) {
           static_cast<std::uint8_t>(q->zeros)};
 }
 
-std::string quantisation_text(const std::array<std::uint8_t, 4>& bytes) {
-  if (bytes[0] == 0) return "none";
-  return to_string(Quantisation{.type = static_cast<CodeType>(bytes[0] - 1),
-                                .group_k = bytes[2] * 32u,
-                                .scale_type = static_cast<DataType>(bytes[1]),
-                                .zeros = bytes[3] != 0});
+using QuantisationBytes = std::array<std::uint8_t, 4>;
+
+std::optional<Quantisation> decoded(const QuantisationBytes& bytes) {
+  if (bytes[0] == 0) return std::nullopt;
+  return Quantisation{.type = static_cast<CodeType>(bytes[0] - 1),
+                      .group_k = bytes[2] * 32u,
+                      .scale_type = static_cast<DataType>(bytes[1]),
+                      .zeros = bytes[3] != 0};
+}
+
+std::string quantisation_text(const QuantisationBytes& bytes) {
+  const auto quantisation = decoded(bytes);
+  return quantisation ? to_string(*quantisation) : "none";
 }
 
 std::string hex(const std::array<std::uint8_t, VK_UUID_SIZE>& bytes) {
@@ -84,6 +91,10 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .k = narrow(k),
                .interleaved = order.interleaved,
                .quantisation = encoded(packed.quantisation)})};
+}
+
+std::optional<Quantisation> quantisation_of(const Fingerprint& fingerprint) {
+  return decoded(std::bit_cast<Identity>(fingerprint.bytes).quantisation);
 }
 
 std::string order_text(const Fingerprint& fingerprint) {

@@ -16,6 +16,9 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
 // The order of packed bytes in words: "rows", "fragments of 16x16 for subgroups of 32".
 std::string order_text(const Fingerprint& fingerprint);
 
+// Of what codes they are; none: of elements.
+std::optional<Quantisation> quantisation_of(const Fingerprint& fingerprint);
+
 // Of the caller's A and B; none: it is not packed.
 struct Fingerprints {
   std::optional<Fingerprint> a, b;

@@ -1,10 +1,11 @@
 #include "support/quantised.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <thread>
 
+#include "base/arithmetic.hpp"
 #include "lib/quantised.h"
 #include "problem/convert.hpp"
 #include "support/groups.hpp"
@@ -82,18 +83,24 @@ double code_value(CodeType type, bool has_zeros, std::uint32_t code) {
 
 std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
   if (std::isnan(value)) return type == CodeType::e4m3 || type == CodeType::e5m2 ? 0x7f : 0;
-  std::uint32_t nearest = 0;
-  double distance = std::numeric_limits<double>::infinity();
-  for (std::uint32_t code = 0; code < code_count(type); ++code) {
-    const double of_code = code_value(type, has_zeros, code);
-    if (!std::isfinite(of_code) || (of_code == 0.0 && std::signbit(of_code))) continue;
-    const double d = std::fabs(of_code - value);
-    if (d < distance || (d == distance && code % 2 == 0)) {
-      nearest = code;
-      distance = d;
-    }
+  const auto whole = [&](double low, double high, std::uint32_t mask) {
+    const double nearest = std::nearbyint(std::clamp(value, low, high));
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(nearest)) & mask;
+  };
+  if (type == CodeType::int8) return whole(-128.0, 127.0, 0xff);
+  if (type == CodeType::int4) return has_zeros ? whole(0.0, 15.0, 0xf) : whole(-8.0, 7.0, 0xf);
+  // Numbers grow with their codes, up to the largest.
+  const double magnitude = std::min(std::fabs(value), largest(type));
+  const auto value_of = [type](std::uint32_t code) { return code_value(type, false, code); };
+  std::uint32_t low = 0, high = code_count(type) / 2 - 1;
+  while (!(value_of(high) <= largest(type))) --high;
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    (value_of(middle) <= magnitude ? low : high) = middle;
   }
-  return nearest;
+  const double below = magnitude - value_of(low), above = value_of(high) - magnitude;
+  const std::uint32_t nearest = below < above || (below == above && low % 2 == 0) ? low : high;
+  return std::signbit(value) && nearest != 0 ? nearest | code_count(type) / 2 : nearest;
 }
 
 CodeMatrix::CodeMatrix(const Problem& problem)
@@ -199,37 +206,52 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
   return static_cast<float>(scale(matrix, k, column)) * static_cast<float>(value);
 }
 
+void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std::uint64_t first,
+                                  std::uint64_t last) {
+  const std::uint64_t deep = q_.group_k == 0 ? std::max<std::uint64_t>(k_, 1) : q_.group_k;
+  for (std::uint64_t k0 = 0; k0 < k_; k0 += deep) {
+    const auto each = [&](const auto& function) {
+      for (std::uint64_t k = k0; k < std::min(k0 + deep, k_); ++k) {
+        for (std::uint64_t n = first; n < last; ++n) function(k, n);
+      }
+    };
+    double low = 0.0, high = 0.0;
+    each([&](std::uint64_t k, std::uint64_t n) {
+      const double one = value(matrix, k, n);
+      low = std::min(low, one);
+      high = std::max(high, one);
+    });
+    const double range = q_.zeros ? (high - low) / 15.0 : std::max(high, -low) / largest(q_.type);
+    set_scale(matrix, k0, first, range > 0.0 ? range : 1.0);
+    const double factor = scale(matrix, k0, first);  // 0 where it was too small for its type
+    const double zero =
+        q_.zeros && factor > 0.0 ? std::clamp(std::nearbyint(-low / factor), 0.0, 15.0) : 0.0;
+    if (q_.zeros) set_zero(matrix, k0, first, static_cast<std::uint32_t>(zero));
+    each([&](std::uint64_t k, std::uint64_t n) {
+      const double code = factor > 0.0 ? value(matrix, k, n) / factor + zero : zero;
+      set_code(matrix, k, n, nearest_code(q_.type, q_.zeros, code));
+    });
+  }
+}
+
+// Threads take columns: no two write to one byte.
 void CodeMatrix::quantise(const Values& value) {
-  const std::uint64_t deep = q_.group_k == 0 ? k_ : q_.group_k;
-  const std::uint64_t wide = q_.group_n == 0 ? columns_ : q_.group_n;
-  const auto each = [&](std::uint64_t k0, std::uint64_t n0, const auto& function) {
-    for (std::uint64_t k = k0; k < std::min(k0 + deep, k_); ++k) {
-      for (std::uint64_t n = n0; n < std::min(n0 + wide, columns_); ++n) function(k, n);
-    }
-  };
-  for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
-    for (std::uint64_t k0 = 0; k0 < k_; k0 += deep) {
-      for (std::uint64_t n0 = 0; n0 < columns_; n0 += wide) {
-        double low = 0.0, high = 0.0;
-        each(k0, n0, [&](std::uint64_t k, std::uint64_t n) {
-          low = std::min(low, value(matrix, k, n));
-          high = std::max(high, value(matrix, k, n));
-        });
-        const double range =
-            q_.zeros ? (high - low) / 15.0 : std::max(high, -low) / largest(q_.type);
-        set_scale(matrix, k0, n0, range > 0.0 ? range : 1.0);
-        // A scale that vanished is as good as the smallest that doesn't.
-        const double factor = scale(matrix, k0, n0);
-        const double zero =
-            q_.zeros && factor > 0.0 ? std::clamp(std::nearbyint(-low / factor), 0.0, 15.0) : 0.0;
-        if (q_.zeros) set_zero(matrix, k0, n0, static_cast<std::uint32_t>(zero));
-        each(k0, n0, [&](std::uint64_t k, std::uint64_t n) {
-          const double code = factor > 0.0 ? value(matrix, k, n) / factor + zero : zero;
-          set_code(matrix, k, n, nearest_code(q_.type, q_.zeros, code));
-        });
+  const std::uint64_t wide = q_.group_n == 0 ? std::max<std::uint64_t>(columns_, 1) : q_.group_n;
+  const std::uint64_t groups = divided_up(columns_, wide);
+  const bool is_small = columns_ * k_ * matrices_ < 65536;
+  const std::uint64_t threads = std::min<std::uint64_t>(
+      groups, is_small ? 1 : std::max(1u, std::thread::hardware_concurrency()));
+  const auto work = [&](std::uint64_t thread) {
+    for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
+      for (std::uint64_t g = groups * thread / threads; g < groups * (thread + 1) / threads; ++g) {
+        quantise_columns(value, matrix, g * wide, std::min((g + 1) * wide, columns_));
       }
     }
-  }
+  };
+  std::vector<std::thread> others;
+  for (std::uint64_t t = 1; t < threads; ++t) others.emplace_back(work, t);
+  if (threads != 0) work(0);
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace vkgemm::support

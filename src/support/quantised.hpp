@@ -48,7 +48,7 @@ class CodeMatrix {
   float element(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
 
   // Chooses scales, zero points and codes for `value(matrix, k, column)`: a group's largest
-  // magnitude (int4 with zeros: its range) is that of the codes.
+  // magnitude (int4 with zeros: its range) is that of the codes. Calls it from several threads.
   using Values = std::function<double(std::uint64_t, std::uint64_t, std::uint64_t)>;
   void quantise(const Values& value);
 
@@ -58,6 +58,8 @@ class CodeMatrix {
     std::uint64_t byte = 0;
     bool upper = false;
   };
+  void quantise_columns(const Values& value, std::uint64_t matrix, std::uint64_t first,
+                        std::uint64_t last);
   Place place_of_code(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
   std::uint64_t group_of(std::uint64_t k, std::uint64_t column) const;
   std::uint64_t block_of(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;

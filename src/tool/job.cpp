@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/fingerprint.hpp"
 #include "support/groups.hpp"
 #include "tool/gated.hpp"
 #include "tool/tool.hpp"
@@ -166,6 +167,7 @@ Job job_from_files(const JobOptions& options) {
   LoadedMatrix b = load_operand(options.b_file, options.bf16, PackedOperand::b, halves ? 2 : 1);
   check_packed(options.packs.a, "--packed-a", a);
   check_packed(options.packs.b, "--packed-b", b);
+  check_packed(options.packs.codes.has_value(), "--quantised-b", b);
   if (a.cols != b.rows) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + number(a.cols) +
           " columns and " + b.describe() + " has " + number(b.rows) + " rows");
@@ -321,8 +323,8 @@ Job make_job(const JobOptions& options) {
   check_results(options, p);
   job.offsets = job.groups.encoded();
   job.source = p;
-  const PackOptions packs{.a = options.packs.a || job.packed_a,
-                          .b = options.packs.b || job.packed_b};
+  PackOptions packs{.a = options.packs.a || job.packed_a, .b = options.packs.b || job.packed_b};
+  packs.codes = job.packed_b ? quantisation_of(job.packed_b->fingerprint) : options.packs.codes;
   p = packs.packed(job.source);
   return job;
 }

@@ -89,6 +89,7 @@ int run_tool(int argc, char** argv) {
   add_info(app, exit_code);
   add_run(app, exit_code);
   add_pack(app);
+  add_quantise(app);
   add_make(app);
   add_bench(app, exit_code);
   add_tune(app, exit_code);

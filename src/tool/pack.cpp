@@ -1,4 +1,5 @@
-// vkgemm pack: one operand, from a file or generated, packed for a device and written to a file.
+// vkgemm pack, vkgemm quantise: one operand, from a file or generated, packed for a device, maybe
+// as codes, and written to a file.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -26,6 +27,7 @@ struct PackCommand {
   std::optional<Gated> gated;
   MatrixOptions a, b;
   std::optional<Layout> layout_d;
+  std::optional<Quantisation> codes;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
   DeviceOptions device;
@@ -116,6 +118,18 @@ void generate(const PackCommand& command, Source& source) {
                                                 command.fill, command.seed + 1);
 }
 
+// Plain memory on the device, and the kernel that packs it.
+PackedBuffer pack_elements(support::Runner& runner, Source& source) {
+  PackedBuffer packed = prepare_packing(runner, source.problem, source.operand);
+  if (packed.layout.bytes == 0) return packed;
+  const support::Buffer plain = unwrap(runner.allocate(packed.plan->source_bytes()));
+  unwrap(runner.upload(plain, 0, source.data.data(),
+                       std::min<std::uint64_t>(plain.bytes(), source.data.size())));
+  source.data = {};
+  pack(runner, plain.span(), packed);
+  return packed;
+}
+
 void pack_file(const PackCommand& command) {
   if (!support::is_packed_file(command.out)) {
     usage("--out is '" + command.out +
@@ -129,10 +143,18 @@ void pack_file(const PackCommand& command) {
   const std::unique_ptr<support::Runner> runner = command.device.open();
   const DeviceCaps& caps = runner->caps();
   const std::string name(name_of(source.operand));
-  const PackedBuffer packed = prepare_packing(*runner, source.problem, source.operand);
   if (source.width() == 0 || source.problem.k == 0) {
     usage(name + " has no elements: it is " + std::to_string(source.width()) + " by K " +
           std::to_string(source.problem.k));
+  }
+  generate(command, source);
+  PackedBuffer packed;
+  QuantisationError error;
+  if (command.codes) {
+    source.problem.quantised_b = command.codes;
+    packed = quantise(*runner, source.problem, source.data, &error);
+  } else {
+    packed = pack_elements(*runner, source);
   }
   if (packed.layout.bytes == 0) {
     usage(name + ", " + std::to_string(source.width()) + " by K " +
@@ -140,13 +162,6 @@ void pack_file(const PackCommand& command) {
           std::string(to_string(source.matrix().type)) + ": " + caps.name +
           " gains nothing by packing it, nothing is written");
   }
-  generate(command, source);
-  support::Buffer plain = unwrap(runner->allocate(packed.plan->source_bytes()));
-  unwrap(runner->upload(plain, 0, source.data.data(),
-                        std::min<std::uint64_t>(plain.bytes(), source.data.size())));
-  source.data = {};
-  pack(*runner, plain.span(), packed);
-  plain = support::Buffer();
   std::vector<std::byte> payload(packed.layout.bytes);
   unwrap(runner->download(packed.buffer, 0, payload.data(), payload.size()));
   if (runner->validation_messages() != 0) {
@@ -172,6 +187,10 @@ void pack_file(const PackCommand& command) {
       static_cast<unsigned long long>(header.width), static_cast<unsigned long long>(header.k),
       std::string(to_string(header.type)).c_str(), static_cast<unsigned long long>(header.matrices),
       header.matrices == 1 ? "matrix" : "matrices", order_text(header.fingerprint).c_str());
+  if (command.codes) {
+    std::printf("error          %.3g of the elements' norm, %.3g at most\n", error.relative,
+                error.largest);
+  }
   std::printf("wrote          %s, %zu bytes and a header of %zu\n", command.out.c_str(),
               payload.size(), support::packed_header_bytes);
 }
@@ -211,6 +230,42 @@ void add_pack(CLI::App& app) {
   command.option_defaults()->group("Product");
   add_gated(command, options->gated);
   add_layout(command, "--layout-d", options->layout_d, "Layout of D");
+  command.option_defaults()->group("Execution");
+  options->device.add(command);
+  command.callback([options] { pack_file(*options); });
+}
+
+void add_quantise(CLI::App& app) {
+  auto options = std::make_shared<PackCommand>();
+  CLI::App& command = *app.add_subcommand(
+      "quantise", "Quantise B once, pack its codes, and say how far from B they are");
+  command.footer(
+      "`vkgemm run` takes the file as --b, as it takes those of `vkgemm pack`. Elements are scale "
+      "* "
+      "(code - zero), rounded to the type of B, which is A's. A group's largest magnitude becomes "
+      "that of the codes.");
+  command.option_defaults()->group("Files");
+  command.add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
+      ->type_name("FILE");
+  add_quantisation(command, "--format", options->codes,
+                   "Codes, and what of B shares a scale: group=128 of K (or 32, 64, all), "
+                   "columns=128 (or all); zeros: with zero points; scales=f32 (or f16, bf16)")
+      ->required();
+  command.add_option("--out", options->out, "Write the packed codes")
+      ->type_name("FILE.vkp")
+      ->required();
+  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
+  command.option_defaults()->group("Generated operand");
+  add_size(command, "--n", options->n, "Columns of B; of a gated product those of D");
+  add_size(command, "--k", options->k, "Rows of B");
+  add_size(command, "--batch", options->batch,
+           "Number of matrices: of a batch, or one for each group");
+  add_type(command, "--dtype", options->type, "Element type (default f16)");
+  add_fill(command, options->fill);
+  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
+  options->b.add(command, "b");
+  command.option_defaults()->group("Product");
+  add_gated(command, options->gated);
   command.option_defaults()->group("Execution");
   options->device.add(command);
   command.callback([options] { pack_file(*options); });

@@ -1,7 +1,13 @@
 #include "tool/packing.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/arithmetic.hpp"
+#include "problem/convert.hpp"
+#include "support/groups.hpp"
+#include "support/quantised.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -21,12 +27,16 @@ void PackOptions::add(CLI::App& app) {
                "A plain A is packed first, once, in the order that kernels load best: layout, "
                "leading dimension and strides are those of what is packed");
   app.add_flag("--packed-b", b, "A plain B is packed first, once, likewise");
+  add_quantisation(app, "--quantised-b", codes,
+                   "A plain B is quantised and packed first, once; its elements are those that the "
+                   "codes stand for");
 }
 
 Problem PackOptions::packed(const Problem& source) const {
   Problem out = source;
   if (a) out.a = in_rows(source.a, Packing::packed);
-  if (b) out.b = in_rows(source.b, Packing::packed);
+  if (b || codes) out.b = in_rows(source.b, Packing::packed);
+  out.quantised_b = codes;
   return out;
 }
 
@@ -35,12 +45,14 @@ Problem plain(const Problem& problem) {
   for (Matrix* matrix : {&out.a, &out.b}) {
     if (matrix->packing == Packing::packed) *matrix = in_rows(*matrix, Packing::plain);
   }
+  out.quantised_b.reset();
   return out;
 }
 
 std::string packed_operands(const Problem& problem) {
   return std::string(problem.a.packing == Packing::packed ? "a" : "") +
-         (problem.b.packing == Packing::packed ? "b" : "");
+         (problem.b.packing == Packing::packed ? "b" : "") +
+         (problem.quantised_b ? " " + to_string(*problem.quantised_b) : "");
 }
 
 std::string_view name_of(PackedOperand operand) { return operand == PackedOperand::a ? "a" : "b"; }
@@ -58,6 +70,75 @@ void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to) {
   unwrap(runner.fill(to.buffer, 0));  // what lies behind the last matrix is not written
   unwrap(runner.submit(
       [&](VkCommandBuffer commands) { return to.plan->record(commands, source, to.span()); }));
+}
+
+PackedBuffer quantise(support::Runner& runner, const Problem& problem,
+                      std::span<std::byte> elements, QuantisationError* error) {
+  Problem source = problem;
+  const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
+  source.b = {.type = problem.b.type,
+              .layout = ggml ? Layout::col_major : problem.b.layout,
+              .batch_stride = problem.b.batch_stride};
+  if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
+  const std::uint64_t columns = support::columns_of_b(problem);
+  const support::View view =
+      support::view(problem.b, problem.k, columns, support::MatrixCounts(problem).b);
+  PackedBuffer out;
+  out.plan = unwrap(runner.context().plan_pack(source, PackedOperand::b));
+  out.layout = out.plan->layout();
+  out.buffer = unwrap(runner.allocate(out.layout.bytes));
+  if (out.layout.bytes == 0) return out;
+
+  support::CodeMatrix codes(source);
+  codes.quantise([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    return load_element(elements.data(), view.type, view.index(matrix, k, n));
+  });
+  double squares = 0.0, errors = 0.0, largest = 0.0;
+  for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
+    for (std::uint64_t k = 0; k < problem.k; ++k) {
+      for (std::uint64_t n = 0; n < columns; ++n) {
+        const std::uint64_t at = view.index(matrix, k, n);
+        const double before = load_element(elements.data(), view.type, at);
+        store_element(elements.data(), view.type, at,
+                      static_cast<double>(codes.element(matrix, k, n)));
+        const double difference = std::fabs(load_element(elements.data(), view.type, at) - before);
+        largest = std::max(largest, difference);
+        squares += before * before;
+        errors += difference * difference;
+      }
+    }
+  }
+  if (error != nullptr) *error = {largest, squares > 0.0 ? std::sqrt(errors / squares) : 0.0};
+
+  support::Buffer buffers[3];
+  CodeSpans spans;
+  std::size_t i = 0;
+  for (const auto& [bytes, span] : {std::pair{&codes.codes, &spans.codes},
+                                    {&codes.scales, &spans.scales},
+                                    {&codes.zeros, &spans.zeros}}) {
+    buffers[i] = unwrap(runner.allocate(rounded_up(bytes->size(), 4)));
+    unwrap(runner.upload(buffers[i], 0, bytes->data(), bytes->size()));
+    *span = buffers[i++].span();
+  }
+  unwrap(runner.fill(out.buffer, 0));  // what lies behind the last matrix is not written
+  unwrap(runner.submit([&](VkCommandBuffer commands) {
+    return out.plan->record_codes(commands, spans, out.span());
+  }));
+  return out;
+}
+
+CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
+                              std::optional<Quantisation>& value, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&value, names](const std::string& text) {
+            const Result<Quantisation> parsed = parse_quantisation(text);
+            if (!parsed) throw CLI::ValidationError(names, parsed.error().message);
+            value = *parsed;
+          },
+          help)
+      ->type_name("int8|int4|e4m3|e5m2|mxfp4[:group=K][:columns=N][:zeros][:scales=TYPE][:ggml]");
 }
 
 PackedBuffer prepare_loading(support::Runner& runner, const Problem& problem,

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,9 @@ namespace vkgemm::tool {
 struct PackOptions {
   bool a = false;
   bool b = false;
+  std::optional<Quantisation> codes;  // of B, which is packed then
 
-  // Adds --packed-a and --packed-b.
+  // Adds --packed-a, --packed-b and --quantised-b.
   void add(CLI::App& app);
 
   // The problem of packed operands. Those of `source` are what is packed: they lie plain.
@@ -29,7 +31,7 @@ struct PackOptions {
 // The problem with plain operands, one row behind the other.
 Problem plain(const Problem& problem);
 
-// "a", "b" or "ab"; empty: no operand is packed.
+// "a", "b" or "ab", and of what codes b is: "b int4:group=128". Empty: no operand is packed.
 std::string packed_operands(const Problem& problem);
 
 std::string_view name_of(PackedOperand operand);
@@ -46,6 +48,21 @@ struct PackedBuffer {
 // Memory, and the plan that packs. `source`: how the operand lies plain.
 PackedBuffer prepare_packing(support::Runner& runner, const Problem& source, PackedOperand operand);
 void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to);
+
+// How far elements are from those that codes stand for.
+struct QuantisationError {
+  double largest = 0.0;   // difference
+  double relative = 0.0;  // root of the sum of squares, over that of the elements
+};
+
+// Quantises a plain B and packs it. `problem` says how, and how the elements lie; they become those
+// that the codes stand for.
+PackedBuffer quantise(support::Runner& runner, const Problem& problem,
+                      std::span<std::byte> elements, QuantisationError* error = nullptr);
+
+// Adds an option for a text that parse_quantisation() knows.
+CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
+                              std::optional<Quantisation>& value, const std::string& help);
 
 // Memory for what the file holds. A Failure says why this is not the problem's operand, packed for
 // this device.

@@ -71,6 +71,7 @@ std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, Pack
   const Matrix& matrix = is_a ? job.problem.a : job.problem.b;
   if (matrix.packing == Packing::plain || is_empty(job.problem)) return std::nullopt;
   const auto& header = is_a ? job.packed_a : job.packed_b;
+  if (!header && !is_a && job.problem.quantised_b) return std::nullopt;  // made when it is uploaded
   if (!header) return prepare_packing(runner, job.source, operand);
   return prepare_loading(runner, job.problem, file, *header, data.size());
 }
@@ -106,7 +107,20 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
                               : packed(PackedOperand::b, options.b_right_file, job.b_right)};
 }
 
-void upload(Runner& runner, const Job& job, DeviceOperands& device) {
+// B as codes, which are packed. The job has the elements then that they stand for.
+void upload_codes(Runner& runner, Job& job, DeviceOperands& device) {
+  Problem source = job.source;
+  source.quantised_b = job.problem.quantised_b;
+  QuantisationError error;
+  device.packed_b = quantise(runner, source, job.b, &error);
+  std::printf("quantised      b, %s: relative error %.3g, largest %.3g\n",
+              to_string(*source.quantised_b).c_str(), error.relative, error.largest);
+  if (!job.b_right.empty()) device.packed_right = quantise(runner, source, job.b_right);
+  device.b = Buffer();
+  device.b_right = Buffer();
+}
+
+void upload(Runner& runner, Job& job, DeviceOperands& device) {
   const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
     unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
@@ -119,8 +133,12 @@ void upload(Runner& runner, const Job& job, DeviceOperands& device) {
     to = Buffer();
   };
   place_input(job.a, device.a, device.packed_a);
-  place_input(job.b, device.b, device.packed_b);
-  place_input(job.b_right, device.b_right, device.packed_right);
+  if (job.problem.quantised_b && !job.packed_b && !is_empty(job.problem)) {
+    upload_codes(runner, job, device);
+  } else {
+    place_input(job.b, device.b, device.packed_b);
+    place_input(job.b_right, device.b_right, device.packed_right);
+  }
   place(job.c, device.c);
   place(job.bias, device.bias);
   place(job.offsets, device.offsets);

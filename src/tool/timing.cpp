@@ -60,8 +60,19 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   };
   if (problem.a.packing == Packing::packed) packed_a_ = packed(PackedOperand::a, a_);
   if (problem.b.packing == Packing::packed) {
-    packed_b_ = packed(PackedOperand::b, b_);
-    if (bytes_.b_right != 0) packed_right_ = packed(PackedOperand::b, b_right_);
+    const auto packed_b = [&](const OperandPool::Operand& from, std::uint64_t bytes,
+                              std::vector<std::byte>& elements, const void*& host) {
+      if (!problem.quantised_b) return packed(PackedOperand::b, from);
+      Problem codes = problem_;
+      codes.quantised_b = problem.quantised_b;
+      elements.assign(from.values, from.values + bytes);
+      host = elements.data();
+      return std::optional(quantise(runner, codes, elements));
+    };
+    packed_b_ = packed_b(b_, bytes_.b, elements_b_, host_.b);
+    if (bytes_.b_right != 0) {
+      packed_right_ = packed_b(b_right_, bytes_.b_right, elements_right_, host_.b_right);
+    }
   }
   device_row_values_ = unwrap(runner.allocate(bytes_.row_values));
   device_offsets_ = unwrap(runner.allocate(bytes_.offsets));
@@ -172,9 +183,12 @@ std::future<support::VerifyReport> TimedCase::start_verification(std::uint64_t s
 }
 
 double TimedCase::bytes() const {
-  return static_cast<double>(offsets_.size() + bytes_.a + bytes_.b + bytes_.b_right + bytes_.c +
-                             bytes_.bias + bytes_.d + bytes_.aux + 2 * bytes_.row_vector +
-                             bytes_.row_values);
+  std::uint64_t b = bytes_.b + bytes_.b_right;
+  if (!elements_b_.empty()) {
+    b = packed_b_->layout.bytes + (packed_right_ ? packed_right_->layout.bytes : 0);
+  }
+  return static_cast<double>(offsets_.size() + bytes_.a + b + bytes_.c + bytes_.bias + bytes_.d +
+                             bytes_.aux + 2 * bytes_.row_vector + bytes_.row_values);
 }
 
 }  // namespace vkgemm::tool

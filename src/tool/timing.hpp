@@ -68,7 +68,7 @@ class TimedCase {
   // be waited for before this case goes.
   std::future<support::VerifyReport> start_verification(std::uint64_t seed, double work);
 
-  // The bytes of all operands and results, each once, plain.
+  // The bytes of all operands and results, each once: of codes packed ones, else plain.
   double bytes() const;
 
   // The bytes of D and what is written beside it: so much may a verification hold on the host.
@@ -91,6 +91,7 @@ class TimedCase {
   std::vector<std::byte> offsets_;
   OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_;
   std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
+  std::vector<std::byte> elements_b_, elements_right_;  // that codes stand for
   support::HostOperands host_;
   support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;
 };
