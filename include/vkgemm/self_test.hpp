@@ -44,6 +44,7 @@ struct KernelKind {
   std::uint32_t subgroup_size = 0;  // khr, khr_direct
   std::uint32_t invocations = 0;    // nv
   bool a_in_rows = false;           // khr_direct: A is not packed
+  std::uint32_t code_run = 0;       // khr_direct: KhrDirectLoop::code_run of a quantised B; else 0
   bool operator==(const KernelKind&) const = default;
 };
 

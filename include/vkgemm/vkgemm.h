@@ -673,7 +673,7 @@ typedef struct VkgemmKernelKind {
   uint32_t subgroup_size;  // khr, khr_direct; default 0
   uint32_t invocations;    // nv; default 0
   VkBool32 a_in_rows;      // khr_direct: A is not packed; default false
-  uint32_t reserved;
+  uint32_t code_run;       // khr_direct: that of its loop, where B is quantised; default 0
 } VkgemmKernelKind;
 
 // What the device is, in one structure. Any thread.
@@ -725,7 +725,7 @@ typedef struct VkgemmVerdict {
   uint32_t subgroup_size;
   uint32_t invocations;
   VkBool32 a_in_rows;
-  uint32_t reserved;
+  uint32_t code_run;
   const char* detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed; null: empty
   const char* config;  // what was run; null: empty
 } VkgemmVerdict;

@@ -123,7 +123,8 @@
     X(59, SCALE_TYPE, TYPE_F16) \
     X(60, CODE_ZEROS, 0)    /* there are zero points */ \
     X(61, CODE_COLUMNS, 1)    /* that share a scale where it is packed from; 0: all */ \
-    X(62, CODE_SOURCE, CODES_SEPARATE)    /* where it is packed from: CODES_* */
+    X(62, CODE_SOURCE, CODES_SEPARATE)    /* where it is packed from: CODES_* */ \
+    X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -13,7 +13,7 @@ uint64_t code_block(uint64_t b, uint k) {
 }
 uint within_block(uint k) { return CODE_GROUP == 0 ? k : k % CODE_DEPTH(CODE_GROUP); }
 uint64_t scale_address(uint64_t b, uint k, uint n) {
-    const uint row = CODE_GROUP == 0 ? 0 : within_block(k) / max(CODE_GROUP, 1);
+    const uint row = CODE_GROUP == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP);
     return code_block(b, k) + (row * size_ldb() + n) * ENTRY_BYTES;
 }
 uint64_t codes_address(uint64_t b, uint k, uint n) {

@@ -4,7 +4,8 @@
 //   scales   for each group of K in the block a row of entries, one a column: the scale (of mxfp4
 //            as bf16), behind it, if there are, the zero point, an integer of as many bits
 //   codes    for each 8 of K a row of their codes, column by column: of 4 bits a word, the first
-//            code lowest; of 8 bits two words
+//            code lowest; of 8 bits two words. Or in fragment order (code_fragments.glsl), in as many
+//            bytes
 //
 // Codes are unsigned: those of integers begin at the lowest value.
 #ifndef VKGEMM_QUANTISED_H
@@ -25,13 +26,17 @@
 // Bytes of an entry.
 #define CODE_ENTRY(scale_bytes, zeros) ((zeros) != 0 ? 2 * (scale_bytes) : (scale_bytes))
 
+// Nobody divides by 0, not even for what is not taken.
+#define CODE_DIVISOR(group) ((group) == 0 ? 1 : (group))
+
 // A block has whole groups, and whole pieces of what is loaded at once. `group` is 0 where all of K
 // is one, and then all of K is one block.
 #define CODE_PIECE 64
 #define CODE_DEPTH(group) ((group) > CODE_PIECE ? (group) : CODE_PIECE)
 
 // Bytes of the scales of a block and of its codes, for each column.
-#define CODE_SCALES(group, entry) ((group) == 0 ? (entry) : CODE_DEPTH(group) / (group) * (entry))
+#define CODE_SCALES(group, entry) \
+    ((group) == 0 ? (entry) : CODE_DEPTH(group) / CODE_DIVISOR(group) * (entry))
 #define CODE_BYTES(depth, codes) ((depth) / 8 * CODE_BITS(codes))
 
 // Where codes come from: CodeLayout.

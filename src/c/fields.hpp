@@ -429,7 +429,7 @@ struct Fields<VkgemmKernelKind> {
     map.number("subgroup_size", c.subgroup_size, cpp.subgroup_size);
     map.number("invocations", c.invocations, cpp.invocations);
     map.boolean("a_in_rows", c.a_in_rows, cpp.a_in_rows);
-    map.reserved(c.reserved);
+    map.number("code_run", c.code_run, cpp.code_run);
   }
 };
 

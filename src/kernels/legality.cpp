@@ -179,7 +179,8 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Target
 
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target) {
   const DeviceCaps& caps = target.caps;
-  if (descriptor(config).needs_verdict && !has_passed(config, problem.a.type, caps)) return false;
+  if (descriptor(config).needs_verdict && !has_passed(config, inputs_of(problem), caps))
+    return false;
   const PackedView seen(problem, config);
   const Case asked{.config = config, .problem = *seen, .caps = caps};
   return check_path(asked) && check_in_range(asked) &&

@@ -72,6 +72,8 @@ struct LoopDescriptor {
   bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
   bool takes_codes = false;       // a quantised B
+  // The depth that tile_k must be a multiple of then; null: any.
+  std::uint32_t (*code_depth)(const Config&, CodeType) = nullptr;
 
   // Takes operands in fragment order (shaders/lib/fragment_words.glsl): that of A or B, and how
   // many steps of fragment_k beyond their end it reads. Null: takes rows and columns.

@@ -19,9 +19,10 @@ bool covers(const Denial& denial, const Config& c, DataType input) noexcept {
 
 }  // namespace
 
-bool covers(const KernelKind& kind, const Config& c, DataType input) noexcept {
+bool covers(const KernelKind& kind, const Config& c, const Inputs& inputs) noexcept {
   const LoopDescriptor& loop = descriptor(c);
-  return kind.loop == loop.kin && kind.input == input && loop.covers(kind, c);
+  return kind.loop == loop.kin && kind.input == inputs.type &&
+         (kind.code_run == 0 || inputs.codes) && loop.covers(kind, c);
 }
 
 bool covers(const Denial& denial, const KernelKind& kind) noexcept {
@@ -29,23 +30,27 @@ bool covers(const Denial& denial, const KernelKind& kind) noexcept {
          is_any_or(denial.m, kind.m) && is_any_or(denial.n, kind.n) && is_any_or(denial.k, kind.k);
 }
 
-bool has_passed(const Config& config, DataType input, const DeviceCaps& caps) {
-  return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
-    return verdict.outcome == Outcome::passed && covers(verdict.kind, config, input);
-  });
+bool has_passed(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {
+  const auto passed = [&](bool codes) {
+    return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
+      return verdict.outcome == Outcome::passed && (verdict.kind.code_run != 0) == codes &&
+             covers(verdict.kind, config, inputs);
+    });
+  };
+  return passed(false) && (!inputs.codes || !descriptor(config).needs_verdict || passed(true));
 }
 
-const Verdict* failed_verdict(const Config& config, DataType input, const DeviceCaps& caps) {
+const Verdict* failed_verdict(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {
   const auto found = std::ranges::find_if(caps.verdicts, [&](const Verdict& verdict) {
-    return verdict.failed() && covers(verdict.kind, config, input);
+    return verdict.failed() && covers(verdict.kind, config, inputs);
   });
   return found != caps.verdicts.end() ? &*found : nullptr;
 }
 
-const Denial* denial(const Config& config, DataType input, const DeviceCaps& caps) {
+const Denial* denial(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {
   const auto found = std::ranges::find_if(
-      caps.denials, [&](const Denial& denial) { return covers(denial, config, input); });
-  if (found == caps.denials.end() || has_passed(config, input, caps)) return nullptr;
+      caps.denials, [&](const Denial& denial) { return covers(denial, config, inputs.type); });
+  if (found == caps.denials.end() || has_passed(config, inputs, caps)) return nullptr;
   return &*found;
 }
 
@@ -78,23 +83,24 @@ std::vector<std::string> refusals(DataType input, const DeviceCaps& caps) {
 bool check_verdicts(const Case& s) {
   const bool needed = descriptor(s.config).needs_verdict;
   if (!needed && s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
-  const DataType input = s.problem.a.type;
-  if (const Verdict* const failed = failed_verdict(s.config, input, s.caps)) {
+  const Inputs inputs = inputs_of(s.problem);
+  if (const Verdict* const failed = failed_verdict(s.config, inputs, s.caps)) {
     return s.reason != nullptr ? s.refuse(why_failed(*failed, s.caps)) : false;
   }
-  if (const Denial* const denied = denial(s.config, input, s.caps)) {
+  if (const Denial* const denied = denial(s.config, inputs, s.caps)) {
     return s.refuse("path ", to_string(s.config.path()), ": ", denied->reason);
   }
   const auto unusable = std::ranges::find_if(s.caps.verdicts, [&](const Verdict& verdict) {
-    return verdict.outcome == Outcome::unusable && covers(verdict.kind, s.config, input);
+    return verdict.outcome == Outcome::unusable && covers(verdict.kind, s.config, inputs);
   });
   if (unusable != s.caps.verdicts.end()) {
     return s.refuse(to_string(unusable->kind),
                     ": not usable on this driver: ", excerpt(unusable->detail));
   }
-  if (needed && !has_passed(s.config, input, s.caps)) {
-    return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(input),
-                    " inputs needs a self-test that passed: `vkgemm info --self-test`, or "
+  if (needed && !has_passed(s.config, inputs, s.caps)) {
+    return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(inputs.type),
+                    " inputs", inputs.codes ? " and codes" : "",
+                    " needs a self-test that passed: `vkgemm info --self-test`, or "
                     "ContextCreateInfo::self_test");
   }
   return true;

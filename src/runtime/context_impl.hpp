@@ -35,6 +35,8 @@ struct Context::Impl {
     caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
   }
 
+  Result<PackPlan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+                                  PackedOperand operand);
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
 

@@ -147,39 +147,42 @@ Result<PackedLayout> Context::packed_layout(const Problem& problem, PackedOperan
 }
 
 Result<PackPlan> Context::plan_pack(const Problem& problem, PackedOperand operand) const {
-  return without_exceptions([&]() -> Result<PackPlan> {
-    if (device_lost()) return device_lost_error();
-    const std::string_view name = operand == PackedOperand::a ? "a" : "b";
-    const Matrix& given = operand == PackedOperand::a ? problem.a : problem.b;
-    if (given.packing != Packing::plain) {
-      return invalid_argument(concat(name, ".packing is ", to_string(given.packing),
-                                     ": plan_pack is told how the source lies, plain"));
-    }
-    const auto packed = resolve_packed(*impl_, problem, operand);
-    if (!packed) return packed.error();
-    auto plan = std::make_shared<PackPlan::Impl>();
-    plan->context = impl_;
-    if (!*packed) return PackPlan(std::move(plan));
+  return without_exceptions([&] { return impl_->make_pack_plan(impl_, problem, operand); });
+}
 
-    const ResolvedMatrix& copy = operand_of(**packed, operand);
-    plan->layout = layout_of(**packed, operand, impl_->caps);
-    const std::uint64_t count =
-        plan->layout.bytes / std::max(plan->layout.matrix_bytes, std::uint64_t{1});
-    if (const auto reason = why_not_packed(copy, count, impl_->caps.limits)) {
-      return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
-    }
-    const Result<void> set = is_quantised(problem, operand)
-                                 ? set_codes(*plan, problem, copy, count)
-                                 : set_elements(*plan, problem, operand, copy);
-    if (!set) return set.error();
-    const Result<VkPipeline> pipeline = impl_->pipelines.get(plan->step.key, Config{});
-    if (!pipeline) {
-      if (pipeline.error().status == Status::device_lost) impl_->lost = true;
-      return pipeline.error();
-    }
-    plan->pipeline = *pipeline;
-    return PackPlan(std::move(plan));
-  });
+Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
+                                               const Problem& problem, PackedOperand operand) {
+  if (lost.load(std::memory_order_relaxed)) return device_lost_error();
+  const std::string_view name = operand == PackedOperand::a ? "a" : "b";
+  const Matrix& given = operand == PackedOperand::a ? problem.a : problem.b;
+  if (given.packing != Packing::plain) {
+    return invalid_argument(concat(name, ".packing is ", to_string(given.packing),
+                                   ": plan_pack is told how the source lies, plain"));
+  }
+  const auto packed = resolve_packed(*this, problem, operand);
+  if (!packed) return packed.error();
+  auto plan = std::make_shared<PackPlan::Impl>();
+  plan->context = self;
+  if (!*packed) return PackPlan(std::move(plan));
+
+  const ResolvedMatrix& copy = operand_of(**packed, operand);
+  plan->layout = layout_of(**packed, operand, caps);
+  const std::uint64_t all = &copy == &(**packed).a ? (**packed).a_count() : (**packed).b_count();
+  const std::uint64_t count = copy.batch_stride != 0 ? all : 1;
+  if (const auto reason = why_not_packed(copy, count, caps.limits)) {
+    return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
+  }
+  const Result<void> set = is_quantised(problem, operand)
+                               ? set_codes(*plan, problem, copy, count)
+                               : set_elements(*plan, problem, operand, copy);
+  if (!set) return set.error();
+  const Result<VkPipeline> pipeline = pipelines.get(plan->step.key, Config{});
+  if (!pipeline) {
+    if (pipeline.error().status == Status::device_lost) lost = true;
+    return pipeline.error();
+  }
+  plan->pipeline = *pipeline;
+  return PackPlan(std::move(plan));
 }
 
 PackPlan::PackPlan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

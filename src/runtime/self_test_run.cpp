@@ -195,6 +195,7 @@ class Examiner {
       return {};
     }
     std::vector<Plan> plans;
+    std::optional<PackPlan> packing;
     for (const Config& config : *configs) {
       verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
       for (const Problem& problem : self_test_problems(kind, config, device_.caps)) {
@@ -216,7 +217,15 @@ class Examiner {
     on_device();
     for (const Plan& plan : plans) {
       const ExactProduct product(plan.problem());
-      const Result<bool> done = multiply(plan, product, verdict);
+      packing.reset();
+      if (plan.problem().quantised_b) {
+        Problem source = plan.problem();
+        source.b = {.type = source.b.type};
+        Result<PackPlan> made = impl_->make_pack_plan(impl_, source, PackedOperand::b);
+        if (!made) return made.error();
+        packing.emplace(std::move(*made));
+      }
+      const Result<bool> done = multiply(plan, product, packing, verdict);
       if (!done) return done.error();
       if (!*done) {
         verdict.outcome = Outcome::timed_out;
@@ -254,13 +263,16 @@ class Examiner {
   }
 
   // False if it is not done in time. What is wrong with it stands in the verdict.
-  Result<bool> multiply(const Plan& plan, const ExactProduct& product, Verdict& verdict) {
+  // `packing`: of a quantised B.
+  Result<bool> multiply(const Plan& plan, const ExactProduct& product,
+                        const std::optional<PackPlan>& packing, Verdict& verdict) {
     const VkDeviceSize a_bytes = aligned(product.a().size());
     const VkDeviceSize b_bytes = aligned(product.b().size());
     const VkDeviceSize d_bytes = aligned(product.d_bytes());
     Submission submission(device_, info_.device, info_.self_test);
-    if (auto made = submission.allocate(a_bytes + b_bytes + d_bytes + plan.workspace_bytes());
-        !made) {
+    const VkDeviceSize packed_bytes = packing ? aligned(packing->layout().bytes) : 0;
+    const VkDeviceSize packed_at = aligned(a_bytes + b_bytes + d_bytes + plan.workspace_bytes());
+    if (auto made = submission.allocate(packed_at + packed_bytes); !made) {
       return made.error();
     }
     std::byte* const memory = submission.mapped();
@@ -269,12 +281,23 @@ class Examiner {
     std::byte* const d = memory + a_bytes + b_bytes;
     std::memset(d, std::to_integer<int>(ExactProduct::poison), d_bytes + plan.workspace_bytes());
     const VkDeviceAddress address = submission.address();
-    const Operands operands{
-        .a = {address, product.a().size()},
-        .b = {address + a_bytes, product.b().size()},
-        .d = {address + a_bytes + b_bytes, product.d_bytes()},
-        .workspace = {address + a_bytes + b_bytes + d_bytes, plan.workspace_bytes()}};
+    Operands operands{.a = {address, product.a().size()},
+                      .b = {address + a_bytes, product.b().size()},
+                      .d = {address + a_bytes + b_bytes, product.d_bytes()},
+                      .workspace = {address + a_bytes + b_bytes + d_bytes, plan.workspace_bytes()}};
     Result<bool> done = submission.run(info_.self_test.timeout_ms, [&](VkCommandBuffer commands) {
+      if (packing) {
+        const std::size_t scales = product.scales_offset();
+        const DeviceSpan b = operands.b;
+        operands.b = {address + packed_at, packing->layout().bytes};
+        operands.b_fingerprint = packing->layout().fingerprint;
+        auto packed = packing->record_codes(
+            commands,
+            {.codes = {b.address, scales}, .scales = {b.address + scales, b.bytes - scales}},
+            operands.b);
+        if (!packed) return packed;
+        record_barrier(commands);
+      }
       return plan.record(commands, operands);
     });
     keep_if_in_flight(submission);
@@ -284,6 +307,16 @@ class Examiner {
       verdict.detail = *wrong;
     }
     return true;
+  }
+
+  void record_barrier(VkCommandBuffer commands) const {
+    const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                  .pNext = nullptr,
+                                  .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                  .dstAccessMask = VK_ACCESS_SHADER_READ_BIT};
+    device_.functions.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0,
+                                           nullptr, 0, nullptr);
   }
 
   // The device may still use the pipelines: nobody will ever know when it doesn't.

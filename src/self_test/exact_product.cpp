@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "problem/convert.hpp"
+#include "problem/quantised.hpp"
 #include "self_test/self_test.hpp"
 
 namespace vkgemm {
@@ -48,18 +50,53 @@ std::vector<std::byte> operand(const Matrix& matrix, std::uint64_t rows, std::ui
   return bytes;
 }
 
+// A quantised B, row-major, without padding.
+struct Codes {
+  const Problem& problem;
+  const Quantisation& q = *problem.quantised_b;
+
+  std::uint64_t group(std::uint64_t k) const { return q.group_k == 0 ? 0 : k / q.group_k; }
+  int code(std::uint64_t k, std::uint64_t col) const { return element(1, k, col) % 8; }
+  int scale(std::uint64_t group, std::uint64_t col) const {
+    return 1 << (mixed((group << 32) + col + 7) % 3);
+  }
+  int value(std::uint64_t k, std::uint64_t col) const {
+    return code(k, col) * scale(group(k), col);
+  }
+  std::vector<std::byte> bytes(std::size_t& scales_offset) const {
+    const std::uint64_t n = problem.n, per_byte = 8 / bits_of(q.type);
+    scales_offset = rounded_up(divided_up(problem.k, per_byte) * n, sizeof(std::uint32_t));
+    const std::uint64_t groups = problem.k == 0 ? 0 : group(problem.k - 1) + 1;
+    std::vector<std::byte> out(scales_offset + groups * n * size_in_bytes(q.scale_type));
+    for (std::uint64_t col = 0; col < n; ++col) {
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
+        const auto bits = static_cast<unsigned>(code(k, col)) & (per_byte == 2 ? 0xfu : 0xffu);
+        out[k / per_byte * n + col] |= static_cast<std::byte>(bits << (k % per_byte * 4));
+      }
+      for (std::uint64_t g = 0; g < groups; ++g) {
+        store_element(out.data() + scales_offset, q.scale_type, g * n + col, scale(g, col));
+      }
+    }
+    return out;
+  }
+};
+
 }  // namespace
 
 ExactProduct::ExactProduct(const Problem& problem)
     : problem_(problem),
       a_(operand(problem.a, problem.m, problem.k, 0)),
-      b_(operand(problem.b, problem.k, problem.n, 1)),
       expected_(bytes_of(problem.d, problem.m, problem.n), poison) {
+  const auto element_of_b = [&](std::uint64_t k, std::uint64_t col) {
+    return problem.quantised_b ? Codes{problem}.value(k, col) : element(1, k, col);
+  };
+  b_ = problem.quantised_b ? Codes{problem}.bytes(scales_offset_)
+                           : operand(problem.b, problem.k, problem.n, 1);
   std::vector<int> row_of_a(problem.k);
   std::vector<int> columns_of_b(problem.k * problem.n);
   for (std::uint64_t k = 0; k < problem.k; ++k) {
     for (std::uint64_t col = 0; col < problem.n; ++col) {
-      columns_of_b[col * problem.k + k] = element(1, k, col);
+      columns_of_b[col * problem.k + k] = element_of_b(k, col);
     }
   }
   for (std::uint64_t row = 0; row < problem.m; ++row) {

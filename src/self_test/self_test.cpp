@@ -140,6 +140,18 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     }
     return problems;
   }
+  if (kind.code_run != 0) {
+    // Groups of K that end within what is loaded at once, and one that has all.
+    for (const Quantisation& q : {Quantisation{.type = CodeType::int4, .group_k = 32},
+                                  Quantisation{.type = CodeType::int8}}) {
+      for (const Layout a : both_layouts) {
+        problems.push_back(product(config, kind.input, a, Layout::row_major, true));
+        problems.back().b = {.type = kind.input, .packing = Packing::packed};
+        problems.back().quantised_b = q;
+      }
+    }
+    return problems;
+  }
   for (const Layout a : both_layouts) {
     for (const Layout b : both_layouts) {
       // The two that are left out have A and B in layouts of the others.

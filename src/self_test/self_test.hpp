@@ -41,6 +41,10 @@ class ExactProduct {
  public:
   explicit ExactProduct(const Problem& problem);
 
+  // Of a quantised B: its codes at the front of b(), scales so many bytes behind. A scale is 1, 2
+  // or 4, another one for each group.
+  std::size_t scales_offset() const noexcept { return scales_offset_; }
+
   std::span<const std::byte> a() const noexcept { return a_; }
   std::span<const std::byte> b() const noexcept { return b_; }
   // D before the product: as many bytes as it writes and some behind, all NaN.
@@ -56,6 +60,7 @@ class ExactProduct {
  private:
   Problem problem_;
   std::vector<std::byte> a_, b_, expected_;
+  std::size_t scales_offset_ = 0;
 };
 
 // A note that a kind was on the device, made before and removed after. If it stays, the process

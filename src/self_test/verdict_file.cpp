@@ -72,7 +72,8 @@ Json to_json(const KernelKind& kind) {
           {"k", kind.k},
           {"subgroup_size", kind.subgroup_size},
           {"invocations", kind.invocations},
-          {"a_in_rows", kind.a_in_rows}};
+          {"a_in_rows", kind.a_in_rows},
+          {"code_run", kind.code_run}};
 }
 Json to_json(const Attempt& attempt) {
   Json object = to_json(attempt.kind);
@@ -113,7 +114,8 @@ KernelKind parse_kind(const Json& object) {
           .k = number(object, "k"),
           .subgroup_size = number(object, "subgroup_size"),
           .invocations = number(object, "invocations"),
-          .a_in_rows = object.at("a_in_rows").get<bool>()};
+          .a_in_rows = object.at("a_in_rows").get<bool>(),
+          .code_run = number(object, "code_run")};
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {

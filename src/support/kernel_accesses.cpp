@@ -146,6 +146,7 @@ std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
   const std::uint64_t entry =
       CODE_ENTRY(bytes_of(constant(SPEC_SCALE_TYPE)), constant(SPEC_CODE_ZEROS));
   const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group);
+  if (block == 0) return 0;
   return depth / block * ld * (CODE_SCALES(group, entry) + CODE_BYTES(block, codes));
 }
 

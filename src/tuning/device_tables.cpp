@@ -17,11 +17,14 @@
 namespace vkgemm {
 namespace {
 
-// A plain product of a type.
-ResolvedProblem packed_product(DataType type) {
+// A plain product of the matrix's type and codes.
+ResolvedProblem packed_product(const ResolvedMatrix& packed) {
   constexpr std::uint64_t size = 128;
-  const Matrix matrix{.type = type};
-  return resolve({.m = size, .n = size, .k = size, .a = matrix, .b = matrix, .d = matrix}).value();
+  const Matrix matrix{.type = packed.type};
+  Problem out{.m = size, .n = size, .k = size, .a = matrix, .b = matrix, .d = matrix};
+  if (packed.quantisation) out.b.packing = Packing::packed;
+  out.quantised_b = packed.quantisation;
+  return resolve(out).value();
 }
 
 }  // namespace
@@ -54,13 +57,12 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
-    if (matrix->quantisation) continue;  // in one order everywhere
-    if (!gains_by_packing(matrix->type, caps)) {
+    if (!matrix->quantisation && !gains_by_packing(matrix->type, caps)) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
                           "Context::packed_layout() says 0 bytes")};
     }
-    set_order(*matrix, fragment_order(matrix->type, of_a, caps));
+    set_order(*matrix, fragment_order(*matrix, of_a, caps));
   }
   return std::nullopt;
 }
@@ -72,16 +74,18 @@ bool DeviceTables::gains_by_packing(DataType type, const DeviceCaps& caps) const
          });
 }
 
-std::optional<FragmentOrder> DeviceTables::fragment_order(DataType type, bool of_a,
+std::optional<FragmentOrder> DeviceTables::fragment_order(const ResolvedMatrix& matrix, bool of_a,
                                                           const DeviceCaps& caps) const {
   // A product that each of these rows can compute: only what the device can do tells them apart.
-  const ResolvedProblem product = packed_product(type);
+  ResolvedProblem product = packed_product(matrix);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       const LoopDescriptor& loop = descriptor(row.config);
-      if (loop.takes_fragments() && row.matches_kind(product) &&
-          is_legal(row.config, product, target(caps, Denials::overruled))) {
-        return loop.fragment_order(row.config, of_a);
+      if (!loop.takes_fragments() || !row.matches_kind(product)) continue;
+      const FragmentOrder order = loop.fragment_order(row.config, of_a);
+      if (matrix.quantisation) product.b.fragments = order;
+      if (is_legal(as_given(row.config, product), product, target(caps, Denials::overruled))) {
+        return order;
       }
     }
   }

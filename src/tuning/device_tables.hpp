@@ -90,7 +90,7 @@ class DeviceTables {
   };
   std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
 
-  std::optional<FragmentOrder> fragment_order(DataType type, bool of_a,
+  std::optional<FragmentOrder> fragment_order(const ResolvedMatrix& matrix, bool of_a,
                                               const DeviceCaps& caps) const;
 
   // The row that a table estimates to be best, with the table.

@@ -86,14 +86,15 @@ constexpr std::string_view nv_texts[] = {
 // Kinds of the direct loop, which is not legal before the self-test: what is wrong with them is for
 // these tests to find.
 constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::uint32_t size,
-                                 bool a_in_rows = false) {
+                                 bool a_in_rows = false, std::uint32_t code_run = 0) {
   return {.loop = MainLoop::khr_direct,
           .input = input,
           .m = fragment,
           .n = fragment,
           .k = fragment,
           .subgroup_size = size,
-          .a_in_rows = a_in_rows};
+          .a_in_rows = a_in_rows,
+          .code_run = code_run};
 }
 const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},
@@ -102,6 +103,11 @@ const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32, true), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 8, 8, false, 1), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 16, 32, false, 1), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::bf16, 16, 32, false, 1), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::f16, 16, 32, false, 4), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::bf16, 16, 32, false, 4), .outcome = Outcome::passed},
 };
 
 std::vector<std::string_view> texts_of(Path path) {

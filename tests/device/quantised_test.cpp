@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "direct.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/parts/pack.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -39,6 +41,14 @@ Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
   problem.b.layout = is_ggml(q) ? Layout::col_major : layout;
   if (is_ggml(q)) problem.k = (problem.k + 31) / 32 * 32;
   return problem;
+}
+
+// As it takes these codes.
+Config taking(const Config& config, const Quantisation& q, DataType type) {
+  Problem problem = gemm({128, 128, 128}, type);
+  problem.b.packing = Packing::packed;
+  problem.quantised_b = q;
+  return as_given(config, resolve(problem).value());
 }
 
 class Quantised : public EachPath {
@@ -251,6 +261,100 @@ TEST_P(Quantised, TheConfigurationThatIsChosen) {
   ASSERT_TRUE(succeeds(plan));
   EXPECT_NE(plan->explain().find("quantised: b is int4:group=64"), std::string::npos)
       << plan->explain();
+}
+
+// In fragment order, by configurations that take the device's.
+class QuantisedDirect : public Direct {
+ protected:
+  void SetUp() override {
+    Direct::SetUp();
+    std::erase_if(configs_, [](const Case& c) {
+      Problem problem = gemm({128, 128, 128}, c.input);
+      problem.b.packing = Packing::packed;
+      problem.quantised_b = all_kinds[4];
+      return !context().plan(problem, taking(c.config, all_kinds[4], c.input));
+    });
+    if (!IsSkipped()) ASSERT_FALSE(configs_.empty());
+  }
+};
+
+TEST_F(QuantisedDirect, EveryKindOfCodes) {
+  for (const Case& c : configs_) {
+    for (const Quantisation& q : all_kinds) {
+      const Problem problem =
+          with_codes(gemm({c.config.pack_a ? 35u : 64u, 70, 256}, c.input), q, Layout::row_major);
+      EXPECT_TRUE(passes_gates(taking(c.config, q, c.input), problem, {.quantisation = q}))
+          << to_string(q);
+      if (on_cpu() && c.config != configs_.front().config) break;
+    }
+  }
+}
+
+TEST_F(QuantisedDirect, EveryDepth) {
+  for (const Case& c : configs_) {
+    if (!c.config.pack_a) continue;
+    for (const std::size_t kind : {std::size_t{0}, std::size_t{4}}) {
+      for (const std::uint64_t k : {0u, 1u, 63u, 64u, 65u, 128u, 200u, 321u}) {
+        const Quantisation& q = all_kinds[kind];
+        EXPECT_TRUE(passes_gates(taking(c.config, q, c.input), gemm({9, 40, k}, c.input),
+                                 {.quantisation = q}));
+      }
+    }
+  }
+}
+
+TEST_F(QuantisedDirect, EveryFamily) {
+  for (const Case& c : configs_) {
+    if (!c.config.pack_a) continue;
+    const Quantisation& q = all_kinds[4];
+    const Config config = taking(c.config, q, c.input);
+    const TrialOptions options{.quantisation = q};
+    Problem batched = gemm({21, 140, 190}, c.input);
+    batched.batch = 2;
+    batched.epilogue = {.bias = Bias::along_n, .activation = Activation::relu, .aux = true};
+    EXPECT_TRUE(passes_gates(config, batched, options));
+    batched.d.layout = batched.aux.layout = Layout::col_major;
+    EXPECT_TRUE(passes_gates(sliced(config, 3), batched, options));
+    if (config.slices == 1) {
+      EXPECT_TRUE(passes_gates(sliced(config, 2, ReductionMode::last_arriver),
+                               gemm({21, 40, 190}, c.input), options));
+    }
+    for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
+      Problem gated = gemm({19, 37, 100}, c.input);
+      gated.gated = Gated{.gate = Gate::reglu, .b = b};
+      if (!is_legal(config, resolve(gated).value(), target())) continue;
+      EXPECT_TRUE(passes_gates(config, gated, options));
+    }
+    for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
+      Problem grouped = gemm({50, 40, 70}, c.input);
+      grouped.grouping = Grouping{.groups = 4, .b = b};
+      TrialOptions groups = options;
+      groups.offsets = {0, 17, 17, 40, 50};
+      EXPECT_TRUE(passes_gates(config, grouped, groups));
+    }
+    Problem rows = gemm({33, 40, 70}, c.input);
+    rows.row_reduction = RowReduction{.op = RowOp::softmax};
+    Config reducing = config;
+    reducing.rows = RowStrategy::recompute;
+    reducing.tile_n = 32;
+    if (is_legal(reducing, resolve(rows).value(), target())) {
+      EXPECT_TRUE(passes_gates(reducing, rows, options));
+    }
+  }
+}
+
+TEST_F(QuantisedDirect, WithoutAVerdictCodesLieInRows) {
+  const auto untrusting = another_runner({}, false);
+  Problem problem = gemm({64, 64, 64});
+  problem.b.packing = Packing::packed;
+  problem.quantised_b = all_kinds[4];
+  const auto trusted = context().packed_layout(problem, PackedOperand::b);
+  const auto other = untrusting->context().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(trusted));
+  ASSERT_TRUE(succeeds(other));
+  EXPECT_EQ(trusted->matrix_bytes, other->matrix_bytes);
+  EXPECT_NE(difference(trusted->fingerprint, other->fingerprint).find("codes"), std::string::npos)
+      << difference(trusted->fingerprint, other->fingerprint);
 }
 
 }  // namespace

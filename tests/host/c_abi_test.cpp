@@ -59,7 +59,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [fl1, fl2, fl3, fl4, fl5, fl6, fl7] = FlexibleShape{};
   [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6, l7, l8, l9, l10, l11, l12] = Limits{};
   [[maybe_unused]] const auto& [de1, de2, de3, de4, de5, de6, de7] = Denial{};
-  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8] = KernelKind{};
+  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = KernelKind{};
   [[maybe_unused]] const auto& [v1, v2, v3, v4] = Verdict{};
   [[maybe_unused]] const auto& [st1, st2, st3, st4, st5, st6, st7] = SelfTest{};
   [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11] = ContextCreateInfo{};
@@ -151,7 +151,8 @@ TEST(CAbi, FieldsComeBack) {
                                        .k = 3,
                                        .subgroup_size = 4,
                                        .invocations = 5,
-                                       .a_in_rows = true});
+                                       .a_in_rows = true,
+                                       .code_run = 4});
   expect_round_trip<VkgemmVerdict>({.kind = {.loop = MainLoop::nv, .input = DataType::f16, .m = 9},
                                     .outcome = Outcome::timed_out,
                                     .detail = "detail",

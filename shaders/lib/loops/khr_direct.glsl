@@ -26,6 +26,8 @@ const uint SLOTS = AHEAD + 1;            // steps whose words an invocation hold
 const bool HAS_BOTH_HALVES = B_HALVES != 0 && SUBGROUPS_N == 1;
 const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 
+#include "direct_codes.glsl"
+
 // A may lie in rows, whose depth is whole k-tiles. With K interleaved an invocation loads two rows'
 // words of two steps at once, each 16 bytes; else the device loads fragments as it likes.
 const bool A_IN_ROWS = A_PADDED == 0;
@@ -53,6 +55,7 @@ void load_step(const uint step, const Place at, const uint64_t right) {
             a_words[1][i] = Lanes(at.a + a_offsets[1][i]).x[0];
         }
     }
+    if (QUANTISED) return;
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         b_words[step % SLOTS][j] = Lanes(j < LEFT_COLS ? at.b : at.b + right).x[j * FRAGMENT_LANES];
 }
@@ -69,6 +72,10 @@ void take_step(out Fragments f, const uint step, const uint64_t a) {
             [[unroll]] for (uint w = 0; w < 4; ++w)
                 SET_WORD(f.a[i], w, a_words[step % SLOTS][i][a_place(w)])
         }
+    }
+    if (QUANTISED) {
+        take_codes(f, step / UNIT_STEPS % UNIT_SLOTS, step % UNIT_STEPS);
+        return;
     }
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[step % SLOTS][j][w])
@@ -91,6 +98,7 @@ uint64_t begin_rows(const Tile t, const uint row) {
 
 // Subgroups that share K take its k-tiles in turn.
 void mma_tile(inout Acc acc, const Tile t) {
+    if (QUANTISED) find_columns();
     const uint own = subgroup_k() * TILE_K;
     if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
     const uvec2 in_tile = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
@@ -106,12 +114,18 @@ void mma_tile(inout Acc acc, const Tile t) {
     at.b += first * b_step;
     const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
     if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N) at.b += right;
+    CodePlace codes = CodePlace(t.b, col);
+    if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N)
+        codes = CodePlace(t.b + p.b_right, col - HALF_N);
+    uint k = t.k_begin + own;
+    if (QUANTISED) load_unit(0, codes, k);
     [[unroll]] for (uint s = 0; s < AHEAD; ++s)
         load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
         // Where the next k-tile begins. Alone, a subgroup may read copies beyond the last one.
         Place next = Place(at.a + SUBGROUPS_K * STEPS * a_step, at.b + SUBGROUPS_K * STEPS * b_step);
         if ((SUBGROUPS_K != 1 || A_IN_ROWS) && left <= SUBGROUPS_K * TILE_K) next = at;
+        const uint next_k = left <= SUBGROUPS_K * TILE_K ? k : k + SUBGROUPS_K * TILE_K;
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {
             const uint load = s + AHEAD;
             const bool is_next = load >= STEPS;
@@ -122,9 +136,14 @@ void mma_tile(inout Acc acc, const Tile t) {
             if (AHEAD == 0) load_step(load, loaded, right);
             take_step(f, s, at.a + s * a_step);
             if (AHEAD != 0) load_step(load, loaded, right);
+            if (QUANTISED && s % UNIT_STEPS == (UNIT_SLOTS == 2 ? 0 : UNIT_STEPS - 1)) {
+                const uint unit = s / UNIT_STEPS + 1;
+                load_unit(unit % UNIT_SLOTS, codes, unit < UNITS ? k + unit * UNIT_DEPTH : next_k);
+            }
             multiply(acc, f);
         }
         at = next;
+        k = next_k;
         left -= SUBGROUPS_K == 1 ? TILE_K : min(left, SUBGROUPS_K * TILE_K);
     }
 }

@@ -2,10 +2,12 @@
 // order (shaders/lib/fragment_words.glsl), and of A in rows.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <iterator>
 #include <string_view>
 
 #include "kernels/loops/khr_fragments.hpp"
+#include "problem/quantised.hpp"
 
 namespace vkgemm {
 namespace {
@@ -25,7 +27,7 @@ constexpr double a_in_rows_time = 1.19;
 
 constexpr auto parameters = [] {
   constexpr auto& shared = khr_parameters<KhrDirectLoop>;
-  std::array<Parameter, std::size(shared) + 4> all{};
+  std::array<Parameter, std::size(shared) + 5> all{};
   std::ranges::copy(shared, all.begin());
   all[std::size(shared)] = of_loop<KhrDirectLoop, &KhrDirectLoop::ahead>(
       {.name = "ahead", .fields = {"ahead"}, .max = 1, .left_out = 1});
@@ -41,6 +43,8 @@ constexpr auto parameters = [] {
                                                            .left_out = 1,
                                                            .forms_tile = true,
                                                            .scales = true});
+  all[std::size(shared) + 4] = of_loop<KhrDirectLoop, &KhrDirectLoop::code_run>(
+      {.name = "code_run", .fields = {"code_run"}, .min = 1, .max = 8, .left_out = 1});
   return all;
 }();
 
@@ -60,6 +64,14 @@ bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
                          std::uint32_t subgroup_size) {
   return m == n && m * k == 8 * subgroup_size && m % 8 == 0 && k % 8 == 0 && PACK_TILE % m == 0 &&
          PACK_TILE % k == 0;
+}
+
+// What an invocation loads of codes at once, 16 bytes, is of so many steps.
+std::uint32_t code_depth(std::uint32_t fragment_k, CodeType type) {
+  return fragment_k * (32 / (2 * bits_of(type)));
+}
+bool fits_code_units(std::uint32_t fragment_k, CodeType type) {
+  return CODE_PIECE % code_depth(fragment_k, type) == 0;
 }
 
 // With K interleaved four invocations share a row of A, and each has two rows of a fragment.
@@ -138,6 +150,17 @@ bool check(const Case& s) {
   if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
   }
+  if (!std::has_single_bit(l.code_run) || (l.code_run != 1 && !s.problem.b.quantisation)) {
+    return s.refuse("code_run is ", l.code_run, ": 1, or of a quantised B 2, 4 or 8");
+  }
+  if (const auto& codes = s.problem.b.quantisation) {
+    const std::uint32_t depth = code_depth(fragment.k, codes->type);
+    if (!fits_code_units(fragment.k, codes->type) || c.tile_k % depth != 0) {
+      return s.refuse("tile_k is ", c.tile_k, ": codes of ", bits_of(codes->type),
+                      " bits are loaded ", depth, " deep at once, which must divide it and ",
+                      CODE_PIECE);
+    }
+  }
   const Limits& limits = s.caps.limits;
   const std::uint64_t sharing = std::uint64_t{l.subgroups_m} * l.subgroups_n * l.subgroups_k;
   if (sharing > limits.max_subgroups_per_workgroup) {
@@ -161,6 +184,7 @@ void specialize(Constants& constants, const Config& c) {
   constants.set(SPEC_SWAP_A, direct(c).swap_a);
   constants.set(SPEC_INTERLEAVE_K, direct(c).interleave_k);
   constants.set(SPEC_SUBGROUPS_K, direct(c).subgroups_k);
+  constants.set(SPEC_CODE_RUN, direct(c).code_run);
 }
 
 // Devices list matrices of results by the product that they come from.
@@ -174,7 +198,7 @@ bool narrows_slices(const Config& c, const DeviceCaps& caps) {
          std::ranges::any_of(caps.fragment_shapes, has_results);
 }
 
-void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
+void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
   std::vector<KernelKind> all;
   for (const FragmentShape& shape : caps.fragment_shapes) {
     if (!is_used(shape) || (shape.input == DataType::bf16 && !caps.int16_arithmetic)) continue;
@@ -186,6 +210,15 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
     KernelKind rows = kind;
     rows.a_in_rows = true;
     add_kind(out, rows);
+    if (!fits_code_units(kind.k, CodeType::int4)) continue;
+    KernelKind codes = kind;
+    codes.code_run = 1;
+    add_kind(out, codes);
+    for (const Config& c : proposed) {
+      if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c)) continue;
+      codes.code_run = direct(c).code_run;
+      add_kind(out, codes);
+    }
   }
 }
 
@@ -201,8 +234,9 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
     switch_to_direct(c);
-    c.tile_k = std::max<std::uint32_t>(2 * kind.k, INTERLEAVED_K);
+    c.tile_k = std::max<std::uint32_t>(2 * kind.k, kind.code_run != 0 ? CODE_PIECE : INTERLEAVED_K);
     c.pack_a = !kind.a_in_rows;
+    direct(c).code_run = std::max(kind.code_run, 1u);
     direct(c).swap_a = c.pack_a && c.tile_n > kind.n;
     direct(c).interleave_k =
         c.tile_n > kind.n &&
@@ -220,7 +254,8 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
 }
 
 bool covers(const KernelKind& kind, const Config& c) {
-  return khr_covers(kind, c) && kind.a_in_rows == !c.pack_a;
+  if (kind.code_run != 0 && kind.code_run != direct(c).code_run) return false;
+  return khr_covers(kind, c) && (kind.code_run != 0 || kind.a_in_rows == !c.pack_a);
 }
 
 }  // namespace
@@ -232,7 +267,9 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
   loop.gains_by_packing = false;  // it is nothing without
-  loop.takes_codes = false;
+  loop.code_depth = [](const Config& c, CodeType type) {
+    return code_depth(direct(c).fragment_k, type);
+  };
   loop.invocations = direct_invocations;
   loop.most_accumulators = most_accumulators;
   loop.check = check;

@@ -263,7 +263,8 @@ std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps) {
 
 std::string khr_kind_text(const KernelKind& kind) {
   return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
-                ", subgroups of ", kind.subgroup_size, kind.a_in_rows ? ", A in rows" : "");
+                ", subgroups of ", kind.subgroup_size, kind.a_in_rows ? ", A in rows" : "",
+                kind.code_run != 0 ? concat(", codes in runs of ", kind.code_run) : std::string());
 }
 
 bool khr_denied(const Denial& denial, const Config& c) {

@@ -240,6 +240,13 @@ Config as_given(Config config, const ResolvedProblem& problem) {
   // The order of words that nobody packs.
   if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop)) {
     direct->swap_a = direct->swap_a && config.pack_a;
+    if (!problem.b.quantisation) direct->code_run = 1;
+  }
+  // What is loaded of codes at once is deeper than of elements.
+  if (const auto depth = descriptor(config).code_depth;
+      depth != nullptr && problem.b.quantisation) {
+    const std::uint32_t whole = std::max(depth(config, problem.b.quantisation->type), 1u);
+    config.tile_k = (config.tile_k + whole - 1) / whole * whole;
   }
   return config;
 }
