@@ -39,6 +39,7 @@ std::optional<std::string> why_refused(std::span<const RefusedConfig> refused, c
   for (const RefusedConfig& bad : refused) {
     if (bad.architecture != architecture) continue;
     if (bad.family == "grouped" && !problem.grouping) continue;
+    if (bad.family == "quantised" && !problem.b.quantisation) continue;
     const RowStrategy rows = bad.config ? bad.config->rows : *bad.rows;
     if (rows != RowStrategy::none && !have_one_kernel(rows, config.rows)) continue;
     if (!bad.config || forbids(*bad.config, config)) {

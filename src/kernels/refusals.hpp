@@ -15,7 +15,7 @@ namespace vkgemm {
 // that compute wrongly.
 struct RefusedConfig {
   std::string architecture;
-  std::string family = "gemm";  // all problems; "grouped": grouped ones only
+  std::string family = "gemm";  // all problems; "grouped", "quantised": such ones only
   std::optional<Config> config = std::nullopt;
   std::optional<RowStrategy> rows = std::nullopt;  // instead of config: all of that strategy
   std::string reason;

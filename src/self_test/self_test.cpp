@@ -109,8 +109,9 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
   for (const Config& config : loop.trials(kind, caps)) {
     std::optional<std::string> reason;
     for (const Problem& one : self_test_problems(kind, config, caps)) {
-      const Result<ResolvedProblem> problem = resolve(one);
+      Result<ResolvedProblem> problem = resolve(one);
       if (!problem) return problem.error();
+      if (auto error = tables.set_orders(*problem, trusted)) return *error;
       if (!reason) reason = why_illegal(config, *problem, target);
     }
     if (!reason) legal.push_back(config);

@@ -210,7 +210,7 @@ std::string parse_provenance(const Node& node) {
 std::string parse_family(const Node& node) {
   const auto family = node.find("family");
   if (!family) return "gemm";
-  if (family->text() != "gemm" && family->text() != "grouped") {
+  if (family->text() != "gemm" && family->text() != "grouped" && family->text() != "quantised") {
     fail(family->path(),
          concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
   }
@@ -437,7 +437,8 @@ bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   };
   const bool type_fits =
       input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
-  const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping);
+  const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping) ||
+                           (family == "quantised" && problem.b.quantisation);
   return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
          agrees(b_layout, problem.b.layout);
 }

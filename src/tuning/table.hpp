@@ -25,7 +25,8 @@ struct Range {
 
 // One row: where it applies, what it proposes, how good that is, and how anybody knows.
 struct TuningRow {
-  std::string family = "gemm";        // "grouped": for grouped problems only
+  // "grouped": for grouped problems only; "quantised": for those with codes.
+  std::string family = "gemm";
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any
   std::optional<Layout> b_layout;

@@ -210,14 +210,17 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
     KernelKind rows = kind;
     rows.a_in_rows = true;
     add_kind(out, rows);
-    if (!fits_code_units(kind.k, CodeType::int4)) continue;
-    KernelKind codes = kind;
-    codes.code_run = 1;
-    add_kind(out, codes);
+    // Codes are packed in the order that a table proposes.
     for (const Config& c : proposed) {
-      if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c)) continue;
-      codes.code_run = direct(c).code_run;
-      add_kind(out, codes);
+      if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c) ||
+          !fits_code_units(kind.k, CodeType::int4)) {
+        continue;
+      }
+      KernelKind codes = kind;
+      for (const std::uint32_t run : {1u, direct(c).code_run}) {
+        codes.code_run = run;
+        add_kind(out, codes);
+      }
     }
   }
 }
