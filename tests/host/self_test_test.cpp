@@ -13,6 +13,7 @@
 #include "kernels/main_loop.hpp"
 #include "problem/convert.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm {
 namespace {
@@ -103,11 +104,13 @@ TEST(KernelKinds, HaveConfigurations) {
             EXPECT_GE(p.k, 3 * config.tile_k);
           else
             EXPECT_EQ(p.k, 1u);
-          const DispatchPlan plan = lower(config, resolved(p), trusting(caps));
+          ResolvedProblem problem = resolved(p);
+          EXPECT_FALSE(DeviceTables(caps.architecture).set_orders(problem, trusting(caps)));
+          const DispatchPlan plan = lower(config, problem, trusting(caps));
           narrow += plan.product.key.constants[SPEC_NARROW_SLICES];
           cut_off = cut_off || p.m % config.tile_m + p.n % config.tile_n != 0;
-          EXPECT_EQ(why_illegal(config, resolved(p), trusting(caps)), std::nullopt);
-          EXPECT_FALSE(is_legal(config, resolved(p), caps));
+          EXPECT_EQ(why_illegal(config, problem, trusting(caps)), std::nullopt);
+          EXPECT_FALSE(is_legal(config, problem, caps));
         }
       }
       EXPECT_TRUE(cut_off);
