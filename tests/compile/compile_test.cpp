@@ -391,6 +391,29 @@ TEST(CompileGrouped, TheBestWithoutSpills) {
   }
 }
 
+// The best ones of each path with codes of B: what is loaded is decoded then.
+TEST(CompileQuantised, TheBestWithoutSpills) {
+  constexpr int of_each_path = 3;
+  for (const Quantisation& q :
+       {Quantisation{.type = CodeType::int4, .group_k = 128, .zeros = true},
+        Quantisation{.type = CodeType::e4m3, .scale_type = DataType::f32}}) {
+    for (const auto& [m, type] : {std::pair{1000u, DataType::f16}, {2u, DataType::bf16}}) {
+      Problem problem = problem_of({type, row, row, false}, m, 1000);
+      problem.b = {.type = type, .packing = Packing::packed};
+      problem.quantised_b = q;
+      const auto configs = proposed_for(problem);
+      ASSERT_TRUE(configs) << configs.error().message;
+      ASSERT_FALSE(configs->empty());
+      std::array<int, 3> done{};
+      for (const Config& config : *configs) {
+        if (++done[static_cast<std::size_t>(config.path())] > of_each_path) continue;
+        if (!runner().context().plan(problem, config)) continue;  // in another table's order
+        expect_no_spills(problem, config, "nn", to_string(q));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vkgemm::test
 
