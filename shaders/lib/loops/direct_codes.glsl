@@ -26,6 +26,10 @@ uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
 uint number_bits(uint number) { return floatBitsToUint(float(number)) >> 16; }
 #endif
 
+// Entries, which nobody writes.
+layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Halves { uint16_t x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint x[]; };
+
 // By all invocations.
 void find_columns() {
     for (uint i = gl_LocalInvocationIndex; i < FRAGMENT_K * FRAGMENT_N / 8; i += LOCAL_SIZE) {
@@ -64,14 +68,14 @@ void load_unit(const uint slot, const CodePlace at, const uint k) {
                 const uint64_t entry = block + right + uint64_t(row + own_columns[c]) * ENTRY_BYTES;
                 const uint s = slot * UNIT_SCALES + g;
                 if (SCALE_BYTES == 4) {
-                    unit_scales[s][j][c] = U32(entry).x;
-                    if (CODE_ZEROS != 0) unit_zeros[s][j][c] = U32(entry + 4).x;
+                    unit_scales[s][j][c] = Words(entry).x[0];
+                    if (CODE_ZEROS != 0) unit_zeros[s][j][c] = Words(entry).x[1];
                 } else if (CODE_ZEROS != 0) {
-                    const uint both = U32(entry).x;
+                    const uint both = Words(entry).x[0];
                     unit_scales[s][j][c] = both & 0xffffu;
                     unit_zeros[s][j][c] = both >> 16;
                 } else {
-                    unit_scales[s][j][c] = uint(U16(entry).x);
+                    unit_scales[s][j][c] = uint(Halves(entry).x[0]);
                 }
             }
         }
