@@ -1,4 +1,4 @@
-"""Writes vkgemm/_declarations.py: what vkgemm.h declares, and what of Vulkan that needs.
+"""Writes vkgemm/_declarations.py: what vkgemm.h declares, what of Vulkan that needs, and interop.h.
 
 The header is the only place where the C API is written down.  A C preprocessor expands it, cffi
 reads the result, and the module that is written loads without either.
@@ -13,9 +13,11 @@ from pathlib import Path
 
 import cffi
 
-# What of Vulkan vulkan.py names: functions, structures and enumerators.
-VULKAN = set(re.findall(r"\b(?:[Vv]k|VK_)[A-Z]\w+",
-                        (Path(__file__).parent / "vkgemm/vulkan.py").read_text()))
+HERE = Path(__file__).parent
+
+# What of Vulkan the package names: functions, their types, structures and enumerators.
+VULKAN = {name for file in ("vulkan", "shared") for name in
+          re.findall(r"\b(?:PFN_vk|[Vv]k|VK_)[A-Z]\w+", (HERE / f"vkgemm/{file}.py").read_text())}
 
 
 def preprocess(command: list[str]) -> tuple[str, str]:
@@ -62,7 +64,8 @@ def main() -> None:
     module, *command = sys.argv[1:]
     vkgemm, vulkan = preprocess(command)
     ffi = cffi.FFI()
-    ffi.cdef(reachable(vulkan, VULKAN | set(re.findall(r"\w+", vkgemm))) + vkgemm)
+    ffi.cdef(reachable(vulkan, VULKAN | set(re.findall(r"\w+", vkgemm))) + vkgemm
+             + re.sub("//.*", "", (HERE / "interop.h").read_text()))
     ffi.set_source("vkgemm._declarations", None)
     ffi.emit_python_code(module)
 

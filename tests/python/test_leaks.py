@@ -1,6 +1,8 @@
 """Memory over many calls.  A process of its own, without the layers, which keep memory."""
 
+import importlib.util
 import unittest
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,28 @@ class Leaks(unittest.TestCase):
                 calls(CALLS)
                 sizes.append(resident_bytes())
         # A leak grows in each round; an allocator takes a megabyte now and then.
+        grown = min(after - before for before, after in zip(sizes, sizes[1:]))
+        self.assertLess(grown, 40 * CALLS)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
+    def test_memory_of_tensors_is_bounded(self):
+        import torch
+        from host_peer import connect
+        with connect(vkgemm.Device()) as device:
+            a, b = device.shared(torch.ones(4, 6)), device.shared(torch.ones(6, 8))
+
+            def calls(count):
+                for index in range(count):
+                    device.gemm(a, b, activation="relu")
+                    if index % 10 == 0:
+                        device.gemm(a.clone(), device.pack(b), alpha=index)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                calls(CALLS)
+                sizes = [resident_bytes()]
+                for _ in range(ROUNDS):
+                    calls(CALLS)
+                    sizes.append(resident_bytes())
         grown = min(after - before for before, after in zip(sizes, sizes[1:]))
         self.assertLess(grown, 40 * CALLS)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .binding import ArgumentError
+from .problem import Part, part
 
 try:
     from ml_dtypes import bfloat16 as _bfloat16
 except ImportError:
     _bfloat16 = None
 
+if TYPE_CHECKING:
+    import torch
+
 Array = NDArray[Any]
+Operand: TypeAlias = "Array | torch.Tensor"
 
 
 def to_bf16(values: Any) -> NDArray[np.uint16]:
@@ -62,34 +67,83 @@ def element_of(argument: str, dtype: DTypeLike, bf16: bool) -> str:
     raise ArgumentError(f"{argument} is {found}{hint}: it must be float16, bfloat16 or float32")
 
 
-def as_array(argument: str, value: Any) -> Array:
-    """The array itself: nothing is converted in silence."""
-    if not isinstance(value, np.ndarray):
-        raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a numpy array")
-    return value
-
-
-def as_matrix(argument: str, value: Any) -> Array:
+def as_matrix(argument: str, array: Any) -> Any:
     """An array of one matrix, or of several."""
-    array = as_array(argument, value)
     if array.ndim not in (2, 3):
-        raise ArgumentError(f"{argument}.shape is {array.shape}: it must have 2 or 3 dimensions")
+        raise ArgumentError(f"{argument}.shape is {tuple(array.shape)}: "
+                            "it must have 2 or 3 dimensions")
     return array
 
 
-def lay_out(array: Array) -> tuple[Array, str]:
-    """The array in the order of its memory, and the layout that this is.
-
-    A transposed view is column-major; what is neither is copied row by row.
-    """
-    transposed = array.swapaxes(-1, -2)
-    if transposed.flags.c_contiguous and not array.flags.c_contiguous:
-        return transposed, "col_major"
-    return array, "row_major"
-
-
-def require_shape(argument: str, array: Array, *shapes: tuple[int, ...]) -> None:
+def require_shape(argument: str, array: Any, *shapes: tuple[int, ...]) -> None:
     """Refuses an array that has none of the shapes."""
     if array.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
-        raise ArgumentError(f"{argument}.shape is {array.shape}: it must be {wanted}")
+        raise ArgumentError(f"{argument}.shape is {tuple(array.shape)}: it must be {wanted}")
+
+
+class Arrays(Protocol):
+    """How a request reads arrays and makes new ones: numpy's, or another library's."""
+
+    def array(self, argument: str, value: Any) -> Any:
+        """The array itself: nothing is converted in silence."""
+
+    def element(self, argument: str, dtype: Any) -> str:
+        """The element type of a dtype, or of one of the names "f16", "bf16" and "f32"."""
+
+    def offset_type(self, offsets: Any) -> str | None:
+        """"int32" or "int64"; None if they have another type."""
+
+    def known(self, offsets: Any) -> list[int]:
+        """The values that the host can see; they are checked."""
+
+    def lay_out(self, array: Any) -> tuple[Any, Part]:
+        """The array in the order of its memory, and the fields of VkgemmMatrix that say it."""
+
+    def rows(self, array: Any) -> Part:
+        """The fields of a row-major matrix."""
+
+    def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Any:
+        """An array to be written."""
+
+    def require_writeable(self, array: Any) -> None:
+        """Refuses `out` if it is not."""
+
+
+class Numpy:
+    """numpy's arrays, which are copied densely to the device."""
+
+    def __init__(self, bf16: bool):
+        self._bf16 = bf16
+
+    def array(self, argument: str, value: Any) -> Array:
+        if not isinstance(value, np.ndarray):
+            raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a numpy array")
+        return value
+
+    def element(self, argument: str, dtype: Any) -> str:
+        return element_of(argument, dtype, self._bf16)
+
+    def offset_type(self, offsets: Array) -> str | None:
+        return offsets.dtype.name if offsets.dtype in (np.int32, np.int64) else None
+
+    def known(self, offsets: Array) -> list[int]:
+        values: list[int] = offsets.tolist()
+        return values
+
+    def lay_out(self, array: Array) -> tuple[Array, Part]:
+        """A transposed view is column-major; what is neither is copied row by row."""
+        transposed = array.swapaxes(-1, -2)
+        if transposed.flags.c_contiguous and not array.flags.c_contiguous:
+            return transposed, part(layout="col_major")
+        return array, part(layout="row_major")
+
+    def rows(self, array: Array) -> Part:
+        return ()
+
+    def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Array:
+        return (np.zeros if zero else np.empty)(shape, dtype_of(element, self._bf16))
+
+    def require_writeable(self, array: Array) -> None:
+        if not array.flags.writeable:
+            raise ArgumentError("out.flags.writeable is False: it must be True")

@@ -1,22 +1,26 @@
-"""Matrix products on one device, of numpy arrays."""
+"""Matrix products on one device, of numpy's arrays and torch's tensors."""
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .arrays import Array, as_matrix, element_of, lay_out
-from .binding import (ArgumentError, Error, check, enumerator, enumerator_names, ffi, initialized,
-                      lib, output, owned, text, value_of, written)
-from .packed import PackedMatrix
+from .arrays import Array, Arrays, Numpy, Operand, as_matrix
+from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initialized, lib, output,
+                      owned, text, value_of, written)
+from .packed import PackedMatrix, PackPlan
 from .problem import Part, part, structure
 from .request import Builder, Request
 from .vulkan import Arena, Buffer, Gpu, Instance
+
+if TYPE_CHECKING:
+    from .torch import Tensors
 
 _ALIGNMENT = 256  # of every operand, as a workspace needs it
 
@@ -36,6 +40,8 @@ class _Plan:
 
 def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _Plan]) -> None:
     with gpu.lock:
+        while gpu.at_close:
+            gpu.at_close.pop()()
         for plan in plans.values():
             ffi.release(plan.handle)
         plans.clear()
@@ -52,6 +58,20 @@ def devices() -> list[str]:
         instance.close()
 
 
+def uuids() -> list[bytes]:
+    """What tells this machine's devices apart in every API, in the same order."""
+    instance = Instance()
+    try:
+        return [instance.uuid(device) for device in instance.devices]
+    finally:
+        instance.close()
+
+
+def _is_tensor(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 class Device:
     """A Vulkan device that multiplies matrices.
 
@@ -62,6 +82,12 @@ class Device:
     Arrays are float16, float32 or bfloat16 (of ml_dtypes); with bf16=True, uint16 arrays hold the
     bits of bf16, and bf16 results are such arrays.  A and B share one type.  f32 is multiplied in
     IEEE f32; f16 and bf16 are accumulated in f32.  Transposed views are read as they lie.
+
+    torch tensors on the same GPU are taken, too, and give tensors.  Such a call does not wait on
+    the host: it runs in the order of torch's current stream.  Tensors of empty() and shared(), and
+    results, lie in memory that torch and the device see both; others are copied on the device, with
+    a warning the first time, and counted in `copies`.  No gradient is computed.  As with memory of
+    torch's own, a tensor that another stream still reads must live until that is waited for.
 
     self_test: whether to try, before anything else, each kind of kernel that the device offers and
     that has no verdict yet, and to keep the verdicts where `vkgemm info --self-test` keeps them.
@@ -83,6 +109,7 @@ class Device:
         self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,
                         tuning_file=tuning_file)
         self._arena = Arena(self._gpu)
+        self._tensors: Tensors | None = None
         self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
         #: The milliseconds that the device took for the last product, without copies; None if it
@@ -106,6 +133,24 @@ class Device:
     def _require_open(self) -> None:
         if self._gpu.context is None:
             raise Error("invalid_handle", "the device is closed")
+
+    def _tensors_of(self, argument: str, tensor: Any) -> Tensors:
+        """What this device does with tensors, of which this is one."""
+        if self._tensors is None and not tensor.is_cuda:
+            raise ArgumentError(f"{argument} is a torch tensor on {tensor.device}: "
+                                "it must be on the GPU, or a numpy array")
+        return self._shared()
+
+    def _shared(self) -> Tensors:
+        with self._gpu.lock:
+            self._require_open()
+            if self._tensors is None:
+                try:
+                    from .torch import on
+                except ImportError as error:
+                    raise Error("missing_feature", f"torch is missing: {error}") from None
+                self._tensors = on(self._gpu, self.name)
+            return self._tensors
 
     def _described(self) -> Any:
         device = output("VkgemmDeviceCaps")
@@ -138,11 +183,11 @@ class Device:
             result[name] = "" if available[0] else text(reason[0])
         return result
 
-    def gemm(self, a: Array, b: Array | PackedMatrix, *, bias: Array | None = None,
-             activation: str | None = None, residual: Array | None = None, alpha: float = 1.0,
+    def gemm(self, a: Operand, b: Operand | PackedMatrix, *, bias: Operand | None = None,
+             activation: str | None = None, residual: Operand | None = None, alpha: float = 1.0,
              beta: float | None = None, aux: bool = False,
              clamp: tuple[float | None, float | None] | None = None,
-             out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+             out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
              split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
         """D = clamp(activation(alpha · A·B + beta · residual + bias)).
@@ -161,16 +206,16 @@ class Device:
 
         Returns D: (M, N) or (batch, M, N).
         """
-        return self._run(self._request(
+        return self._call(
             a, b, bias=bias, activation=activation, residual=residual, alpha=alpha, beta=beta,
             aux=aux, clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
-    def gated(self, a: Array, b: Array | PackedMatrix, gate: str, *, gated_b: str = "halves",
-              b_right: Array | PackedMatrix | None = None, bias: Array | None = None,
+    def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
+              b_right: Operand | PackedMatrix | None = None, bias: Operand | None = None,
               alpha: float = 1.0, aux: bool = False,
               clamp: tuple[float | None, float | None] | None = None,
-              out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
               split_k: int | None = None, max_workspace_bytes: int | None = None,
               config: str | None = None, bf16: bool = False) -> Any:
         """D = clamp(gate(l, r)), where l and r are alpha · A·B + bias with two matrices B.
@@ -186,21 +231,22 @@ class Device:
 
         Returns D: (M, N) or (batch, M, N), or (D, aux).
         """
-        return self._run(self._request(
+        return self._call(
             a, b, gate=gate, gated_b=gated_b, b_right=b_right, bias=bias, alpha=alpha, aux=aux,
             clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
-    def grouped(self, a: Array, b: Array | PackedMatrix, offsets: Array, *, along: str = "m",
-                bias: Array | None = None, activation: str | None = None,
-                residual: Array | None = None, alpha: float = 1.0, beta: float | None = None,
+    def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
+                bias: Operand | None = None, activation: str | None = None,
+                residual: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
-                out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+                out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                 max_workspace_bytes: int | None = None, config: str | None = None,
                 bf16: bool = False) -> Any:
         """A product for each group: group g is [offsets[g], offsets[g + 1]) of M or of K.
 
-        a: (M, K).  offsets: (groups + 1,), int32 or int64.
+        a: (M, K).  offsets: (groups + 1,), int32 or int64; the host does not read those that are a
+        tensor, and the device clamps bad ones.
         along "m": groups are rows of A and of D.  b: (K, N) for all groups, or (groups, K, N).
         Returns D: (M, N); rows of no group are as in `out`, or 0.
         along "k": groups are columns of A and rows of B.  b: (K, N).
@@ -208,19 +254,19 @@ class Device:
         bias: (N,), (1, N), (M, 1) or (groups, 1, N).  residual: as D, or (M, N).
         All else is as in gemm().
         """
-        return self._run(self._request(
+        return self._call(
             a, b, offsets=offsets, along=along, bias=bias, activation=activation,
             residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp, out_dtype=out_dtype,
-            out=out, max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+            out=out, max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
-    def row_reduction(self, a: Array, b: Array | PackedMatrix, op: str, *,
-                      eps: float | None = None, gamma: Array | None = None,
-                      row_beta: Array | None = None, store_d: bool = False,
-                      bias: Array | None = None, activation: str | None = None,
-                      residual: Array | None = None, alpha: float = 1.0,
+    def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
+                      eps: float | None = None, gamma: Operand | None = None,
+                      row_beta: Operand | None = None, store_d: bool = False,
+                      bias: Operand | None = None, activation: str | None = None,
+                      residual: Operand | None = None, alpha: float = 1.0,
                       beta: float | None = None, aux: bool = False,
                       clamp: tuple[float | None, float | None] | None = None,
-                      out_dtype: DTypeLike | str | None = None, out: Array | None = None,
+                      out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                       split_k: int | None = None, max_workspace_bytes: int | None = None,
                       config: str | None = None, bf16: bool = False) -> Any:
         """A reduction of the rows of what gemm() computes, before the cast to D's type.
@@ -234,87 +280,100 @@ class Device:
         aux: whether to return the value before activation and reduction, too, at the end.
         All else is as in gemm().
         """
-        return self._run(self._request(
+        return self._call(
             a, b, op=op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d, bias=bias,
             activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
             out_dtype=out_dtype, out=out, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16))
+            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
-    def explain(self, a: Array, b: Array | PackedMatrix, **arguments: Any) -> str:
+    def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
         """Why this kernel: for people; several lines.
 
         The arguments are those of gemm() or, with `gate`, of gated(), with `offsets`, of grouped(),
         with `op`, of row_reduction().
         """
-        request = self._request(a, b, **arguments)
         with self._gpu.lock:
+            if _is_tensor(a):
+                arguments.pop("bf16", None)
+                tensors = self._tensors_of("a", a)
+                request = tensors.request(self._request, dict(a=a, b=b, **arguments))
+            else:
+                request = self._request(Numpy(arguments.pop("bf16", False)), a, b, **arguments)
             return written(lib.vkgemm_plan_explain, self._plan(request).handle)
 
-    def pack(self, b: Array, *, gated_b: str | None = None, bf16: bool = False) -> PackedMatrix:
+    def pack(self, b: Operand, *, gated_b: str | None = None, bf16: bool = False) -> PackedMatrix:
         """B as the device loads it best, kept there for any number of products.
 
         b: (K, N), or (batch, K, N) for a batch or for groups.
         gated_b: for gated(), how B's columns stand, as there.
         """
-        array = as_matrix("b", b)
-        element = element_of("b.dtype", array.dtype, bf16)
-        source, layout = lay_out(array)
-        k, n = array.shape[-2:]
-        pair = gated_b is not None and gated_b != "separate"
-        if gated_b is not None:
-            enumerator("gated_b", "VkgemmGatedB", gated_b)
-        if pair and n % 2 != 0:
-            raise ArgumentError(f"b.shape is {array.shape}: two matrices have {n} columns")
-        matrix = part(type=element, layout=layout)
-        problem = part(m=1, n=n // 2 if pair else n, k=k, a=part(type=element), b=matrix,
-                       batch=array.shape[0] if array.ndim == 3 else None,
-                       gated=None if gated_b is None else part(b=gated_b))
+        if _is_tensor(b):
+            return self._tensors_of("b", b).pack(b, gated_b)
+        arrays = Numpy(bf16)
+        array = as_matrix("b", arrays.array("b", b))
+        source, lies = arrays.lay_out(array)
+        matrix = part(type=arrays.element("b.dtype", array.dtype)) + lies
         with self._gpu.lock:
             self._require_open()
-            return self._pack(array, source, element, problem)
+            return self._pack(PackPlan(self._gpu, array.shape, matrix, gated_b), array, source)
 
-    def _pack(self, array: Array, source: Array, element: str, problem: Part) -> PackedMatrix:
+    def _pack(self, plan: PackPlan, array: Array, source: Array) -> PackedMatrix:
         gpu = self._gpu
-        fields, kept = structure("VkgemmProblem", problem)
-        plan = owned("VkgemmPackPlan",
-                     lambda out: gpu.calls(lib.vkgemm_pack_plan_create, gpu.context, fields,
-                                           lib.VKGEMM_PACKED_OPERAND_B, out),
-                     lib.vkgemm_pack_plan_destroy)
-        layout = output("VkgemmPackedLayout")
-        check(lib.vkgemm_pack_plan_layout(plan, layout))
-        as_it_is = layout.bytes == 0
-        size = array.nbytes if as_it_is else layout.bytes
         device, host = self._arena.reserve(max(source.nbytes, 1), max(source.nbytes, 1))
-        target = Buffer(gpu, max(size, 1), host=False)
+        target = Buffer(gpu, max(plan.bytes or array.nbytes, 1), host=False)
         try:
-            if as_it_is:
+            if plan.bytes == 0:
                 source = array
             _view(host, 0, source)[...] = source
             gpu.begin()
-            if as_it_is:
+            if plan.bytes == 0:
                 gpu.copy(host, target, 0, source.nbytes)
             else:
                 gpu.copy(host, device, 0, source.nbytes)
                 gpu.barrier()
-                gpu.calls(lib.vkgemm_pack_plan_record, plan, gpu.commands,
-                          (device.address, source.nbytes), (target.address, size))
+                plan.record(gpu.commands, device.address, target)
             gpu.run()
         except Error:
             target.close()
             raise
-        fingerprint = None if as_it_is else ffi.new("VkgemmFingerprint *", layout.fingerprint)
-        return PackedMatrix(gpu, target, array.shape, element, fingerprint)
+        return plan.packed(target)
 
-    def _request(self, a: Array, b: Array | PackedMatrix, *, gate: str | None = None,
+    def empty(self, *shape: int, dtype: Any) -> Any:
+        """A torch tensor of any values, in memory that this device and torch see both.
+
+        dtype: torch.float16, torch.bfloat16 or torch.float32.
+        """
+        return self._shared().empty(shape, dtype)
+
+    def shared(self, tensor: Any) -> Any:
+        """A torch tensor as it is, if it lies in memory of empty(), else a copy there.
+
+        A copy has no gradient.  It is transposed if that is how the tensor lies.
+        """
+        return self._tensors_of("tensor", tensor).shared(tensor)
+
+    @property
+    def copies(self) -> Counter[str]:
+        """How many torch tensors calls had to copy, by the names of their arguments."""
+        return Counter() if self._tensors is None else self._tensors.copies
+
+    def release_memory(self) -> None:
+        """Frees what the device keeps for torch tensors to come, as torch.cuda.empty_cache() does.
+
+        It waits until the GPU is done.
+        """
+        if self._tensors is not None:
+            self._tensors.release()
+
+    def _request(self, arrays: Arrays, a: Any, b: Any, *, gate: str | None = None,
                  gated_b: str = "halves", b_right: Any = None, offsets: Any = None,
                  along: str = "m", op: str | None = None, eps: float | None = None,
                  gamma: Any = None, row_beta: Any = None, store_d: bool = False, bias: Any = None,
                  activation: str | None = None, residual: Any = None, alpha: float = 1.0,
                  beta: float | None = None, aux: bool = False, clamp: Any = None,
                  out_dtype: Any = None, out: Any = None, split_k: int | None = None,
-                 max_workspace_bytes: int | None = None, config: str | None = None,
-                 bf16: bool = False) -> Request:
-        builder = Builder(a, b, bf16, config)
+                 max_workspace_bytes: int | None = None, config: str | None = None) -> Request:
+        builder = Builder(arrays, a, b, config)
         if gate is not None:
             builder.gated(gate, gated_b, b_right)
         if offsets is not None:
@@ -345,10 +404,14 @@ class Device:
             self._plans.move_to_end(key)
         return plan
 
-    def _run(self, request: Request) -> Any:
+    def _call(self, a: Any, b: Any, *, bf16: bool, **arguments: Any) -> Any:
+        if type(a) is not np.ndarray and _is_tensor(a):
+            self.last_ms = None
+            tensors = self._tensors or self._tensors_of("a", a)
+            return tensors.run(self._request, self._plan, dict(a=a, b=b, **arguments))
+        request = self._request(Numpy(bf16), a, b, **arguments)
         with self._gpu.lock:
-            plan = self._plan(request)
-            self._execute(plan, request)
+            self._execute(self._plan(request), request)
         results = tuple(request.outputs.values())
         return results[0] if len(results) == 1 else results
 

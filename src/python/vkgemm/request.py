@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import (Array, as_array, as_matrix, dtype_of, element_of, lay_out, require_shape)
+from .arrays import Arrays, as_matrix, require_shape
 from .binding import ArgumentError, enumerator, lib
 from .packed import PackedMatrix
 from .problem import Part, part
@@ -19,9 +19,9 @@ class Request:
 
     problem: Part
     config: str | None
-    inputs: dict[str, Array] = field(default_factory=dict)
+    inputs: dict[str, Any] = field(default_factory=dict)
     packed: dict[str, PackedMatrix] = field(default_factory=dict)
-    outputs: dict[str, Array] = field(default_factory=dict)  # written, in the order of results
+    outputs: dict[str, Any] = field(default_factory=dict)  # written, in the order of results
     preserved: bool = False  # outputs keep what the product does not write
 
 
@@ -42,39 +42,40 @@ def _whole(argument: str, value: Any, bits: int) -> int:
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
-    def __init__(self, a: Any, b: Any, bf16: bool, config: str | None):
-        self.bf16 = bf16
+    def __init__(self, arrays: Arrays, a: Any, b: Any, config: str | None):
+        self.arrays = arrays
         self.config = config
         self.parts: dict[str, Any] = {}
-        self.inputs: dict[str, Array] = {}
+        self.inputs: dict[str, Any] = {}
         self.packed: dict[str, PackedMatrix] = {}
-        self.outputs: dict[str, Array] = {}
-        self.a = as_matrix("a", a)
-        self.b: Array | PackedMatrix = b if isinstance(b, PackedMatrix) else as_matrix("b", b)
-        self.element = element_of("a.dtype", self.a.dtype, bf16)
+        self.outputs: dict[str, Any] = {}
+        self.a = as_matrix("a", arrays.array("a", a))
+        self.b: Any = b
+        if not isinstance(b, PackedMatrix):
+            self.b = as_matrix("b", arrays.array("b", b))
+        self.element = arrays.element("a.dtype", self.a.dtype)
         self.gate: str | None = None
         self.b_is_pair = False
-        self.b_right: Array | PackedMatrix | None = None
-        self.offsets: Array | None = None
+        self.b_right: Any = None
+        self.offsets: Any = None
         self.along: str | None = None
         self.has_d = True
 
-    def _matrix(self, name: str, array: Array, batched: bool) -> Part:
-        source, layout = lay_out(array)
-        self.inputs[name] = source
+    def _matrix(self, name: str, array: Any, batched: bool) -> Part:
+        self.inputs[name], lies = self.arrays.lay_out(array)
         shared = 0 if batched and array.ndim == 2 else None
-        return part(type=element_of(f"{name}.dtype", array.dtype, self.bf16), layout=layout,
-                    batch_stride=shared)
+        element = self.arrays.element(f"{name}.dtype", array.dtype)
+        return part(type=element) + lies + part(batch_stride=shared)
 
-    def _b_matrix(self, name: str, b: Array | PackedMatrix, batched: bool) -> Part:
-        if isinstance(b, np.ndarray):
-            return self._matrix(name, b, batched)
+    def _b_matrix(self, name: str, b: Any, batched: bool) -> Part:
+        if not isinstance(b, PackedMatrix):
+            return self._matrix(name, self.arrays.array(name, b), batched)
         self.packed[name] = b
         shared = 0 if batched and len(b.shape) == 2 else None
         packing = "plain" if b.fingerprint is None else "packed"
         return part(type=b.element, packing=packing, batch_stride=shared)
 
-    def gated(self, gate: str, gated_b: str, b_right: Array | PackedMatrix | None) -> None:
+    def gated(self, gate: str, gated_b: str, b_right: Any) -> None:
         """A gate, and where the halves of B stand."""
         enumerator("gate", "VkgemmGate", gate)
         enumerator("gated_b", "VkgemmGatedB", gated_b)
@@ -90,15 +91,16 @@ class Builder:
     def grouped(self, offsets: Any, along: str) -> None:
         """Groups of rows of A or, along K, of its columns."""
         enumerator("along", "VkgemmGroupAlong", along)
-        self.offsets = as_array("offsets", offsets)
-        if self.offsets.ndim != 1 or len(self.offsets) < 1 or (
-                self.offsets.dtype not in (np.int32, np.int64)):
-            raise ArgumentError(f"offsets is {self.offsets.dtype} of shape {self.offsets.shape}: "
-                                "it must be int32 or int64, with one value more than groups")
+        self.offsets = self.arrays.array("offsets", offsets)
+        self.offset_type = self.arrays.offset_type(self.offsets)
+        if self.offsets.ndim != 1 or len(self.offsets) < 1 or self.offset_type is None:
+            raise ArgumentError(
+                f"offsets is {self.offsets.dtype} of shape {tuple(self.offsets.shape)}: "
+                "it must be int32 or int64, with one value more than groups")
         self.along = along
         capacity = self.a.shape[-2 if along == "m" else -1]
         before = 0
-        for index, value in enumerate(self.offsets.tolist()):
+        for index, value in enumerate(self.arrays.known(self.offsets)):
             if value > capacity:
                 raise ArgumentError(f"offsets[{index}] is {value}: {along.upper()} is {capacity}")
             if value < before:
@@ -111,10 +113,11 @@ class Builder:
         self.m, self.k = self.a.shape[-2:]
         rows, columns = self.b.shape[-2:]
         if rows != self.k:
-            raise ArgumentError(f"b.shape is {self.b.shape}: {self.k} rows are needed, "
-                                f"because a.shape is {self.a.shape}")
+            raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: {self.k} rows are needed, "
+                                f"because a.shape is {tuple(self.a.shape)}")
         if self.b_is_pair and columns % 2 != 0:
-            raise ArgumentError(f"b.shape is {self.b.shape}: two matrices have {columns} columns")
+            raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: "
+                                f"two matrices have {columns} columns")
         self.n = columns // 2 if self.b_is_pair else columns
         self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
         counts = {array.shape[0] for array in (self.a, self.b) if len(array.shape) == 3}
@@ -122,21 +125,21 @@ class Builder:
             self._group_shapes()
             return
         if len(counts) > 1:
-            raise ArgumentError(f"b.shape is {self.b.shape}: a has {self.a.shape[0]} matrices")
+            raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: "
+                                f"a has {self.a.shape[0]} matrices")
         self.count = counts.pop() if counts else None
         self._read_a_and_b(self.count is not None)
         self.lead: tuple[int, ...] = () if self.count is None else (self.count,)
         self.parts["batch"] = self.count
 
     def _group_shapes(self) -> None:
-        assert self.offsets is not None
         groups = len(self.offsets) - 1
         for name, array, most in (("a", self.a, 2), ("b", self.b, 3 if self.along == "m" else 2)):
             if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != groups:
-                raise ArgumentError(f"{name}.shape is {array.shape}: "
+                raise ArgumentError(f"{name}.shape is {tuple(array.shape)}: "
                                     f"offsets has {groups} groups along {self.along}")
         per_group = "per_group" if len(self.b.shape) == 3 else "shared"
-        self.parts["grouping"] = part(groups=groups, offsets=self.offsets.dtype.name,
+        self.parts["grouping"] = part(groups=groups, offsets=self.offset_type,
                                       along=self.along, b=per_group)
         self.count = groups
         self.lead = (groups,) if self.along == "k" else ()
@@ -147,19 +150,22 @@ class Builder:
         self.parts["a"] = self._matrix("a", self.a, batched)
         self.parts["b"] = self._b_matrix("b", self.b, batched)
         if self.gate is not None and self.b_right is not None:
-            if self.b_right.shape != self.b.shape or type(self.b_right) is not type(self.b):
-                raise ArgumentError(f"b_right.shape is {self.b_right.shape}, of "
+            packed = [isinstance(b, PackedMatrix) for b in (self.b, self.b_right)]
+            if self.b_right.shape != self.b.shape or packed[0] != packed[1]:
+                raise ArgumentError(f"b_right.shape is {tuple(self.b_right.shape)}, of "
                                     f"{type(self.b_right).__name__}: it must be as b, "
-                                    f"{self.b.shape} of {type(self.b).__name__}")
-            if self._b_matrix("b_right", self.b_right, batched) != self.parts["b"]:
+                                    f"{tuple(self.b.shape)} of {type(self.b).__name__}")
+            pair = [self.parts["b"], self._b_matrix("b_right", self.b_right, batched)]
+            if len({tuple(item for item in b if item[0] != "alignment") for b in pair}) > 1:
                 raise ArgumentError("b_right lies otherwise than b: both must have one type and "
                                     "one order")
+            self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
         if dict(self.parts["b"])["type"] != self.element:
             raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
                                 f"a.dtype is {self.element}, and both must be one type")
 
     def _bias(self, bias: Any) -> Part:
-        array = as_array("bias", bias)
+        array = self.arrays.array("bias", bias)
         along_n: list[tuple[int, ...]] = [(self.columns,), (1, self.columns)]
         along_m: list[tuple[int, ...]] = [(self.m, 1)]
         if self.count is not None:
@@ -168,7 +174,7 @@ class Builder:
         require_shape("bias", array, *along_n, *along_m)
         self.inputs["bias"] = array
         return part(bias="along_n" if array.shape in along_n else "along_m",
-                    bias_type=element_of("bias.dtype", array.dtype, self.bf16),
+                    bias_type=self.arrays.element("bias.dtype", array.dtype),
                     bias_batch_stride=array.shape[1] * array.shape[2] if array.ndim == 3 else None)
 
     def epilogue(self, *, alpha: float, bias: Any, residual: Any = None, beta: float | None = None,
@@ -181,15 +187,15 @@ class Builder:
         if bias is not None:
             fields += self._bias(bias)
         if residual is not None:
-            array = as_matrix("residual", residual)
+            array = as_matrix("residual", self.arrays.array("residual", residual))
             shapes = [(*self.lead, self.m, self.n), (self.m, self.n)]
             require_shape("residual", array, *dict.fromkeys(shapes))
             self.inputs["c"] = array
             beta = 1.0 if beta is None else _real("beta", beta)
             fields += part(beta=beta)
             self.parts["c"] = part(
-                type=element_of("residual.dtype", array.dtype, self.bf16),
-                batch_stride=0 if self.lead and array.ndim == 2 else None)
+                type=self.arrays.element("residual.dtype", array.dtype)) + self.arrays.rows(array)
+            self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
         elif beta is not None and _real("beta", beta) != 0:
             raise ArgumentError(f"beta is {beta}, and residual is None")
         if clamp is not None:
@@ -208,13 +214,13 @@ class Builder:
         value = enumerator("op", "VkgemmRowOp", op)
         gives_values = value >= lib.VKGEMM_ROW_OP_LOGSUMEXP
         if self.n == 0:
-            raise ArgumentError(f"b.shape is {self.b.shape}: op {op!r} needs a column")
+            raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: op {op!r} needs a column")
         vectors = {}
         for name, vector in (("gamma", gamma), ("row_beta", row_beta)):
             if vector is not None:
-                array = as_array(name, vector)
+                array = self.arrays.array(name, vector)
                 require_shape(name, array, (self.n,))
-                vectors[name] = element_of(f"{name}.dtype", array.dtype, self.bf16)
+                vectors[name] = self.arrays.element(f"{name}.dtype", array.dtype)
                 self.inputs[name.removeprefix("row_")] = array
         if len(set(vectors.values())) > 1:
             raise ArgumentError(f"row_beta.dtype is {vectors['row_beta']}: "
@@ -225,7 +231,7 @@ class Builder:
             beta=int(row_beta is not None), vector_type=next(iter(vectors.values()), None),
             store_d=int(self.has_d))
         if gives_values:
-            self.outputs["row_values"] = np.empty((*self.lead, self.m), np.float32)
+            self.outputs["row_values"] = self.arrays.new((*self.lead, self.m), "f32")
 
     def split(self, split_k: int | None, max_workspace_bytes: int | None) -> None:
         """Slices of K, and the most that scratch memory may take."""
@@ -240,28 +246,27 @@ class Builder:
         shape = (*self.lead, self.m, self.n)
         element = self.element
         if out_dtype is not None:
-            element = element_of("out_dtype", out_dtype, self.bf16)
+            element = self.arrays.element("out_dtype", out_dtype)
         elif out is not None:
-            element = element_of("out.dtype", as_array("out", out).dtype, self.bf16)
+            element = self.arrays.element("out.dtype", self.arrays.array("out", out).dtype)
         preserved = self.along == "m"  # rows of no group
-        fresh = np.zeros if preserved else np.empty
-        if self.has_d:
-            if out is None:
-                out = fresh(shape, dtype_of(element, self.bf16))
-            array = as_array("out", out)
-            require_shape("out", array, shape)
-            if element_of("out.dtype", array.dtype, self.bf16) != element:
-                raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
-            if not array.flags.writeable:
-                raise ArgumentError("out.flags.writeable is False: it must be True")
-            self.outputs["d"] = array
-        elif out is not None:
-            raise ArgumentError("out is given and store_d is False: D is not stored")
         self.parts["d"] = part(type=element)
+        if not self.has_d and out is not None:
+            raise ArgumentError("out is given and store_d is False: D is not stored")
+        if self.has_d and out is None:
+            self.outputs["d"] = self.arrays.new(shape, element, zero=preserved)
+        elif self.has_d:
+            array = self.arrays.array("out", out)
+            require_shape("out", array, shape)
+            if self.arrays.element("out.dtype", array.dtype) != element:
+                raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
+            self.arrays.require_writeable(array)
+            self.outputs["d"] = array
+            self.parts["d"] += self.arrays.rows(array)
         if self.has_aux:
             self.parts["aux"] = part(type=element)
-            self.outputs["aux"] = fresh((*self.lead, self.m, self.columns),
-                                        dtype_of(element, self.bf16))
+            self.outputs["aux"] = self.arrays.new((*self.lead, self.m, self.columns), element,
+                                                  zero=preserved)
         sizes = part(m=self.m, n=self.n, k=self.k)
         return Request(sizes + part(**self.parts), self.config, self.inputs, self.packed,
                        self.outputs, preserved)

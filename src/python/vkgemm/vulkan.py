@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
+from collections.abc import Callable
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Protocol
 
 from .binding import (ArgumentError, Calls, Error, check, enumerator_name, ffi, initialized, lib,
                       owned, text, value_of, written)
@@ -15,6 +17,9 @@ vulkan: Any = ffi.dlopen("libvulkan.so.1")
 API_VERSION_1_3 = (1 << 22) | (3 << 12)
 WHOLE_SIZE = 2**64 - 1
 WAIT_FOREVER = 2**64 - 1
+
+# What memory and semaphores need to be shared with another API; enabled where a device has them.
+SHARING = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd")
 
 _STATUS_OF_RESULT = {
     "VK_ERROR_OUT_OF_HOST_MEMORY": "out_of_host_memory",
@@ -28,7 +33,11 @@ _PREFERENCE = ["DISCRETE_GPU", "INTEGRATED_GPU", "VIRTUAL_GPU", "CPU", "OTHER"]
 
 def call(function: str, *arguments: Any) -> int:
     """Calls one of Vulkan's functions; a result below zero is an exception."""
-    result: int | None = getattr(vulkan, function)(*arguments)
+    return checked(function, getattr(vulkan, function)(*arguments))
+
+
+def checked(function: str, result: int | None) -> int:
+    """What a function returned; a result below zero is an exception."""
     if result is None:
         return 0
     if result < 0:
@@ -46,15 +55,38 @@ def created(function: str, kind: str, *arguments: Any) -> Any:
 
 def structure(kind: str, **fields: Any) -> Any:
     """A structure with its sType: structure("VkSubmitInfo", pCommandBuffers=commands)."""
-    words = kind.removeprefix("Vk")
-    name = "".join("_" + c if c.isupper() else c for c in words).upper()
-    return ffi.new(kind + " *", {"sType": getattr(vulkan, "VK_STRUCTURE_TYPE" + name), **fields})
+    words = re.findall("[A-Z]+(?=[A-Z][a-z]|$)|[A-Z][a-z]+|[0-9]+", kind.removeprefix("Vk"))
+    name = "_".join(["VK_STRUCTURE_TYPE", *words]).upper()
+    return ffi.new(kind + " *", {"sType": getattr(vulkan, name), **fields})
 
 
 @ffi.callback("VkgemmLogCallback")  # type: ignore[misc]
 def _log(level: int, message: Any, user_data: Any) -> None:
     name = enumerator_name("VkgemmLogLevel", level)
     logging.getLogger("vkgemm").log(getattr(logging, name.upper()), "%s", text(message))
+
+
+def _with_timelines(features: Any) -> list[Any]:
+    """The chain of features with timeline semaphores enabled; the head comes first.
+
+    Its structures are copied as far as the one that has this bit, which is in every Vulkan 1.2.
+    """
+    kinds = {vulkan.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: "VkPhysicalDeviceFeatures2",
+             vulkan.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+                 "VkPhysicalDeviceVulkan11Features",
+             vulkan.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+                 "VkPhysicalDeviceVulkan12Features"}
+    copies: list[Any] = []
+    following = features
+    while not copies or not hasattr(copies[-1], "timelineSemaphore"):
+        kind = kinds[ffi.cast("VkBaseOutStructure *", following).sType]
+        copy = ffi.new(kind + " *", ffi.cast(kind + " *", following)[0])
+        if copies:
+            copies[-1].pNext = copy
+        copies.append(copy)
+        following = copy.pNext
+    copies[-1].timelineSemaphore = 1
+    return copies
 
 
 class Instance:
@@ -76,6 +108,13 @@ class Instance:
         call("vkGetPhysicalDeviceProperties", device, properties)
         return properties
 
+    def uuid(self, device: Any) -> bytes:
+        """What tells a GPU from others, in every API."""
+        identity = structure("VkPhysicalDeviceIDProperties")
+        call("vkGetPhysicalDeviceProperties2", device,
+             structure("VkPhysicalDeviceProperties2", pNext=identity))
+        return bytes(identity.deviceUUID)
+
     def preferred(self) -> int:
         """The index of the device that is taken if none is named."""
         def rank(index: int) -> int:
@@ -91,30 +130,45 @@ class Instance:
 class Buffer:
     """Memory of a device: `address` on it and, if it is the host's to see, `data`."""
 
-    def __init__(self, gpu: Gpu, size: int, host: bool):
+    def __init__(self, gpu: Gpu, size: int, host: bool, shared: bool = False):
         self.size = size
         self._gpu = gpu
+        external = ffi.NULL
+        if shared:
+            external = structure("VkExternalMemoryBufferCreateInfo",
+                                 handleTypes=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
         usage = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                  | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
                  | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
                  | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
-        info = structure("VkBufferCreateInfo", size=size, usage=usage)
+        info = structure("VkBufferCreateInfo", pNext=external, size=size, usage=usage)
         self.handle = created("vkCreateBuffer", "VkBuffer", gpu.device, info, ffi.NULL)
         self.memory = ffi.NULL
         gpu.buffers.add(self)
         try:
-            self._bind(host)
+            self._bind(host, shared)
         except Error:
             self.close()
             raise
 
-    def _bind(self, host: bool) -> None:
+    def _bind(self, host: bool, shared: bool) -> None:
         device = self._gpu.device
-        needs = ffi.new("VkMemoryRequirements *")
-        call("vkGetBufferMemoryRequirements", device, self.handle, needs)
-        flags = structure("VkMemoryAllocateFlagsInfo",
-                          flags=vulkan.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)
-        info = structure("VkMemoryAllocateInfo", pNext=flags, allocationSize=needs.size,
+        dedicated = structure("VkMemoryDedicatedRequirements")
+        requirements = structure("VkMemoryRequirements2", pNext=dedicated)
+        call("vkGetBufferMemoryRequirements2", device,
+             structure("VkBufferMemoryRequirementsInfo2", buffer=self.handle), requirements)
+        needs = requirements.memoryRequirements
+        self.allocated, self.dedicated = needs.size, bool(dedicated.requiresDedicatedAllocation)
+        chain = [structure("VkMemoryAllocateFlagsInfo",
+                           flags=vulkan.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)]
+        if shared:
+            handle = vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+            chain.append(structure("VkExportMemoryAllocateInfo", pNext=chain[-1],
+                                   handleTypes=handle))
+        if self.dedicated:
+            chain.append(structure("VkMemoryDedicatedAllocateInfo", pNext=chain[-1],
+                                   buffer=self.handle))
+        info = structure("VkMemoryAllocateInfo", pNext=chain[-1], allocationSize=needs.size,
                          memoryTypeIndex=self._gpu.memory_type(needs.memoryTypeBits, host))
         self.memory = created("vkAllocateMemory", "VkDeviceMemory", device, info, ffi.NULL)
         call("vkBindBufferMemory", device, self.handle, self.memory, 0)
@@ -124,6 +178,19 @@ class Buffer:
             self.data = ffi.buffer(data[0], self.size)
         address = structure("VkBufferDeviceAddressInfo", buffer=self.handle)
         self.address = call("vkGetBufferDeviceAddress", device, address)
+
+    def fd(self) -> int:
+        """A new file descriptor of the memory, which is shared.  It is the caller's to close."""
+        info = structure("VkMemoryGetFdInfoKHR", memory=self.memory,
+                         handleType=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
+        return self._gpu.descriptor("PFN_vkGetMemoryFdKHR", info)
+
+    def retire(self) -> None:
+        """Closes it, once the work that may use it is done."""
+        if self._gpu.pending is None:
+            self.close()
+        else:
+            self._gpu.pending.retire(self)
 
     def close(self) -> None:
         if self not in self._gpu.buffers:
@@ -143,11 +210,16 @@ class Gpu:
         self.lock = threading.RLock()
         self.calls = Calls()
         self.buffers: set[Buffer] = set()
+        #: Work that nobody waited for.  What it may still use is closed when it is done.
+        self.pending: Pending | None = None
+        #: What comes before close().
+        self.at_close: list[Callable[[], None]] = []
         self.context: Any = None
         self.device = self._pool = self._fence = self._queries = ffi.NULL
         self.instance: Instance | None = Instance()
         try:
             self.physical = self._chosen(self.instance, index)
+            self.uuid = self.instance.uuid(self.physical)
             limits = self.instance.properties(self.physical).limits
             self._ns_per_tick = float(limits.timestampPeriod)
             self._open(self.instance.handle, self_test, files)
@@ -199,23 +271,28 @@ class Gpu:
         if len(verdicts) > 1:  # the environment names a folder for it
             test.file = verdicts
         if self_test:
-            test.queue, test.queue_family = self._queue, self._family
+            test.queue, test.queue_family = self.queue, self.family
         info.self_test = test
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),
                              lib.vkgemm_context_destroy)
 
     def _create_device(self, count: int, extensions: Any, features: Any) -> None:
-        self._family, self._has_timestamps = self._queue_family()
+        self.family, self._has_timestamps = self._queue_family()
+        offered = self._offered_extensions()
+        self.missing = [name for name in SHARING if name not in offered]
+        more = [ffi.new("char[]", name.encode()) for name in SHARING if name in offered]
+        names = ffi.new("char const *[]", [*extensions[0:count], *more])
+        chain = _with_timelines(features)
         priority = ffi.new("float *", 1.0)
-        queue = structure("VkDeviceQueueCreateInfo", queueFamilyIndex=self._family, queueCount=1,
+        queue = structure("VkDeviceQueueCreateInfo", queueFamilyIndex=self.family, queueCount=1,
                           pQueuePriorities=priority)
-        info = structure("VkDeviceCreateInfo", pNext=ffi.cast("void *", features),
+        info = structure("VkDeviceCreateInfo", pNext=chain[0],
                          queueCreateInfoCount=1, pQueueCreateInfos=queue,
-                         enabledExtensionCount=count, ppEnabledExtensionNames=extensions)
+                         enabledExtensionCount=len(names), ppEnabledExtensionNames=names)
         self.device = created("vkCreateDevice", "VkDevice", self.physical, info, ffi.NULL)
-        self._queue = created("vkGetDeviceQueue", "VkQueue", self.device, self._family, 0)
-        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=self._family)
+        self.queue = created("vkGetDeviceQueue", "VkQueue", self.device, self.family, 0)
+        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=self.family)
         self._pool = created("vkCreateCommandPool", "VkCommandPool", self.device, pool, ffi.NULL)
         allocation = structure("VkCommandBufferAllocateInfo", commandPool=self._pool,
                                commandBufferCount=1)
@@ -228,6 +305,21 @@ class Gpu:
         self._queries = created("vkCreateQueryPool", "VkQueryPool", self.device, queries, ffi.NULL)
         self._memory = ffi.new("VkPhysicalDeviceMemoryProperties *")
         call("vkGetPhysicalDeviceMemoryProperties", self.physical, self._memory)
+
+    def _offered_extensions(self) -> set[str]:
+        count = ffi.new("uint32_t *")
+        call("vkEnumerateDeviceExtensionProperties", self.physical, ffi.NULL, count, ffi.NULL)
+        offered = ffi.new("VkExtensionProperties[]", count[0])
+        call("vkEnumerateDeviceExtensionProperties", self.physical, ffi.NULL, count, offered)
+        return {text(extension.extensionName) for extension in offered}
+
+    def descriptor(self, function: str, info: Any) -> int:
+        """The file descriptor that an extension's function of this type gives."""
+        name = function.removeprefix("PFN_")
+        pointer = ffi.cast(function, vulkan.vkGetDeviceProcAddr(self.device, name.encode()))
+        fd = ffi.new("int *")
+        checked(name, pointer(self.device, info, fd))
+        return int(fd[0])
 
     def _queue_family(self) -> tuple[int, bool]:
         count = ffi.new("uint32_t *")
@@ -276,31 +368,37 @@ class Gpu:
 
     def copy(self, source: Buffer, target: Buffer, offset: int, size: int) -> None:
         """Copies bytes that stand at the same offset in both."""
-        if size != 0:
-            region = ffi.new("VkBufferCopy *", (offset, offset, size))
-            call("vkCmdCopyBuffer", self.commands, source.handle, target.handle, 1, region)
+        self.copy_from(self.commands, source, offset, target, offset, size)
 
-    def barrier(self) -> None:
+    def copy_from(self, commands: Any, source: Buffer, offset: int, target: Buffer,
+                  target_offset: int, size: int) -> None:
+        """Copies bytes from one offset to another."""
+        if size != 0:
+            region = ffi.new("VkBufferCopy *", (offset, target_offset, size))
+            call("vkCmdCopyBuffer", commands, source.handle, target.handle, 1, region)
+
+    def barrier(self, commands: Any = None) -> None:
         """Makes what was written visible to all that follows, copies and shaders."""
         barrier = structure("VkMemoryBarrier", srcAccessMask=vulkan.VK_ACCESS_MEMORY_WRITE_BIT,
                             dstAccessMask=(vulkan.VK_ACCESS_MEMORY_READ_BIT
                                            | vulkan.VK_ACCESS_MEMORY_WRITE_BIT))
         stages = vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | vulkan.VK_PIPELINE_STAGE_HOST_BIT
-        call("vkCmdPipelineBarrier", self.commands, vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-             stages, 0, 1, barrier, 0, ffi.NULL, 0, ffi.NULL)
+        call("vkCmdPipelineBarrier", commands or self.commands,
+             vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages, 0, 1, barrier, 0, ffi.NULL, 0,
+             ffi.NULL)
 
     def run(self) -> None:
         """Runs the commands and waits for their end."""
         call("vkEndCommandBuffer", self.commands)
         commands = ffi.new("VkCommandBuffer *", self.commands)
         submit = structure("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
-        call("vkQueueSubmit", self._queue, 1, submit, self._fence)
+        call("vkQueueSubmit", self.queue, 1, submit, self._fence)
         fence = ffi.new("VkFence *", self._fence)
         call("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
         call("vkResetFences", self.device, 1, fence)
 
     def close(self) -> None:
-        """Frees everything.  Plans and packings must be gone."""
+        """Frees everything.  Plans and packings must be gone, and all work done."""
         for buffer in list(self.buffers):
             buffer.close()
         if self.context is not None:
@@ -315,6 +413,13 @@ class Gpu:
         if self.instance is not None:
             self.instance.close()
             self.instance = None
+
+
+class Pending(Protocol):
+    """Work that nobody waited for."""
+
+    def retire(self, buffer: Buffer) -> None:
+        """Closes the buffer when what was submitted is done."""
 
 
 class Arena:

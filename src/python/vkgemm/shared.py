@@ -1,0 +1,256 @@
+"""Work on the GPU in the order of another API's streams, by timeline semaphores that both have."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .binding import Error, ffi
+from .vulkan import WAIT_FOREVER, Buffer, Gpu, call, checked, created, structure, vulkan
+
+
+def require_memory_export(gpu: Gpu) -> None:
+    """Refuses a device whose memory no other API can import."""
+    if gpu.missing:
+        raise Error("missing_feature", f"the device does not offer {' and '.join(gpu.missing)}")
+    info = structure("VkPhysicalDeviceExternalBufferInfo",
+                     usage=vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                     handleType=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
+    properties = structure("VkExternalBufferProperties")
+    call("vkGetPhysicalDeviceExternalBufferProperties", gpu.physical, info, properties)
+    if not (properties.externalMemoryProperties.externalMemoryFeatures
+            & vulkan.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT):
+        raise Error("missing_feature", "the device's driver exports no memory as file descriptors")
+
+
+class Timeline:
+    """A semaphore whose value only grows; one that is `shared` can be exported."""
+
+    def __init__(self, gpu: Gpu, shared: bool):
+        self._gpu = gpu
+        chain = kind = structure("VkSemaphoreTypeCreateInfo",
+                                 semaphoreType=vulkan.VK_SEMAPHORE_TYPE_TIMELINE)
+        if shared:
+            handle = vulkan.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT
+            self._require_export(kind, handle)
+            chain = structure("VkExportSemaphoreCreateInfo", pNext=kind, handleTypes=handle)
+        info = structure("VkSemaphoreCreateInfo", pNext=chain)
+        self.handle = created("vkCreateSemaphore", "VkSemaphore", gpu.device, info, ffi.NULL)
+
+    def _require_export(self, kind: Any, handle: int) -> None:
+        properties = structure("VkExternalSemaphoreProperties")
+        info = structure("VkPhysicalDeviceExternalSemaphoreInfo", pNext=kind, handleType=handle)
+        call("vkGetPhysicalDeviceExternalSemaphoreProperties", self._gpu.physical, info, properties)
+        if not (properties.externalSemaphoreFeatures
+                & vulkan.VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT):
+            raise Error("missing_feature",
+                        "the device's driver exports no timeline semaphores as file descriptors")
+
+    def fd(self) -> int:
+        """A new file descriptor of the semaphore.  It is the caller's to close."""
+        info = structure("VkSemaphoreGetFdInfoKHR", semaphore=self.handle,
+                         handleType=vulkan.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT)
+        return self._gpu.descriptor("PFN_vkGetSemaphoreFdKHR", info)
+
+    def value(self) -> int:
+        """The value that it has now."""
+        value = ffi.new("uint64_t *")
+        call("vkGetSemaphoreCounterValue", self._gpu.device, self.handle, value)
+        return int(value[0])
+
+    def signal(self, value: int) -> None:
+        """Sets the value, from the host."""
+        info = structure("VkSemaphoreSignalInfo", semaphore=self.handle, value=value)
+        call("vkSignalSemaphore", self._gpu.device, info)
+
+    def wait(self, value: int) -> None:
+        """Waits on the host until it has this value."""
+        semaphores = ffi.new("VkSemaphore *", self.handle)
+        values = ffi.new("uint64_t *", value)
+        info = structure("VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=semaphores,
+                         pValues=values)
+        call("vkWaitSemaphores", self._gpu.device, info, WAIT_FOREVER)
+
+    def close(self) -> None:
+        call("vkDestroySemaphore", self._gpu.device, self.handle, ffi.NULL)
+
+
+class Mapping(Protocol):
+    """Memory as the other API has it."""
+
+    address: int
+
+    def close(self) -> None:
+        """Unmaps it.  Nothing may use it any more."""
+
+
+class Semaphore(Protocol):
+    """A timeline as the other API has it.  Streams are CUDA's handles, as numbers."""
+
+    def signal(self, value: int, stream: int) -> None:
+        """Sets the value when all that is on the stream is done."""
+
+    def wait(self, value: int, stream: int) -> None:
+        """Lets what comes on the stream wait for the value."""
+
+    def close(self) -> None:
+        """Ends the import."""
+
+
+class Peer(Protocol):
+    """The other API on the GPU, for this thread while it is entered."""
+
+    dlpack_device: tuple[int, int]  # type and id
+    shares_timelines: bool  # whether it imports what is exported
+
+    def __enter__(self) -> Peer: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+    def memory(self, buffer: Buffer) -> Mapping:
+        """Imports a buffer's memory."""
+
+    def semaphore(self, timeline: Timeline) -> Semaphore:
+        """Imports a timeline."""
+
+    def synchronize(self) -> None:
+        """Waits on the host until all streams are done."""
+
+
+@dataclass
+class _Stream:
+    """What a stream has told: `arrived` has its values, of which `value` is the last."""
+
+    arrived: Timeline
+    imported: Semaphore
+    value: int = 0
+    waited: int = 0  # the last submission that it waits for
+
+
+class Submissions:
+    """Commands that run between what a stream has before and what comes on it after.
+
+    No call waits on the host.  A stream tells by a timeline of its own how far it is; `done` has
+    the index of the last submission that is done, of all streams, because they run on one queue.
+    """
+
+    def __init__(self, gpu: Gpu, peer: Peer):
+        self._gpu = gpu
+        self._peer = peer
+        self.index = 0  # of the last submission
+        self._streams: dict[int, _Stream] = {}
+        self._idle: deque[tuple[int, Any]] = deque()  # command buffers, and who used them last
+        self._retired: deque[tuple[int, Buffer]] = deque()
+        self._done = Timeline(gpu, peer.shares_timelines)
+        self._imported = peer.semaphore(self._done)
+        pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=gpu.family,
+                         flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)
+        self._pool = created("vkCreateCommandPool", "VkCommandPool", gpu.device, pool, ffi.NULL)
+        # One submission's structures, which only change their values.
+        self._wait, self._wait_value = ffi.new("VkSemaphore[1]"), ffi.new("uint64_t[1]")
+        self._commands, self._signal_value = ffi.new("VkCommandBuffer[1]"), ffi.new("uint64_t[1]")
+        self._stage = ffi.new("VkPipelineStageFlags *",
+                              vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT)
+        self._signal = ffi.new("VkSemaphore *", self._done.handle)
+        self._values = structure(
+            "VkTimelineSemaphoreSubmitInfo", waitSemaphoreValueCount=1,
+            pWaitSemaphoreValues=self._wait_value, signalSemaphoreValueCount=1,
+            pSignalSemaphoreValues=self._signal_value)
+        self._info = structure(
+            "VkSubmitInfo", pNext=self._values, waitSemaphoreCount=1, pWaitSemaphores=self._wait,
+            pWaitDstStageMask=self._stage, commandBufferCount=1, pCommandBuffers=self._commands,
+            signalSemaphoreCount=1, pSignalSemaphores=self._signal)
+        self._submit = vulkan.vkQueueSubmit
+        gpu.pending = self
+
+    def _stream(self, stream: int) -> _Stream:
+        state = self._streams.get(stream)
+        if state is None:
+            arrived = Timeline(self._gpu, self._peer.shares_timelines)
+            state = self._streams[stream] = _Stream(arrived, self._peer.semaphore(arrived))
+        return state
+
+    def record(self, write: Callable[[Any], None]) -> Any:
+        """A command buffer with what is written to it, which follows all that was submitted before.
+
+        It may be submitted any number of times, until it is recycled.
+        """
+        device = self._gpu.device
+        if self._idle and self._idle[0][0] <= self._done.value():
+            commands = self._idle.popleft()[1]
+        else:
+            info = structure("VkCommandBufferAllocateInfo", commandPool=self._pool,
+                             commandBufferCount=1)
+            commands = created("vkAllocateCommandBuffers", "VkCommandBuffer", device, info)
+        flags = vulkan.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+        call("vkBeginCommandBuffer", commands, structure("VkCommandBufferBeginInfo", flags=flags))
+        self._gpu.barrier(commands)
+        try:
+            write(commands)
+        except Error:
+            self.recycle(commands)
+            raise
+        finally:
+            call("vkEndCommandBuffer", commands)
+        return commands
+
+    def recycle(self, commands: Any) -> None:
+        """Lets the commands be used again, once what was submitted is done."""
+        self._idle.append((self.index, commands))
+
+    def submit(self, commands: Any, stream: int) -> int:
+        """Runs the commands in the stream's order; the index of this submission."""
+        state = self._streams.get(stream) or self._stream(stream)
+        state.value += 1
+        state.imported.signal(state.value, stream)
+        index = self.index + 1
+        self._wait[0] = state.arrived.handle
+        self._wait_value[0] = state.value
+        self._signal_value[0] = index
+        self._commands[0] = commands
+        checked("vkQueueSubmit", self._submit(self._gpu.queue, 1, self._info, ffi.NULL))
+        self.index = index
+        self._imported.wait(index, stream)
+        state.waited = index
+        return index
+
+    def order(self, index: int, stream: int) -> None:
+        """Lets what comes on the stream wait for a submission."""
+        state = self._stream(stream)
+        if state.waited < index:
+            self._imported.wait(index, stream)
+            state.waited = index
+
+    def retire(self, buffer: Buffer) -> None:
+        """Closes the buffer when what was submitted is done."""
+        self._retired.append((self.index, buffer))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        done = self._done.value()
+        while self._retired and self._retired[0][0] <= done:
+            self._retired.popleft()[1].close()
+
+    def finish(self) -> None:
+        """Waits on the host until streams and submissions are done."""
+        try:
+            self._peer.synchronize()
+        except Error as error:  # streams that failed tell nothing any more
+            logging.getLogger("vkgemm").error("%s: what waits for it is let go", error)
+            for state in self._streams.values():
+                if state.arrived.value() < state.value:
+                    state.arrived.signal(state.value)
+        self._done.wait(self.index)
+        self._sweep()
+
+    def close(self) -> None:
+        """Frees everything.  finish() comes before."""
+        self._gpu.pending = None
+        for state in self._streams.values():
+            state.imported.close()
+            state.arrived.close()
+        self._imported.close()
+        self._done.close()
+        call("vkDestroyCommandPool", self._gpu.device, self._pool, ffi.NULL)

@@ -1,0 +1,479 @@
+"""torch tensors on the GPU that vkgemm computes on: no copy, and no wait on the host.
+
+Memory is Vulkan's, and CUDA maps it, too.  A product runs between what torch's current stream has
+before and what comes on it after.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from .binding import ArgumentError, Error, ffi, initialized, lib
+from .cuda import Cuda, described, devices
+from .dlpack import nbytes
+from .packed import PackedMatrix, PackPlan
+from .pool import Block, Pool
+from .problem import Part, part
+from .request import Request
+from .shared import Peer, Submissions, require_memory_export
+from .vulkan import Buffer, Gpu
+
+ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
+            torch.int32: "int32", torch.int64: "int64"}
+_DTYPES = {element: dtype for dtype, element in ELEMENTS.items()}
+
+# Arguments that may be transposed; rows of others lie one behind the other, vectors densely.
+_MATRICES = {"a", "b", "b_right"}
+_ROWS = {"residual", "out"}
+
+
+class _New:
+    """A tensor that is to be made for each call."""
+
+    def __init__(self, shape: tuple[int, ...], element: str, zero: bool):
+        self.shape = tuple(shape)
+        self.element = element
+        self.zero = zero
+        self.nbytes = nbytes(self.shape, element)
+
+
+def _lies(tensor: Any, transposed: bool) -> Part | None:
+    """How the matrices of a tensor lie, if vkgemm can read them so: the fields of VkgemmMatrix."""
+    rows, columns = tensor.shape[-2:]
+    down, across = tensor.stride()[-2:]
+    if tensor.numel() == 0:
+        return part(layout="row_major")
+    if (columns == 1 or across == 1) and (rows == 1 or down >= columns):
+        layout, length, ld = "row_major", columns, down if rows > 1 else columns
+    elif transposed and (rows == 1 or down == 1) and (columns == 1 or across >= rows):
+        layout, length, ld = "col_major", rows, across if columns > 1 else rows
+    else:
+        return None
+    address = tensor.data_ptr()
+    aligned = min(16, address & -address) if address != 0 else 16
+    dense = tensor.dim() < 3 or tensor.shape[0] == 1 or tensor.stride(0) == ld * (
+        rows if layout == "row_major" else columns)
+    return part(layout=layout, ld=None if ld == length else ld,
+                batch_stride=None if dense else tensor.stride(0),
+                alignment=None if aligned == 16 else aligned)
+
+
+def _span(tensor: Any) -> int:
+    """The bytes from a tensor's first element to the end of its last."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return int((last + 1) * tensor.element_size())
+
+
+class Torch:
+    """torch's tensors as a request reads them: arrays.Arrays.  They lie as they are to lie."""
+
+    def array(self, argument: str, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a torch tensor")
+        return value
+
+    def element(self, argument: str, dtype: Any) -> str:
+        element = dtype if isinstance(dtype, str) else ELEMENTS.get(dtype)
+        if element not in ("f16", "bf16", "f32"):
+            raise ArgumentError(f"{argument} is {dtype}: "
+                                "it must be torch.float16, torch.bfloat16 or torch.float32")
+        return element
+
+    def offset_type(self, offsets: Any) -> str | None:
+        return {torch.int32: "int32", torch.int64: "int64"}.get(offsets.dtype)
+
+    def known(self, offsets: Any) -> list[int]:
+        """None: offsets stay on the device, which clamps bad ones."""
+        return []
+
+    def lay_out(self, array: Any) -> tuple[Any, Part]:
+        lies = _lies(array, transposed=True)
+        assert lies is not None
+        return array, lies
+
+    def rows(self, array: Any) -> Part:
+        lies = _lies(array, transposed=False)
+        assert lies is not None
+        return lies[1:]  # row-major is the default
+
+    def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> _New:
+        return _New(shape, element, zero)
+
+    def require_writeable(self, array: Any) -> None:
+        """Every tensor is."""
+
+
+class _Call:
+    """A problem whose operands are at known addresses, and the commands that were recorded for it.
+
+    It holds no tensor: inputs may die, and their memory serves others.
+    """
+
+    def __init__(self, plan: Any, request: Request):
+        self.plan = plan
+        self.operands = initialized("VkgemmOperands")
+        self.new = [(name, output) for name, output in request.outputs.items()
+                    if isinstance(output, _New)]
+        self.results = [name for name in request.outputs]
+        self.blocks: list[Block] = []  # of what is given
+        self.recorded: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+
+class Tensors:
+    """A device's products of torch tensors, and the memory that it shares with torch.
+
+    `stream` gives the handle of the stream whose order the next call is to keep.
+    """
+
+    #: The most calls that are kept with their commands, and the most recordings of each.
+    max_calls, max_recordings = 512, 8
+
+    def __init__(self, gpu: Gpu, name: str, peer: Peer, stream: Callable[[], int]):
+        self._gpu = gpu
+        self._peer = peer
+        self._stream = stream
+        kind, ordinal = peer.dlpack_device
+        self.device = torch.device({1: "cpu", 2: f"cuda:{ordinal}"}[kind])
+        self._described = described(name, gpu.uuid)
+        with gpu.lock, peer:
+            require_memory_export(gpu)
+            self._submissions = Submissions(gpu, peer)
+            #: What is shared, to be asked for its `nbytes`.
+            self.pool = Pool(gpu, peer)
+        self._workspace: Buffer | None = None
+        self._calls: OrderedDict[Any, _Call] = OrderedDict()
+        self._warned: set[tuple[str, str]] = set()
+        self._closed = False
+        #: How many tensors were copied, by the names of arguments.
+        self.copies: Counter[str] = Counter()
+        gpu.at_close.append(self._close)
+
+    # What users call through Device.
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A tensor in shared memory, of any values."""
+        element = Torch().element("dtype", dtype)
+        with self._gpu.lock, self._peer:
+            self._require_open()
+            return self._fresh(shape, element, self._stream())
+
+    def shared(self, tensor: Any) -> Any:
+        """The tensor itself, if it lies in shared memory, else a copy there."""
+        with self._gpu.lock, self._peer:
+            self._require_open()
+            self._require(tensor, "tensor")
+            if self._is_shared(tensor):
+                return tensor
+            return self._copy(tensor, self._stream(), transposed=True)
+
+    def release(self) -> None:
+        """Frees what no tensor uses."""
+        with self._gpu.lock, self._peer:
+            self._require_open()
+            self._release()
+
+    def pack(self, tensor: Any, gated_b: str | None) -> PackedMatrix:
+        """Device.pack() of a tensor, in the stream's order."""
+        with self._gpu.lock, self._peer:
+            self._require_open()
+            stream = self._stream()
+            arrays = Torch()
+            b = self._local("b", tensor, stream, depth=4)
+            matrix = part(type=arrays.element("b.dtype", b.dtype))
+            if b.dim() not in (2, 3):
+                raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
+            plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b)
+            if plan.bytes == 0 and not (b.is_contiguous() and self._is_shared(b)):
+                b = self._copy(b, stream, transposed=False)
+            target = Buffer(self._gpu, max(plan.bytes or b.numel() * b.element_size(), 1),
+                            host=False)
+            packed = plan.packed(target)
+            source, offset = self._place(b)
+
+            def record(commands: Any) -> None:
+                if plan.bytes == 0:
+                    self._gpu.copy_from(commands, source, offset, target, 0, _span(b))
+                else:
+                    plan.record(commands, source.address + offset, target)
+
+            commands = self._submissions.record(record)
+            block = self.pool.find(b.data_ptr())
+            self._submit(commands, stream, [] if block is None else [block])
+            self._submissions.recycle(commands)
+            return packed
+
+    def request(self, build: Callable[..., Request], arguments: dict[str, Any]) -> Request:
+        """What a call would ask for.  Nothing is copied."""
+        with self._peer:
+            for name, value in arguments.items():
+                if isinstance(value, torch.Tensor):
+                    arguments[name] = self._local(name, value, None)
+            return build(Torch(), **arguments)
+
+    def run(self, build: Callable[..., Request], plan: Callable[[Request], Any],
+            arguments: dict[str, Any]) -> Any:
+        """Submits a product, in the stream's order, and returns its results.
+
+        A call with the same arguments at the same addresses as before runs the commands that were
+        recorded then.
+        """
+        with self._gpu.lock, self._peer:
+            if self._closed:
+                self._require_open()
+            stream = self._stream()
+            out = arguments.get("out")
+            copied = False
+            key = _key(arguments)
+            call = self._calls.get(key)
+            if call is None:
+                copied = self._localize(arguments, stream)
+                key = _key(arguments)
+                call = self._calls.get(key)
+                if call is None:
+                    call = self._calls[key] = self._prepared(build, plan, arguments)
+                    self._evict()
+            self._calls.move_to_end(key)
+            results = self._execute(call, stream, out)
+            if copied and out is not None and arguments["out"] is not out:
+                out.copy_(arguments["out"])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # How it is done.
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Error("invalid_handle", "the device is closed")
+
+    def _require(self, tensor: Any, name: str) -> None:
+        """Refuses what can't be computed with."""
+        if tensor.device != self.device:
+            where = str(tensor.device)
+            if tensor.is_cuda:
+                where += ", " + described(*devices()[tensor.device.index])
+            raise ArgumentError(f"{name} is on {where}: it must be on {self.device}, "
+                                f"{self._described}")
+        if tensor.layout is not torch.strided:
+            raise ArgumentError(f"{name}.layout is {tensor.layout}: it must be torch.strided")
+
+    def _is_shared(self, tensor: Any) -> bool:
+        return tensor.numel() == 0 or self.pool.find(tensor.data_ptr()) is not None
+
+    def _fresh(self, shape: tuple[int, ...], element: str, stream: int) -> Any:
+        """A tensor that torch may write to on the stream."""
+        block = self._take(nbytes(shape, element), stream)
+        self._submissions.order(block.index, stream)
+        return from_dlpack(block.lend(tuple(shape), element))
+
+    def _copy(self, tensor: Any, stream: int, transposed: bool) -> Any:
+        """A dense copy in shared memory; `transposed`: if that is how the tensor lies."""
+        element = ELEMENTS.get(tensor.dtype)
+        if element is None:
+            raise ArgumentError(f"tensor.dtype is {tensor.dtype}: it must be one of "
+                                f"{', '.join(map(str, ELEMENTS))}")
+        if transposed and tensor.dim() >= 2 and (
+                dict(_lies(tensor, True) or ()).get("layout") == "col_major"):
+            swapped = self._copy(tensor.transpose(-1, -2), stream, transposed=False)
+            return swapped.transpose(-1, -2)
+        copy = self._fresh(tensor.shape, element, stream)
+        copy.copy_(tensor.detach())
+        return copy
+
+    def _local(self, name: str, tensor: Any, stream: int | None, depth: int = 6) -> Any:
+        """The tensor, if vkgemm can use it where it is, else a copy; without a stream, its like.
+
+        `depth` counts the calls from the user's to this one.
+        """
+        self._require(tensor, name)
+        if name in _MATRICES or name in _ROWS:
+            lies = tensor.dim() < 2 or _lies(tensor, name in _MATRICES) is not None
+        else:
+            lies = tensor.is_contiguous()
+        if (lies and self._is_shared(tensor)) or tensor.dtype not in ELEMENTS:
+            return tensor
+        if stream is None:
+            like = tensor if name in _MATRICES and lies else tensor.contiguous()
+            return torch.empty_like(like, device="meta")
+        reason = ("in memory that vkgemm did not allocate" if lies else
+                  f"with strides {tuple(tensor.stride())}")
+        if (name, reason) not in self._warned:
+            self._warned.add((name, reason))
+            warnings.warn(f"{name} lies {reason}: it is copied on the device, in every such call "
+                          "(Device.empty() and Device.shared() allocate what is not)",
+                          stacklevel=depth)
+        self.copies[name] += 1
+        return self._copy(tensor, stream, transposed=name in _MATRICES)
+
+    def _localize(self, arguments: dict[str, Any], stream: int) -> bool:
+        """Puts copies in the place of what has to be copied; whether there were any."""
+        copied = False
+        for name, value in arguments.items():
+            if isinstance(value, torch.Tensor):
+                arguments[name] = self._local(name, value, stream)
+                copied = copied or arguments[name] is not value
+        return copied
+
+    def _place(self, tensor: Any) -> tuple[Buffer, int]:
+        """The buffer that a tensor lies in, and its offset there."""
+        block = self.pool.find(tensor.data_ptr())
+        if block is None:  # it has no element
+            return self._scratch(1), 0
+        return block.buffer, tensor.data_ptr() - block.address
+
+    def _scratch(self, size: int) -> Buffer:
+        """Memory that each submission has for itself, since they follow each other."""
+        if self._workspace is None or self._workspace.size < size:
+            larger = Buffer(self._gpu, max(4096, 1 << (size - 1).bit_length()), host=False)
+            self._forget()
+            if self._workspace is not None:
+                self._workspace.retire()
+            self._workspace = larger
+        return self._workspace
+
+    def _prepared(self, build: Callable[..., Request], plan: Callable[[Request], Any],
+                  arguments: dict[str, Any]) -> _Call:
+        request = build(Torch(), **arguments)
+        call = _Call(plan(request), request)
+        workspace = self._scratch(max(call.plan.workspace_bytes, 1))
+        call.operands.workspace = (workspace.address, call.plan.workspace_bytes)
+        for name, tensor in (request.inputs | request.outputs).items():
+            if not isinstance(tensor, _New):
+                buffer, offset = self._place(tensor)
+                setattr(call.operands, name, (buffer.address + offset, _span(tensor)))
+                block = self.pool.find(tensor.data_ptr())
+                if block is not None:
+                    call.blocks.append(block)
+        for name, matrix in request.packed.items():
+            setattr(call.operands, name, (matrix.buffer.address, matrix.buffer.size))
+            if matrix.fingerprint is not None:
+                call.operands.b_fingerprint = matrix.fingerprint[0]
+        return call
+
+    def _evict(self) -> None:
+        if len(self._calls) > self.max_calls:
+            _, oldest = self._calls.popitem(last=False)
+            for commands in oldest.recorded.values():
+                self._submissions.recycle(commands)
+
+    def _forget(self) -> None:
+        """Drops all calls, because addresses in them change."""
+        for call in self._calls.values():
+            for commands in call.recorded.values():
+                self._submissions.recycle(commands)
+            call.recorded.clear()
+        self._calls.clear()
+
+    def _release(self) -> None:
+        self._forget()
+        self._submissions.finish()
+        self.pool.release()
+
+    def _take(self, size: int, stream: int) -> Block:
+        """A block, for which all that is free is freed if need be, torch's memory, too."""
+        try:
+            return self.pool.take(size, stream)
+        except Error as error:
+            if error.status != "out_of_device_memory":
+                raise
+            self._release()
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            return self.pool.take(size, stream)
+
+    def _execute(self, call: _Call, stream: int, out: Any) -> list[Any]:
+        blocks, tensors = [], {}
+        for name, new in call.new:
+            block = self._take(new.nbytes, stream)
+            blocks.append(block)
+            tensor = tensors[name] = from_dlpack(block.lend(new.shape, new.element))
+            if new.zero:
+                self._submissions.order(block.index, stream)
+                tensor.zero_()
+        addresses = tuple([block.address for block in blocks])
+        commands = call.recorded.get(addresses)
+        if commands is None:
+            commands = self._record(call, blocks)
+            call.recorded[addresses] = commands
+            if len(call.recorded) > self.max_recordings:
+                self._submissions.recycle(call.recorded.popitem(last=False)[1])
+        self._submit(commands, stream, blocks + call.blocks)
+        return [tensors.get(name, out) for name in call.results]
+
+    def _record(self, call: _Call, blocks: list[Block]) -> Any:
+        for (name, new), block in zip(call.new, blocks):
+            setattr(call.operands, name, (block.buffer.address, new.nbytes))
+        return self._submissions.record(lambda commands: self._gpu.calls(
+            lib.vkgemm_plan_record, call.plan.handle, commands, call.operands, ffi.NULL))
+
+    def _submit(self, commands: Any, stream: int, blocks: list[Block]) -> None:
+        index = self._submissions.submit(commands, stream)
+        for block in blocks:
+            block.index = index
+
+    def _close(self) -> None:
+        with self._peer:
+            self._closed = True
+            self._submissions.finish()
+            self._calls.clear()
+            self.pool.close()
+            self._submissions.close()
+
+
+def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
+    """What a call's commands depend on.
+
+    Tensors that want a gradient are refused here, because every call comes by.
+    """
+    key: list[Any] = [tuple(arguments)]
+    for name, value in arguments.items():
+        if value is None:
+            key.append(None)
+        elif isinstance(value, torch.Tensor):
+            if value.requires_grad and torch.is_grad_enabled():
+                raise ArgumentError(f"{name}.requires_grad is True, and vkgemm computes no "
+                                    "gradients: call it under torch.no_grad(), or detach()")
+            try:
+                key.append((value.data_ptr(), value.shape, value.stride(), value.dtype))
+            except RuntimeError as error:  # it is sparse, or of a compiler
+                raise ArgumentError(f"{name} has no address: {error}") from None
+        elif isinstance(value, PackedMatrix):
+            key.append(value.serial)
+        else:
+            key.append(value if type(value).__hash__ is not None else repr(value))
+    return tuple(key)
+
+
+def _current_stream(ordinal: int) -> int:
+    """The handle of torch's current stream."""
+    if torch.cuda.is_current_stream_capturing():
+        raise Error("unsupported", "torch's current stream captures a CUDA graph: vkgemm's work "
+                                   "is not on the stream, so that no graph can hold it")
+    return int(torch._C._cuda_getCurrentRawStream(ordinal))
+
+
+def on(gpu: Gpu, name: str) -> Tensors:
+    """The tensors of the CUDA device that this device is, too."""
+    torch.cuda.init()
+    cuda = Cuda(name, gpu.uuid)
+    return Tensors(gpu, name, cuda, functools.partial(_current_stream, cuda.ordinal))
+
+
+def device_index(device: Any) -> int:
+    """The index, for vkgemm.Device, of a CUDA device as torch names it: "cuda:1"."""
+    from .device import uuids
+    wanted = torch.device(device)
+    name, uuid = devices()[wanted.index if wanted.index is not None
+                           else torch.cuda.current_device()]
+    try:
+        return uuids().index(uuid)
+    except ValueError:
+        raise Error("missing_feature",
+                    f"Vulkan does not list {wanted}, {described(name, uuid)}") from None

@@ -1,0 +1,350 @@
+"""Tests of torch tensors, on CUDA (test_torch.py) and on the CPU in its place (test_shared.py)."""
+
+import contextlib
+import gc
+import threading
+import unittest
+import warnings
+
+import numpy as np
+import test_products
+import torch
+from reference import GATES, ROW_OPS, assert_close
+
+import vkgemm
+
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+
+
+def numbers(tensor):
+    """A tensor as numpy's array, of bits if it is bf16."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(np.uint16)
+    return tensor.numpy()
+
+
+def tensor_of(array):
+    """numpy's array as a tensor with its strides, on the CPU."""
+    if array.dtype == np.uint16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+class NumpyOnTensors:
+    """A device that takes numpy's arrays and computes with torch's tensors, in shared memory."""
+
+    def __init__(self, device, place):
+        self._device = device
+        self._place = place
+
+    def _call(self, method, *arguments, out=None, out_dtype=None, bf16=False, **named):
+        def moved(value):
+            return self._moved(value) if isinstance(value, np.ndarray) else value
+        if out is not None:
+            named["out"] = self._moved(out)
+        if out_dtype is not None:
+            named["out_dtype"] = {np.dtype(np.float32): torch.float32,
+                                  np.dtype(np.float16): torch.float16,
+                                  np.dtype(np.uint16): torch.bfloat16}.get(out_dtype, out_dtype)
+        result = getattr(self._device, method)(
+            *map(moved, arguments), **{name: moved(value) for name, value in named.items()})
+        if out is not None:
+            out[...] = numbers(named["out"])
+        if isinstance(result, tuple):
+            return tuple(map(numbers, result))
+        return numbers(result) if isinstance(result, torch.Tensor) else result
+
+    def _moved(self, array):
+        """The array in shared memory, with its order."""
+        tensor = tensor_of(np.ascontiguousarray(array))
+        shared = self._device.shared(tensor.to(self._place))
+        if array.ndim >= 2 and array.strides[-1] > array.itemsize * 1 and (
+                array.swapaxes(-1, -2).flags.c_contiguous):
+            swapped = tensor.transpose(-1, -2).contiguous().to(self._place)
+            return self._device.shared(swapped).transpose(-1, -2)
+        return shared
+
+    def __getattr__(self, name):
+        if name in ("gemm", "gated", "grouped", "row_reduction", "explain", "pack"):
+            return lambda *arguments, **named: self._call(name, *arguments, **named)
+        return getattr(self._device, name)
+
+
+class WithTensors(unittest.TestCase):
+    """Tests on a device of connected(), which takes tensors on `place`."""
+
+    place = "cuda"
+
+    @classmethod
+    def connected(cls):
+        return vkgemm.Device()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.device = cls.connected()
+        cls.addClassCleanup(cls.device.close)
+
+    def random(self, *shape, element="f32", seed=0):
+        """Normal numbers in memory of torch's own."""
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(*shape, generator=generator).to(DTYPES[element]).to(self.place)
+
+    def shared(self, *shape, element="f32", seed=0):
+        """Normal numbers in shared memory."""
+        return self.device.shared(self.random(*shape, element=element, seed=seed))
+
+    def assert_right(self, actual, expected):
+        element = {dtype: name for name, dtype in DTYPES.items()}[actual.dtype]
+        assert_close(numbers(actual), numbers(expected), element)
+
+    @contextlib.contextmanager
+    def nothing_is_copied(self):
+        before = dict(self.device.copies)
+        yield
+        self.assertEqual(dict(self.device.copies), before)
+
+
+class Tensors(WithTensors):
+    """What is particular to tensors."""
+
+    def test_every_family(self):
+        for element in DTYPES:
+            with self.subTest(element=element), self.nothing_is_copied():
+                a, b = self.shared(24, 32, element=element), self.shared(32, 48, element=element)
+                bias = self.shared(48)
+                product = a.double() @ b.double()
+                self.assert_right(self.device.gemm(a, b, bias=bias, activation="relu"),
+                                  (product + bias).relu())
+                self.assert_right(self.device.gemm(a, b, split_k=2), product)
+                self.assert_right(self.device.gemm(a, self.device.pack(b)), product)
+                left, right = np.split(numbers(product), 2, axis=1)
+                assert_close(numbers(self.device.gated(a, b, "swiglu")),
+                             GATES["swiglu"](left, right), element)
+                assert_close(numbers(self.device.row_reduction(a, b, "layer_norm")),
+                             ROW_OPS["layer_norm"](numbers(product)), element)
+                offsets = self.device.shared(torch.tensor([0, 9, 24]).to(self.place))
+                self.assert_right(self.device.grouped(a, b, offsets), product)
+
+    def test_results_are_tensors_in_shared_memory(self):
+        a, b = self.shared(20, 30), self.shared(30, 40)
+        with self.nothing_is_copied():
+            d, aux = self.device.gemm(a, b, activation="relu", aux=True)
+            self.assertEqual((d.device, d.dtype, d.shape), (a.device, a.dtype, (20, 40)))
+            again = self.device.gemm(d, b.t())
+        self.assert_right(again, aux.double().relu() @ b.double().t())
+
+    def test_views_are_read_as_they_lie(self):
+        wide, tall = self.shared(20, 64), self.shared(64, 50)
+        with self.nothing_is_copied():
+            for a, b in ((wide[:, 3:33], tall[10:40, ::1]), (wide[::2, 8:40], tall[:32, 1:26]),
+                         (wide.t()[:20, :], tall[:20]), (wide[3:4, 5:35], tall[30:60, 7:8]),
+                         (wide.view(2, 10, 64)[:, 2:7], tall), (wide[:0, :30], tall[:30]),
+                         (wide[:8].view(2, 4, 64).transpose(1, 2)[:, :, :3], tall[:3])):
+                with self.subTest(a=tuple(a.stride()), b=tuple(b.stride())):
+                    self.assert_right(self.device.gemm(a, b), a.double() @ b.double())
+            left, right = tall[:30, 1:25], tall[:30, 26:]  # of other alignments
+            gated = self.device.gated(wide[:, :30], left, "glu", gated_b="separate", b_right=right)
+            a = wide[:, :30].double()
+            self.assert_right(gated, (a @ left.double()) * (a @ right.double()).sigmoid())
+            out = self.device.empty(20, 64, dtype=torch.float32).zero_()
+            returned = self.device.gemm(wide, tall[:, :25], out=out[:, 7:32])
+        self.assertEqual(returned.data_ptr(), out[:, 7:32].data_ptr())
+        self.assert_right(out[:, 7:32], wide.double() @ tall[:, :25].double())
+        self.assertFalse(out[:, :7].any() or out[:, 32:].any())
+
+    def test_other_tensors_are_copied_and_it_says_so(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        a, b, bias = self.random(20, 30), self.random(30, 40), self.random(40)
+        out = self.random(20, 40)
+        inner = device.shared(b)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                d = device.gemm(a, inner, bias=bias, out=out)
+                device.gemm(device.shared(a)[:, ::2], inner[::2])
+        self.assertIs(d, out)
+        self.assert_right(out, a.double() @ b.double() + bias)
+        self.assertEqual(dict(device.copies), {"a": 6, "bias": 3, "out": 3})
+        self.assertEqual([str(one.message).split(":")[0] for one in said],
+                         ["a lies in memory that vkgemm did not allocate",
+                          "bias lies in memory that vkgemm did not allocate",
+                          "out lies in memory that vkgemm did not allocate",
+                          "a lies with strides (30, 2)"])
+        self.assertTrue(all(one.filename == __file__ for one in said), said)
+
+    def test_explain_copies_nothing(self):
+        with self.nothing_is_copied(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            said = self.device.explain(self.random(20, 30), self.random(25, 30).t())
+        self.assertIn("b: f32 col_major", said)
+
+    def test_rows_of_no_group(self):
+        a, b = self.shared(40, 30), self.shared(30, 25)
+        offsets = self.device.shared(torch.tensor([2, 37], dtype=torch.int32).to(self.place))
+        for _ in range(3):
+            d = self.device.grouped(a, b, offsets)
+            self.assertFalse(d[:2].any() or d[37:].any())
+            self.assert_right(d[2:37], a[2:37].double() @ b.double())
+            d.fill_(7)
+
+    def test_a_cached_call_keeps_its_commands(self):
+        a, b = self.shared(20, 30), self.shared(30, 40)
+        tensors = self.device._tensors
+        for _ in range(3):
+            self.device.gemm(a, b, alpha=0.25)
+        calls = len(tensors._calls)
+        recorded = sum(len(call.recorded) for call in tensors._calls.values())
+        for _ in range(100):
+            self.device.gemm(a, b, alpha=0.25)
+        self.assertEqual(len(tensors._calls), calls)
+        self.assertEqual(sum(len(call.recorded) for call in tensors._calls.values()), recorded)
+
+    def test_recordings_are_bounded(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        tensors = device._tensors or device._shared()
+        tensors.max_calls, tensors.max_recordings = 3, 2
+        a, b = device.shared(self.random(4, 6)), device.shared(self.random(6, 8))
+        for alpha in range(10):
+            kept = [device.gemm(a, b, alpha=alpha) for _ in range(5)]
+            for d in kept:
+                self.assert_right(d, alpha * (a.double() @ b.double()))
+        self.assertEqual(len(tensors._calls), 3)
+        self.assertLessEqual(max(len(call.recorded) for call in tensors._calls.values()), 2)
+
+    def test_memory_comes_back(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        a, b = device.shared(self.random(200, 300)), device.shared(self.random(300, 400))
+        kept = device.gemm(a, b)
+        before = device._tensors.pool.nbytes
+        for _ in range(50):
+            d = device.gemm(a, b)
+        self.assertLessEqual(device._tensors.pool.nbytes, before + 2.25 * 4 * d.numel())
+        expected = kept.clone()
+        del d
+        device.release_memory()
+        self.assertEqual(device._tensors.pool.nbytes, before)
+        del kept, a, b
+        gc.collect()
+        device.release_memory()
+        self.assertEqual(device._tensors.pool.nbytes, 0)
+        a, b = device.shared(self.random(200, 300)), device.shared(self.random(300, 400))
+        self.assert_right(device.gemm(a, b), expected.double())
+
+    def test_packed_matrices_die_in_flight(self):
+        a, b = self.shared(20, 32, element="f16"), self.shared(32, 48, element="f16")
+        expected = a.double() @ b.double()
+        for _ in range(20):
+            packed = self.device.pack(b)
+            d = self.device.gemm(a, packed)
+            del packed
+            self.assert_right(d, expected)
+        self.device.release_memory()
+        self.assertEqual(len(self.device._tensors._submissions._retired), 0)
+
+    def test_arrays_and_tensors_share_a_device(self):
+        a, b = self.shared(20, 32, element="f16"), self.shared(32, 48, element="f16")
+        packed = self.device.pack(b)
+        for _ in range(10):
+            d = self.device.gemm(a, packed)
+            array = self.device.gemm(numbers(a), packed)
+            np.testing.assert_array_equal(array, numbers(d))
+
+    def test_threads(self):
+        operands = [(self.shared(20, 30, seed=seed), self.shared(30, 40, seed=seed))
+                    for seed in range(4)]
+        expected = [self.device.gemm(a, b) for a, b in operands]
+        self.synchronize()
+        results = [[] for _ in operands]
+
+        def work(index):
+            results[index] = [self.device.gemm(*operands[index]) for _ in range(50)]
+
+        threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for result, wanted in zip(results, expected):
+            self.assertEqual(len(result), 50)
+            self.assertTrue(all(torch.equal(d, wanted) for d in result))
+
+    def test_tensors_outlive_the_device(self):
+        device = self.connected()
+        a, b = device.shared(self.random(20, 30)), device.shared(self.random(30, 40))
+        d = device.gemm(a, b)
+        device.close()
+        self.assert_right(d, a.double() @ b.double())
+        d += 1
+        self.assert_right(d, a.double() @ b.double() + 1)
+        with self.assertRaises(vkgemm.Error) as caught:
+            device.gemm(a, b)
+        self.assertEqual(caught.exception.status, "invalid_handle")
+
+    def test_refusals(self):
+        a, b = self.shared(4, 6), self.shared(6, 8)
+        gemm, grad = self.device.gemm, self.shared(6, 8).requires_grad_()
+        offsets = torch.tensor([0., 4.]).to(self.place)
+        for call, message in (
+                (lambda: gemm(a, b[1:]), "b.shape is (5, 8): 6 rows are needed"),
+                (lambda: gemm(a[0], b), "a.shape is (6,)"),
+                (lambda: gemm(a, b.double()), "b.dtype is torch.float64"),
+                (lambda: gemm(a, b.half()), "b.dtype is f16: a.dtype is f32"),
+                (lambda: gemm(a, b, out_dtype=torch.int32), "out_dtype is torch.int32"),
+                (lambda: gemm(a, np.ones((6, 8), np.float32)), "b is ndarray"),
+                (lambda: gemm(np.ones((4, 6), np.float32), b), "b is Tensor"),
+                (lambda: gemm(a, torch.empty(6, 8, device="meta")),
+                 f"b is on meta: it must be on {a.device}, {self.device.name} (UUID "),
+                (lambda: gemm(a, b.to_sparse()), "b has no address"),
+                (lambda: gemm(a, grad), "b.requires_grad is True"),
+                (lambda: gemm(a, b, split_k=513), "split_k.slices is 513"),
+                (lambda: self.device.grouped(a, b, offsets), "offsets is torch.float32"),
+                (lambda: self.device.empty(2, dtype=torch.int8), "dtype is torch.int8")):
+            with self.subTest(message=message), self.assertRaises(vkgemm.ArgumentError) as caught:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    call()
+            self.assertIn(message, caught.exception.message)
+        with torch.no_grad():
+            self.assert_right(gemm(a, grad), a.double() @ grad.double())
+
+    def test_order(self):
+        """A producer of torch, a product, a consumer of torch, with no synchronisation."""
+        rounds = 1000 if self.place == "cuda" else 50
+        for element in ("f16", "f32"):
+            source = self.random(rounds, 256, element=element)
+            b = self.shared(256, 128, element=element)
+            a = self.device.empty(64, 256, dtype=DTYPES[element])
+            results = torch.empty(rounds, 64, 128, dtype=DTYPES[element], device=self.place)
+            for index in range(rounds):
+                torch.mul(source[index], 0.5, out=a[0])
+                a[1:] = a[0]
+                d = self.device.gemm(a, b, activation="relu")
+                torch.add(d, 1, out=results[index])
+            for index in range(rounds):  # one by one, each waited for
+                torch.mul(source[index], 0.5, out=a[0])
+                a[1:] = a[0]
+                self.synchronize()
+                d = self.device.gemm(a, b, activation="relu")
+                self.synchronize()
+                self.assertTrue(torch.equal(results[index], d + 1), f"{element}, {index}")
+
+    def synchronize(self):
+        if self.place == "cuda":
+            torch.cuda.synchronize()
+
+
+def families(base):
+    """The tests of test_products.py, with tensors: by the names of their classes."""
+    made = {}
+    for name in ("Gemm", "Gated", "Grouped", "RowReduction", "Packed"):
+        def set_up(cls):
+            base.setUpClass.__func__(cls)
+            cls.device = NumpyOnTensors(cls.device, cls.place)
+        made[f"{name}OfTensors"] = type(f"{name}OfTensors", (getattr(test_products, name), base), {
+            "setUpClass": classmethod(set_up), "test_device_time": None,
+            "test_memory_is_freed": None})
+    return made
