@@ -8,6 +8,8 @@ from .arrays import from_bf16, to_bf16
 from .binding import ArgumentError, Error, version
 from .device import Device, devices
 from .packed import PackedMatrix
+from .quantised import Codes, quantise
 
 __version__ = version()
-__all__ = ["ArgumentError", "Device", "Error", "PackedMatrix", "devices", "from_bf16", "to_bf16"]
+__all__ = ["ArgumentError", "Codes", "Device", "Error", "PackedMatrix", "devices", "from_bf16",
+           "quantise", "to_bf16"]

@@ -16,6 +16,7 @@ from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initia
                       owned, text, value_of, written)
 from .packed import PackedMatrix, PackPlan
 from .problem import Part, part, structure
+from .quantised import Codes, quantise
 from .request import Builder, Request
 from .vulkan import Arena, Buffer, Gpu, Instance
 
@@ -337,6 +338,46 @@ class Device:
             target.close()
             raise
         return plan.packed(target)
+
+    def quantise(self, b: Array, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
+                 element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
+        """B as codes, kept on the device: pack_codes() of what vkgemm.quantise() makes of an array."""
+        return self.pack_codes(quantise(b, type, group_k=group_k, zeros=zeros), element=element,
+                               gated_b=gated_b)
+
+    def pack_codes(self, codes: Codes, *, element: str = "f16",
+                   gated_b: str | None = None) -> PackedMatrix:
+        """A quantised B as the device loads it best, kept there for any number of products.
+
+        element: the type that it is multiplied as, "f16" or "bf16": A's.
+        gated_b: for gated(), how B's columns stand, as there.
+        """
+        arrays = [np.ascontiguousarray(array) for array in (codes.codes, codes.scales, codes.zeros)
+                  if array is not None]
+        starts = [0]
+        for array in arrays:
+            starts.append(starts[-1] + -(-array.nbytes // 16) * 16)
+        gpu = self._gpu
+        with gpu.lock:
+            self._require_open()
+            plan = PackPlan(gpu, codes.shape, part(type=element), gated_b, codes.part)
+            device, host = self._arena.reserve(max(starts[-1], 1), max(starts[-1], 1))
+            target = Buffer(gpu, max(plan.bytes, 1), host=False)
+            try:
+                for start, array in zip(starts, arrays):
+                    _view(host, start, array)[...] = array
+                gpu.begin()
+                if plan.bytes != 0:
+                    gpu.copy(host, device, 0, starts[-1])
+                    gpu.barrier()
+                    spans = [(device.address + start, array.nbytes)
+                             for start, array in zip(starts, arrays)]
+                    plan.record_codes(gpu.commands, (spans + [(0, 0)])[:3], target)
+                gpu.run()
+            except Error:
+                target.close()
+                raise
+            return plan.packed(target)
 
     def empty(self, *shape: int, dtype: Any) -> Any:
         """A torch tensor of any values, in memory that this device and torch see both.

@@ -19,15 +19,17 @@ def _free(gpu: Gpu, buffer: Buffer) -> None:
 
 
 class PackedMatrix:
-    """A matrix B on its device, made by Device.pack().
+    """A matrix B on its device, made by Device.pack() or Device.pack_codes().
 
     It serves every product with this K and N.  Where the device gains nothing by another order, it
     lies there in rows.
     """
 
     def __init__(self, gpu: Gpu, buffer: Buffer, shape: tuple[int, ...], element: str,
-                 fingerprint: Any):
+                 fingerprint: Any, codes: Part | None = None):
         self.shape = shape
+        #: The fields of VkgemmQuantisation; None: it has elements.
+        self.codes = codes
         self.element = element
         self.fingerprint = fingerprint
         self.gpu = gpu
@@ -43,6 +45,8 @@ class PackedMatrix:
 
     def __repr__(self) -> str:
         order = "rows" if self.fingerprint is None else "packed"
+        if self.codes is not None:
+            order = f"{dict(self.codes)['type']} codes"
         return f"<vkgemm.PackedMatrix {self.shape} {self.element}, {order}>"
 
 
@@ -52,7 +56,8 @@ class PackPlan:
     bytes: what it takes then; 0: this device gains nothing, and it is to lie there in rows.
     """
 
-    def __init__(self, gpu: Gpu, shape: tuple[int, ...], matrix: Part, gated_b: str | None):
+    def __init__(self, gpu: Gpu, shape: tuple[int, ...], matrix: Part, gated_b: str | None,
+                 codes: Part | None = None):
         k, n = shape[-2:]
         if gated_b is not None:
             enumerator("gated_b", "VkgemmGatedB", gated_b)
@@ -62,7 +67,8 @@ class PackPlan:
         self._element = dict(matrix)["type"]
         problem = part(m=1, n=n // 2 if pair else n, k=k, a=part(type=self._element), b=matrix,
                        batch=shape[0] if len(shape) == 3 else None,
-                       gated=None if gated_b is None else part(b=gated_b))
+                       gated=None if gated_b is None else part(b=gated_b), quantised_b=codes)
+        self._codes = codes
         fields, kept = structure("VkgemmProblem", problem)
         self._gpu, self._shape = gpu, tuple(shape)
         self._handle = owned(
@@ -81,8 +87,13 @@ class PackPlan:
         self._gpu.calls(lib.vkgemm_pack_plan_record, self._handle, commands,
                         (source, self.source_bytes), (target.address, self.bytes))
 
+    def record_codes(self, commands: Any, spans: list[tuple[int, int]], target: Buffer) -> None:
+        """The same of codes, scales and zero points."""
+        self._gpu.calls(lib.vkgemm_pack_plan_record_codes, self._handle, commands, *spans,
+                        (target.address, self.bytes))
+
     def packed(self, target: Buffer) -> PackedMatrix:
         """What was packed, or lies there in rows."""
         fingerprint = ffi.new("VkgemmFingerprint *", self._layout.fingerprint)
         return PackedMatrix(self._gpu, target, self._shape, self._element,
-                            fingerprint if self.bytes != 0 else None)
+                            fingerprint if self.bytes != 0 else None, self._codes)

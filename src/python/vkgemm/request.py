@@ -73,6 +73,7 @@ class Builder:
         self.packed[name] = b
         shared = 0 if batched and len(b.shape) == 2 else None
         packing = "plain" if b.fingerprint is None else "packed"
+        self.parts["quantised_b"] = b.codes
         return part(type=b.element, packing=packing, batch_stride=shared)
 
     def gated(self, gate: str, gated_b: str, b_right: Any) -> None:

@@ -1,0 +1,171 @@
+"""Weights of 4 or 8 bits: codes, scales and zero points as numpy arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .binding import ArgumentError, enumerator
+from .problem import Part, part
+
+_SCALES = {"float16": "f16", "float32": "f32"}
+
+# Bits of a code, of its mantissa, the exponent's bias, and the largest number.
+_FLOATS = {"e4m3": (8, 3, 7, 448.0), "e5m2": (8, 2, 15, 57344.0), "mxfp4": (4, 1, 1, 6.0)}
+
+
+def _numbers(kind: str, zeros: bool) -> NDArray[np.float32]:
+    """What each code stands for."""
+    if kind == "int8":
+        return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
+    codes = np.arange(16)
+    if kind == "int4":
+        return (codes if zeros else np.where(codes < 8, codes, codes - 16)).astype(np.float32)
+    bits, mantissa, bias, largest = _FLOATS[kind]
+    codes = np.arange(1 << bits)
+    magnitude = codes & ((1 << (bits - 1)) - 1)
+    exponent = magnitude >> mantissa
+    fraction = (magnitude & ((1 << mantissa) - 1)) + np.where(exponent > 0, 1 << mantissa, 0)
+    numbers = np.ldexp(fraction.astype(np.float64), np.maximum(exponent, 1) - bias - mantissa)
+    if kind == "e5m2":
+        numbers = np.where(magnitude == 0x7c, np.inf, np.where(magnitude > 0x7c, np.nan, numbers))
+    if kind == "e4m3":
+        numbers = np.where(magnitude == 0x7f, np.nan, numbers)
+    return np.where(codes >> (bits - 1) != 0, -numbers, numbers).astype(np.float32)
+
+
+def _expanded(groups: Any, k: int, n: int, group_k: int, group_n: int) -> Any:
+    """A number of each group, for each element."""
+    rows = np.arange(k) // group_k if group_k else np.zeros(k, int)
+    columns = np.arange(n) // group_n if group_n else np.zeros(n, int)
+    return groups[..., rows[:, None], columns]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A quantised matrix B: an element is scale · (code - zero), in float32.
+
+    type: "int8", "int4", "e4m3", "e5m2" or "mxfp4".
+    codes: uint8.  8-bit ones (K, N); 4-bit ones ((K + 1) // 2, N), of rows 2i and 2i + 1, which has
+    the upper half.  With a first dimension for a batch or for groups.
+    scales: float16 or float32, of mxfp4 uint8 (2 ** (byte - 127)): a number for each group, (K /
+    group_k, N / group_n) rounded up.  zeros: uint8, of the same shape, of int4.
+    k: K; by default what codes have rows for.
+    group_k: 32, 64, 128, or 0 for all of K.  group_n: 1, 128, or 0 for all columns.
+    """
+
+    type: str
+    codes: NDArray[np.uint8]
+    scales: NDArray[Any]
+    zeros: NDArray[np.uint8] | None = None
+    group_k: int = 0
+    group_n: int = 1
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        enumerator("type", "VkgemmCodeType", self.type)
+        if self.codes.dtype != np.uint8 or self.codes.ndim not in (2, 3):
+            raise ArgumentError(f"codes is {self.codes.dtype} of shape {self.codes.shape}: "
+                                "it must be uint8 with 2 or 3 dimensions")
+        rows = self.codes.shape[-2] * (2 if self.is_small else 1)
+        if self.k is not None and (self.k > rows or rows - self.k >= (2 if self.is_small else 1)):
+            raise ArgumentError(f"k is {self.k}: codes of shape {self.codes.shape} are of {rows}")
+        if self.type == "mxfp4":
+            object.__setattr__(self, "group_k", 32)
+        wanted = "uint8" if self.type == "mxfp4" else None
+        if self.scales.dtype.name not in ([wanted] if wanted else _SCALES):
+            raise ArgumentError(f"scales.dtype is {self.scales.dtype}: it must be "
+                                f"{wanted or 'float16 or float32'}")
+        k, n = self.shape[-2:]
+        groups = self.shape[:-2] + (-(-k // self.group_k) if self.group_k else min(k, 1),
+                                    -(-n // self.group_n) if self.group_n else min(n, 1))
+        for name, array in (("scales", self.scales), ("zeros", self.zeros)):
+            if array is not None and array.shape != groups:
+                raise ArgumentError(f"{name}.shape is {array.shape}: it must be {groups}")
+        if self.zeros is not None and self.zeros.dtype != np.uint8:
+            raise ArgumentError(f"zeros.dtype is {self.zeros.dtype}: it must be uint8")
+
+    @property
+    def is_small(self) -> bool:
+        """Whether two codes share a byte."""
+        return self.type in ("int4", "mxfp4")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the matrix: (K, N) or (batch, K, N)."""
+        rows = self.codes.shape[-2] * (2 if self.is_small else 1)
+        k = rows if self.k is None else self.k
+        return (*self.codes.shape[:-2], k, self.codes.shape[-1])
+
+    @property
+    def part(self) -> Part:
+        """The fields of VkgemmQuantisation."""
+        scales = "f16" if self.type == "mxfp4" else _SCALES[self.scales.dtype.name]
+        return part(type=self.type, group_k=self.group_k, group_n=self.group_n, scale_type=scales,
+                    zeros=self.zeros is not None)
+
+    def elements(self) -> NDArray[np.float32]:
+        """The matrix that the codes stand for, before it is rounded to the type of a product."""
+        k, n = self.shape[-2:]
+        codes = self.codes
+        if self.is_small:
+            codes = np.stack([codes & 15, codes >> 4], axis=-2)
+            codes = codes.reshape(*self.codes.shape[:-2], -1, n)[..., :k, :]
+        numbers = _numbers(self.type, self.zeros is not None)[codes]
+        scales = self.scales
+        if self.type == "mxfp4":
+            powers = np.ldexp(np.float32(1), scales.astype(int) - 127)
+            scales = np.where(scales == 255, np.float32(np.nan), powers)
+        if self.zeros is not None:
+            numbers = numbers - _expanded(self.zeros, k, n, self.group_k, self.group_n)
+        return np.float32(_expanded(scales.astype(np.float32), k, n, self.group_k,
+                                    self.group_n)) * numbers.astype(np.float32)
+
+
+def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
+    """Codes for a matrix (K, N) or (batch, K, N) of any real type.
+
+    A group's largest magnitude becomes that of the codes; with zeros, its range.
+    """
+    b = np.asarray(b, np.float32)
+    if b.ndim not in (2, 3):
+        raise ArgumentError(f"b.shape is {b.shape}: it must have 2 or 3 dimensions")
+    enumerator("type", "VkgemmCodeType", type)
+    if type == "mxfp4":
+        group_k = 32
+    k, n = b.shape[-2:]
+    deep = group_k or max(k, 1)
+    groups = -(-k // deep)
+    padded = np.zeros((*b.shape[:-2], groups * deep, n), np.float32)
+    padded[..., :k, :] = b
+    grouped = padded.reshape(*b.shape[:-2], groups, deep, n)
+    low, high = np.minimum(grouped.min(-2), 0), np.maximum(grouped.max(-2), 0)
+    numbers = _numbers(type, zeros)
+    largest = {"int8": 127.0, "int4": 7.0}.get(type) or _FLOATS[type][3]
+    span = (high - low) / 15 if zeros else np.maximum(high, -low) / largest
+    span = np.where(span > 0, span, 1)
+    zero = None
+    if type == "mxfp4":
+        exponents = np.clip(np.ceil(np.log2(span)), -127, 127)
+        scales, factor = (exponents + 127).astype(np.uint8), np.exp2(exponents)
+    else:
+        scales = span.astype(np.float32 if type in _FLOATS else np.float16)
+        factor = np.where(scales > 0, scales, 1).astype(np.float32)
+    wanted = grouped / factor[..., None, :]
+    if zeros:
+        zero = np.clip(np.rint(-low / factor), 0, 15).astype(np.uint8)
+        wanted = wanted + zero[..., None, :]
+    # The nearest of the numbers, in their order.
+    order = np.argsort(np.where(np.isfinite(numbers), numbers, np.inf), kind="stable")
+    order = order[:np.isfinite(numbers).sum()]
+    between = (numbers[order][1:] + numbers[order][:-1]) / 2
+    codes = order[np.searchsorted(between, wanted)].astype(np.uint8)
+    codes = codes.reshape(padded.shape)[..., :k, :]
+    if type in ("int4", "mxfp4"):
+        if k % 2 != 0:
+            codes = np.concatenate([codes, np.zeros_like(codes[..., :1, :])], axis=-2)
+        codes = codes[..., 0::2, :] | codes[..., 1::2, :] << 4
+    return Codes(type, np.ascontiguousarray(codes), scales, zero, group_k, 1, k)
