@@ -14,7 +14,7 @@ struct Suite {
   std::string_view name;
   std::string_view what;
 };
-constexpr std::array<Suite, 8> suites = {
+constexpr std::array<Suite, 9> suites = {
     {{"dense", "plain products: squares, layers of transformers, few rows, nothing aligned"},
      {"epilogue", "the same with a bias, an activation, a residual, aux"},
      {"splitk", "few tiles and a long K"},
@@ -22,6 +22,7 @@ constexpr std::array<Suite, 8> suites = {
      {"rowred", "rows normalised or reduced"},
      {"gated", "two products and a gate, beside one product of as much work"},
      {"packed", "operands that are packed once, before: both, or weights alone"},
+     {"quantised", "weights of 4 and 8 bits, from one row to as many as columns"},
      {"seeds", "problems from the test suites of other libraries: tails, long K, 8.8 GB of A"}}};
 
 // Options as on the command line. The groups and the sizes of rowred and gated are those of
@@ -115,6 +116,21 @@ constexpr Entry entries[] = {
      "--row-op layer_norm --dtype bf16 "
      "--shapes 131072x512x512,131072x2048x512,131072x4096x512 --packed-b"},
     {"packed", "--dtype bf16 --batch 16 --shapes 4096x4096x64 --packed-a --packed-b"},
+    {"quantised",
+     "--shapes 1x4096x4096,16x4096x4096,64x4096x4096,512x4096x4096,1x16384x16384,16x16384x16384,"
+     "8192 --quantised-b int4:group=128"},
+    {"quantised", "--shapes 1x16384x16384,16x16384x16384,8192 --quantised-b int8"},
+    {"quantised",
+     "--shapes 1x16384x16384,16x16384x16384,8192 --quantised-b "
+     "e4m3:group=128:columns=128:scales=f32"},
+    {"quantised", "--shapes 1x16384x16384,16x16384x16384 --quantised-b mxfp4"},
+    {"quantised", "--shapes 16x4096x4096 --dtype bf16 --quantised-b int4:group=128:zeros"},
+    {"quantised",
+     "--shapes 768x2048 --b-per-group --quantised-b int4:group=128 --groups "
+     "0,4,2,3,0,0,1,1,0,0,4,3,4,2,4,1,1,4,3,4,2,3,3,2,0,2,4,0,3,4,2,1,1,0,2,0,1,2,1,2,3,0,0,1,1,"
+     "0,4,4,4,0,0,0,1,4,4,0,3,0,2,0,0,4,0,1,1,0,3,1,0,0,4,3,4,0,2,0,1,0,2,2,3,1,0,4,3,0,4,0,3,1,"
+     "2,2,3,4,1,1,0,1,1,2,4,2,0,4,3,1,0,3,3,4,4,2,2,3,2,1,4,0,3,0,2,0,4,2,1,1,3,2"},
+    {"quantised", "--shapes 8x14336x4096 --gated swiglu --quantised-b int4:group=128"},
     // all but the two that have no products
     {"seeds", "--shapes 1x1x1,1x200x1,1x1x300,2x47x30,129x127x63,128x128x64,500x501x502,64x32x588"},
     {"seeds", "--shapes 9x16x23040,16x16x32768,1x12288x4096"},
