@@ -39,8 +39,8 @@ void main() {
                 words[pair_word(s, w)] |= (low | high << 16) << pair_shift(w);
             }
         }
-        const uint place = ((t.first_n + n) / FRAGMENT_N * FRAGMENT_LANES + gl_SubgroupInvocationID);
-        U32x4(codes_address(t, t.first_k + k) + place * 16).x = words;
+        const uint place = (t.first_n + n) / FRAGMENT_N * FRAGMENT_LANES + gl_SubgroupInvocationID;
+        U32x4(codes_address(t, t.first_k + k) + uint64_t(place) * 16).x = words;
     }
     pack_scales(t);
 }

@@ -12,9 +12,9 @@ void main() {
         const uint n = t.first_n + i % PACK_TILE, k = t.first_k + i / PACK_TILE * 8;
         uvec2 words = uvec2(0);
         [[unroll]] for (uint e = 0; e < 8; ++e)
-            words[e * BITS / 32] |= code_at(t, k + e, n) << (e * BITS % 32);
-        const uint64_t to = codes_address(t, k) + n * BITS;
-        if (BITS == 4) U32(to).x = words.x;
+            words[e * CODE_WIDTH / 32] |= code_at(t, k + e, n) << (e * CODE_WIDTH % 32);
+        const uint64_t to = codes_address(t, k) + uint64_t(n) * CODE_WIDTH;
+        if (CODE_WIDTH == 4) U32(to).x = words.x;
         else U32x2(to).x = words;
     }
     pack_scales(t);

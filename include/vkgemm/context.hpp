@@ -57,7 +57,8 @@ struct CodeSpans {
   DeviceSpan zeros = {};
 };
 
-// How many bytes of each are read, from its first one on.
+// How many bytes of each there must be, from its first one on. Kernels read whole words of four
+// bytes, at multiples of four, so up to three bytes on either side: never of another page.
 struct CodeBytes {
   VkDeviceSize codes = 0;
   VkDeviceSize scales = 0;
@@ -269,8 +270,7 @@ class VKGEMM_API PackPlan {
                       DeviceSpan destination) const;
 
   // The same of a quantised B (Problem::quantised_b). Codes and zero points may stand at any
-  // address (of q4_0 and q8_0 an even one), scales at multiples of their size. Whole words of four
-  // bytes are read that a byte of theirs is in.
+  // address (of q4_0 and q8_0 an even one), scales at multiples of their size.
   Result<void> record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
                             DeviceSpan destination) const;
 

@@ -78,9 +78,8 @@ enum class CodeLayout : std::uint8_t {
 };
 
 // B as codes: an element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
-// nearest even; the bits of D are those of a product with the matrix of these elements, packed. A
-// group of codes, group_k × group_n, shares a scale and a zero point. An infinite scale makes Inf
-// or NaN of its columns.
+// nearest even. A group of codes, group_k × group_n, shares a scale and a zero point. An infinite
+// scale makes Inf or NaN of its columns.
 //
 // Only B is quantised, its type and A's are f16 or bf16, and it is packed (Context::plan_pack()).
 // Products know type, group_k, scale_type and zeros; the other fields say what is packed.
@@ -97,7 +96,8 @@ enum class CodeLayout : std::uint8_t {
 //                (block_q4_0, block_q8_0 and block_mxfp4 in ggml's ggml-common.h)
 struct Quantisation {
   CodeType type = CodeType::int8;
-  std::uint32_t group_k = 0;  // 32, 64, 128, or 0: all of K. mxfp4: 32
+  // 32, 64, 128, or 0: all of K. mxfp4 and ggml_blocks: 32, or 0, which means it.
+  std::uint32_t group_k = 0;
   std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
   // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN.
   DataType scale_type = DataType::f16;

@@ -454,9 +454,9 @@ typedef struct VkgemmSplitK {
 // bf16. vkgemm/problem.hpp says how codes, scales and zero points lie before they are packed.
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;
-  VkgemmCodeType type;        // default int8
-  uint32_t group_k;           // of K, that share a scale: 32, 64, 128; default 0: all. mxfp4: 32
-  uint32_t group_n;           // columns that do: default 1, or 128; 0: all. mxfp4: 1
+  VkgemmCodeType type;  // default int8
+  uint32_t group_k;     // of K, that share a scale: 32, 64, 128; default 0: all, or 32 of mxfp4
+  uint32_t group_n;     // columns that do: default 1, or 128; 0: all. mxfp4: 1
   VkgemmDataType scale_type;  // default f16; mxfp4: any, its scales are bytes, E8M0
   VkBool32 zeros;             // int4: there are zero points, 0 … 15; default false
   VkgemmCodeLayout layout;    // counts where it is packed; default separate
@@ -1064,7 +1064,8 @@ VKGEMM_API VkgemmStatus vkgemm_pack_plan_record_codes(
     VkgemmDeviceSpan scales, VkgemmDeviceSpan zeros, VkgemmDeviceSpan destination,
     VkgemmError* error);
 
-// Bytes of each that are read. Any thread.
+// Bytes of each that there must be. Kernels read whole words of four bytes, at multiples of four,
+// so up to three bytes on either side. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, uint64_t* codes,
                                                     uint64_t* scales, uint64_t* zeros);
 

@@ -23,7 +23,7 @@ using std::uint64_t;
 // see bench/NOTES.md).
 // A leading dimension is the distance between rows of a row-major operand and between columns of
 // a column-major one. C, D and aux are row-major here, since the library transposes the problem if
-// not, but for row reductions and gates, which know rows from columns.
+// not, but for row reductions, gates and codes, which know rows from columns.
 #define VKGEMM_GEMM_FIELDS                                                                        \
     uint first_tile;  /* of a chunk of the grid, along x */                                       \
     uint first_batch; /* along y */                                                               \

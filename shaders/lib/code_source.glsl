@@ -2,16 +2,14 @@
 // arrays, or from blocks of ggml files. A_COL_MAJOR: K is the outer direction of the source. A
 // workgroup packs PACK_TILE × PACK_TILE codes, and the scales of the groups that begin there;
 // workgroup y is a matrix of the batch.
-const uint BITS = CODE_BITS(CODES);
-const uint PER_BYTE = 8 / BITS;
-const bool IN_BLOCKS = CODE_SOURCE == CODES_GGML;
-const uint SOURCE_SCALE = CODES == CODES_MXFP4 ? 1 : 2;  // bytes
-const uint SOURCE_BLOCK = GGML_BLOCK * BITS / 8 + SOURCE_SCALE;  // bytes of 32 codes
-const uint SCALE_BYTES = SCALE_TYPE == TYPE_F32 ? 4 : 2;
-const uint ENTRY_BYTES = CODE_ENTRY(SCALE_BYTES, CODE_ZEROS);
-const uint BLOCK_SCALES = CODE_SCALES(CODE_GROUP, ENTRY_BYTES);  // bytes of a column
+#include "code_sizes.glsl"
 
-uint block_depth() { return CODE_GROUP == 0 ? p.copy_depth : CODE_DEPTH(CODE_GROUP); }
+const uint PER_BYTE = 8 / CODE_WIDTH;
+const bool IN_BLOCKS = CODE_LAYOUT == CODES_GGML;
+const uint SOURCE_SCALE = GGML_SCALE(CODES);
+const uint SOURCE_BLOCK = GGML_BYTES(CODES);
+
+uint block_depth() { return CODE_GROUP_K == 0 ? p.copy_depth : CODE_DEPTH(CODE_GROUP_K); }
 uint block_bytes() { return BLOCK_SCALES + CODE_BYTES(block_depth(), CODES); }  // of a column
 
 // Of the word that has it, which is as readable.
@@ -24,14 +22,14 @@ uint source_code(uint64_t source, uint k, uint column) {
         const uint within = k % GGML_BLOCK;
         upper = PER_BYTE == 2 && within >= GGML_BLOCK / 2;
         at = source + uint64_t(column) * p.source_ld + k / GGML_BLOCK * SOURCE_BLOCK + SOURCE_SCALE +
-             (upper ? within - GGML_BLOCK / 2 : within);
+            (upper ? within - GGML_BLOCK / 2 : within);
     } else if (A_COL_MAJOR != 0) {
         at = source + uint64_t(k / PER_BYTE) * p.source_ld + column;
     } else {
         at = source + uint64_t(column) * p.source_ld + k / PER_BYTE;
     }
     const uint byte = load_byte(at);
-    const uint code = upper ? byte >> 4 : byte & ((1u << BITS) - 1);
+    const uint code = upper ? byte >> 4 : byte & ((1u << CODE_WIDTH) - 1);
     // From two's complement: those of q4_0 begin at the lowest value, and so do those with zeros.
     if (CODES == CODES_INT8) return code ^ 0x80u;
     if (CODES == CODES_INT4 && CODE_ZEROS == 0 && !IN_BLOCKS) return code ^ 8u;
@@ -51,10 +49,11 @@ uint scale_bits(uint64_t source, uint64_t scales, uint k, uint column) {
 }
 
 // The place of the group's number in arrays.
-uint group_place(uint k, uint column) {
-    const uint along_k = CODE_GROUP == 0 ? 0 : k / CODE_DIVISOR(CODE_GROUP);
-    const uint along_n = CODE_COLUMNS == 0 ? 0 : column / CODE_DIVISOR(CODE_COLUMNS);
-    return A_COL_MAJOR != 0 ? along_k * p.scales_ld + along_n : along_n * p.scales_ld + along_k;
+uint64_t group_place(uint k, uint column) {
+    const uint along_k = CODE_GROUP_K == 0 ? 0 : k / CODE_DIVISOR(CODE_GROUP_K);
+    const uint along_n = CODE_GROUP_N == 0 ? 0 : column / CODE_DIVISOR(CODE_GROUP_N);
+    return A_COL_MAJOR != 0 ? uint64_t(along_k) * p.scales_ld + along_n
+                            : uint64_t(along_n) * p.scales_ld + along_k;
 }
 
 struct CodeTile {
@@ -86,10 +85,13 @@ uint source_column(const CodeTile t, uint n) {
     return GATE_INTERLEAVED != 0 ? 2 * n + t.right : t.right * p.width + n;
 }
 
-// Element (k, n) of a half; in the padding the code of 0.
+// Element (k, n) of a half; in the padding the code of 0. Groups that are all padding have scale 0.
 uint code_at(const CodeTile t, uint k, uint n) {
-    return k < p.depth && n < p.width ? source_code(t.source, k, source_column(t, n))
-                                      : CODE_ZERO(CODES);
+    if (n >= p.width) return 0;
+    const uint column = source_column(t, n);
+    if (k < p.depth) return source_code(t.source, k, column);
+    return CODE_ZEROS != 0 ? load_byte(t.zeros + group_place(p.depth - 1, column)) & 15
+                           : CODE_ZERO(CODES);
 }
 
 // Where in the copy the scales of k's block stand, and its codes of k and all columns.
@@ -98,21 +100,22 @@ uint64_t block_address(const CodeTile t, uint k) {
 }
 uint64_t codes_address(const CodeTile t, uint k) {
     return block_address(t, k) + uint64_t(p.copy_ld) * BLOCK_SCALES +
-        uint64_t(k % block_depth()) * p.copy_ld * BITS / 8;
+        uint64_t(k % block_depth()) * p.copy_ld * CODE_WIDTH / 8;
 }
 
 // All of K, or 64 of it, are whole groups, or a group is several tiles.
 void pack_scales(const CodeTile t) {
-    const uint group = CODE_GROUP == 0 ? p.copy_depth : CODE_GROUP;
+    const uint group = CODE_GROUP_K == 0 ? p.copy_depth : CODE_GROUP_K;
     if (group > PACK_TILE && t.first_k % group != 0) return;
     const uint groups = max(PACK_TILE / group, 1);
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * groups; i += LOCAL_SIZE) {
         const uint n = t.first_n + i % PACK_TILE, k = t.first_k + i / PACK_TILE * group;
         uint scale = 0, zero = 0;
         if (k < p.depth && n < p.width) {
-            const uint column = source_column(t, n), place = group_place(k, column);
+            const uint column = source_column(t, n);
+            const uint64_t place = group_place(k, column);
             const uint bytes = CODES == CODES_MXFP4 ? 1 : SCALE_BYTES;
-            scale = scale_bits(t.source, t.scales + uint64_t(place) * bytes, k, column);
+            scale = scale_bits(t.source, t.scales + place * bytes, k, column);
             if (CODE_ZEROS != 0) zero = load_byte(t.zeros + place);
         }
         const uint64_t to = block_address(t, k) +

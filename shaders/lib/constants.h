@@ -119,11 +119,11 @@
     X(56, INTERLEAVE_K, 0)    /* K of fragments is in another order: fragment_words.glsl */ \
     /* A quantised B: quantised.h. */ \
     X(57, CODES, CODES_NONE) \
-    X(58, CODE_GROUP, 0)    /* of K, that share a scale; 0: all of K */ \
+    X(58, CODE_GROUP_K, 0)    /* of K, that share a scale; 0: all of K */ \
     X(59, SCALE_TYPE, TYPE_F16) \
     X(60, CODE_ZEROS, 0)    /* there are zero points */ \
-    X(61, CODE_COLUMNS, 1)    /* that share a scale where it is packed from; 0: all */ \
-    X(62, CODE_SOURCE, CODES_SEPARATE)    /* where it is packed from: CODES_* */ \
+    X(61, CODE_GROUP_N, 1)    /* that share a scale where it is packed from; 0: all */ \
+    X(62, CODE_LAYOUT, CODES_SEPARATE)    /* where it is packed from: CODES_* */ \
     X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many

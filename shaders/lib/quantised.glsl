@@ -1,20 +1,18 @@
 // quantised.glsl: eight neighbours along K of a packed quantised B (quantised.h), as elements. Their
 // values are computed in f32 and rounded to nearest even by integers: the same bits everywhere.
+#include "code_sizes.glsl"
+
 const bool QUANTISED = CODES != CODES_NONE;
-const uint CODE_WIDTH = CODE_BITS(CODES);
-const uint SCALE_BYTES = SCALE_TYPE == TYPE_F32 ? 4 : 2;
-const uint ENTRY_BYTES = CODE_ENTRY(SCALE_BYTES, CODE_ZEROS);
-const uint BLOCK_SCALES = CODE_SCALES(CODE_GROUP, ENTRY_BYTES);            // bytes of a column; so …
-const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP), CODES);  // … all of it
+const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K), CODES);  // of a column, with its scales
 
 // Where scale and zero point of element (k, n) stand, and the codes of k to k + 7.
 uint64_t code_block(uint64_t b, uint k) {
-    return CODE_GROUP == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP)) * size_ldb() * BLOCK_BYTES;
+    return CODE_GROUP_K == 0 ? b : b + uint64_t(k / CODE_DEPTH(CODE_GROUP_K)) * size_ldb() * BLOCK_BYTES;
 }
-uint within_block(uint k) { return CODE_GROUP == 0 ? k : k % CODE_DEPTH(CODE_GROUP); }
+uint within_block(uint k) { return CODE_GROUP_K == 0 ? k : k % CODE_DEPTH(CODE_GROUP_K); }
 uint64_t scale_address(uint64_t b, uint k, uint n) {
-    const uint row = CODE_GROUP == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP);
-    return code_block(b, k) + (row * size_ldb() + n) * ENTRY_BYTES;
+    const uint row = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    return code_block(b, k) + (uint64_t(row) * size_ldb() + n) * ENTRY_BYTES;
 }
 uint64_t codes_address(uint64_t b, uint k, uint n) {
     return code_block(b, k) + uint64_t(size_ldb()) * BLOCK_SCALES +

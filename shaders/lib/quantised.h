@@ -43,5 +43,7 @@
 #define CODES_SEPARATE 0
 #define CODES_GGML 1
 #define GGML_BLOCK 32  // codes
+#define GGML_SCALE(codes) ((codes) == CODES_MXFP4 ? 1 : 2)  // bytes in front of them
+#define GGML_BYTES(codes) (GGML_BLOCK * CODE_BITS(codes) / 8 + GGML_SCALE(codes))
 
 #endif

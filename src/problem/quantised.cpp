@@ -12,6 +12,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "lib/quantised.h"
+#include "problem/data_type.hpp"
 
 namespace vkgemm {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 5> code_type_names{"int8", "int4", "e4m3", "e5m2", "mxfp4"};
 constexpr std::array<std::string_view, 2> code_layout_names{"separate", "ggml_blocks"};
 
-constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::uint32_t groups_of_k[] = {0, 32, 64, 128};
@@ -33,9 +33,11 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a > most - b ? most
 
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
 
-// Bytes of 32 codes with their scale.
-std::uint32_t ggml_bytes(CodeType type) {
-  return GGML_BLOCK * bits_of(type) / 8 + (type == CodeType::mxfp4 ? 1 : 2);
+// With the group that a type or a layout has.
+Quantisation with_group(Quantisation q) {
+  const bool has_one = q.type == CodeType::mxfp4 || q.layout == CodeLayout::ggml_blocks;
+  if (has_one && q.group_k == 0) q.group_k = GGML_BLOCK;
+  return q;
 }
 
 std::uint64_t bytes_of(const CodeArray& array, std::uint64_t one, std::uint64_t matrices) {
@@ -88,7 +90,7 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
   const auto type = parse_code_type(name);
   if (!type) return wrong(in_quotes(name), " is none of int8, int4, e4m3, e5m2, mxfp4");
   Quantisation out{.type = *type};
-  if (*type == CodeType::mxfp4) out.group_k = 32;
+  if (text.ends_with(':')) return wrong("a part is empty");
   while (!rest.empty()) {
     const std::string_view part = next();
     const std::size_t equals = std::min(part.find('='), part.size());
@@ -98,7 +100,7 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
       const auto number = value == "all" ? std::uint32_t{0} : parse_number<std::uint32_t>(value);
       if (!number) return wrong("part ", in_quotes(part), ": a number is needed, or all");
       (key == "group" ? out.group_k : out.group_n) = *number;
-    } else if (key == "scales") {
+    } else if (key == "scales" && *type != CodeType::mxfp4) {
       const auto scales = parse_data_type(value);
       if (!scales) return wrong("part ", in_quotes(part), ": f16, bf16 or f32 is needed");
       out.scale_type = *scales;
@@ -106,7 +108,6 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
       out.zeros = true;
     } else if (part == "ggml") {
       out.layout = CodeLayout::ggml_blocks;
-      if (*type != CodeType::mxfp4) out.group_k = GGML_BLOCK;
     } else {
       return wrong("part ", in_quotes(part), " is none of group=, columns=, zeros, scales=, ggml");
     }
@@ -124,8 +125,10 @@ DataType packed_scale_type(const Quantisation& q) noexcept {
 }
 
 Quantisation as_packed(const Quantisation& q) noexcept {
-  return {
-      .type = q.type, .group_k = q.group_k, .scale_type = packed_scale_type(q), .zeros = q.zeros};
+  return {.type = q.type,
+          .group_k = with_group(q).group_k,
+          .scale_type = packed_scale_type(q),
+          .zeros = q.zeros};
 }
 
 std::uint64_t packed_bytes(const Quantisation& q, std::uint64_t width,
@@ -141,7 +144,7 @@ std::uint64_t packed_bytes(const Quantisation& q, std::uint64_t width,
 
 std::optional<Error> check_quantised(const Problem& problem) {
   if (!problem.quantised_b) return std::nullopt;
-  const Quantisation& q = *problem.quantised_b;
+  const Quantisation q = with_group(*problem.quantised_b);
   const auto enumerator = [](std::string_view field, auto value) {
     return invalid_argument(concat("quantised_b.", field, " is ", static_cast<unsigned>(value),
                                    ": no such enumerator"));
@@ -173,7 +176,7 @@ std::optional<Error> check_quantised(const Problem& problem) {
 }
 
 Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
-  const Quantisation& q = *problem.quantised_b;
+  const Quantisation q = with_group(*problem.quantised_b);
   const Matrix& b = problem.b;
   const std::uint64_t halves = problem.gated && problem.gated->b != GatedB::separate ? 2 : 1;
   const std::uint64_t columns = halves * problem.n, k = problem.k;
@@ -206,16 +209,17 @@ Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
                                    " needs at least ", length, ", at most ", largest_size,
                                    " is supported"));
   }
-  const auto check_unit = [&](std::string_view field, std::uint64_t value) -> std::optional<Error> {
+  const auto check_unit = [&](std::string_view field, std::uint64_t value,
+                              std::uint32_t unit) -> std::optional<Error> {
     if (value % unit == 0) return std::nullopt;
     return invalid_argument(concat(field, " is ", value, " and quantised_b.type is ",
                                    to_string(q.type), ": it must be a multiple of ", unit));
   };
-  if (auto error = check_unit("b.ld", ld)) return *error;
+  if (auto error = check_unit("b.ld", ld, unit)) return *error;
 
   CodeSource out;
   const auto bytes_of_codes = [&](std::uint64_t codes) {
-    return ggml ? product(codes / GGML_BLOCK, ggml_bytes(q.type)) : codes * bits_of(q.type) / 8;
+    return ggml ? product(codes / GGML_BLOCK, GGML_BYTES(constant_of(q.type))) : codes / per_byte;
   };
   // Rows of bytes hold several rows of codes.
   out.codes.line = in_rows ? ld : bytes_of_codes(ld);
@@ -227,11 +231,7 @@ Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
   out.codes.matrix = lines * out.codes.line;
   if (b.batch_stride) {
     const std::uint32_t stride_unit = in_rows ? per_byte : unit;
-    if (*b.batch_stride % stride_unit != 0) {
-      return invalid_argument(concat("b.batch_stride is ", *b.batch_stride,
-                                     " and quantised_b.type is ", to_string(q.type),
-                                     ": it must be a multiple of ", stride_unit));
-    }
+    if (auto error = check_unit("b.batch_stride", *b.batch_stride, stride_unit)) return *error;
     out.codes.matrix = bytes_of_codes(*b.batch_stride);
   }
   if (ggml && q.type != CodeType::mxfp4) out.codes.alignment = 2;

@@ -10,14 +10,13 @@
 #include "base/arithmetic.hpp"
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/data_type.hpp"
 #include "problem/quantised.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
 
-// Kernels index with 32 bits and keep one bit for sums.
-constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
 constexpr std::uint32_t most_groups = 65535;
 
 // The bytes of A and B that kernels load at a time.

@@ -72,9 +72,9 @@ struct ResolvedMatrix {
   bool allows_vectors(std::uint32_t width_bytes) const noexcept;
 };
 
-// D, C and aux are always row-major here: a column-major problem is turned into the product of the
-// transposes, D^T = B^T · A^T, which swaps A with B, M with N, and the direction of the bias.
-// Groups of K are a batch of products here that share A and B.
+// D, C and aux are row-major here, but for row reductions, gates and codes: a column-major problem
+// is turned into the product of the transposes, D^T = B^T · A^T, which swaps A with B, M with N,
+// and the direction of the bias. Groups of K are a batch of products here that share A and B.
 struct ResolvedProblem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;

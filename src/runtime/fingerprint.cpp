@@ -15,6 +15,8 @@ namespace {
 // Counts the changes of packed orders.
 constexpr std::uint32_t layout_version = 4;
 
+using QuantisationBytes = std::array<std::uint8_t, 4>;
+
 // The bytes of a fingerprint, in the order of the machine.
 struct Identity {
   std::uint32_t layout_version = 0;
@@ -33,18 +35,16 @@ struct Identity {
   std::uint32_t k = 0;
   std::uint32_t interleaved = 0;
   // A quantised B: type + 1, scale type, group_k / 32, zeros.
-  std::array<std::uint8_t, 4> quantisation{};
+  QuantisationBytes quantisation{};
 };
 static_assert(sizeof(Identity) == sizeof(Fingerprint::bytes));
 
-std::array<std::uint8_t, 4> encoded(const std::optional<Quantisation>& q) {
+QuantisationBytes encoded(const std::optional<Quantisation>& q) {
   if (!q) return {};
   return {static_cast<std::uint8_t>(static_cast<unsigned>(q->type) + 1),
           static_cast<std::uint8_t>(q->scale_type), static_cast<std::uint8_t>(q->group_k / 32),
           static_cast<std::uint8_t>(q->zeros)};
 }
-
-using QuantisationBytes = std::array<std::uint8_t, 4>;
 
 std::optional<Quantisation> decoded(const QuantisationBytes& bytes) {
   if (bytes[0] == 0) return std::nullopt;
@@ -100,11 +100,14 @@ std::optional<Quantisation> quantisation_of(const Fingerprint& fingerprint) {
 std::string order_text(const Fingerprint& fingerprint) {
   const auto i = std::bit_cast<Identity>(fingerprint.bytes);
   if (i.fragment_mn == 0) {
-    return i.quantisation[0] == 0 ? "rows" : concat("codes, ", quantisation_text(i.quantisation));
+    return i.quantisation[0] == 0 ? "rows"
+                                  : concat("rows, codes ", quantisation_text(i.quantisation));
   }
   return concat("fragments of ", i.fragment_mn, "x", i.fragment_k, " for subgroups of ",
                 i.subgroup_size, i.swapped != 0 ? ", swapped" : "",
-                i.interleaved != 0 ? ", interleaved" : "");
+                i.interleaved != 0 ? ", interleaved" : "",
+                i.quantisation[0] != 0 ? concat(", codes ", quantisation_text(i.quantisation))
+                                       : std::string());
 }
 
 Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {

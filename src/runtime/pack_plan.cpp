@@ -21,6 +21,7 @@ struct PackPlan::Impl {
   CodeBytes source_bytes;  // of what is not quantised: as of codes
   std::uint32_t source_alignment = 1;
   std::uint32_t scale_alignment = 1;
+  bool of_codes = false;
   Step step;  // no dispatches if there is nothing to be packed
   VkPipeline pipeline = VK_NULL_HANDLE;
 };
@@ -74,6 +75,15 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
   std::optional<ResolvedProblem> out;
   const Matrix& matrix = operand == PackedOperand::a ? problem.a : problem.b;
   if (to_string(matrix.type) == "?") return resolve(problem).error();
+  if (is_quantised(problem, operand)) {
+    if (auto error = check_quantised(problem)) return *error;
+    if (is_divided(problem, operand)) {
+      return Error{
+          Status::unsupported,
+          concat("quantised_b.type is ", to_string(problem.quantised_b->type),
+                 " and grouping.along is k: groups begin anywhere in B, it can't be packed")};
+    }
+  }
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
        !context.tables.gains_by_packing(matrix.type, context.usable_caps()))) {
@@ -104,6 +114,7 @@ Result<void> set_codes(PackPlan::Impl& plan, const Problem& problem, const Resol
   plan.source_bytes = {source->codes.bytes, source->scales.bytes, source->zeros.bytes};
   plan.source_alignment = source->codes.alignment;
   plan.scale_alignment = source->scales.alignment;
+  plan.of_codes = true;
   plan.step = pack_codes_step(problem, *source, copy, matrices, plan.context->caps.limits);
   return {};
 }
@@ -222,9 +233,10 @@ Result<void> PackPlan::record_codes(VkCommandBuffer command_buffer, const CodeSp
       std::uint32_t alignment;
     };
     const CodeBytes& bytes = plan.source_bytes;
-    const Source sources[] = {{"source", source.codes, bytes.codes, plan.source_alignment},
-                              {"scales", source.scales, bytes.scales, plan.scale_alignment},
-                              {"zeros", source.zeros, bytes.zeros, 1}};
+    const Source sources[] = {
+        {plan.of_codes ? "codes" : "source", source.codes, bytes.codes, plan.source_alignment},
+        {"scales", source.scales, bytes.scales, plan.scale_alignment},
+        {"zeros", source.zeros, bytes.zeros, 1}};
     for (const auto& [name, span, wanted, alignment] : sources) {
       if (wanted == 0) continue;
       if (auto checked = check_span(name, span, wanted, alignment); !checked) return checked;

@@ -195,13 +195,20 @@ class Examiner {
       return {};
     }
     std::vector<Plan> plans;
-    std::optional<PackPlan> packing;
+    std::vector<std::optional<PackPlan>> packings;  // of a quantised B
     for (const Config& config : *configs) {
       verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
       for (const Problem& problem : self_test_problems(kind, config, device_.caps)) {
         Result<Plan> plan = impl_->make_plan(impl_, problem, &config);
         if (!plan) return plan.error();
         plans.push_back(std::move(*plan));
+        std::optional<PackPlan>& packing = packings.emplace_back();
+        if (!problem.quantised_b) continue;
+        Problem source = problem;
+        source.b = {.type = source.b.type};
+        Result<PackPlan> made = impl_->make_pack_plan(impl_, source, PackedOperand::b);
+        if (!made) return made.error();
+        packing.emplace(std::move(*made));
       }
     }
     const std::uint64_t timeout_ms = info_.self_test.timeout_ms;
@@ -215,17 +222,9 @@ class Examiner {
     }
     out.was_on_device = true;
     on_device();
-    for (const Plan& plan : plans) {
-      const ExactProduct product(plan.problem());
-      packing.reset();
-      if (plan.problem().quantised_b) {
-        Problem source = plan.problem();
-        source.b = {.type = source.b.type};
-        Result<PackPlan> made = impl_->make_pack_plan(impl_, source, PackedOperand::b);
-        if (!made) return made.error();
-        packing.emplace(std::move(*made));
-      }
-      const Result<bool> done = multiply(plan, product, packing, verdict);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const ExactProduct product(plans[i].problem());
+      const Result<bool> done = multiply(plans[i], product, packings[i], verdict);
       if (!done) return done.error();
       if (!*done) {
         verdict.outcome = Outcome::timed_out;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
@@ -58,10 +59,13 @@ struct Codes {
   std::uint64_t group(std::uint64_t k) const { return q.group_k == 0 ? 0 : k / q.group_k; }
   int code(std::uint64_t k, std::uint64_t col) const { return element(1, k, col) % 8; }
   int scale(std::uint64_t group, std::uint64_t col) const {
-    return 1 << (mixed((group << 32) + col + 7) % 3);
+    constexpr int scales[] = {1, 2, 1025};
+    return scales[mixed((group << 32) + col + 7) % std::size(scales)];
   }
   int value(std::uint64_t k, std::uint64_t col) const {
-    return code(k, col) * scale(group(k), col);
+    std::uint16_t rounded = 0;
+    store_element(&rounded, problem.b.type, 0, code(k, col) * scale(group(k), col));
+    return static_cast<int>(load_element(&rounded, problem.b.type, 0));
   }
   std::vector<std::byte> bytes(std::size_t& scales_offset) const {
     const std::uint64_t n = problem.n, per_byte = 8 / bits_of(q.type);

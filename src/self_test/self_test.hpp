@@ -42,7 +42,7 @@ class ExactProduct {
   explicit ExactProduct(const Problem& problem);
 
   // Of a quantised B: its codes at the front of b(), scales so many bytes behind. A scale is 1, 2
-  // or 4, another one for each group.
+  // or 1025, another one for each group: products with the last are rounded.
   std::size_t scales_offset() const noexcept { return scales_offset_; }
 
   std::span<const std::byte> a() const noexcept { return a_; }

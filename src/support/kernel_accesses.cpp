@@ -142,7 +142,7 @@ class Kernel {
 
 // lib/quantised.h.
 std::uint64_t Kernel::code_bytes(std::uint64_t ld, std::uint64_t depth) const {
-  const std::uint32_t codes = constant(SPEC_CODES), group = constant(SPEC_CODE_GROUP);
+  const std::uint32_t codes = constant(SPEC_CODES), group = constant(SPEC_CODE_GROUP_K);
   const std::uint64_t entry =
       CODE_ENTRY(bytes_of(constant(SPEC_SCALE_TYPE)), constant(SPEC_CODE_ZEROS));
   const std::uint64_t block = group == 0 ? depth : CODE_DEPTH(group);
@@ -364,24 +364,23 @@ void Kernel::pack() {
 void Kernel::pack_codes() {
   const auto p = block<gpu::PackCodesParams>();
   const std::uint64_t halves = constant(SPEC_PACK_HALVES) != 0 ? 2 : 1, columns = halves * p.width;
-  const std::uint32_t bits = CODE_BITS(constant(SPEC_CODES)), group = constant(SPEC_CODE_GROUP);
-  const bool ggml = constant(SPEC_CODE_SOURCE) == CODES_GGML,
+  const std::uint32_t bits = CODE_BITS(constant(SPEC_CODES)), group = constant(SPEC_CODE_GROUP_K);
+  const bool ggml = constant(SPEC_CODE_LAYOUT) == CODES_GGML,
              in_rows = constant(SPEC_A_COL_MAJOR) != 0;
   const bool mxfp4 = constant(SPEC_CODES) == CODES_MXFP4;
   const std::uint64_t scale = mxfp4 ? 1 : bytes_of(constant(SPEC_SCALE_TYPE));
   const auto groups = [](std::uint64_t size, std::uint64_t one) {
     return one == 0 ? 1 : divided_up(size, one);
   };
-  const std::uint64_t column =
-      ggml ? p.depth / GGML_BLOCK * (GGML_BLOCK * bits / 8 + (mxfp4 ? 1 : 2))
-           : divided_up(std::uint64_t{p.depth} * bits, 8);
+  const std::uint64_t column = ggml ? p.depth / GGML_BLOCK * GGML_BYTES(constant(SPEC_CODES))
+                                    : divided_up(std::uint64_t{p.depth} * bits, 8);
   const std::uint64_t lines = in_rows ? divided_up(p.depth, 8 / bits) : columns;
   read("source", repeated({.address = p.source,
                            .bytes = in_rows ? columns : column,
                            .lines = {p.source_ld, lines}},
                           p.source_batch, launched(p)));
   const std::uint64_t numbers =
-      groups(p.depth, group) * groups(columns, constant(SPEC_CODE_COLUMNS));
+      groups(p.depth, group) * groups(columns, constant(SPEC_CODE_GROUP_N));
   if (!ggml) read("scales", vector(p.scales, numbers * scale, p.scales_batch, launched(p)));
   if (constant(SPEC_CODE_ZEROS) != 0) {
     read("zeros", vector(p.zeros, numbers, p.zeros_batch, launched(p)));

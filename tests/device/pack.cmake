@@ -68,6 +68,13 @@ function(check order)
   tool(0 "PASSED" ${groups} --b experts.npy --out plain.npy)
   tool(0 "not verified" ${groups} --b experts.vkp --out file.npy)
   same(plain.npy file.npy)
+
+  tool(0 "in ${order}.*codes int4:group=32:zeros\nerror +0.0[0-9]+ of the elements' norm" quantise --b b.npy
+       --format int4:group=32:zeros --out codes.vkp)
+  tool(0 "relative error 0.0.*PASSED" run --a a.npy --b b.npy --quantised-b int4:group=32:zeros --out first.npy
+       --repeat 0)
+  tool(0 "packed b int4:group=32:zeros.*not verified" run --a a.npy --b codes.vkp --out file.npy --repeat 0)
+  same(first.npy file.npy)
 endfunction()
 
 check(rows)
@@ -94,6 +101,7 @@ tool(2 "b.vkp: packed for .*: what was packed is one matrix, wanted is both halv
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
 tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)
+tool(2 "--quantised-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --quantised-b int8)
 
 # Options of what is not packed.
 tool(2 "--gated is of B: A is packed" pack --a a.npy --gated reglu --out none.vkp)

@@ -45,6 +45,15 @@ Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
   return problem;
 }
 
+// Whether a configuration computes the problem with these codes.
+bool takes(const Config& config, const Problem& problem, const Quantisation& q,
+           support::Runner& on) {
+  Problem packed = problem;
+  packed.b = {.type = problem.b.type, .packing = Packing::packed};
+  packed.quantised_b = q;
+  return static_cast<bool>(on.context().plan(packed, config));
+}
+
 // As it takes these codes.
 Config taking(const Config& config, const Quantisation& q, DataType type) {
   Problem problem = gemm({128, 128, 128}, type);
@@ -158,12 +167,14 @@ TEST_P(Quantised, BatchesSlicesAndColumnMajorD) {
 
 TEST_P(Quantised, GatesGroupsAndRows) {
   const DataType type = types().front();
+  std::size_t gates = 0, reductions = 0;
   for (const Config& config : few_configs(type)) {
     const TrialOptions options = packing(all_kinds[4]);
     for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
       Problem problem = gemm({19, 21, 100}, type);
       problem.gated = Gated{.gate = Gate::reglu, .b = b};
-      if (!is_legal(config, resolve(problem).value(), target())) continue;
+      if (!takes(config, problem, all_kinds[4], *untrusting())) continue;
+      ++gates;
       EXPECT_TRUE(passes_gates(config, problem, options));
     }
     for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
@@ -179,11 +190,14 @@ TEST_P(Quantised, GatesGroupsAndRows) {
     Config rows = config;
     rows.rows = RowStrategy::recompute;
     rows.tile_n = 32;
-    if (is_legal(rows, resolve(problem).value(), target())) {
+    if (takes(rows, problem, all_kinds[4], *untrusting())) {
+      ++reductions;
       EXPECT_TRUE(passes_gates(rows, problem, options));
     }
     if (on_cpu() && GetParam() == Path::khr) break;
   }
+  EXPECT_GT(gates, 0u);
+  EXPECT_GT(reductions, 0u);
 }
 
 // The product with the elements that codes stand for has the same bits.
@@ -218,29 +232,29 @@ TEST_P(Quantised, SameBitsAsElements) {
 }
 
 // Row i of D is row i of B where A is the identity.
-TEST_P(Quantised, EveryCode) {
-  const DataType type = types().front();
+void expect_every_code(const Config& config, DataType type, support::Runner& on) {
   for (const CodeType codes :
        {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2, CodeType::mxfp4}) {
     for (const bool zeros : {false, true}) {
       if (zeros && codes != CodeType::int4) continue;
-      const Quantisation q{
-          .type = codes, .group_k = codes == CodeType::mxfp4 ? 32u : 0u, .zeros = zeros};
-      Problem problem = gemm({32, support::code_count(codes), 32}, type);
+      const Quantisation q{.type = codes, .zeros = zeros};
+      Problem problem = gemm({32, support::code_count(codes), 128}, type);
       Trial trial(problem, Fill::integers,
-                  {.poison = std::byte{0x3a}, .quantisation = q, .on = untrusting().get()});
-      for (std::uint64_t i = 0; i < 32; ++i) {
-        for (std::uint64_t k = 0; k < 32; ++k) trial.set('a', i, k, i == k ? 1.0 : 0.0);
+                  {.poison = std::byte{0x3a}, .quantisation = q, .on = &on});
+      for (std::uint64_t i = 0; i < problem.m; ++i) {
+        for (std::uint64_t k = 0; k < problem.k; ++k) trial.set('a', i, k, i == k ? 1.0 : 0.0);
       }
       support::CodeMatrix& b = trial.codes();
       for (std::uint64_t n = 0; n < problem.n; ++n) {
-        for (std::uint64_t k = 0; k < 32; ++k) b.set_code(0, k, n, 0);
-        b.set_scale(0, 0, n, 0.5);
-        if (zeros) b.set_zero(0, 0, n, 5);
+        for (std::uint64_t k = 0; k < problem.k; ++k) {
+          b.set_code(0, k, n, 0);
+          b.set_scale(0, k, n, 0.5);
+          if (zeros) b.set_zero(0, k, n, 5);
+        }
         b.set_code(0, 7, n, static_cast<std::uint32_t>(n));
       }
       trial.store_elements();
-      ASSERT_TRUE(trial.run(configs(type).front()));
+      ASSERT_TRUE(trial.run(taking(config, q, type)));
       for (std::uint64_t n = 0; n < problem.n; ++n) {
         const double wanted = static_cast<double>(b.element(0, 7, n)), got = trial.d(7, n);
         if (std::isfinite(wanted)) {
@@ -253,17 +267,23 @@ TEST_P(Quantised, EveryCode) {
   }
 }
 
-TEST_P(Quantised, ScalesThatAreNoNumbers) {
+TEST_P(Quantised, EveryCode) {
+  for (const DataType type : types()) {
+    expect_every_code(configs(type).front(), type, *untrusting());
+  }
+}
+
+void expect_scales_that_are_no_numbers(const Config& config, DataType type, support::Runner& on) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const DataType scales : {DataType::f16, DataType::bf16, DataType::f32}) {
     const Quantisation q{.type = CodeType::int4, .group_k = 32, .scale_type = scales};
-    Trial trial(gemm({5, 10, 70}, types().front()), Fill::integers,
-                {.poison = std::byte{0x3a}, .quantisation = q, .on = untrusting().get()});
+    Trial trial(gemm({5, 10, 128}, type), Fill::integers,
+                {.poison = std::byte{0x3a}, .quantisation = q, .on = &on});
     trial.codes().set_scale(0, 40, 3, nan);
     trial.codes().set_scale(0, 64, 6, infinity);
     trial.store_elements();
-    ASSERT_TRUE(trial.run(configs(types().front()).front()));
+    ASSERT_TRUE(trial.run(taking(config, q, type)));
     for (std::uint64_t i = 0; i < 5; ++i) {
       for (std::uint64_t j = 0; j < 10; ++j) {
         const double d = trial.d(i, j);
@@ -271,6 +291,34 @@ TEST_P(Quantised, ScalesThatAreNoNumbers) {
         if (j == 3) EXPECT_TRUE(std::isnan(d)) << i;
       }
     }
+  }
+}
+
+TEST_P(Quantised, ScalesThatAreNoNumbers) {
+  for (const DataType type : types()) {
+    expect_scales_that_are_no_numbers(configs(type).front(), type, *untrusting());
+  }
+}
+
+// What lies behind K is no number times 0: its codes are those of 0 whatever the zero point.
+void expect_padding_of_zero(const Config& config, DataType type, support::Runner& on) {
+  const Quantisation q{.type = CodeType::int4, .scale_type = DataType::bf16, .zeros = true};
+  Trial trial(gemm({5, 10, 37}, type), Fill::integers, {.quantisation = q, .on = &on});
+  for (std::uint64_t n = 0; n < 10; ++n) {
+    trial.codes().set_zero(0, 0, n, 0);
+    trial.codes().set_scale(0, 0, n, type == DataType::f16 ? 9984.0 : 0x1p125);
+    for (std::uint64_t k = 0; k < 37; ++k) trial.codes().set_code(0, k, n, k == n ? 1 : 0);
+  }
+  trial.store_elements();
+  ASSERT_TRUE(trial.run(taking(config, q, type)));
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    for (std::uint64_t j = 0; j < 10; ++j) EXPECT_TRUE(std::isfinite(trial.d(i, j))) << i << j;
+  }
+}
+
+TEST_P(Quantised, PaddingOfZero) {
+  for (const DataType type : types()) {
+    expect_padding_of_zero(configs(type).front(), type, *untrusting());
   }
 }
 
@@ -295,12 +343,18 @@ class QuantisedDirect : public Direct {
  protected:
   void SetUp() override {
     Direct::SetUp();
-    std::erase_if(configs_, [](const Case& c) {
-      Problem problem = gemm({128, 128, 128}, c.input);
-      problem.b.packing = Packing::packed;
-      problem.quantised_b = all_kinds[4];
-      return !context().plan(problem, taking(c.config, all_kinds[4], c.input));
-    });
+    // In every run of columns that the device has.
+    std::vector<Case> all;
+    for (Case c : configs_) {
+      for (const std::uint32_t run : {1u, 2u, 4u, 8u}) {
+        std::get<KhrDirectLoop>(c.config.loop).code_run = run;
+        if (takes(taking(c.config, all_kinds[4], c.input), gemm({128, 128, 128}, c.input),
+                  all_kinds[4], runner())) {
+          all.push_back(c);
+        }
+      }
+    }
+    configs_ = all;
     if (!IsSkipped()) ASSERT_FALSE(configs_.empty());
   }
 };
@@ -331,6 +385,7 @@ TEST_F(QuantisedDirect, EveryDepth) {
 }
 
 TEST_F(QuantisedDirect, EveryFamily) {
+  std::size_t gates = 0, reductions = 0;
   for (const Case& c : configs_) {
     if (!c.config.pack_a) continue;
     const Quantisation& q = all_kinds[4];
@@ -349,7 +404,8 @@ TEST_F(QuantisedDirect, EveryFamily) {
     for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
       Problem gated = gemm({19, 37, 100}, c.input);
       gated.gated = Gated{.gate = Gate::reglu, .b = b};
-      if (!is_legal(config, resolve(gated).value(), target())) continue;
+      if (!takes(config, gated, q, runner())) continue;
+      ++gates;
       EXPECT_TRUE(passes_gates(config, gated, options));
     }
     for (const GroupedB b : {GroupedB::shared, GroupedB::per_group}) {
@@ -364,10 +420,13 @@ TEST_F(QuantisedDirect, EveryFamily) {
     Config reducing = config;
     reducing.rows = RowStrategy::recompute;
     reducing.tile_n = 32;
-    if (is_legal(reducing, resolve(rows).value(), target())) {
+    if (takes(reducing, rows, q, runner())) {
+      ++reductions;
       EXPECT_TRUE(passes_gates(reducing, rows, options));
     }
   }
+  EXPECT_GT(gates, 0u);
+  EXPECT_GT(reductions, 0u);
 }
 
 TEST_F(QuantisedDirect, SameBitsAsElements) {
@@ -381,6 +440,16 @@ TEST_F(QuantisedDirect, SameBitsAsElements) {
       std::get<KhrDirectLoop>(config.loop).code_run = 1;
       expect_bits_of_elements(codes, config, problem);
     }
+    if (on_cpu()) break;
+  }
+}
+
+TEST_F(QuantisedDirect, EveryCodeAndScale) {
+  for (const Case& c : configs_) {
+    if (!c.config.pack_a) continue;
+    expect_every_code(c.config, c.input, runner());
+    expect_scales_that_are_no_numbers(c.config, c.input, runner());
+    expect_padding_of_zero(c.config, c.input, runner());
     if (on_cpu()) break;
   }
 }

@@ -20,6 +20,8 @@
 #include "kernels/footprint.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/parts/quantised.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
 #include "self_test/self_test.hpp"
@@ -144,6 +146,7 @@ class Module {
       case 132:  // IMul
         return word(x * y);
       case 134:  // UDiv
+      case 135:  // SDiv, of what is not negative
         return x / divisor;
       case 137:  // UMod
         return x % divisor;
@@ -353,8 +356,24 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
   // All kernels of products.
   for (const embedded::Module& module : embedded::modules()) {
     if (module.name.starts_with("ceiling") || module.name == "bandwidth") continue;
-    if (module.name.starts_with("pack_codes")) continue;
+    if (module.name.starts_with("pack_codes")) continue;  // of plans that pack: below
     EXPECT_TRUE(modules_.contains(module.name)) << module.name << " was never lowered";
+  }
+}
+
+TEST_F(Footprint, IsWhatKernelsThatPackCodesDeclare) {
+  for (const DataType type : {DataType::f16, DataType::bf16}) {
+    Problem problem = test::gemm(1, 256, 256, type);
+    problem.quantised_b = Quantisation{.type = CodeType::int4, .group_k = 32};
+    const CodeSource source = code_source(problem, 1).value();
+    problem.b = {.type = type, .packing = Packing::packed};
+    ResolvedMatrix copy = resolve(problem).value().b;
+    problem.b = {.type = type};
+    const Limits limits = test::h200().limits;
+    EXPECT_EQ(declared_bytes(pack_codes_step(problem, source, copy, 1, limits).key), 0u);
+    copy.fragments = FragmentOrder{.mn = 16, .k = 16, .subgroup_size = 32};
+    EXPECT_EQ(declared_bytes(pack_codes_step(problem, source, copy, 1, limits).key),
+              std::uint64_t{PACK_TILE} * KHR_LINE(PACK_TILE, 2) * UNIT_BYTES);
   }
 }
 

@@ -227,7 +227,9 @@ TEST(Quantisation, TextsComeBack) {
     ASSERT_TRUE(parsed) << text;
     EXPECT_EQ(to_string(*parsed), text);
   }
-  EXPECT_EQ(parse_quantisation("int4:ggml")->group_k, 32u);
+  EXPECT_EQ(parse_quantisation("int4:ggml:group=64")->group_k, 64u);  // refused with a problem
+  EXPECT_EQ(as_packed({.type = CodeType::mxfp4}).group_k, 32u);
+  EXPECT_EQ(as_packed({.layout = CodeLayout::ggml_blocks}).group_k, 32u);
   EXPECT_EQ(parse_quantisation("int8:group=all")->group_k, 0u);
 }
 
@@ -238,9 +240,9 @@ TEST(Quantisation, WhatIsWrongWithATextIsNamed) {
                                    {"int4:group=x", "'group=x'"},
                                    {"int4:scales=int8", "'scales=int8'"},
                                    {"int4:zero", "'zero'"},
-                                   {"int4:", ""}}) {
+                                   {"mxfp4:scales=f32", "'scales=f32'"},
+                                   {"int4:", "a part is empty"}}) {
     const auto parsed = parse_quantisation(text);
-    if (std::string(text) == "int4:") continue;
     ASSERT_FALSE(parsed) << text;
     EXPECT_NE(parsed.error().message.find(part), std::string::npos) << parsed.error().message;
   }
@@ -258,7 +260,7 @@ TEST(Quantisation, RefusalsNameTheField) {
   EXPECT_TRUE(refused({.group_k = 48}, f16, "quantised_b.group_k is 48"));
   EXPECT_TRUE(refused({.group_n = 2}, f16, "quantised_b.group_n is 2"));
   EXPECT_TRUE(refused({.type = CodeType::int8, .zeros = true}, f16, "quantised_b.zeros is true"));
-  EXPECT_TRUE(refused({.type = CodeType::mxfp4}, f16, "quantised_b.group_k is 0"));
+  EXPECT_TRUE(refused({.type = CodeType::mxfp4, .group_k = 64}, f16, "quantised_b.group_k is 64"));
   EXPECT_TRUE(refused({.type = static_cast<CodeType>(9)}, f16, "quantised_b.type is 9"));
   EXPECT_TRUE(
       refused({.scale_type = static_cast<DataType>(9)}, f16, "quantised_b.scale_type is 9"));
@@ -280,6 +282,11 @@ TEST(Quantisation, RefusalsNameTheField) {
   odd.b.ld = 64;
   odd.b.batch_stride = 3;
   EXPECT_TRUE(bad_source(odd, "b.batch_stride is 3"));
+  Problem far = quantised({.type = CodeType::int8});
+  far.b.batch_stride = std::uint64_t{1} << 63;
+  const auto source = code_source(far, 3);
+  ASSERT_FALSE(source);
+  EXPECT_NE(source.error().message.find("does not fit 64 bits"), std::string::npos);
   const Quantisation ggml{.group_k = 32, .layout = CodeLayout::ggml_blocks};
   const auto bad_ggml = [&](auto change, const char* part) {
     Problem problem = quantised(ggml, 10, 64, Layout::col_major);

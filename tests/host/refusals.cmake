@@ -40,7 +40,7 @@ if(EXISTS /dev/null)
 endif()
 
 # a command that there is not
-refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, make, bench, tune")
+refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, quantise, make, bench, tune")
 refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
 
 # What is not computed is not verified either, and --help says so.
@@ -104,6 +104,10 @@ refused("pack --a a.npy --n 8 --out x.vkp" "one operand is packed at a time")
 refused("pack --n 8 --out x.vkp" "--k is needed to generate b")
 refused("pack --b b.npy --k 8 --out x.vkp" "b.npy says its type, sizes and layout itself")
 refused("pack --b odd.npy --gated swiglu --out x.vkp" "B has two halves, but odd.npy (8, 7) has 7 columns")
+refused("quantise --b b.npy --out x.vkp" "--format is required")
+refused("quantise --b b.npy --format int5 --out x.vkp" "--format: quantisation 'int5': 'int5' is none of int8, int4")
+refused("quantise --b b.npy --format int4:group=x --out x.vkp" "part 'group=x': a number is needed, or all")
+refused("quantise --b b.npy --format int4 --out x.npy" "--out is 'x.npy': a name that ends in .vkp is needed")
 refused("run --a a.npy --b none.vkp" "none.vkp: no such file")
 file(COPY_FILE ${FOLDER}/b.npy ${FOLDER}/foreign.vkp)
 refused("run --a a.npy --b foreign.vkp" "foreign.vkp: not a .vkp file: it does not begin with vkgemmVP")

@@ -12,7 +12,7 @@ const uint UNITS = STEPS / UNIT_STEPS;
 const uint UNIT_SLOTS = UNITS % 2 == 0 ? 2 : 1;
 // Groups of K in a unit.
 const uint UNIT_SCALES =
-    CODE_GROUP == 0 ? 1 : UNIT_DEPTH > CODE_GROUP ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP) : 1;
+    CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > CODE_GROUP_K ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP_K) : 1;
 const uint SCALES = UNIT_SLOTS * UNIT_SCALES;
 
 uvec4 unit_codes[UNIT_SLOTS][COLS];
@@ -56,7 +56,7 @@ void load_unit(const uint slot, const CodePlace at, const uint k) {
     const uint ld = size_ldb(), within = within_block(k);
     const uint64_t block = code_block(at.b, k);
     const uint64_t codes = block + uint64_t(ld) * BLOCK_SCALES + uint64_t(within) * ld * CODE_WIDTH / 8;
-    const uint group = CODE_GROUP == 0 ? 0 : within / CODE_DIVISOR(CODE_GROUP);
+    const uint group = CODE_GROUP_K == 0 ? 0 : within / CODE_DIVISOR(CODE_GROUP_K);
     [[unroll]] for (uint j = 0; j < COLS; ++j) {
         const uint64_t right = j < LEFT_COLS ? 0 : p.b_right;
         const uint col = at.col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
@@ -106,7 +106,7 @@ ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 z
 
 // B of a step of a unit.
 void take_codes(out Fragments f, const uint slot, const uint step) {
-    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP);
+    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint w = 0; w < 4; ++w) {

@@ -9,7 +9,7 @@
 //
 // The loop says by SPREAD_LINES whether store_group writes a group as one piece of 16 bytes.
 //
-// Every load keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
+// Every load, but for those of codes, keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
 #include "../quantised.glsl"
 

@@ -20,7 +20,7 @@ bool check(const Case& s) {
 
 void set_codes(Constants& constants, const Quantisation& q) {
   constants.set(SPEC_CODES, constant_of(q.type));
-  constants.set(SPEC_CODE_GROUP, q.group_k);
+  constants.set(SPEC_CODE_GROUP_K, q.group_k);
   constants.set(SPEC_SCALE_TYPE, row_of(packed_scale_type(q)).constant);
   constants.set(SPEC_CODE_ZEROS, q.zeros);
 }
@@ -51,10 +51,10 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
     constants.set(SPEC_FRAGMENT_K, order->k);
     constants.set(SPEC_INTERLEAVE_K, order->interleaved);
   }
-  set_codes(constants, q);
+  set_codes(constants, as_packed(q));
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
-  constants.set(SPEC_CODE_COLUMNS, q.group_n);
-  constants.set(SPEC_CODE_SOURCE, q.layout == CodeLayout::ggml_blocks
+  constants.set(SPEC_CODE_GROUP_N, q.group_n);
+  constants.set(SPEC_CODE_LAYOUT, q.layout == CodeLayout::ggml_blocks
                                       ? std::uint32_t{CODES_GGML}
                                       : std::uint32_t{CODES_SEPARATE});
   constants.set(SPEC_A_COL_MAJOR, problem.b.layout == Layout::row_major);
