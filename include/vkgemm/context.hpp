@@ -118,8 +118,8 @@ struct ContextCreateInfo {
   // At most one of these two. The application's cache is used and never destroyed; one made with
   // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT needs plan() to be synchronised as well. A
   // file is read if it fits this device and driver, discarded if not, and replaced atomically by
-  // save_pipeline_cache() and on destruction, unless the device is lost. The driver believes what
-  // it says: it must stand where nobody else can write.
+  // save_pipeline_cache() and on destruction, unless the device is lost. A symbolic link is neither
+  // read nor replaced. The driver believes what it says: it must stand where nobody else can write.
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
 

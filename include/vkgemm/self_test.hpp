@@ -128,10 +128,10 @@ struct SelfTest {
   // in this way, but by `vkgemm info --self-test`.
   //
   // Processes may share the file, also from several containers; "<file>.lock" beside it says who is
-  // alive. On systems without locks on open files (Windows, so far) attempts are not noted, and one
-  // process at a time may use the file. A file of another device, driver or build of vkgemm is
-  // replaced: use one for each, as default_verdict_file() does. What cannot be read, is no file of
-  // verdicts or cannot be written stays as it is, with a warning in the log.
+  // alive. On systems without locks on open files attempts are not noted, and one process at a time
+  // may use the file. A file of another device, driver or build of vkgemm is replaced: use one for
+  // each, as default_verdict_file() does. What cannot be read, is a symbolic link or no file of
+  // verdicts, or cannot be written stays as it is, with a warning in the log.
   std::filesystem::path file = {};
 
   // Verdicts that the application kept itself; they come before the file's. They must be of this
@@ -160,7 +160,8 @@ VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
 VKGEMM_API Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
                                                       const DeviceCaps& caps);
 
-// Replaces the file at once: readers see the old one or the new. Makes its folder.
+// Replaces the file at once: readers see the old one or the new. Makes its folder, for its owner
+// alone. io_error if it cannot be written, or is a symbolic link.
 VKGEMM_API Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
                                       std::span<const Verdict> verdicts);
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "base/random.hpp"
 
 namespace vkgemm {
@@ -18,12 +18,18 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
 
 Error failure(const fs::path& path, std::string_view what) {
-  return Error{Status::io_error, path.string() + ": " + std::string(what)};
+  return Error{Status::io_error, utf8(path) + ": " + std::string(what)};
 }
 
-// `code`: errno, where a stream does not say why it failed.
-Error failure(const fs::path& path, std::string_view what, int code) {
-  return failure(path, std::string(what) + ": " + std::generic_category().message(code));
+Error failure(const fs::path& path, std::string_view what, const std::error_code& error) {
+  return failure(path, std::string(what) + ": " + error.message());
+}
+
+// Where a stream does not say why it failed.
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+Error is_link(const fs::path& path) {
+  return failure(path, "is a symbolic link, which is not followed here");
 }
 
 // The file that a path names, or would name if it were there, behind all symbolic links.
@@ -39,19 +45,16 @@ Result<fs::path> behind_links(fs::path path) {
   return failure(path, "more than 40 symbolic links");
 }
 
-Result<void> write_pieces(std::ofstream& stream, const fs::path& path,
+Result<void> write_pieces(os::File stream, const fs::path& path,
                           std::initializer_list<std::span<const std::byte>> pieces) {
   errno = 0;
+  bool written = true;
   for (const std::span<const std::byte> piece : pieces) {
-    for (std::uint64_t done = 0; done < piece.size() && stream;) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes, piece.size() - done);
-      stream.write(reinterpret_cast<const char*>(piece.data() + done),
-                   static_cast<std::streamsize>(bytes));
-      done += bytes;
-    }
+    written = written && std::fwrite(piece.data(), 1, piece.size(), stream.get()) == piece.size();
   }
-  stream.close();  // where some systems tell
-  if (!stream) return failure(path, "cannot be written", errno);
+  if (std::fclose(stream.release()) != 0 || !written) {  // some systems tell at the end
+    return failure(path, "cannot be written", last_error());
+  }
   return {};
 }
 
@@ -68,24 +71,24 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  // With the permissions of the file that it is going to replace.
+  // With the permissions of the file that it is going to replace. Until then nobody else can open
+  // it.
   Result<void> write(std::initializer_list<std::span<const std::byte>> pieces) const {
-    errno = 0;
-    std::ofstream stream(path_, std::ios::binary | std::ios::trunc);
-    if (!stream) return failure(target_, "cannot be written", errno);
     std::error_code error;
     const fs::file_status before = fs::status(target_, error);
+    os::File stream = os::create_file(path_, fs::exists(before), error);
+    if (!stream) return failure(target_, "cannot be written", error);
     if (fs::exists(before)) {
       fs::permissions(path_, before.permissions(), error);
-      if (error) return failure(target_, "permissions cannot be kept: " + error.message());
+      if (error) return failure(target_, "permissions cannot be kept", error);
     }
-    return write_pieces(stream, target_, pieces);
+    return write_pieces(std::move(stream), target_, pieces);
   }
 
   Result<void> replace_target() {
-    std::error_code error;
-    fs::rename(path_, target_, error);
-    if (error) return failure(target_, "cannot be replaced: " + error.message());
+    if (const std::error_code error = os::replace_file(path_, target_); error) {
+      return failure(target_, "cannot be replaced", error);
+    }
     path_.clear();
     return {};
   }
@@ -97,46 +100,48 @@ class TemporaryFile {
 
 }  // namespace
 
-Result<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t max_bytes) {
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
+Result<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t max_bytes,
+                                         os::Links links) {
+  std::error_code error;
+  const os::File stream = os::open_to_read(path, links, error);
   if (!stream) {
-    const int code = errno;
-    if (code == ENOENT) return std::vector<std::byte>{};
-    return failure(path, "cannot be opened", code);
+    if (error == std::errc::no_such_file_or_directory) return std::vector<std::byte>{};
+    if (error == std::errc::too_many_symbolic_link_levels && links == os::Links::refuse) {
+      return is_link(path);
+    }
+    return failure(path, "cannot be read", error);
   }
   std::vector<std::byte> content;
-  while (stream) {
+  for (bool more = true; more;) {
     const std::size_t before = content.size();
     const std::uint64_t bytes = std::min(piece_bytes - 1, max_bytes - before) + 1;
     content.resize(before + bytes);
     errno = 0;
-    stream.read(reinterpret_cast<char*>(content.data() + before),
-                static_cast<std::streamsize>(bytes));
-    content.resize(before + static_cast<std::size_t>(stream.gcount()));
+    const std::size_t got = std::fread(content.data() + before, 1, bytes, stream.get());
+    content.resize(before + got);
     if (content.size() > max_bytes) {
       return failure(path,
                      "more than " + std::to_string(max_bytes) + " bytes, which no such file has");
     }
+    more = got == bytes;
   }
-  if (stream.bad()) return failure(path, "cannot be read", errno);
+  if (std::ferror(stream.get()) != 0) return failure(path, "cannot be read", last_error());
   return content;
 }
 
-OutputFile::OutputFile() = default;
-OutputFile::OutputFile(OutputFile&&) noexcept = default;
-OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
-OutputFile::~OutputFile() = default;
-
-Result<OutputFile> OutputFile::locate(const fs::path& path) {
+Result<OutputFile> OutputFile::locate(const fs::path& path, os::Links links) {
   OutputFile file;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) return failure(path, "is a directory");
+  if (links == os::Links::refuse) {
+    const fs::file_status own = fs::symlink_status(path, error);
+    if (fs::is_symlink(own)) return is_link(path);
+    if (fs::exists(own) && !fs::is_regular_file(own)) return failure(path, "is no regular file");
+  }
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    errno = 0;
-    auto stream = std::make_unique<std::ofstream>(path, std::ios::binary);
-    if (!*stream) return failure(path, "cannot be written", errno);
+    os::File stream = os::open_to_write(path, error);
+    if (!stream) return failure(path, "cannot be written", error);
     file.target_ = path;
     file.stream_ = std::move(stream);
     return file;
@@ -144,29 +149,28 @@ Result<OutputFile> OutputFile::locate(const fs::path& path) {
   Result<fs::path> target = behind_links(path);
   if (!target) return target.error();
   file.target_ = std::move(*target);
-  errno = 0;
-  if (fs::exists(status) && !std::ofstream(file.target_, std::ios::binary | std::ios::app)) {
-    return failure(path, "cannot be written", errno);
+  if (fs::exists(status) && !os::open_to_write(file.target_, error)) {
+    return failure(path, "cannot be written", error);
   }
   return file;
 }
 
 Result<OutputFile> OutputFile::open(const fs::path& path) {
-  Result<OutputFile> file = locate(path);
+  Result<OutputFile> file = locate(path, os::Links::follow);
   if (!file || file->stream_ != nullptr) return file;
   if (auto tried = TemporaryFile(file->target_).write({}); !tried) return tried.error();
   return file;
 }
 
 Result<void> OutputFile::write(std::initializer_list<std::span<const std::byte>> pieces) {
-  if (stream_ != nullptr) return write_pieces(*stream_, target_, pieces);
+  if (stream_ != nullptr) return write_pieces(std::move(stream_), target_, pieces);
   TemporaryFile temporary(target_);
   if (auto written = temporary.write(pieces); !written) return written;
   return temporary.replace_target();
 }
 
-Result<void> write_file(const fs::path& path, std::span<const std::byte> content) {
-  Result<OutputFile> file = OutputFile::locate(path);
+Result<void> write_file(const fs::path& path, std::span<const std::byte> content, os::Links links) {
+  Result<OutputFile> file = OutputFile::locate(path, links);
   if (!file) return file.error();
   return file->write({content});
 }

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/paths.hpp"
 
 namespace vkgemm {
 
@@ -25,19 +27,20 @@ std::string_view to_string(LogLevel level) noexcept {
 }  // namespace
 
 Log::Log(LogCallback callback) : callback_(std::move(callback)) {
-  const char* const target = environment_variable("VKGEMM_LOG");
-  if (target == nullptr || *target == '\0') return;
-  if (std::string_view(target) == "stderr") {
+  const std::string target = environment_variable("VKGEMM_LOG");
+  if (target.empty()) return;
+  if (target == "stderr") {
     stream_ = stderr;
     return;
   }
-  file_.reset(std::fopen(target, "a"));
+  std::error_code error;
+  file_ = os::open_to_append(path_of(target), error);
   stream_ = file_.get();
   if (stream_ == nullptr) {
     // Without a callback stderr is told, once in a process: a context makes several logs.
     static std::atomic_flag told;
     if (!callback_ && !told.test_and_set()) stream_ = stderr;
-    write(LogLevel::warning, std::string("VKGEMM_LOG: cannot append to ") + target);
+    write(LogLevel::warning, "VKGEMM_LOG: cannot append to " + target);
     stream_ = nullptr;
   }
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/system.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
@@ -21,12 +22,8 @@ class Log {
   void write(LogLevel level, std::string_view message) const;
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-  };
-
   LogCallback callback_;
-  std::unique_ptr<std::FILE, Close> file_;
+  os::File file_;
   std::FILE* stream_ = nullptr;  // file_ or stderr
 };
 

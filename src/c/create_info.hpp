@@ -3,9 +3,9 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
+#include "base/paths.hpp"
 #include "c/fields.hpp"
 #include "c/handles.hpp"
 
@@ -31,9 +31,7 @@ inline VkgemmContextCreateInfo defaults<VkgemmContextCreateInfo>() {
 
 // The name of a file, which is UTF-8; none if it is null.
 inline std::filesystem::path path_of(const char* file) {
-  if (file == nullptr) return {};
-  const std::string_view text(file);
-  return std::filesystem::path(std::u8string(text.begin(), text.end()));
+  return file != nullptr ? vkgemm::path_of(file) : std::filesystem::path();
 }
 
 // A ContextCreateInfo with what it points at.

@@ -207,10 +207,6 @@ class Inspector {
   const Facilities& enabled_;
 };
 
-bool is_zero(const char* variable) {
-  return variable != nullptr && std::string_view(variable) == "0";
-}
-
 PathSupport unavailable(std::string reason) {
   return {.available = false, .reason = std::move(reason)};
 }
@@ -399,7 +395,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
   caps.int16_arithmetic = usable.has(Feature::shader_int16);
-  if (use_deny_list && !is_zero(environment_variable("VKGEMM_DENY_LIST"))) {
+  if (use_deny_list && environment_variable("VKGEMM_DENY_LIST") != "0") {
     caps.denials = denials_of(built_in_deny_list(), caps);
   }
   const bool may_ask = std::ranges::none_of(caps.denials, &Denial::shapes_unknown);
@@ -421,7 +417,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   }
 
   caps.workgroups_make_progress = workgroups_make_progress(caps.driver_id);
-  caps.device_barrier = is_zero(environment_variable("VKGEMM_DEVICE_BARRIER"))
+  caps.device_barrier = environment_variable("VKGEMM_DEVICE_BARRIER") == "0"
                             ? PathSupport{false, "VKGEMM_DEVICE_BARRIER is 0"}
                             : PathSupport{true, ""};
 

@@ -3,6 +3,7 @@
 
 #include "base/environment.hpp"
 #include "base/errors.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps_query.hpp"
 #include "device/features.hpp"
@@ -41,7 +42,7 @@ Result<void> check_create_info(const ContextCreateInfo& info) {
   }
   if (info.pipeline_cache != VK_NULL_HANDLE && !info.pipeline_cache_file.empty()) {
     return invalid_argument("pipeline_cache and pipeline_cache_file are both given: " +
-                            info.pipeline_cache_file.string());
+                            utf8(info.pipeline_cache_file));
   }
   return {};
 }
@@ -74,8 +75,7 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
 
-    const char* const variable = environment_variable("VKGEMM_TUNING");
-    auto loaded = load_tables(info.tuning_file, variable != nullptr ? variable : "", caps);
+    auto loaded = load_tables(info.tuning_file, environment_variable("VKGEMM_TUNING"), caps);
     if (!loaded) return loaded.error();
 
     PipelineCacheInfo cache_info{

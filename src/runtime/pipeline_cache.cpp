@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "embedded.hpp"
 #include "kernels/steps.hpp"
@@ -102,10 +103,11 @@ Result<void> PipelineCache::init() {
 Result<void> PipelineCache::load_file() {
   std::span<const std::byte> payload;
   const auto discard = [&](const Error& error) {
-    log_.write(LogLevel::warning, "pipeline cache " + info_.file.string() +
+    log_.write(LogLevel::warning, "pipeline cache " + utf8(info_.file) +
                                       " is discarded and rebuilt: " + error.message);
   };
-  Result<std::vector<std::byte>> file = read_file(info_.file, cache_file_max_bytes);
+  Result<std::vector<std::byte>> file =
+      read_file(info_.file, cache_file_max_bytes, os::Links::refuse);
   if (!file) {
     discard(file.error());
   } else if (!file->empty()) {
@@ -241,7 +243,7 @@ Result<void> PipelineCache::save() {
   if (result != VK_SUCCESS) {
     saved = driver_error("vkGetPipelineCacheData", result);
   } else {
-    saved = write_file(info_.file, make_cache_file(payload, info_.identity));
+    saved = write_file(info_.file, make_cache_file(payload, info_.identity), os::Links::refuse);
   }
   if (!saved) unsaved_ = true;
   return saved;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps_query.hpp"
 #include "device/host_buffer.hpp"
@@ -359,12 +360,12 @@ void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store, const SelfTes
   };
   const Result<VerdictFile> file = store.read();
   if (!file) return not_used(file.error().message);
-  if (!file->other.empty()) return not_used(concat(options.file.string(), ": ", file->other));
+  if (!file->other.empty()) return not_used(concat(utf8(options.file), ": ", file->other));
   for (const Verdict& verdict : file->verdicts) {
     if (std::ranges::find(verdicts, verdict.kind, &Verdict::kind) != verdicts.end()) continue;
     verdicts.push_back(verdict);
     if (!verdict.failed()) continue;
-    log.write(LogLevel::warning, concat(why_failed(verdict, caps), " (says ", options.file.string(),
+    log.write(LogLevel::warning, concat(why_failed(verdict, caps), " (says ", utf8(options.file),
                                         "; `vkgemm info --self-test --fresh` tries again)"));
   }
 }

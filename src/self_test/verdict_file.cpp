@@ -8,6 +8,7 @@
 #include "base/cache_file.hpp"
 #include "base/environment.hpp"
 #include "base/errors.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
 #include "embedded.hpp"
@@ -144,11 +145,6 @@ VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
   return file;
 }
 
-std::string environment(const char* name) {
-  const char* const value = environment_variable(name);
-  return value != nullptr ? value : "";
-}
-
 }  // namespace
 
 Json to_json(const Verdict& verdict) {
@@ -167,12 +163,12 @@ Verdict parse_verdict(const Json& object) {
 }
 
 std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
-  std::filesystem::path folder = environment("XDG_CACHE_HOME");
+  std::filesystem::path folder = path_of(environment_variable("XDG_CACHE_HOME"));
   // By its specification a relative one is none.
   if (!folder.is_absolute()) folder.clear();
-  if (folder.empty()) folder = environment("LOCALAPPDATA");
-  if (const std::string home = environment("HOME"); folder.empty() && !home.empty()) {
-    folder = std::filesystem::path(home) / ".cache";
+  if (folder.empty()) folder = path_of(environment_variable("LOCALAPPDATA"));
+  if (const std::string home = environment_variable("HOME"); folder.empty() && !home.empty()) {
+    folder = path_of(home) / ".cache";
   }
   if (folder.empty()) return {};
   const auto hex = [](std::uint32_t id) {

@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "vkgemm/self_test.hpp"
@@ -39,14 +40,14 @@ class WritersLock {
 std::uint64_t random_owner() { return (random_number() >> 2) + 1; }
 
 void make_folder_of(const std::filesystem::path& file) {
-  std::error_code ignored;  // what is wrong with the folder shows when the file is written
-  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ignored);
+  // What is wrong with the folder shows when the file is written.
+  (void)os::create_private_folders(file.parent_path());
 }
 
 Result<void> write(const std::filesystem::path& file, const VerdictFile& content,
                    const DeviceCaps& caps) {
   const std::string text = verdict_file_text(content, caps);
-  return write_file(file, std::as_bytes(std::span(text)));
+  return write_file(file, std::as_bytes(std::span(text)), os::Links::refuse);
 }
 
 }  // namespace
@@ -76,13 +77,13 @@ AttemptView VerdictStore::view() {
 }
 
 Result<VerdictFile> VerdictStore::read_with(const AttemptView& view) {
-  const Result<std::vector<std::byte>> bytes = read_file(file_, most_bytes);
+  const Result<std::vector<std::byte>> bytes = read_file(file_, most_bytes, os::Links::refuse);
   if (!bytes) return bytes.error();
   if (bytes->empty()) return VerdictFile{};
   Result<VerdictFile> content =
       parse_verdict_file({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, caps_);
   if (!content) {
-    return Error{content.error().status, concat(file_.string(), ": ", content.error().message)};
+    return Error{content.error().status, concat(utf8(file_), ": ", content.error().message)};
   }
   if (!content->attempts.empty()) settle(*content, view);
   return content;
@@ -132,7 +133,7 @@ Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
     Result<VerdictFile> content = VerdictStore(file, caps).read();
     if (!content) return content.error();
     if (!content->other.empty()) {
-      return Error{Status::io_error, concat(file.string(), ": ", content->other)};
+      return Error{Status::io_error, concat(utf8(file), ": ", content->other)};
     }
     return std::move(content->verdicts);
   });

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/environment.hpp"
 #include "device/vk.hpp"
 
 namespace vkgemm::support {
@@ -40,8 +41,8 @@ bool has_validation_layer() {
 }
 
 bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+  const std::string value = environment_variable(variable);
+  return !value.empty() && value != "0";
 }
 
 // Synchronization validation is off by default. Newer layers take a setting, older ones a feature.

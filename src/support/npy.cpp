@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/paths.hpp"
 #include "support/groups.hpp"
 
 #include "problem/data_type.hpp"
@@ -213,7 +214,7 @@ class Reader {
 
  private:
   Error fail(const std::string& what) const {
-    return {Status::io_error, path_.string() + ": " + what};
+    return {Status::io_error, utf8(path_) + ": " + what};
   }
 
   Result<Header> read_header() {

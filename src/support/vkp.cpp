@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/cache_file.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 
 namespace vkgemm::support {
@@ -203,7 +204,7 @@ std::array<std::byte, packed_header_bytes> make_packed_header(const PackedHeader
 
 Result<PackedFile> read_packed_file(const std::filesystem::path& path) {
   Result<PackedFile> file = read_stream(path);
-  if (!file) return Error{file.error().status, path.string() + ": " + file.error().message};
+  if (!file) return Error{file.error().status, utf8(path) + ": " + file.error().message};
   return file;
 }
 

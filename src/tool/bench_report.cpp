@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <span>
 
+#include "base/paths.hpp"
 #include "tool/options.hpp"
 
 namespace vkgemm::tool {
@@ -77,7 +78,7 @@ BenchReport::BenchReport(const ReportOptions& options)
     peer_rows_.insert(peer_rows_.end(), rows.begin(), rows.end());
   }
   peers_ = report::fastest(peer_rows_);
-  if (!options.plot.empty()) plot_ = unwrap(OutputFile::open(options.plot));
+  if (!options.plot.empty()) plot_ = unwrap(OutputFile::open(path_of(options.plot)));
   if (options.baseline.empty()) return;
   baseline_ = read_rows("--baseline", options.baseline);
   baseline_of_cases_ = report::fastest(baseline_);

@@ -3,8 +3,11 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <thread>
+
+#include "base/environment.hpp"
 
 namespace vkgemm::tool {
 
@@ -16,8 +19,7 @@ inline constexpr const char* tune_fault = "VKGEMM_TUNE_FAULT";
 inline bool has_fault([[maybe_unused]] const char* variable, [[maybe_unused]] std::string_view kind,
                       [[maybe_unused]] std::string_view place) {
 #ifdef VKGEMM_SELF_TEST_FAULTS
-  const char* const value = std::getenv(variable);
-  const std::string_view fault = value != nullptr ? value : "";
+  const std::string fault = environment_variable(variable);
   return fault.size() == kind.size() + 1 + place.size() && fault.starts_with(kind) &&
          fault.ends_with(place);
 #else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/paths.hpp"
 #include "support/groups.hpp"
 #include "support/npy.hpp"
 #include "tool/options.hpp"
@@ -71,7 +72,7 @@ void GroupOptions::add(CLI::App& app) {
 std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_t>& capacity,
                                                 OffsetType& in_file) const {
   if (!file.empty()) {
-    support::NpyOffsets read = unwrap(support::read_npy_offsets(file));
+    support::NpyOffsets read = unwrap(support::read_npy_offsets(path_of(file)));
     in_file = read.type;
     return std::move(read.values);
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.hpp"
 #include "device/caps.hpp"
 #include "self_test/self_test.hpp"
 #include "tool/planning.hpp"
@@ -153,7 +154,7 @@ nlohmann::ordered_json self_test_json(const DeviceSelfTest& test) {
     verdict["denied"] = entry.denied;
     verdicts.push_back(std::move(verdict));
   }
-  return {{"file", test.file.string()}, {"failed", test.failed()}, {"verdicts", verdicts}};
+  return {{"file", utf8(test.file)}, {"failed", test.failed()}, {"verdicts", verdicts}};
 }
 
 void print_entry(const DeviceSelfTest::Entry& entry) {
@@ -199,7 +200,7 @@ bool print_devices(const InfoOptions& options, const std::vector<support::Device
     if (options.as_json) {
       list.back()["self_test"] = self_test_json(test);
     } else if (!test.file.empty()) {
-      std::printf("    kept in %s\n", test.file.string().c_str());
+      std::printf("    kept in %s\n", utf8(test.file).c_str());
     }
   }
   if (options.as_json) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/paths.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
 
@@ -32,7 +33,7 @@ void make(const MakeOptions& options) {
     }
     bytes *= dimension;
   }
-  OutputFile file = unwrap(OutputFile::open(options.file));
+  OutputFile file = unwrap(OutputFile::open(path_of(options.file)));
   array.data = generate(array.type, bytes, options.fill, options.seed);
   unwrap(support::write_npy(file, array));
 }

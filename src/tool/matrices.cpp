@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "problem/convert.hpp"
 #include "tool/tool.hpp"
 
@@ -57,7 +58,7 @@ struct Runs {
 };
 
 support::NpyArray read(const std::string& file, bool uint16_is_bf16) {
-  return unwrap(support::read_npy(file, {.uint16_is_bf16 = uint16_is_bf16}));
+  return unwrap(support::read_npy(path_of(file), {.uint16_is_bf16 = uint16_is_bf16}));
 }
 
 }  // namespace
@@ -148,8 +149,8 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
 
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
                           std::uint64_t halves) {
-  if (!support::is_packed_file(file)) return load_matrix(file, uint16_is_bf16);
-  support::PackedFile packed = unwrap(support::read_packed_file(file));
+  if (!support::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16);
+  support::PackedFile packed = unwrap(support::read_packed_file(path_of(file)));
   const support::PackedHeader& header = packed.header;
   const bool is_a = operand == PackedOperand::a;
   if (header.operand != operand) {

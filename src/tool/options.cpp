@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -22,7 +23,7 @@ std::uint64_t parse_size(const std::string& option, const std::string& text, std
 }
 
 std::string read_file(const std::string& option, const std::string& file) {
-  const auto bytes = vkgemm::read_file(file, std::numeric_limits<std::uint64_t>::max());
+  const auto bytes = vkgemm::read_file(path_of(file), std::numeric_limits<std::uint64_t>::max());
   if (!bytes) throw Failure(usage_error, option + ": " + bytes.error().message);
   if (bytes->empty()) {
     throw Failure(usage_error, option + ": " + file + " cannot be read, or is empty");

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/paths.hpp"
 #include "device/caps.hpp"
 #include "runtime/fingerprint.hpp"
 #include "support/groups.hpp"
@@ -131,7 +132,7 @@ PackedBuffer pack_elements(support::Runner& runner, Source& source) {
 }
 
 void pack_file(const PackCommand& command) {
-  if (!support::is_packed_file(command.out)) {
+  if (!support::is_packed_file(path_of(command.out))) {
     usage("--out is '" + command.out +
           "': a name that ends in .vkp is needed, by which `run` knows "
           "such a file");
@@ -139,7 +140,7 @@ void pack_file(const PackCommand& command) {
   Source source = make_source(command);
   // A and B share one type.
   (source.is_a() ? source.problem.b : source.problem.a).type = source.matrix().type;
-  OutputFile out = unwrap(OutputFile::open(command.out));
+  OutputFile out = unwrap(OutputFile::open(path_of(command.out)));
   const std::unique_ptr<support::Runner> runner = command.device.open();
   const DeviceCaps& caps = runner->caps();
   const std::string name(name_of(source.operand));

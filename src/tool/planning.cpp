@@ -1,8 +1,8 @@
 #include "tool/planning.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "base/environment.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
 
@@ -55,7 +55,7 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
   options.reads_verdicts = true;
   // A user who names a table wants to know if it is left out. Else there is no log: it costs every
   // plan a line.
-  if (const char* const table = std::getenv("VKGEMM_TUNING"); table != nullptr && *table != '\0') {
+  if (!environment_variable("VKGEMM_TUNING").empty()) {
     options.log = [](LogLevel level, std::string_view message) {
       if (level != LogLevel::warning) return;
       std::fprintf(stderr, "vkgemm: %.*s\n", static_cast<int>(message.size()), message.data());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/paths.hpp"
 #include "device/caps.hpp"
 #include "support/device_listing.hpp"
 #include "support/groups.hpp"
@@ -269,7 +270,7 @@ void print_times(const Problem& problem, const std::vector<double>& times) {
 class ResultFile {
  public:
   explicit ResultFile(const std::string& name) : name_(name) {
-    if (!name.empty()) file_.emplace(unwrap(OutputFile::open(name)));
+    if (!name.empty()) file_.emplace(unwrap(OutputFile::open(path_of(name))));
   }
   void save(const Matrix& matrix, std::uint64_t rows, std::uint64_t columns, std::uint64_t batch,
             std::vector<std::byte> data) {

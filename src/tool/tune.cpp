@@ -11,7 +11,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "commit.hpp"
 #include "report/loss.hpp"
 #include "support/supervisor.hpp"
@@ -275,9 +277,9 @@ void find_table(const TuneOptions& options, TuneTask& task) {
     task.table = unwrap(read_tuning_file(options.table));
     return;
   }
-  const char* const variable = std::getenv("VKGEMM_TUNING");
-  if (variable == nullptr || *variable == '\0') return;
-  auto table = read_tuning_file(variable);
+  const std::string variable = environment_variable("VKGEMM_TUNING");
+  if (variable.empty()) return;
+  auto table = read_tuning_file(path_of(variable));
   if (!table) return;  // the context that is made says so
   task.table = *std::move(table);
   task.table_is_optional = true;

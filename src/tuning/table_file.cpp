@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
 
@@ -32,8 +33,8 @@ Result<TuningTable> load(const std::filesystem::path& path, const DeviceCaps& ca
 
 }  // namespace
 
-Result<TuningTable> read_tuning_file(const std::filesystem::path& path) {
-  const std::string name = "tuning table " + path.string();
+Result<TuningTable> read_tuning_file(const std::filesystem::path& path, std::string* text) {
+  const std::string name = "tuning table " + utf8(path);
   std::error_code error;
   // A pipe or a device might never end.
   if (!std::filesystem::is_regular_file(path, error)) {
@@ -41,9 +42,10 @@ Result<TuningTable> read_tuning_file(const std::filesystem::path& path) {
   }
   const Result<std::vector<std::byte>> bytes = read_file(path, longest_tuning_table);
   if (!bytes) return Error{bytes.error().status, "tuning table " + bytes.error().message};
-  Result<TuningTable> table =
-      parse_tuning_table({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, name);
-  if (table) table->source = path.string();
+  const std::string_view content(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (text != nullptr) *text = content;
+  Result<TuningTable> table = parse_tuning_table(content, name);
+  if (table) table->source = utf8(path);
   return table;
 }
 
@@ -62,7 +64,7 @@ Result<LoadedTables> load_tables(const std::filesystem::path& file, std::string_
     loaded.tables.push_back(std::move(table));
   };
   if (!variable.empty()) {
-    if (auto table = load(variable, caps)) {
+    if (auto table = load(path_of(variable), caps)) {
       add(*std::move(table));
     } else {
       loaded.warnings.push_back(concat("VKGEMM_TUNING is left out: ", table.error().message));

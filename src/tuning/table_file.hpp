@@ -12,7 +12,9 @@ namespace vkgemm {
 
 // Reads and parses a file. io_error if it cannot be read, is too long or is no regular file,
 // invalid_argument, with line and field, for what is in it.
-Result<TuningTable> read_tuning_file(const std::filesystem::path& path);
+// `text`, if it is not null, becomes what stands in the file.
+Result<TuningTable> read_tuning_file(const std::filesystem::path& path,
+                                     std::string* text = nullptr);
 
 // Why a table is not for this device: it is of another architecture.
 Result<void> check_device(const TuningTable& table, const DeviceCaps& caps);

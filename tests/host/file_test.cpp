@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #endif
 
+#include "base/file_lock.hpp"
 #include "expectations.hpp"
 
 namespace vkgemm {
@@ -130,6 +131,53 @@ TEST_F(Files, FollowLinks) {
   }
   fs::create_symlink(folder_ / "circle", folder_ / "circle");
   EXPECT_FALSE(write(folder_ / "circle", "x"));
+}
+
+// Nor a pipe, at which a reader would wait for ever.
+TEST_F(Files, FollowNoLinksThatMustNotBeThere) {
+  constexpr auto refuse = os::Links::refuse;
+  const fs::path link = folder_ / "link", other = folder_ / "other";
+  ASSERT_TRUE(write(other, "another's"));
+  fs::create_symlink(other, link);
+  for (const Error& error : {read_file(link, most_bytes, refuse).error(),
+                             write_file(link, bytes("x"), refuse).error()}) {
+    EXPECT_EQ(error.status, Status::io_error);
+    EXPECT_TRUE(test::contains(error.message, "is a symbolic link")) << error.message;
+  }
+  EXPECT_EQ(read(other), "another's");
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_FALSE(read_file(file_, most_bytes, refuse));
+  EXPECT_FALSE(write_file(file_, bytes("x"), refuse));
+  fs::remove(file_);
+  ASSERT_TRUE(write_file(file_, bytes("own"), refuse));
+  EXPECT_EQ(read_file(file_, most_bytes, refuse)->size(), 3u);
+  EXPECT_FALSE(LockFile::open(link));
+  // Of the way only the end counts.
+  fs::create_directory_symlink(folder_, folder_ / "folder");
+  EXPECT_TRUE(read_file(folder_ / "folder" / "file", most_bytes, refuse));
+}
+
+TEST_F(Files, NewOnesReplaceNothing) {
+  std::error_code error;
+  EXPECT_TRUE(os::create_file(file_, false, error));
+  EXPECT_FALSE(os::create_file(file_, false, error));
+  EXPECT_EQ(error, std::errc::file_exists);
+  fs::create_symlink("nothing", folder_ / "link");
+  EXPECT_FALSE(os::create_file(folder_ / "link", false, error));
+  EXPECT_EQ(error, std::errc::file_exists);
+}
+
+TEST_F(Files, HavePrivateFolders) {
+  const mode_t before = umask(022);
+  fs::create_directory(folder_ / "open");
+  EXPECT_FALSE(os::create_private_folders(folder_ / "open" / "one" / "two"));
+  EXPECT_FALSE(os::create_private_folders(folder_ / "open" / "one" / "two")) << "there already";
+  umask(before);
+  EXPECT_EQ(fs::status(folder_ / "open" / "one").permissions(), fs::perms::owner_all);
+  EXPECT_EQ(fs::status(folder_ / "open" / "one" / "two").permissions(), fs::perms::owner_all);
+  EXPECT_NE(fs::status(folder_ / "open").permissions(), fs::perms::owner_all) << "was there";
+  ASSERT_TRUE(write(file_, "no folder"));
+  EXPECT_TRUE(os::create_private_folders(file_ / "folder"));
 }
 
 TEST_F(Files, KeepTheirPermissions) {
