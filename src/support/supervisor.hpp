@@ -1,24 +1,26 @@
-// supervisor.hpp: work that may crash, hang or lose its device, in a process of its own.
+// supervisor.hpp: work that may crash, hang or lose its device, in a process of its own, which is
+// this program with other arguments.
 #pragma once
 
 #include <csignal>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vkgemm::support {
 
 enum class Ending {
   finished,  // the work returned true
   stopped,   // by `stop`
-  died,      // a signal, or it returned false
+  died,      // of itself, or it returned false
   hung,      // not a line for too long
 };
 
 struct WorkerEnd {
   Ending ending = Ending::finished;
   std::string reason;    // "signal 9 (Killed)"
-  long left_behind = 0;  // the process, if it is there even after SIGKILL: a driver holds it
+  long left_behind = 0;  // the process, if it is there even after it was killed: a driver holds it
 };
 
 struct Supervision {
@@ -29,14 +31,16 @@ struct Supervision {
   const volatile std::sig_atomic_t* stop = nullptr;
 };
 
-// Runs `work` in a child process that begins as a copy of this one (fork), so this one must have no
-// other threads, and no device. The work's messages come to on_line, line by line. Returns when it
-// has ended, or throws what on_line does; no process is left behind, but one that can't be killed.
-// The child ignores SIGINT: who asks for an end asks here.
-WorkerEnd supervise(const std::function<bool(const std::function<void(std::string)>& say)>& work,
+// Starts this program with `arguments`, which make it call work_for_supervisor(), and hands it
+// `input`. Its messages come to on_line, line by line. Returns when it has ended, or throws what
+// on_line does; no process is left behind, but one that can't be killed.
+WorkerEnd supervise(const std::vector<std::string>& arguments, const std::string& input,
                     const Supervision& supervision);
 
-// True if there is fork().
-bool can_supervise() noexcept;
+// The other side: `work` gets the input and says lines; then this process ends. It also ends with
+// the one that supervises it, and ignores SIGINT: who asks for an end asks there.
+using Say = std::function<void(const std::string& line)>;
+[[noreturn]] void work_for_supervisor(
+    const std::function<bool(const std::string& input, const Say& say)>& work);
 
 }  // namespace vkgemm::support

@@ -66,6 +66,7 @@ void apply_message(TuneSession& session, const json& message) {
     return;
   }
   if (says == "lost") return at_nothing(session);
+  if (says == "died") return blame(session, message.at("reason"));
   const std::size_t index = message.at("case");
   TuneCase& tuned = session.cases.at(index);
   session.at = index;
@@ -254,6 +255,10 @@ std::string says::done(std::size_t index, const std::string& error) {
 }
 
 std::string says::lost() { return line({{"says", "lost"}}); }
+
+std::string says::died(const std::string& reason) {
+  return line({{"says", "died"}, {"reason", reason}});
+}
 
 bool take_in(TuneSession& session, std::string_view text) {
   try {

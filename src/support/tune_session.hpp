@@ -108,6 +108,8 @@ std::string done(std::size_t index, const std::string& error = {});
 // The device, or that workgroups wait at all: another process is to go on. The configuration that
 // did it is told.
 std::string lost();
+// Not said by that process, but of it: blame().
+std::string died(const std::string& reason);
 }  // namespace says
 
 // Takes in a line; false if it makes no sense.

@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/system.hpp"
 #include "commit.hpp"
-#include "tool/process.hpp"
+#include "support/process.hpp"
 #include "tool/tool.hpp"
 #include "vkgemm/version.hpp"
 
@@ -77,7 +78,7 @@ int no_host_memory() {
   return device_error;
 }
 
-int run_tool(int argc, char** argv) {
+int run_tool(const std::vector<std::string>& arguments) {
   CLI::App app("Fused matrix products on Vulkan cooperative matrices.", "vkgemm");
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -94,8 +95,9 @@ int run_tool(int argc, char** argv) {
   add_bench(app, exit_code);
   add_tune(app, exit_code);
   try {
-    if (argc > 1) check_command(app, argv[1]);
-    app.parse(argc, argv);
+    if (!arguments.empty()) check_command(app, arguments.front());
+    app.parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? success : usage_error;
   } catch (const Failure& failure) {
@@ -113,12 +115,10 @@ int run_tool(int argc, char** argv) {
 }  // namespace vkgemm::tool
 
 int main(int argc, char** argv) {
-  // In a pipe, too, lines stand in the order in which they were printed, those of stderr among
-  // them.
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  vkgemm::os::prepare_output();
   try {
-    vkgemm::tool::remember_command_line(argc, argv);
-    return vkgemm::tool::run_tool(argc, argv);
+    vkgemm::support::remember_command_line(argc, argv);
+    return vkgemm::tool::run_tool(vkgemm::support::own_arguments());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "vkgemm: %s\n", error.what());
   } catch (...) {

@@ -7,12 +7,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "self_test/self_test.hpp"
 #include "self_test/verdict_store.hpp"
+#include "support/process.hpp"
 #include "support/runner.hpp"
 #include "tool/fault.hpp"
-#include "tool/process.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -35,13 +36,19 @@ void meet_fault(std::uint32_t kind) {
 // too.
 constexpr std::string_view mark = "\nvkgemm-verdict ";
 
+support::Ended run_self(const std::vector<std::string>& arguments, std::chrono::seconds limit) {
+  auto ended = support::run_self(arguments, limit);
+  if (!ended) throw Failure(device_error, ended.error().message);
+  return *std::move(ended);
+}
+
 // The process to look for after one that timed out.
-std::string left(const Ended& ended) {
+std::string left(const support::Ended& ended) {
   return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
                     : std::string();
 }
 
-Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t timeout_s) {
+Verdict verdict_of(const KernelKind& kind, const support::Ended& ended, std::uint32_t timeout_s) {
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
   if (ended.timed_out) {
     verdict.outcome = Outcome::timed_out;
@@ -49,14 +56,13 @@ Verdict verdict_of(const KernelKind& kind, const Ended& ended, std::uint32_t tim
         "its process did not end within " + std::to_string(timeout_s) + " s" + left(ended);
     return verdict;
   }
-  if (ended.signal) {
-    // Somebody else sends these: a user, a shutdown, a system without memory.
-    if (is_interruption(*ended.signal)) verdict.outcome = Outcome::untested;
-    verdict.detail = "its process was ended by signal " + std::to_string(*ended.signal);
-    return verdict;
-  }
-  if (ended.code != 0) {
-    verdict.detail = "its process ended with code " + std::to_string(ended.code);
+  using How = support::ProcessEnd::How;
+  if (ended.end.how != How::good) {
+    const bool at_fault = ended.end.how == How::crashed || ended.end.how == How::bad;
+    if (!at_fault) verdict.outcome = Outcome::untested;
+    const bool by_itself = ended.end.how == How::bad;
+    verdict.detail =
+        (by_itself ? "its process ended with " : "its process was ended by ") + ended.end.reason;
     return verdict;
   }
   std::string line;
@@ -108,12 +114,14 @@ bool DeviceSelfTest::failed() const {
 }
 
 void check_that_listing_is_safe(const SelfTestOptions& options) {
-  const Ended ended = run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
-  if (!ended.timed_out && !ended.signal) return;
-  throw Failure(device_error, ended.timed_out
-                                  ? "a process that lists the devices hangs" + left(ended)
-                                  : "a process that lists the devices was ended by signal " +
-                                        std::to_string(*ended.signal));
+  using How = support::ProcessEnd::How;
+  const support::Ended ended =
+      run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
+  if (!ended.timed_out && (ended.end.how == How::good || ended.end.how == How::bad)) return;
+  throw Failure(device_error,
+                ended.timed_out
+                    ? "a process that lists the devices hangs" + left(ended)
+                    : "a process that lists the devices was ended by " + ended.end.reason);
 }
 
 void check_only(const SelfTestOptions& options,
@@ -135,8 +143,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
                              const std::function<void(const DeviceSelfTest::Entry&)>& tell) {
   const DeviceCaps& caps = *device.caps;
   DeviceSelfTest test;
-  test.file =
-      options.cache.empty() ? default_verdict_file(caps) : std::filesystem::path(options.cache);
+  test.file = options.cache.empty() ? default_verdict_file(caps) : path_of(options.cache);
   std::optional<VerdictStore> store;
   std::vector<Verdict> known;  // before
   if (!test.file.empty()) {
@@ -145,7 +152,7 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
     if (!read) {
       std::fprintf(stderr, "not used: %s\n", read.error().message.c_str());
     } else if (!read->other.empty()) {
-      std::fprintf(stderr, "not used: %s: %s\n", test.file.string().c_str(), read->other.c_str());
+      std::fprintf(stderr, "not used: %s: %s\n", utf8(test.file).c_str(), read->other.c_str());
     } else {
       known = std::move(read->verdicts);
     }

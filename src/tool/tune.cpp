@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -16,6 +16,7 @@
 #include "base/paths.hpp"
 #include "commit.hpp"
 #include "report/loss.hpp"
+#include "support/process.hpp"
 #include "support/supervisor.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
@@ -52,6 +53,7 @@ struct TuneOptions {
   bool resume = false;
   bool compare = false;
   bool json = false;
+  bool worker = false;  // this is the process that measures
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -70,15 +72,17 @@ std::string today() {
 }
 
 // A table that is there already, if it may be gone on with.
-std::optional<TuningTable> table_before(const TuneOptions& options) {
+std::optional<TuningTable> table_before(const TuneOptions& options, std::string& text) {
   std::error_code error;
-  if (options.out.empty() || !std::filesystem::exists(options.out, error)) return std::nullopt;
+  if (options.out.empty() || !std::filesystem::exists(path_of(options.out), error)) {
+    return std::nullopt;
+  }
   if (!options.resume) {
     throw Failure(usage_error,
                   "--out: " + options.out +
                       " is there already: give --resume to go on with it, or another name");
   }
-  TuningTable table = unwrap(read_tuning_file(options.out));
+  TuningTable table = unwrap(read_tuning_file(path_of(options.out), &text));
   if (!table.rows.empty() || !table.refused.empty() || table.has_timing) {
     throw Failure(usage_error, "--resume: " + options.out +
                                    " has rows, refused or timing, which tune does not write");
@@ -99,19 +103,34 @@ std::vector<TuneProblem> list_problems(const TuneOptions& options) {
   return problems;
 }
 
+TuneSession session_of(const TuneTask& task) {
+  TuneSession session;
+  session.threads = task.limits.threads;
+  for (const TuneProblem& problem : task.problems) {
+    TuneCase tuned;
+    tuned.arguments = problem.arguments;
+    tuned.list = problem.list;
+    tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
+    tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
+    session.cases.push_back(std::move(tuned));
+  }
+  return session;
+}
+
+// What the options say of a task.
+TuneTask task_of(const TuneOptions& options) {
+  TuneTask task;
+  task.device = options.device;
+  task.limits = options.limits;
+  task.from_generic = options.from == "generic";
+  task.compare = options.compare;
+  return task;
+}
+
 class Tuner {
  public:
-  Tuner(const TuneOptions& options, TuneTask task) : options_(options), task_(std::move(task)) {
-    session_.threads = options.limits.threads;
-    for (const TuneProblem& problem : task_.problems) {
-      TuneCase tuned;
-      tuned.arguments = problem.arguments;
-      tuned.list = problem.list;
-      tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
-      tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
-      session_.cases.push_back(std::move(tuned));
-    }
-  }
+  Tuner(const TuneOptions& options, TuneTask task)
+      : options_(options), task_(std::move(task)), session_(session_of(task_)) {}
 
   int run() {
     event("start", 0);
@@ -136,14 +155,13 @@ class Tuner {
         .on_tick = [&] { progress.update(); },
         .patience_s = options_.patience,
         .stop = &stop_requested};
+    std::vector<std::string> arguments = support::own_arguments();
+    arguments.emplace_back("--worker");
     int false_starts = 0;
     while (!session_.done() && session_.fatal.empty()) {
       const std::size_t heard = lines_;
-      const support::WorkerEnd end = support::supervise(
-          [&](const std::function<void(std::string)>& say) {
-            return tune_work(task_, session_, say);
-          },
-          supervision);
+      const support::WorkerEnd end =
+          support::supervise(arguments, handed_on(task_) + "\n" + history_, supervision);
       if (end.left_behind != 0) {
         progress.say("process " + std::to_string(end.left_behind) +
                      " does not end, not even when it is killed: its driver holds it");
@@ -153,7 +171,7 @@ class Tuner {
         break;
       }
       if (end.ending == support::Ending::finished) break;
-      support::blame(session_, end.reason);
+      learn(support::says::died(end.reason));
       progress.update();
       // The device's name alone is no start.
       false_starts = lines_ <= heard + 1 ? false_starts + 1 : 0;
@@ -166,10 +184,17 @@ class Tuner {
     progress.update();
   }
 
+  // True if the line makes sense. The next process learns it, too.
+  bool learn(std::string_view line) {
+    if (!support::take_in(session_, line)) return false;
+    history_.append(line) += '\n';
+    return true;
+  }
+
   void take_in(std::string_view line, TuneProgress& progress) {
     ++lines_;
     const std::size_t before = finished();
-    if (!support::take_in(session_, line)) {
+    if (!learn(line)) {
       progress.say("not understood: " + std::string(line));
       return;
     }
@@ -199,7 +224,7 @@ class Tuner {
         support::to_table(session_, task_.before ? &*task_.before : nullptr,
                           "measured: " + session_.device + ", driver " + session_.driver + ", " +
                               today() + ", commit " + VKGEMM_COMMIT);
-    const auto saved = write_file(options_.out, std::as_bytes(std::span(text)));
+    const auto saved = write_file(path_of(options_.out), std::as_bytes(std::span(text)));
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
   }
@@ -265,6 +290,7 @@ class Tuner {
   const TuneOptions& options_;
   TuneTask task_;
   TuneSession session_;
+  std::string history_;  // the lines that the session learnt from
   std::size_t lines_ = 0;
   std::vector<bool> printed_;
   std::optional<Error> save_error_;  // of the last time
@@ -274,12 +300,12 @@ class Tuner {
 // may be the one that is to be written.
 void find_table(const TuneOptions& options, TuneTask& task) {
   if (!options.table.empty()) {
-    task.table = unwrap(read_tuning_file(options.table));
+    task.table = unwrap(read_tuning_file(path_of(options.table), &task.table_text));
     return;
   }
   const std::string variable = environment_variable("VKGEMM_TUNING");
   if (variable.empty()) return;
-  auto table = read_tuning_file(path_of(variable));
+  auto table = read_tuning_file(path_of(variable), &task.table_text);
   if (!table) return;  // the context that is made says so
   task.table = *std::move(table);
   task.table_is_optional = true;
@@ -297,9 +323,23 @@ ExitCode report_stored(const TuneOptions& options) {
   return success;
 }
 
+// The process that measures.
+[[noreturn]] void measure(const TuneOptions& options) {
+  support::work_for_supervisor([&](const std::string& input, const support::Say& say) {
+    std::istringstream lines(input);
+    std::string line;
+    std::getline(lines, line);
+    TuneTask task = task_of(options);
+    take_over(task, line);
+    TuneSession session = session_of(task);
+    while (std::getline(lines, line)) support::take_in(session, line);
+    return tune_work(task, std::move(session), say);
+  });
+}
+
 int tune(const TuneOptions& options) {
+  if (options.worker) measure(options);
   if (!options.reports.empty()) return report_stored(options);
-  if (!support::can_supervise()) throw Failure(usage_error, "tune is not built for this system");
   if (options.out.empty() && !options.compare) {
     throw Failure(usage_error, "give --out FILE for the table, or --compare to measure only");
   }
@@ -309,13 +349,9 @@ int tune(const TuneOptions& options) {
   if (options.resume && options.out.empty()) {
     throw Failure(usage_error, "--resume needs --out, the table to go on with");
   }
-  TuneTask task;
+  TuneTask task = task_of(options);
   task.problems = list_problems(options);
-  task.before = table_before(options);
-  task.device = options.device;
-  task.limits = options.limits;
-  task.from_generic = options.from == "generic";
-  task.compare = options.compare;
+  task.before = table_before(options, task.before_text);
   find_table(options, task);
   if (task.before) {
     const std::size_t all = task.problems.size();
@@ -327,7 +363,7 @@ int tune(const TuneOptions& options) {
     if (task.problems.empty()) return success;
   }
   for (const std::string& file : {options.out, options.plot}) {
-    if (!file.empty()) unwrap(OutputFile::open(file));
+    if (!file.empty()) unwrap(OutputFile::open(path_of(file)));
   }
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
@@ -403,6 +439,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
                   "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
       ->type_name("FILE");
   command.add_flag("--json", options.json, "Print a JSON object for each problem, a line each");
+  command.add_flag("--worker", options.worker)->group("");
   command.add_flag("--warm-l2", options.limits.warm_l2,
                    "Don't flush the L2 cache between executions");
   add_size(command, "--repeat", options.limits.repeat,

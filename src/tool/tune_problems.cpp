@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "problem/resolved_problem.hpp"
 #include "support/plan_log.hpp"
 #include "tool/planning.hpp"
@@ -46,21 +46,6 @@ TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
   return {arguments_of(job), job.problem, std::move(job.groups)};
 }
 
-// Throws what CLI11 and make_job() throw.
-TuneProblem parse_command(const std::string& arguments) {
-  CLI::App app;
-  JobOptions options;
-  Wishes wishes;
-  options.add_problem(app);
-  wishes.add(app);
-  std::istringstream stream(arguments);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(std::move(word));
-  std::ranges::reverse(words);  // as CLI11 wants them
-  app.parse(words);
-  return make_problem(options, wishes);
-}
-
 std::string number(std::size_t count, const char* one, const char* many) {
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
@@ -90,16 +75,16 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wi
 }
 
 std::vector<TuneProblem> problems_of_log(const std::string& file) {
-  std::ifstream stream(file);
+  std::ifstream stream(path_of(file));
   if (!stream) throw Failure(usage_error, "--log: " + file + " cannot be read");
   const support::PlanLog log = support::read_plan_log(stream);
-  const std::string list = std::filesystem::path(file).stem().string();
+  const std::string list = utf8(path_of(file).stem());
   std::vector<TuneProblem> problems;
   std::size_t bad = 0;
   for (std::size_t i = 0; i < log.problems.size(); ++i) {
     std::string reason;
     try {
-      TuneProblem problem = parse_command(log.problems[i]);
+      TuneProblem problem = problem_of_command(log.problems[i]);
       problem.list = list;
       add_problems(problems, {std::move(problem)});
     } catch (const CLI::Error& error) {
@@ -115,6 +100,20 @@ std::vector<TuneProblem> problems_of_log(const std::string& file) {
                file.c_str(), number(problems.size(), "problem", "problems").c_str(),
                number(log.lines, "line", "lines").c_str(), log.repeats, bad, log.others);
   return problems;
+}
+
+TuneProblem problem_of_command(const std::string& arguments) {
+  CLI::App app;
+  JobOptions options;
+  Wishes wishes;
+  options.add_problem(app);
+  wishes.add(app);
+  std::istringstream stream(arguments);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  std::ranges::reverse(words);  // as CLI11 wants them
+  app.parse(words);
+  return make_problem(options, wishes);
 }
 
 void add_problems(std::vector<TuneProblem>& problems, std::vector<TuneProblem> more) {

@@ -27,6 +27,9 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wi
 // counted and told, on stderr. A Failure if the file cannot be read.
 std::vector<TuneProblem> problems_of_log(const std::string& file);
 
+// The problem of a `vkgemm run` with these arguments. Throws what CLI11 does, or a Failure.
+TuneProblem problem_of_command(const std::string& arguments);
+
 // Appends those that are not there already.
 void add_problems(std::vector<TuneProblem>& problems, std::vector<TuneProblem> more);
 

@@ -6,11 +6,8 @@
 #include <functional>
 #include <span>
 
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include "base/file.hpp"
+#include "base/paths.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -23,14 +20,6 @@ using support::TuneOutcome;
 
 constexpr auto between_lines = std::chrono::seconds(30);
 constexpr auto between_updates = std::chrono::milliseconds(200);
-
-bool is_terminal() {
-#if __has_include(<unistd.h>)
-  return isatty(STDERR_FILENO) == 1;
-#else
-  return false;
-#endif
-}
 
 template <class... Values>
 std::string format(const char* text, Values... values) {
@@ -66,7 +55,7 @@ TuneProgress::TuneProgress(const support::TuneSession& session, Clock::time_poin
       begin_(Clock::now()),
       deadline_(deadline),
       last_(begin_),
-      terminal_(is_terminal()) {}
+      terminal_(os::is_terminal(stderr)) {}
 
 TuneProgress::~TuneProgress() { clear(); }
 
@@ -213,7 +202,7 @@ void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file
     std::fprintf(stderr, "vkgemm: %s\n", svg.error().message.c_str());
     return;
   }
-  unwrap(write_file(file, std::as_bytes(std::span(*svg))));
+  unwrap(write_file(path_of(file), std::as_bytes(std::span(*svg))));
 }
 
 }  // namespace vkgemm::tool

@@ -1,10 +1,12 @@
-// tune_task.hpp: what `vkgemm tune` was asked for, as its processes hand it on.
+// tune_task.hpp: what `vkgemm tune` was asked for, as one of its processes hands it to the next.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tool/planning.hpp"
@@ -32,7 +34,12 @@ struct TuneTask {
   std::optional<TuningTable> table;   // to compare with
   bool table_is_optional = false;     // left out if it is for another device
   std::optional<TuningTable> before;  // to go on with
+  std::string table_text, before_text;  // that these two were parsed from
   std::chrono::steady_clock::time_point deadline;
 };
+
+// What a process must be told of the task, beside the options that it is started with: a line.
+std::string handed_on(const TuneTask& task);
+void take_over(TuneTask& task, std::string_view line);
 
 }  // namespace vkgemm::tool

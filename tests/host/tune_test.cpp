@@ -1,17 +1,19 @@
 // Tests of what `vkgemm tune` decides, and how it survives what it measures.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "support/supervisor.hpp"
 #include "support/tune_session.hpp"
 #include "test_devices.hpp"
+#include "worker.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -283,57 +285,69 @@ TEST(TuneSession, IsResumedByTheSameDeviceAndDriver) {
   EXPECT_FALSE(why_not_resumed(*table, "another", "driver 2"));
 }
 
+const test::Worker speaks("speaks", [](const std::string& input, const Say& say) {
+  say(std::to_string(input.size()));
+  for (int i = 0; i < 5000; ++i) say("line " + std::to_string(i));
+  return true;
+});
+
 TEST(Supervisor, HearsEveryLine) {
   std::vector<std::string> heard;
-  const WorkerEnd end = supervise(
-      [](const auto& say) {
-        for (int i = 0; i < 5000; ++i) say("line " + std::to_string(i));
-        return true;
-      },
-      {.on_line = [&](std::string_view line) { heard.emplace_back(line); }});
+  // More than a pipe holds.
+  const WorkerEnd end =
+      speaks.run({.on_line = [&](std::string_view line) { heard.emplace_back(line); }},
+                 std::string(1'000'000, 'x'));
   EXPECT_EQ(end.ending, Ending::finished) << end.reason;
-  ASSERT_EQ(heard.size(), 5000u);
+  ASSERT_EQ(heard.size(), 5001u);
+  EXPECT_EQ(heard.front(), "1000001") << "a line end is added";
   EXPECT_EQ(heard.back(), "line 4999");
 }
 
+const test::Worker misbehaves("misbehaves", [](const std::string& misdeed, const Say& say) {
+  say("begun");
+  std::puts("a layer says");  // to nobody
+  if (misdeed == "crash\n") test::crash();
+  if (misdeed == "exit\n") std::_Exit(7);
+  if (misdeed == "hang\n") test::hang();
+  return false;
+});
+
 TEST(Supervisor, SurvivesWhatItsWorkDoes) {
-  const auto ends = [](const std::function<void()>& misdeed) {
+  const auto ends = [](const std::string& misdeed) {
     std::string last;
-    const WorkerEnd end = supervise(
-        [&](const auto& say) {
-          say("begun");
-          misdeed();
-          return false;
-        },
-        {.on_line = [&](std::string_view line) { last = line; }, .patience_s = 0.5});
-    EXPECT_EQ(last, "begun");
+    const WorkerEnd end = misbehaves.run({.on_line = [&](std::string_view line) { last = line; },
+                                          .patience_s = misdeed == "hang" ? 1.0 : 60.0},
+                                         misdeed);
+    EXPECT_EQ(last, "begun") << misdeed;
     return end;
   };
-  const WorkerEnd killed = ends([] { raise(SIGKILL); });
+  const WorkerEnd killed = ends("crash");
   EXPECT_EQ(killed.ending, Ending::died);
-  EXPECT_TRUE(contains(killed.reason, "signal 9")) << killed.reason;
-  EXPECT_EQ(ends([] { _exit(7); }).reason, "exit code 7");
-  EXPECT_EQ(ends([] {}).ending, Ending::died);
-  const WorkerEnd hung = ends([] {
-    while (true) pause();
-  });
+  EXPECT_TRUE(contains(killed.reason, test::crash_reason)) << killed.reason;
+  EXPECT_EQ(ends("exit").reason, "exit code 7");
+  EXPECT_EQ(ends("return").ending, Ending::died);
+  const WorkerEnd hung = ends("hang");
   EXPECT_EQ(hung.ending, Ending::hung);
   EXPECT_TRUE(contains(hung.reason, "no answer")) << hung.reason;
 }
 
+#ifndef _WIN32
 // Who ignores the ends of children is not told how they ended: that is no success.
 TEST(Supervisor, TakesAnUnseenEndForNoSuccess) {
   const auto handler = std::signal(SIGCHLD, SIG_IGN);
-  const WorkerEnd end = supervise(
-      [](const auto&) {
-        raise(SIGKILL);
-        return true;
-      },
-      {.on_line = [](std::string_view) {}});
+  const WorkerEnd end = misbehaves.run({.on_line = [](std::string_view) {}}, "crash");
   std::signal(SIGCHLD, handler);
   EXPECT_EQ(end.ending, Ending::died);
   EXPECT_TRUE(contains(end.reason, "waitpid: ")) << end.reason;
 }
+#endif
+
+const test::Worker waits("waits", [](const std::string&, const Say& say) {
+  std::raise(SIGINT);  // not for this process to answer
+  say("begun");
+  test::hang();
+  return true;
+});
 
 TEST(Supervisor, StopsWhenItIsAskedTo) {
   static volatile std::sig_atomic_t stop = 0;
@@ -342,99 +356,122 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   // The child is not to do what this process does about SIGTERM.
   const auto handler = std::signal(SIGTERM, SIG_IGN);
   const auto begin = std::chrono::steady_clock::now();
-  const WorkerEnd end = supervise(
-      [](const auto& say) {
-        raise(SIGINT);  // not for the child to answer
-        say("begun");
-        while (true) pause();
-        return true;
-      },
-      {.on_line = [](std::string_view) { stop = 1; },
-       .on_start = [&](long pid) { child = pid; },
-       .stop = &stop});
+  const WorkerEnd end = waits.run({.on_line = [](std::string_view) { stop = 1; },
+                                   .on_start = [&](long pid) { child = pid; },
+                                   .stop = &stop});
   std::signal(SIGTERM, handler);
   EXPECT_EQ(end.ending, Ending::stopped);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
-  EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);  // nobody is left
+  EXPECT_FALSE(test::is_running(child));
 }
 
 TEST(Supervisor, LeavesNobodyWhenTheListenerThrows) {
   long child = 0;
   const auto run = [&] {
-    supervise(
-        [](const auto& say) {
-          say("begun");
-          while (true) pause();
-          return true;
-        },
-        {.on_line = [](std::string_view) { throw std::runtime_error("disk full"); },
-         .on_start = [&](long pid) { child = pid; }});
+    waits.run({.on_line = [](std::string_view) { throw std::runtime_error("disk full"); },
+               .on_start = [&](long pid) { child = pid; }});
   };
   EXPECT_THROW(run(), std::runtime_error);
   ASSERT_GT(child, 0);
-  EXPECT_NE(kill(static_cast<pid_t>(child), 0), 0);
+  EXPECT_FALSE(test::is_running(child));
+}
+
+// A supervisor that is killed takes the process that works for it along.
+const test::Worker supervises("supervises", [](const std::string&, const Say& say) {
+  waits.run({.on_line = [](std::string_view) { test::crash(); },
+             .on_start = [&](long pid) { say(std::to_string(pid)); }});
+  return true;
+});
+
+TEST(Supervisor, IsNotSurvivedByItsWorker) {
+  long child = 0;
+  const WorkerEnd end = supervises.run(
+      {.on_line = [&](std::string_view line) { child = std::stol(std::string(line)); }});
+  EXPECT_TRUE(contains(end.reason, test::crash_reason)) << end.reason;
+  ASSERT_GT(child, 0);
+  for (int i = 0; i < 500 && test::is_running(child); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_FALSE(test::is_running(child));
+}
+
+TuneSession session_of_one() { return session_of({gemm(64, 64, 64)}); }
+
+// The session as the process before has left it.
+TuneSession told(const std::string& history, std::uint32_t threads) {
+  TuneSession session = session_of_one();
+  session.threads = threads;
+  std::istringstream lines(history);
+  for (std::string line; std::getline(lines, line);) take_in(session, line);
+  return session;
 }
 
 // As `vkgemm tune` does: how many processes it takes.
-int processes_until_finished(
-    TuneSession& session,
-    const std::function<bool(const std::function<void(std::string)>&)>& work) {
+int processes_until_finished(TuneSession& session, const test::Worker& worker) {
   int processes = 0;
+  std::string history;
+  const auto learn = [&](const std::string& line) {
+    EXPECT_TRUE(take_in(session, line)) << line;
+    history += line + '\n';
+  };
   for (bool more = true; more && processes < 10; ++processes) {
-    const WorkerEnd end = supervise(work, {.on_line = [&](std::string_view line) {
-                                      EXPECT_TRUE(take_in(session, line)) << line;
-                                    }});
+    const WorkerEnd end =
+        worker.run({.on_line = [&](std::string_view line) { learn(std::string(line)); }}, history);
     more = end.ending != Ending::finished;
-    if (more) blame(session, end.reason);
+    if (more) learn(says::died(end.reason));
   }
   return processes;
 }
 
+const std::vector<Config> configs_to_try = {config_a, config_b, config_c};
+
+const test::Worker tries("tries", [](const std::string& history, const Say& say) {
+  const TuneSession session = told(history, 0);
+  for (const Config& config : configs_to_try) {
+    if (session.cases[0].find(config) != nullptr) continue;
+    say(says::tries(0, config));
+    if (config != config_b) test::crash();
+    say(says::found(0, {.config = config, .microseconds = {1.0}}));
+  }
+  say(says::done(0));
+  return true;
+});
+
 // A process that dies again and again costs one configuration each time.
 TEST(Supervisor, WorkGoesOnInAnotherProcess) {
-  TuneSession session = session_of({gemm(64, 64, 64)});
-  const std::vector<Config> all = {config_a, config_b, config_c};
-  const int processes = processes_until_finished(session, [&](const auto& say) {
-    for (const Config& config : all) {
-      if (session.cases[0].find(config) != nullptr) continue;
-      say(says::tries(0, config));
-      if (config != config_b) raise(SIGSEGV);
-      say(says::found(0, {.config = config, .microseconds = {1.0}}));
-    }
-    say(says::done(0));
-    return true;
-  });
-  EXPECT_EQ(processes, 3);
+  TuneSession session = session_of_one();
+  EXPECT_EQ(processes_until_finished(session, tries), 3);
   EXPECT_TRUE(session.done());
   EXPECT_EQ(fastest(session.cases[0])->config, config_b);
   EXPECT_EQ(session.cases[0].find(config_a)->outcome, TuneOutcome::failed);
   EXPECT_EQ(session.cases[0].find(config_c)->outcome, TuneOutcome::failed);
 }
 
+const test::Worker builds("builds", [](const std::string& history, const Say& say) {
+  const TuneSession session = told(history, 3);
+  say(says::begins(0));
+  const auto build = [](const Config& config) {
+    if (config == config_b) test::crash();
+  };
+  std::vector<Config> left;
+  for (const Config& config : configs_to_try) {
+    if (session.cases[0].find(config) == nullptr) left.push_back(config);
+  }
+  if (session.builders() != 0) std::ranges::for_each(left, build);
+  for (const Config& config : left) {
+    say(says::tries(0, config));
+    build(config);
+    say(says::found(0, {.config = config, .microseconds = {1.0}}));
+  }
+  say(says::done(0));
+  return true;
+});
+
 // The same where threads build: the process that dies of a crowd denies nobody.
 TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
-  TuneSession session = session_of({gemm(64, 64, 64)});
+  TuneSession session = session_of_one();
   session.threads = 3;
-  const std::vector<Config> all = {config_a, config_b, config_c};
-  const int processes = processes_until_finished(session, [&](const auto& say) {
-    say(says::begins(0));
-    const auto build = [](const Config& config) {
-      if (config == config_b) raise(SIGSEGV);
-    };
-    std::vector<Config> left;
-    for (const Config& config : all) {
-      if (session.cases[0].find(config) == nullptr) left.push_back(config);
-    }
-    if (session.builders() != 0) std::ranges::for_each(left, build);
-    for (const Config& config : left) {
-      say(says::tries(0, config));
-      build(config);
-      say(says::found(0, {.config = config, .microseconds = {1.0}}));
-    }
-    say(says::done(0));
-    return true;
-  });
-  EXPECT_EQ(processes, 3);
+  EXPECT_EQ(processes_until_finished(session, builds), 3);
   EXPECT_TRUE(session.done());
   EXPECT_EQ(session.cases[0].find(config_a)->outcome, TuneOutcome::good);
   EXPECT_EQ(session.cases[0].find(config_b)->outcome, TuneOutcome::failed);

@@ -1,24 +1,29 @@
 // Files of verdicts: what is kept, for whom, and what becomes of attempts.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <thread>
 
-#ifndef _WIN32
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#endif
-
+#include "base/paths.hpp"
 #include "self_test/self_test.hpp"
 #include "self_test/verdict_store.hpp"
 #include "test_devices.hpp"
+#include "worker.hpp"
 
 namespace vkgemm {
 namespace {
+
+DeviceCaps caps_of_verdicts() {
+  DeviceCaps caps = test::h200();
+  caps.vendor_id = 0x10de;
+  caps.device_id = 0x2335;
+  caps.driver_version = 7;
+  caps.pipeline_cache_uuid[3] = 9;
+  return caps;
+}
 
 class VerdictFiles : public testing::Test {
  protected:
@@ -26,10 +31,6 @@ class VerdictFiles : public testing::Test {
     folder_ = std::filesystem::temp_directory_path() /
               ("vkgemm-verdicts-" + std::to_string(std::random_device{}()));
     file_ = folder_ / "made" / "verdicts.json";
-    caps_.vendor_id = 0x10de;
-    caps_.device_id = 0x2335;
-    caps_.driver_version = 7;
-    caps_.pipeline_cache_uuid[3] = 9;
     for (const KernelKind& kind : kernel_kinds(caps_)) {
       verdicts_.push_back({.kind = kind, .outcome = Outcome::passed, .config = "khr:…"});
     }
@@ -45,7 +46,7 @@ class VerdictFiles : public testing::Test {
   void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
 
   std::filesystem::path folder_, file_;
-  DeviceCaps caps_ = test::h200();
+  DeviceCaps caps_ = caps_of_verdicts();
   std::vector<Verdict> verdicts_;
 };
 
@@ -192,33 +193,47 @@ TEST_F(VerdictFiles, NoVerdictIsLost) {
   EXPECT_TRUE(file->attempts.empty());
 }
 
-#ifndef _WIN32
+const test::Worker attempts("attempts", [](const std::string& input, const support::Say& say) {
+  const DeviceCaps caps = caps_of_verdicts();
+  VerdictStore store(path_of(input.substr(0, input.find('\n'))), caps);
+  say(std::to_string(store.begin_attempt(kernel_kinds(caps)[0]).value()));
+  test::hang();
+  return true;
+});
+
 // However a process ends, its attempt is over; as long as it lives it is not. Its number is not
 // asked for: another container may have that, too.
 TEST_F(VerdictFiles, AProcessThatIsKilledLeavesItsAttempt) {
   std::filesystem::create_directories(file_.parent_path());
   const KernelKind kind = verdicts_[0].kind;
-  int told[2];
-  ASSERT_EQ(pipe(told), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    VerdictStore store(file_, caps_);
-    const char count = static_cast<char>(store.begin_attempt(kind).value());
-    (void)!::write(told[1], &count, 1);
-    pause();
-  }
-  char count = 0;
-  ASSERT_EQ(::read(told[0], &count, 1), 1);
-  EXPECT_EQ(count, 1);
+  static volatile std::sig_atomic_t stop = 0;
   VerdictStore store(file_, caps_);
-  EXPECT_EQ(*store.begin_attempt(kind), 1u);
-  const Verdict untested{.kind = kind};
-  ASSERT_TRUE(store.add(std::span(&untested, 1)));
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  attempts.run({.on_line =
+                    [&](std::string_view count) {
+                      EXPECT_EQ(count, "1");
+                      EXPECT_EQ(*store.begin_attempt(kind), 1u);
+                      const Verdict untested{.kind = kind};
+                      EXPECT_TRUE(store.add(std::span(&untested, 1)));
+                      stop = 1;
+                    },
+                .stop = &stop},
+               utf8(file_));
+  EXPECT_EQ(stop, 1);
   EXPECT_EQ(*store.begin_attempt(kind), 2u);
-  close(told[0]);
-  close(told[1]);
+}
+
+#ifndef _WIN32
+TEST_F(VerdictFiles, StandInAFolderOfTheOwnersAndAreNoLinks) {
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  EXPECT_EQ(std::filesystem::status(file_.parent_path()).permissions(),
+            std::filesystem::perms::owner_all);
+  const std::filesystem::path elsewhere = file_.parent_path() / "elsewhere";
+  std::filesystem::rename(file_, elsewhere);
+  std::filesystem::create_symlink(elsewhere, file_);
+  EXPECT_FALSE(load_verdicts(file_, caps_));
+  EXPECT_FALSE(save_verdicts(file_, caps_, {}));
+  EXPECT_FALSE(VerdictStore(file_, caps_).add(verdicts_));
+  EXPECT_EQ(load_verdicts(elsewhere, caps_)->size(), verdicts_.size());
 }
 #endif
 

@@ -1,0 +1,41 @@
+// worker.hpp: what a host test has done in a process of its own, which is this program once more.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/supervisor.hpp"
+
+namespace vkgemm::test {
+
+// One for each piece of work, outside all functions: the other process, too, must know it.
+class Worker {
+ public:
+  using Work = std::function<bool(const std::string& input, const support::Say& say)>;
+  Worker(std::string name, Work work);
+
+  support::WorkerEnd run(const support::Supervision& supervision,
+                         const std::string& input = {}) const {
+    return support::supervise({std::string(option), name_}, input, supervision);
+  }
+
+  static constexpr std::string_view option = "--worker";
+  // What main() of the other process does.
+  [[noreturn]] static void work(std::string_view name);
+
+ private:
+  std::string name_;
+};
+
+// A driver's misdeed. By what the process is said to have been ended.
+[[noreturn]] void crash();
+extern const std::string_view crash_reason;
+
+[[noreturn]] void hang();
+
+// True if there is a process with this id.
+bool is_running(long process);
+
+}  // namespace vkgemm::test
