@@ -1,10 +1,8 @@
 // Tuning tables that a context loads.
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "../set_environment.hpp"
 #include "harness.hpp"
 #include "trial.hpp"
 #include "tuning/table.hpp"
@@ -15,7 +13,7 @@ namespace {
 class TuningFile : public testing::Test {
  protected:
   ~TuningFile() override {
-    unsetenv("VKGEMM_TUNING");
+    set_environment("VKGEMM_TUNING");
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
   }
@@ -68,7 +66,7 @@ TEST_F(TuningFile, ItsShapeIsChosenAndExplained) {
 
   write(config);
   for (const bool variable : {false, true}) {
-    if (variable) setenv("VKGEMM_TUNING", path_.c_str(), 1);
+    if (variable) set_environment("VKGEMM_TUNING", path_.c_str());
     const auto text = explained(variable ? "" : path_, problem);
     ASSERT_TRUE(succeeds(text));
     for (const std::string& part :
@@ -92,7 +90,7 @@ TEST_F(TuningFile, AFileThatWasAskedForFailsTheVariableWarns) {
   EXPECT_TRUE(fails_with(explained(path_, problem), Status::invalid_argument,
                          {path_, "line 1", "tuned[0].config"}));
   EXPECT_TRUE(fails_with(explained(path_ + ".none", problem), Status::io_error, {path_}));
-  setenv("VKGEMM_TUNING", path_.c_str(), 1);
+  set_environment("VKGEMM_TUNING", path_.c_str());
   const auto after = explained("", problem);
   ASSERT_TRUE(succeeds(after));
   EXPECT_EQ(*after, *before);
@@ -137,7 +135,7 @@ TEST_F(TuningFile, DenialsOfEverythingAreOverruled) {
     }
     file << "]}";
   }
-  setenv("VKGEMM_TUNING", path_.c_str(), 1);
+  set_environment("VKGEMM_TUNING", path_.c_str());
   const auto text = explained("", problem);
   ASSERT_TRUE(succeeds(text));
   const std::string told = "denied by " + path_ + ": not mine; overruled";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "expectations.hpp"
@@ -233,7 +234,8 @@ double expected_gate(Gate gate, double l, double r) {
     case Gate::geglu_erf:
       return l * 0.5 * r * (1.0 + std::erf(r / std::sqrt(2.0)));
     case Gate::geglu_tanh:
-      return l * 0.5 * r * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (r + 0.044715 * r * r * r)));
+      return l * 0.5 * r *
+             (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (r + 0.044715 * r * r * r)));
     case Gate::swiglu:
       return l * sigmoid(l) * r;
     case Gate::reglu:

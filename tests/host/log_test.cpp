@@ -3,15 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
+
+#include "../set_environment.hpp"
 
 namespace vkgemm {
 namespace {
 
 // A file that can't be written is not a silent one.
 TEST(Log, TellsOfAFileThatCannotBeWritten) {
-  setenv("VKGEMM_LOG", "/no/such/folder/plans.log", 1);
+  test::set_environment("VKGEMM_LOG", "/no/such/folder/plans.log");
   testing::internal::CaptureStderr();
   const Log log({});
   const Log another({});  // does not repeat it
@@ -26,7 +27,7 @@ TEST(Log, TellsOfAFileThatCannotBeWritten) {
   const Log other([&](LogLevel, std::string_view message) { told = message; });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(told, "VKGEMM_LOG: cannot append to /no/such/folder/plans.log");
-  unsetenv("VKGEMM_LOG");
+  test::set_environment("VKGEMM_LOG");
 }
 
 }  // namespace

@@ -453,7 +453,9 @@ TEST_F(TuningFile, WhatIsNoFileForThisDevice) {
   };
   refused(folder_ / "none.json", Status::io_error, "none.json: ");
   refused(folder_, Status::io_error, "is no file");
+#ifndef _WIN32
   refused("/dev/zero", Status::io_error, "is no file");
+#endif
   refused(write("rdna.json", table("amd_rdna3", small_tile)), Status::invalid_argument,
           "architecture is 'amd_rdna3', NVIDIA H200 is 'nvidia_sm90'");
   std::filesystem::resize_file(write("long.json", "{"), longest_tuning_table + 1);

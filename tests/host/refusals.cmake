@@ -1,4 +1,4 @@
-# The tool's refusals before it asks for a device, and their words. TOOL, FOLDER.
+# The tool's refusals before it asks for a device, and their words. TOOL, FOLDER, SANITIZED, WINDOWS.
 file(MAKE_DIRECTORY ${FOLDER})
 
 function(make)
@@ -31,7 +31,7 @@ refused("${files} --out none/d.npy" "none/d.npy")
 refused("${generated} --activation relu --aux none/aux.npy" "none/aux.npy")
 refused("make none/x.npy --shape 100000x100000" "none/x.npy")
 refused("bench --shapes 8 --plot none/x.svg" "none/x.svg")
-if(EXISTS /dev/null)
+if(NOT WINDOWS AND EXISTS /dev/null)
   file(CREATE_LINK /dev/null ${FOLDER}/null SYMBOLIC)
   make(null --shape 5)
   if(NOT IS_SYMLINK ${FOLDER}/null)
