@@ -179,6 +179,8 @@ if(VKGEMM_BUILD_TESTS AND NOT TARGET GTest::gtest)
   add_library(GTest::gtest_main ALIAS vkgemm_gtest_main)
 endif()
 
-# Starts a program of ours on the private Vulkan stack (lavapipe and the stub devices), where there is one.
-find_program(VKGEMM_VKRUN vkrun HINTS ${VKGEMM_TOOLCHAIN_DIR}/bin NO_DEFAULT_PATH)
-mark_as_advanced(VKGEMM_VKRUN)
+# Starts a program of this machine's kind on the private Vulkan stack (lavapipe and the stub devices), where there is one.
+if(NOT CMAKE_CROSSCOMPILING)
+  find_program(VKGEMM_VKRUN vkrun HINTS ${VKGEMM_TOOLCHAIN_DIR}/bin NO_DEFAULT_PATH)
+  mark_as_advanced(VKGEMM_VKRUN)
+endif()

@@ -9,7 +9,7 @@ function(vkgemm_python_suffices result python)
 endfunction()
 
 set(python_works OFF)
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT VKGEMM_SANITIZE)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING AND NOT VKGEMM_SANITIZE)
   find_program(VKGEMM_PYTHON3 NAMES ${Python3_EXECUTABLE} python3 VALIDATOR vkgemm_python_suffices
                DOC "Python 3.10 or newer, with cffi and numpy")
   mark_as_advanced(VKGEMM_PYTHON3)

@@ -1,7 +1,5 @@
 #ifdef _WIN32
 
-#define NOMINMAX
-#define WIN32_LEAN_AND_MEAN
 #include <fcntl.h>
 #include <io.h>
 #include <windows.h>
@@ -168,7 +166,8 @@ Result<Process> Process::start(const std::vector<std::string>& arguments, std::s
 
   std::wstring program = own_program();
   std::wstring line = as_argument(program);
-  for (const std::string& argument : arguments) line += L" " + as_argument(path_of(argument).native());
+  for (const std::string& argument : arguments)
+    line += L" " + as_argument(path_of(argument).native());
   const HANDLE error = GetStdHandle(STD_ERROR_HANDLE);
   Inherited inherited({childs_input.get(), childs_output.get(), error});
   STARTUPINFOEXW info{};

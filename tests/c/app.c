@@ -1,10 +1,15 @@
 #include "app.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
 
 _Noreturn void fail(const char* format, ...) {
   va_list arguments;
@@ -33,14 +38,24 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
   return VK_FALSE;
 }
 
+static PFN_vkGetInstanceProcAddr vulkan_loader(void) {
+#ifdef _WIN32
+  const HMODULE loader = LoadLibraryA("vulkan-1.dll");
+  const FARPROC function = loader != NULL ? GetProcAddress(loader, "vkGetInstanceProcAddr") : NULL;
+#else
+  void* const loader = dlopen("libvulkan.so.1", RTLD_NOW);
+  void* const function = loader != NULL ? dlsym(loader, "vkGetInstanceProcAddr") : NULL;
+#endif
+  if (function == NULL) fail("no Vulkan loader");
+  PFN_vkGetInstanceProcAddr found;
+  memcpy(&found, &function, sizeof found);  // ISO C has no cast from objects to functions
+  return found;
+}
+
 App* app_open(void) {
   App* app = calloc(1, sizeof *app);
   if (app == NULL) fail("no memory");
-  void* loader = dlopen("libvulkan.so.1", RTLD_NOW);
-  void* function = loader != NULL ? dlsym(loader, "vkGetInstanceProcAddr") : NULL;
-  if (function == NULL) fail("no Vulkan loader");
-  // ISO C has no cast from objects to functions.
-  memcpy(&app->get_instance_proc_addr, &function, sizeof function);
+  app->get_instance_proc_addr = vulkan_loader();
 
   const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                          .apiVersion = VK_API_VERSION_1_3};

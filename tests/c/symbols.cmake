@@ -1,5 +1,5 @@
 # The functions of abi.txt are those of vkgemm.map, and what a shared library exports of them has their versions.
-# ABI, MAP; LIBRARY: the shared library, or none.
+# ABI, MAP; LIBRARY: the shared library, or none; OBJDUMP: if that is a DLL, which has no versions.
 file(STRINGS ${ABI} lines REGEX "^VkgemmStatus vkgemm_")
 list(TRANSFORM lines REPLACE "^VkgemmStatus ([a-z0-9_]+).*" "\\1" OUTPUT_VARIABLE functions)
 set(mapped "")
@@ -30,7 +30,16 @@ function(same title list other)
 endfunction()
 same("vkgemm.map against vkgemm.h" functions mapped)
 
-if(LIBRARY)
+if(OBJDUMP)
+  execute_process(COMMAND ${OBJDUMP} -p ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "^.*.Ordinal/Name Pointer. Table" "" text "${text}")
+  string(REGEX MATCHALL "[ ]vkgemm_[a-z0-9_]+" exported "${text}")
+  list(TRANSFORM exported STRIP)
+  same("symbols of ${LIBRARY}" functions exported)
+  if(text MATCHES "nlohmann|6vkgemm1c|8embedded")
+    message(SEND_ERROR "${LIBRARY} exports what is no API")
+  endif()
+elseif(LIBRARY)
   execute_process(COMMAND nm -D --defined-only ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[ ]vkgemm_[a-z0-9_]+[@A-Za-z0-9_.]*" exported "${text}")
   list(TRANSFORM exported STRIP)

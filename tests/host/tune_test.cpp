@@ -285,13 +285,20 @@ TEST(TuneSession, IsResumedByTheSameDeviceAndDriver) {
   EXPECT_FALSE(why_not_resumed(*table, "another", "driver 2"));
 }
 
+class Supervisor : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = test::why_no_worker()) GTEST_SKIP() << *why;
+  }
+};
+
 const test::Worker speaks("speaks", [](const std::string& input, const Say& say) {
   say(std::to_string(input.size()));
   for (int i = 0; i < 5000; ++i) say("line " + std::to_string(i));
   return true;
 });
 
-TEST(Supervisor, HearsEveryLine) {
+TEST_F(Supervisor, HearsEveryLine) {
   std::vector<std::string> heard;
   // More than a pipe holds.
   const WorkerEnd end =
@@ -312,7 +319,7 @@ const test::Worker misbehaves("misbehaves", [](const std::string& misdeed, const
   return false;
 });
 
-TEST(Supervisor, SurvivesWhatItsWorkDoes) {
+TEST_F(Supervisor, SurvivesWhatItsWorkDoes) {
   const auto ends = [](const std::string& misdeed) {
     std::string last;
     const WorkerEnd end = misbehaves.run({.on_line = [&](std::string_view line) { last = line; },
@@ -333,7 +340,7 @@ TEST(Supervisor, SurvivesWhatItsWorkDoes) {
 
 #ifndef _WIN32
 // Who ignores the ends of children is not told how they ended: that is no success.
-TEST(Supervisor, TakesAnUnseenEndForNoSuccess) {
+TEST_F(Supervisor, TakesAnUnseenEndForNoSuccess) {
   const auto handler = std::signal(SIGCHLD, SIG_IGN);
   const WorkerEnd end = misbehaves.run({.on_line = [](std::string_view) {}}, "crash");
   std::signal(SIGCHLD, handler);
@@ -349,7 +356,7 @@ const test::Worker waits("waits", [](const std::string&, const Say& say) {
   return true;
 });
 
-TEST(Supervisor, StopsWhenItIsAskedTo) {
+TEST_F(Supervisor, StopsWhenItIsAskedTo) {
   static volatile std::sig_atomic_t stop = 0;
   stop = 0;
   long child = 0;
@@ -365,7 +372,7 @@ TEST(Supervisor, StopsWhenItIsAskedTo) {
   EXPECT_FALSE(test::is_running(child));
 }
 
-TEST(Supervisor, LeavesNobodyWhenTheListenerThrows) {
+TEST_F(Supervisor, LeavesNobodyWhenTheListenerThrows) {
   long child = 0;
   const auto run = [&] {
     waits.run({.on_line = [](std::string_view) { throw std::runtime_error("disk full"); },
@@ -383,7 +390,7 @@ const test::Worker supervises("supervises", [](const std::string&, const Say& sa
   return true;
 });
 
-TEST(Supervisor, IsNotSurvivedByItsWorker) {
+TEST_F(Supervisor, IsNotSurvivedByItsWorker) {
   long child = 0;
   const WorkerEnd end = supervises.run(
       {.on_line = [&](std::string_view line) { child = std::stol(std::string(line)); }});
@@ -438,7 +445,7 @@ const test::Worker tries("tries", [](const std::string& history, const Say& say)
 });
 
 // A process that dies again and again costs one configuration each time.
-TEST(Supervisor, WorkGoesOnInAnotherProcess) {
+TEST_F(Supervisor, WorkGoesOnInAnotherProcess) {
   TuneSession session = session_of_one();
   EXPECT_EQ(processes_until_finished(session, tries), 3);
   EXPECT_TRUE(session.done());
@@ -468,7 +475,7 @@ const test::Worker builds("builds", [](const std::string& history, const Say& sa
 });
 
 // The same where threads build: the process that dies of a crowd denies nobody.
-TEST(Supervisor, FindsTheGuiltyOneAmongMany) {
+TEST_F(Supervisor, FindsTheGuiltyOneAmongMany) {
   TuneSession session = session_of_one();
   session.threads = 3;
   EXPECT_EQ(processes_until_finished(session, builds), 3);

@@ -204,6 +204,7 @@ const test::Worker attempts("attempts", [](const std::string& input, const suppo
 // However a process ends, its attempt is over; as long as it lives it is not. Its number is not
 // asked for: another container may have that, too.
 TEST_F(VerdictFiles, AProcessThatIsKilledLeavesItsAttempt) {
+  if (const auto why = test::why_no_worker()) GTEST_SKIP() << *why;
   std::filesystem::create_directories(file_.parent_path());
   const KernelKind kind = verdicts_[0].kind;
   static volatile std::sig_atomic_t stop = 0;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #ifdef _WIN32
-#define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 #endif
 
@@ -20,7 +19,15 @@ std::map<std::string, Worker::Work, std::less<>>& works() {
   return all;
 }
 
+const Worker nothing("nothing", [](const std::string&, const support::Say&) { return true; });
+
 }  // namespace
+
+std::optional<std::string> why_no_worker() {
+  static const support::WorkerEnd end = nothing.run({.on_line = [](std::string_view) {}});
+  if (end.ending == support::Ending::finished) return std::nullopt;
+  return "the program cannot be started once more: " + end.reason;
+}
 
 Worker::Worker(std::string name, Work work) : name_(std::move(name)) {
   works().emplace(name_, std::move(work));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ class Worker {
  private:
   std::string name_;
 };
+
+// Why this program cannot be started once more, if it cannot: an emulator of one program starts no
+// other.
+std::optional<std::string> why_no_worker();
 
 // A driver's misdeed. By what the process is said to have been ended.
 [[noreturn]] void crash();
