@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <span>
+
+#include "base/cache_file.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -92,6 +97,21 @@ TEST(Convert, Bf16) {
   EXPECT_EQ(double_to_bf16(0x1p-133), 0x0001);
   EXPECT_EQ(double_to_bf16(0x1p-134), 0x0000);
   EXPECT_EQ(bf16_to_double(0xc040), -3.0);
+}
+
+// Doubles of every size, and NaNs: whatever the processor, these bits.
+TEST(Convert, GivesTheSameBitsEverywhere) {
+  std::uint64_t hash = fnv1a_of_nothing;
+  std::mt19937_64 random(1);  // which the standard defines to the bit
+  for (int i = 0; i < 1 << 20; ++i) {
+    // Half of them near what f16 and bf16 hold, the others with any exponent.
+    std::uint64_t bits = random();
+    if (i % 2 == 0) bits = (bits & 0x803f'ffff'ffff'ffff) | 0x3fc0'0000'0000'0000;
+    const double value = std::bit_cast<double>(bits);
+    const std::uint16_t halves[] = {double_to_f16(value), double_to_bf16(value)};
+    hash = fnv1a(std::as_bytes(std::span(halves)), hash);
+  }
+  EXPECT_EQ(hash, 0x146fe9db025de116u) << std::hex << hash;
 }
 
 TEST(Convert, LoadAndStoreByIndex) {

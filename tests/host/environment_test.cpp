@@ -61,7 +61,7 @@ TEST(Environment, IsClosedToProcessesWithMoreRights) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == no_rights_to_give) GTEST_SKIP() << "needs CAP_SETGID";
+  if (WEXITSTATUS(status) == no_rights_to_give) GTEST_SKIP() << "needs CAP_SETGID, and no emulator";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 #endif

@@ -1,0 +1,15 @@
+# Builds for Linux on 64-bit Arm by Debian's g++-aarch64-linux-gnu; what is built runs under qemu-user-static, here too.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+find_program(VKGEMM_QEMU NAMES qemu-aarch64-static qemu-aarch64)
+mark_as_advanced(VKGEMM_QEMU)
+if(VKGEMM_QEMU)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${VKGEMM_QEMU} -L /usr/aarch64-linux-gnu)
+endif()
+# Header-only libraries are the private toolchain's, programs this machine's, libraries the compiler's alone.
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
