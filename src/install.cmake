@@ -1,14 +1,18 @@
 # The CMake package: find_package(vkgemm) gives vkgemm::vkgemm, and vkgemm::c for C. And vkgemm.pc for others.
+# Components: runtime (a shared library), development, tool, python.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/vkgemm)
-install(TARGETS vkgemm vkgemm_c EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vkgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${generated}/vkgemm/export.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm)
-install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder})
+install(TARGETS vkgemm vkgemm_c EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        RUNTIME COMPONENT runtime
+        LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+        ARCHIVE COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vkgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(FILES ${generated}/vkgemm/export.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm COMPONENT development)
+install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder} COMPONENT development)
 if(TARGET vkgemm_tool)
-  install(TARGETS vkgemm_tool)
+  install(TARGETS vkgemm_tool COMPONENT tool)
 endif()
 
 configure_package_config_file(vkgemm-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config.cmake
@@ -17,7 +21,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-versi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-version.cmake
-        DESTINATION ${package_folder})
+        DESTINATION ${package_folder} COMPONENT development)
 
 # A static library says by itself which libraries of the C++ compiler it needs.
 set(pc_cflags "")
@@ -33,4 +37,10 @@ endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY
            ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_prefix)
 configure_file(vkgemm.pc.in ${CMAKE_CURRENT_BINARY_DIR}/vkgemm.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT development)
+
+include(sbom.cmake)
+if(PROJECT_IS_TOP_LEVEL)
+  include(packages.cmake)
+endif()
