@@ -288,7 +288,9 @@ void expect_scales_that_are_no_numbers(const Config& config, DataType type, supp
       for (std::uint64_t j = 0; j < 10; ++j) {
         const double d = trial.d(i, j);
         EXPECT_EQ(std::isfinite(d), j != 3 && j != 6) << i << ", " << j << ": " << d;
-        if (j == 3) EXPECT_TRUE(std::isnan(d)) << i;
+        if (j == 3) {
+          EXPECT_TRUE(std::isnan(d)) << i;
+        }
       }
     }
   }
@@ -355,7 +357,9 @@ class QuantisedDirect : public Direct {
       }
     }
     configs_ = all;
-    if (!IsSkipped()) ASSERT_FALSE(configs_.empty());
+    if (!IsSkipped()) {
+      ASSERT_FALSE(configs_.empty());
+    }
   }
 };
 

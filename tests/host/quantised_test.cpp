@@ -69,7 +69,9 @@ TEST(Codes, OfFloats) {
     const std::uint32_t last = type == CodeType::e4m3 ? 0x7e : 0x7b;
     for (std::uint32_t code = 0; code <= last; ++code) {
       EXPECT_EQ(value_of(type, code | 0x80), -value_of(type, code));
-      if (code > 0) EXPECT_GT(value_of(type, code), value_of(type, code - 1));
+      if (code > 0) {
+        EXPECT_GT(value_of(type, code), value_of(type, code - 1));
+      }
     }
   }
   // An f16's upper byte.
