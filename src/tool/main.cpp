@@ -82,6 +82,7 @@ int run_tool(const std::vector<std::string>& arguments) {
   CLI::App app("Fused matrix products on Vulkan cooperative matrices.", "vkgemm");
   app.footer(kFooter);
   app.require_subcommand(1);
+  app.allow_windows_style_options(false);  // "/" begins a path, on every system
   app.set_version_flag("--version", std::to_string(VKGEMM_VERSION_MAJOR) + "." +
                                         std::to_string(VKGEMM_VERSION_MINOR) + "." +
                                         std::to_string(VKGEMM_VERSION_PATCH) + " (" +
