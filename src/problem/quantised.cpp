@@ -210,10 +210,10 @@ Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
                                    " is supported"));
   }
   const auto check_unit = [&](std::string_view field, std::uint64_t value,
-                              std::uint32_t unit) -> std::optional<Error> {
-    if (value % unit == 0) return std::nullopt;
+                              std::uint32_t multiple) -> std::optional<Error> {
+    if (value % multiple == 0) return std::nullopt;
     return invalid_argument(concat(field, " is ", value, " and quantised_b.type is ",
-                                   to_string(q.type), ": it must be a multiple of ", unit));
+                                   to_string(q.type), ": it must be a multiple of ", multiple));
   };
   if (auto error = check_unit("b.ld", ld, unit)) return *error;
 
