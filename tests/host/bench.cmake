@@ -135,6 +135,6 @@ endforeach()
 
 # suites: every case's options are understood, before a device is asked for
 bench(0 "--list-suites" "dense:" "seeds:" "--shapes 131072x4096x512,2048,131072x1024x6144")
-bench(2 "--suite none" "--suite is 'none': one of dense, epilogue, splitk, grouped, rowred, gated, packed, seeds is needed")
+bench(2 "--suite none" "--suite is 'none': one of dense, epilogue, splitk, grouped, rowred, gated, packed, quantised, seeds is needed")
 bench(3 "--suite dense,epilogue,splitk,grouped,rowred,gated,packed,quantised,seeds")
 bench(2 "--shapes 8 --epilogue bias+gelu" "parts like bias+gelu_erf")
