@@ -160,8 +160,8 @@ struct KhrDirectLoop : KhrLoop {
   // Their sums are added in order before the epilogue. For few rows, where the tiles of D are too
   // few to keep a device's memory busy.
   std::uint32_t subgroups_k = 1;
-  // Of a quantised B, 1, 2, 4 or 8: how many of the eight elements that an invocation holds of a
-  // fragment, one after the other, are of one column, and share its scale. Else 1.
+  // How many of the eight elements that an invocation holds of a fragment of a quantised B, one
+  // after the other, are of one column and share its scale: 1, 2, 4 or 8. Other problems: 1.
   std::uint32_t code_run = 1;
   bool operator==(const KhrDirectLoop&) const = default;
 };

@@ -49,8 +49,8 @@ struct PackedLayout {
   Fingerprint fingerprint = {};
 };
 
-// What a quantised matrix is packed from (Quantisation): codes, and where they stand apart scales
-// and zero points.
+// The source of a quantised matrix (Quantisation): codes, and where they stand apart scales and
+// zero points.
 struct CodeSpans {
   DeviceSpan codes = {};
   DeviceSpan scales = {};
@@ -274,7 +274,7 @@ class VKGEMM_API PackPlan {
   Result<void> record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
                             DeviceSpan destination) const;
 
-  // Of a quantised B; source_bytes() are those of its codes.
+  // The bytes of a quantised B; source_bytes() are those of its codes.
   CodeBytes code_bytes() const noexcept;
 
   struct Impl;

@@ -363,8 +363,9 @@ VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) no
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 
-// What follows the type in parts that are not the defaults: "int4:group=128:zeros:scales=bf16";
-// also columns=128 (or all) for group_n, and ggml. The inverse names what is wrong with a text.
+// A quantisation as text: its type, and what is not at the default:
+// "int4:group=128:zeros:scales=bf16"; also columns=128 (or all) for group_n, and ggml. The inverse
+// names what is wrong with a text.
 VKGEMM_API std::string to_string(const Quantisation& quantisation);
 VKGEMM_API Result<Quantisation> parse_quantisation(std::string_view text);
 

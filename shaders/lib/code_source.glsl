@@ -12,7 +12,7 @@ const uint SOURCE_BLOCK = GGML_BYTES(CODES);
 uint block_depth() { return CODE_GROUP_K == 0 ? p.copy_depth : CODE_DEPTH(CODE_GROUP_K); }
 uint block_bytes() { return BLOCK_SCALES + CODE_BYTES(block_depth(), CODES); }  // of a column
 
-// Of the word that has it, which is as readable.
+// A byte is taken out of its word, which is as readable.
 uint load_byte(uint64_t at) { return (U32(at & ~uint64_t(3)).x >> (uint(at & 3) * 8)) & 0xffu; }
 
 uint source_code(uint64_t source, uint k, uint column) {

@@ -18,7 +18,7 @@ bool has_more_rights() noexcept;
 // The variable of the environment, empty if there is none.
 std::string environment(const char* name);
 
-// What happens to a path that ends in a symbolic link. Links before its end are followed.
+// A path that ends in a symbolic link is followed or refused. Links before its end are followed.
 enum class Links { follow, refuse };
 
 struct CloseFile {

@@ -66,7 +66,7 @@ bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
          PACK_TILE % k == 0;
 }
 
-// What an invocation loads of codes at once, 16 bytes, is of so many steps.
+// The depth of the codes that an invocation loads at once, in 16 bytes.
 std::uint32_t code_depth(std::uint32_t fragment_k, CodeType type) {
   return fragment_k * (32 / (2 * bits_of(type)));
 }
