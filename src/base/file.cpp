@@ -50,6 +50,7 @@ Result<void> write_pieces(os::File stream, const fs::path& path,
   errno = 0;
   bool written = true;
   for (const std::span<const std::byte> piece : pieces) {
+    if (piece.empty()) continue;  // may point nowhere
     written = written && std::fwrite(piece.data(), 1, piece.size(), stream.get()) == piece.size();
   }
   if (std::fclose(stream.release()) != 0 || !written) {  // some systems tell at the end
