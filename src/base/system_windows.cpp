@@ -81,7 +81,7 @@ File open_to_append(const fs::path& path, std::error_code& error) {
                    error);
 }
 
-// Who may read it follows from its folder.
+// The file's folder decides who may read it.
 File create_file(const fs::path& path, bool, std::error_code& error) {
   return open_file(path, GENERIC_WRITE, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, "wb", error);
 }

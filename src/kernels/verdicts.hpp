@@ -12,7 +12,7 @@
 
 namespace vkgemm {
 
-// What configurations multiply: codes of B take verdicts of their own beside those of elements.
+// The inputs that configurations multiply. Codes of B take verdicts of their own.
 struct Inputs {
   DataType type = DataType::f16;
   bool codes = false;

@@ -14,7 +14,7 @@
 
 namespace vkgemm {
 
-// Of a matrix: kernels index with 32 bits and keep one bit for sums.
+// The largest dimension of a matrix: kernels index with 32 bits and keep one bit for sums.
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
 
 // The cooperative matrices that multiply a type. Multiply-adds take every type, widened to the

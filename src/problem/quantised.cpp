@@ -183,7 +183,7 @@ Result<CodeSource> code_source(const Problem& problem, std::uint64_t matrices) {
   const bool in_rows = b.layout == Layout::row_major, ggml = q.layout == CodeLayout::ggml_blocks;
   const std::uint32_t per_byte = 8 / bits_of(q.type);
 
-  // What ld, batch_stride and K must be multiples of.
+  // ld, batch_stride and K must be multiples of this.
   const std::uint32_t unit = ggml ? GGML_BLOCK : in_rows ? 1 : per_byte;
   if (ggml) {
     const auto not_of_ggml = [&](std::string_view field, const auto& value, std::string_view must) {

@@ -38,7 +38,7 @@ struct CodeArray {
   std::uint32_t alignment = 1;
 };
 
-// What B is packed from.
+// The arrays that B is packed from.
 struct CodeSource {
   CodeArray codes, scales, zeros;
 };

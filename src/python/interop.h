@@ -1,5 +1,5 @@
-// What shared memory needs beside Vulkan, in cffi's form: the part of CUDA's driver API that
-// vkgemm/cuda.py calls, and DLPack's structures, which vkgemm/dlpack.py fills in.
+// Declarations for shared memory, in cffi's form: the part of CUDA's driver API that vkgemm/cuda.py
+// calls, and DLPack's structures, which vkgemm/dlpack.py fills in.
 
 typedef int CUresult;  // 0 is success
 typedef int CUdevice;
@@ -32,7 +32,7 @@ typedef struct {
   unsigned int reserved[16];
 } CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
 
-// Of signals and of waits: what follows the value differs, has the same size, and is zero.
+// Signals and waits take the same bytes: what follows the value has other names, and is zero.
 typedef struct {
   unsigned long long value;
   unsigned long long other[8];

@@ -242,7 +242,7 @@ Config as_given(Config config, const ResolvedProblem& problem) {
     direct->swap_a = direct->swap_a && config.pack_a;
     if (!problem.b.quantisation) direct->code_run = 1;
   }
-  // What is loaded of codes at once is deeper than of elements.
+  // Loads of codes are deeper than those of elements.
   if (const auto depth = descriptor(config).code_depth;
       depth != nullptr && problem.b.quantisation) {
     const std::uint32_t whole = std::max(depth(config, problem.b.quantisation->type), 1u);
@@ -292,21 +292,27 @@ void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const Resol
   add(original.b, seen.b);
 }
 
+void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
+                    const Limits& limits) {
+  const FragmentOrder& order = *copy.fragments;
+  step.key.module = module_name(step.key.module, MainLoop::khr_direct, copy.type);
+  if (limits.subgroup_size_control) step.key.required_subgroup_size = order.subgroup_size;
+  constants.set(SPEC_FRAGMENT_M, order.mn);
+  constants.set(SPEC_FRAGMENT_N, order.mn);
+  constants.set(SPEC_FRAGMENT_K, order.k);
+  constants.set(SPEC_INTERLEAVE_K, order.interleaved);
+}
+
 Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits) {
   const bool of_a = is_a(copy);
   const ResolvedMatrix& source = of_a ? problem.a : problem.b;
   Step step;
   step.copied = of_a ? &Addresses::a : &Addresses::b;
-  Constants constants(step.key.constants);
   step.key.module = "pack";
+  Constants constants(step.key.constants);
   if (const auto& order = copy.fragments) {
-    step.key.module = module_name("pack", MainLoop::khr_direct, source.type);
-    if (limits.subgroup_size_control) step.key.required_subgroup_size = order->subgroup_size;
-    constants.set(SPEC_FRAGMENT_M, order->mn);
-    constants.set(SPEC_FRAGMENT_N, order->mn);
-    constants.set(SPEC_FRAGMENT_K, order->k);
+    pack_fragments(step, constants, copy, limits);
     constants.set(SPEC_SWAP_A, order->swapped);
-    constants.set(SPEC_INTERLEAVE_K, order->interleaved);
     constants.set(SPEC_PACKS_B, !of_a);
     // Slots of groups, by which shared code divides.
     for (const std::size_t id : {SPEC_TILE_M, SPEC_TILE_K}) constants.set(id, std::uint32_t{1});

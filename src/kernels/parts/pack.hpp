@@ -51,6 +51,10 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
 void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
                 const Config& config, const Limits& limits);
 
+// Makes a step that packs rows one that packs the fragments of `copy`.
+void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
+                    const Limits& limits);
+
 // The dispatch that packs A or B of a problem to `copy`, whose groups have no slots yet.
 Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits);
 

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
+#include "kernels/parts/pack.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/quantised.h"
@@ -43,14 +44,7 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
   Step step;
   step.key.module = "pack_codes";
   Constants constants(step.key.constants);
-  if (const auto& order = copy.fragments) {
-    step.key.module = module_name("pack_codes", MainLoop::khr_direct, copy.type);
-    if (limits.subgroup_size_control) step.key.required_subgroup_size = order->subgroup_size;
-    constants.set(SPEC_FRAGMENT_M, order->mn);
-    constants.set(SPEC_FRAGMENT_N, order->mn);
-    constants.set(SPEC_FRAGMENT_K, order->k);
-    constants.set(SPEC_INTERLEAVE_K, order->interleaved);
-  }
+  if (copy.fragments) pack_fragments(step, constants, copy, limits);
   set_codes(constants, as_packed(q));
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{PACK_LOCAL_SIZE});
   constants.set(SPEC_CODE_GROUP_N, q.group_n);
