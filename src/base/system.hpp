@@ -31,7 +31,7 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 // With Links::refuse only a regular file is opened.
 File open_to_read(const std::filesystem::path& path, Links links, std::error_code& error);
-// Anything that is there.
+// Anything that is there. Nothing is cut off.
 File open_to_write(const std::filesystem::path& path, std::error_code& error);
 // Made where there is none.
 File open_to_append(const std::filesystem::path& path, std::error_code& error);

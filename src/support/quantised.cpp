@@ -46,8 +46,8 @@ double e8m0(std::uint32_t byte) {
   return byte == 255 ? nan : std::ldexp(1.0, static_cast<int>(byte) - 127);
 }
 
-// The power of two above, or at, a scale: no code overflows.
-std::uint32_t nearest_e8m0(double scale) {
+// The scale, rounded up to a power of two: no code overflows.
+std::uint32_t e8m0_from(double scale) {
   if (std::isnan(scale)) return 255;
   int exponent = 0;
   const double fraction = std::frexp(scale, &exponent);
@@ -184,7 +184,7 @@ void CodeMatrix::set_scale(std::uint64_t matrix, std::uint64_t k, std::uint64_t 
                              : scales.data() + matrix * source_.scales.matrix;
   const std::uint64_t group = ggml ? 0 : group_of(k, column);
   if (mxfp4) {
-    at[group] = static_cast<std::byte>(nearest_e8m0(scale));
+    at[group] = static_cast<std::byte>(e8m0_from(scale));
   } else {
     store_element(at, ggml ? DataType::f16 : q_.scale_type, group, scale);
   }

@@ -246,7 +246,7 @@ Config as_given(Config config, const ResolvedProblem& problem) {
   if (const auto depth = descriptor(config).code_depth;
       depth != nullptr && problem.b.quantisation) {
     const std::uint32_t whole = std::max(depth(config, problem.b.quantisation->type), 1u);
-    config.tile_k = (config.tile_k + whole - 1) / whole * whole;
+    config.tile_k = narrow(rounded_up(config.tile_k, whole));
   }
   return config;
 }
@@ -290,6 +290,11 @@ void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const Resol
   };
   add(original.a, seen.a);
   add(original.b, seen.b);
+}
+
+std::uint64_t pack_tiles(const ResolvedMatrix& copy) {
+  return divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
+         divided_up(copy.lines(), PACK_TILE);
 }
 
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
@@ -338,8 +343,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
   params.source_batch = source.batch_stride * size_in_bytes(source.type);
   params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
   step.params = params;
-  const std::uint64_t tiles = divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
-                              divided_up(copy.lines(), PACK_TILE);
+  const std::uint64_t tiles = pack_tiles(copy);
   const std::uint64_t count = of_a ? problem.a_count() : problem.b_count();
   step.dispatches = cut_grid(tiles, matrices(copy, count), limits);
   return step;

@@ -51,6 +51,9 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
 void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
                 const Config& config, const Limits& limits);
 
+// The tiles of one packed matrix, each of which a workgroup packs.
+std::uint64_t pack_tiles(const ResolvedMatrix& copy);
+
 // Makes a step that packs rows one that packs the fragments of `copy`.
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
                     const Limits& limits);

@@ -66,9 +66,7 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
   params.copy_ld = narrow(copy.ld);
   params.copy_depth = narrow(copy.lines());
   step.params = params;
-  const std::uint64_t tiles = divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
-                              divided_up(copy.lines(), PACK_TILE);
-  step.dispatches = cut_grid(tiles, matrices, limits);
+  step.dispatches = cut_grid(pack_tiles(copy), matrices, limits);
   return step;
 }
 
