@@ -241,10 +241,9 @@ void add_quantise(CLI::App& app) {
   CLI::App& command = *app.add_subcommand(
       "quantise", "Quantise B once, pack its codes, and say how far from B they are");
   command.footer(
-      "`vkgemm run` takes the file as --b, as it takes those of `vkgemm pack`. Elements are scale "
-      "* "
-      "(code - zero), rounded to the type of B, which is A's. A group's largest magnitude becomes "
-      "that of the codes.");
+      "`vkgemm run` takes the file as --b, as it takes those of `vkgemm pack`. An element is "
+      "scale * (code - zero), rounded to the type of B, which is A's. A group's largest magnitude "
+      "becomes that of the codes.");
   command.option_defaults()->group("Files");
   command.add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
       ->type_name("FILE");
