@@ -15,6 +15,7 @@ fraction of a busy one's. Run it directly before or after `vkgemm bench`, on the
 product where all groups share B, a loop over them, and torch._grouped_mm where each has its own.
 --gated times products with a gate, sigmoid(l)·tanh(r) and GEGLU, fused by torch.compile after cuBLAS.
 --rows times products whose rows are normalised or reduced, fused by torch.compile where it can.
+--quantised times products with weights of 4 and 8 bits, beside cuBLAS on weights of 16.
 --commands with one of them prints the same cases as `vkgemm bench` commands.
 """
 
@@ -24,6 +25,7 @@ import random
 import sys
 import time
 
+import quantised
 import row_reductions
 from cases import time_and_print
 
@@ -65,6 +67,7 @@ def parse_arguments():
     parser.add_argument("--grouped", action="store_true", help="time groups of rows")
     parser.add_argument("--gated", action="store_true", help="time products with a gate")
     parser.add_argument("--rows", action="store_true", help="time row reductions")
+    parser.add_argument("--quantised", action="store_true", help="time quantised weights")
     parser.add_argument("--commands", action="store_true",
                         help="with --grouped, --gated or --rows: print what vkgemm is to be run with")
     return parser.parse_args()
@@ -202,6 +205,8 @@ def main():
         return row_reductions.time_all(torch, time_case, types)
     if arguments.gated:
         return time_gated(torch, time_case, types)
+    if arguments.quantised:
+        return quantised.time_all(torch, time_case)
 
     for name in arguments.dtype:
         for layout_a, layout_b in itertools.product(arguments.layout_a, arguments.layout_b):

@@ -2,6 +2,7 @@
 #include "kernels/verdicts.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "base/text.hpp"
 #include "device/caps.hpp"
@@ -38,6 +39,16 @@ bool has_passed(const Config& config, const Inputs& inputs, const DeviceCaps& ca
     });
   };
   return passed(false) && (!inputs.codes || !descriptor(config).needs_verdict || passed(true));
+}
+
+void lengthen_code_run(Config& config, const Inputs& inputs, const DeviceCaps& caps) {
+  if (!std::holds_alternative<KhrDirectLoop>(config.loop)) return;
+  for (const Verdict& verdict : caps.verdicts) {
+    if (verdict.kind.code_run <= std::get<KhrDirectLoop>(config.loop).code_run) continue;
+    Config longer = config;
+    std::get<KhrDirectLoop>(longer.loop).code_run = verdict.kind.code_run;
+    if (has_passed(longer, inputs, caps)) config = longer;
+  }
 }
 
 const Verdict* failed_verdict(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {

@@ -33,13 +33,6 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a > most - b ? most
 
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
 
-// With the group that a type or a layout has.
-Quantisation with_group(Quantisation q) {
-  const bool has_one = q.type == CodeType::mxfp4 || q.layout == CodeLayout::ggml_blocks;
-  if (has_one && q.group_k == 0) q.group_k = GGML_BLOCK;
-  return q;
-}
-
 std::uint64_t bytes_of(const CodeArray& array, std::uint64_t one, std::uint64_t matrices) {
   return one == 0 || matrices == 0 ? 0 : sum(product(matrices - 1, array.matrix), one);
 }
@@ -53,6 +46,12 @@ CodeArray packed_array(std::uint64_t lines, std::uint64_t length, std::uint32_t 
 }
 
 }  // namespace
+
+Quantisation with_group(Quantisation q) {
+  const bool has_one = q.type == CodeType::mxfp4 || q.layout == CodeLayout::ggml_blocks;
+  if (has_one && q.group_k == 0) q.group_k = GGML_BLOCK;
+  return q;
+}
 
 std::string_view to_string(CodeType type) noexcept { return name_of(code_type_names, type); }
 std::string_view to_string(CodeLayout layout) noexcept {

@@ -38,6 +38,9 @@ struct CodeArray {
   std::uint32_t alignment = 1;
 };
 
+// With the group that a type or a layout has.
+Quantisation with_group(Quantisation q);
+
 // The arrays that B is packed from.
 struct CodeSource {
   CodeArray codes, scales, zeros;

@@ -34,7 +34,7 @@ std::vector<Config> grid(const ResolvedProblem& problem, const DeviceCaps& caps)
   for (const LoopDescriptor* loop : main_loops()) {
     if (caps.path(path_of(loop->loop)).available) loop->propose(configs, problem, caps);
   }
-  for (Config& config : configs) config = in_given_order(config, problem);
+  for (Config& config : configs) config = as_given(in_given_order(config, problem), problem, caps);
   std::erase_if(configs, [&](const Config& config) {
     return config.tile_m / most_overhang > problem.typical_m() ||
            config.tile_n / most_overhang > problem.product_n();
@@ -52,7 +52,7 @@ class Steps {
   void change(const Change& change) {
     Config c = from_;
     change(c);
-    c = as_given(in_given_order(c, problem_), problem_);
+    c = as_given(in_given_order(c, problem_), problem_, target_.caps);
     if (!has_legal_ranges(c)) return;  // halves of one, above all
     add(c);
     const bool same_tile = c.tile_m == from_.tile_m && c.tile_n == from_.tile_n &&

@@ -84,7 +84,7 @@ std::optional<FragmentOrder> DeviceTables::fragment_order(const ResolvedMatrix& 
       if (!loop.takes_fragments() || !row.matches_kind(product)) continue;
       const FragmentOrder order = loop.fragment_order(row.config, of_a);
       if (matrix.quantisation) product.b.fragments = order;
-      if (is_legal(as_given(row.config, product), product, target(caps, Denials::overruled))) {
+      if (is_legal(as_given(row.config, product, caps), product, target(caps, Denials::overruled))) {
         return order;
       }
     }
@@ -375,7 +375,7 @@ std::string DeviceTables::why_not_path(Path path, const ResolvedProblem& problem
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       if (row.config.path() != path || !row.matches(problem)) continue;
-      Config config = as_given(row.config, problem);
+      Config config = as_given(row.config, problem, caps);
       if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
       if (auto reason = why_illegal(config, problem, target(caps))) {
         return to_string(row.config) + ": " + *reason;

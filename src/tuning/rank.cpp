@@ -119,26 +119,26 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   };
   const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
   for (const TuningRow& row : table.rows) {
-    if (!packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem));
+    if (!packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem, caps));
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
   for (const TuningRow& row : table.rows) {
     if (!packs(row) || !row.matches(problem)) continue;
-    consider(row, as_given(row.config, problem));
+    consider(row, as_given(row.config, problem, caps));
     if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
     if (problem.a.is_packed()) continue;
     Config a_in_rows = row.config;
     a_in_rows.pack_a = false;
-    consider(row, as_given(a_in_rows, problem));
+    consider(row, as_given(a_in_rows, problem, caps));
   }
   for (const Config& option : pack_options(problem, caps)) {
     for (const TuningRow& row : table.rows) {
       Config config = row.config;
       config.pack_a = option.pack_a;
       config.pack_b = option.pack_b;
-      config = as_given(config, problem);
+      config = as_given(config, problem, caps);
       if (descriptor(row.config).gains_by_packing && row.matches(packed(problem, config))) {
         consider(row, config);
       }
@@ -165,7 +165,7 @@ std::vector<Objection> objections(const TuningTable& table, const ResolvedProble
   std::vector<Objection> out;
   for (const TuningRow& row : table.rows) {
     if (!row.matches(problem)) continue;
-    Config config = with_slices(as_given(row.config, problem),
+    Config config = with_slices(as_given(row.config, problem, target.caps),
                                 std::max(problem.split_k.slices, row.config.slices), problem);
     if (problem.rows) config.rows = RowStrategy::two_pass;  // what others can, it can
     if (const auto reason = why_illegal(config, problem, target)) {

@@ -32,7 +32,7 @@ const Quantisation all_kinds[] = {
     {.type = CodeType::e4m3, .group_n = 0, .scale_type = DataType::f32},
     {.type = CodeType::e4m3, .group_k = 128, .group_n = 128, .scale_type = DataType::f32},
     {.type = CodeType::e5m2},
-    {.type = CodeType::mxfp4, .group_k = 32},
+    {.type = CodeType::mxfp4},
     {.type = CodeType::mxfp4, .group_k = 32, .layout = ggml},
 };
 
@@ -59,7 +59,7 @@ Config taking(const Config& config, const Quantisation& q, DataType type) {
   Problem problem = gemm({128, 128, 128}, type);
   problem.b.packing = Packing::packed;
   problem.quantised_b = q;
-  return as_given(config, resolve(problem).value());
+  return as_given(config, resolve(problem).value(), {});
 }
 
 // Codes in rows: on a device that doesn't trust the direct loop.

@@ -130,6 +130,14 @@ TEST(CodeMatrix, ScalesLieAsBDoes) {
   EXPECT_EQ(one.scales.size(), 2u);
 }
 
+TEST(CodeMatrix, Mxfp4HasGroupsOf32) {
+  CodeMatrix codes(quantised({.type = CodeType::mxfp4}, 3, 64));
+  EXPECT_EQ(codes.scales.size(), 3u * 2);
+  codes.set_scale(0, 32, 1, 4.0);
+  EXPECT_EQ(codes.scale(0, 63, 1), 4.0);
+  EXPECT_EQ(codes.scale(0, 31, 1), std::ldexp(1.0, -127));
+}
+
 // block_q4_0, block_q8_0 and block_mxfp4, byte by byte.
 TEST(CodeMatrix, BlocksOfGgml) {
   Quantisation q{.type = CodeType::int4, .group_k = 32, .layout = CodeLayout::ggml_blocks};

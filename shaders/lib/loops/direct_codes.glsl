@@ -88,21 +88,43 @@ float scale_value(const uint bits) {
                                    : unpackHalf2x16(bits).x;
 }
 
-// Two elements, of codes half a word apart; scales and zero points are theirs.
-ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 zero) {
-#if IN_TYPE == TYPE_F16
-    // Behind the bits of 1024 an integer below it stands in an f16 as it is. The difference is exact,
-    // and the product rounded once: the same as in f32.
-    if (SCALE_TYPE == TYPE_F16 && (CODES == CODES_INT8 || CODES == CODES_INT4)) {
-        const f16vec2 both = unpackFloat2x16(codes | 0x64006400u);
-        return (both - unpackFloat2x16(0x64006400u + (zero.x | zero.y << 16))) *
-               unpackFloat2x16(scale.x | scale.y << 16);
-    }
-#endif
-    const vec2 both = vec2(scale_value(scale.x) * code_value(codes & 0xffffu, zero.x),
-                           scale_value(scale.y) * code_value(codes >> 16, zero.y));
-    return pair_of(rounded_bits(both.x) | rounded_bits(both.y) << 16);
+const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
+
+// Codes of small floats, half a word apart, as the bits of two f16 that are HALVES_UNIT times smaller.
+uint halves_of(const uint codes) {
+    if (CODES == CODES_E5M2) return codes << 8;
+    if (CODES == CODES_MXFP4) return (codes & 0x00080008u) << 12 | (codes & 0x00070007u) << 9;
+    const uint magnitude = codes & 0x007f007fu;
+    const uint nan = (magnitude + 0x00010001u) & 0x00800080u;  // the highest magnitude alone carries
+    return (codes & 0x00800080u) << 8 | (magnitude | nan) << 7;
 }
+const float HALVES_UNIT = CODES == CODES_MXFP4 ? 16384.0 : CODES == CODES_E4M3 ? 256.0 : 1.0;
+
+// Two elements, of codes half a word apart; scales and zero points are theirs. Behind the bits of 1024
+// an integer below it stands in an f16 as it is. All is exact but the product with the scale, which
+// is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds to nearest even, the
+// self-test finds out, too: lavapipe's f16vec2() doesn't.
+#if IN_TYPE == TYPE_F16
+ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 zero) {
+    f16vec2 value;
+    if (CODES_ARE_INTEGERS)
+        value = unpackFloat2x16(codes | 0x64006400u) -
+            unpackFloat2x16(0x64006400u + (zero.x | zero.y << 16));
+    else
+        value = unpackFloat2x16(halves_of(codes)) * float16_t(HALVES_UNIT);
+    if (SCALE_TYPE == TYPE_F16) return value * unpackFloat2x16(scale.x | scale.y << 16);
+    return unpackFloat2x16(
+        packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
+}
+#else
+ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 zero) {
+    const vec2 value = CODES_ARE_INTEGERS
+        ? unpackHalf2x16(codes | 0x64006400u) - vec2(zero + 1024)
+        : unpackHalf2x16(halves_of(codes)) * HALVES_UNIT;
+    const vec2 product = value * vec2(scale_value(scale.x), scale_value(scale.y));
+    return pair_of(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
+}
+#endif
 
 // B of a step of a unit.
 void take_codes(out Fragments f, const uint slot, const uint step) {

@@ -10,6 +10,7 @@
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
+#include "kernels/verdicts.hpp"
 #include "kernels/workspace.hpp"
 #include "lib/footprint.h"
 
@@ -234,7 +235,7 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   return packed_whole(chunks ? chunk_of(problem, *chunks) : problem, config);
 }
 
-Config as_given(Config config, const ResolvedProblem& problem) {
+Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   config.pack_a = config.pack_a || problem.a.is_packed();
   config.pack_b = config.pack_b || problem.b.is_packed();
   // The order of words that nobody packs.
@@ -242,6 +243,8 @@ Config as_given(Config config, const ResolvedProblem& problem) {
     direct->swap_a = direct->swap_a && config.pack_a;
     if (!problem.b.quantisation) direct->code_run = 1;
   }
+  // What the device is known to do saves loads.
+  if (problem.b.quantisation) lengthen_code_run(config, inputs_of(problem), caps);
   // Loads of codes are deeper than those of elements.
   if (const auto depth = descriptor(config).code_depth;
       depth != nullptr && problem.b.quantisation) {

@@ -37,7 +37,7 @@ class PackedView {
 };
 
 // The configuration that takes packed what the caller packed.
-Config as_given(Config config, const ResolvedProblem& problem);
+Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps);
 
 // Sets the order of an operand that the caller packed, and the bytes that it takes: fragments are
 // read beyond its end.
