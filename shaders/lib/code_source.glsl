@@ -103,7 +103,17 @@ uint64_t codes_address(const CodeTile t, uint k) {
         uint64_t(k % block_depth()) * p.copy_ld * CODE_WIDTH / 8;
 }
 
-// All of K, or 64 of it, are whole groups, or a group is several tiles.
+// Whether a NaN of e4m3 is among the codes of column `n` from k on, `depth` of them.
+bool has_nan(const CodeTile t, uint k, uint depth, uint n) {
+    const uint end = min(k + depth, p.depth);
+    for (uint each = k; each < end; ++each)
+        if ((source_code(t.source, each, source_column(t, n)) & 0x7fu) == 0x7fu) return true;
+    return false;
+}
+
+// All of K, or 64 of it, are whole groups, or a group is several tiles. A NaN among the codes makes a
+// NaN of their scale: either makes one of all that the column of B is multiplied to, and products
+// needn't look for that code.
 void pack_scales(const CodeTile t) {
     const uint group = CODE_GROUP_K == 0 ? p.copy_depth : CODE_GROUP_K;
     if (group > PACK_TILE && t.first_k % group != 0) return;
@@ -116,6 +126,10 @@ void pack_scales(const CodeTile t) {
             const uint64_t place = group_place(k, column);
             const uint bytes = CODES == CODES_MXFP4 ? 1 : SCALE_BYTES;
             scale = scale_bits(t.source, t.scales + place * bytes, k, column);
+            if (CODES == CODES_E4M3 && has_nan(t, k, group, n))
+                scale = SCALE_TYPE == TYPE_F32    ? 0x7fc00000u
+                    : SCALE_TYPE == TYPE_BF16 ? 0x7fc0u
+                                              : 0x7e00u;
             if (CODE_ZEROS != 0) zero = load_byte(t.zeros + place);
         }
         const uint64_t to = block_address(t, k) +

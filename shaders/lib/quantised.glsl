@@ -43,8 +43,7 @@ float code_value(const uint code, const uint zero) {
     if (CODES == CODES_INT8 || CODES == CODES_INT4) return float(int(code) - int(zero));
     float value = 0.0;
     if (CODES == CODES_MXFP4) value = small_float(code & 7, 1, 1);
-    if (CODES == CODES_E4M3)
-        value = (code & 0x7f) == 0x7f ? uintBitsToFloat(0x7fc00000) : small_float(code & 0x7f, 3, 7);
+    if (CODES == CODES_E4M3) value = small_float(code & 0x7f, 3, 7);
     if (CODES == CODES_E5M2)
         value = (code & 0x7f) >= 0x7c ? uintBitsToFloat(0x7f800000 | (code & 3) << 21)
                                       : small_float(code & 0x7f, 2, 15);

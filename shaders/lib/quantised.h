@@ -2,7 +2,8 @@
 // CODE_DEPTH of K deep and as wide as the matrix, its leading dimension, a multiple of 64:
 //
 //   scales   for each group of K in the block a row of entries, one a column: the scale (of mxfp4
-//            as bf16), behind it, if there are, the zero point, an integer of as many bits
+//            as bf16; NaN where a code is one of e4m3), behind it, if there are, the zero point, an
+//            integer of as many bits
 //   codes    for each 8 of K a row of their codes, column by column: of 4 bits a word, the first
 //            code lowest; of 8 bits two words. Or in fragment order (code_fragments.glsl), in as many
 //            bytes

@@ -20,6 +20,12 @@ const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment
 uint unit_scales[SCALES][COLS][OWN_COLUMNS], unit_zeros[SCALES][COLS][OWN_COLUMNS];  // bits
 uint own_columns[OWN_COLUMNS];
 
+const uint LANE_BYTES = 16;  // of an invocation's codes in a unit
+
+// Those of 0x6400, which the driver takes for no constant: it joins a mask and a register in one
+// instruction, but not two constants (driver 580.159.04).
+uint halves_of_1024;
+
 #if IN_TYPE == TYPE_F16
 uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
 #else
@@ -42,44 +48,74 @@ void find_columns() {
     coopMatLoad(columns, sh, 0, FRAGMENT_N / 8, gl_CooperativeMatrixLayoutRowMajor);
     [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c)
         own_columns[c] = uint(float(columns[c * CODE_RUN]));
+    halves_of_1024 = 0x64006400u | (own_columns[0] & 0xffff0000u);
     barrier();
 }
 
-// Where a subgroup's columns begin, and in which half.
+// A matrix of codes, and the first column of a tile.
 struct CodePlace {
     uint64_t b;
     uint col;
 };
 
-// The unit at k. `right`: the half of the later columns, where a subgroup has both.
-void load_unit(const uint slot, const CodePlace at, const uint k) {
-    const uint ld = size_ldb(), within = within_block(k);
-    const uint64_t block = code_block(at.b, k);
-    const uint64_t codes = block + uint64_t(ld) * BLOCK_SCALES + uint64_t(within) * ld * CODE_WIDTH / 8;
-    const uint group = CODE_GROUP_K == 0 ? 0 : within / CODE_DIVISOR(CODE_GROUP_K);
+// Bytes from there to what an invocation loads, the same for all units: codes, and entries.
+uint code_offsets[COLS], entry_offsets[COLS][OWN_COLUMNS];
+
+// `col`: where the subgroup's columns begin in the tile, or in its half.
+void find_offsets(const uint col) {
     [[unroll]] for (uint j = 0; j < COLS; ++j) {
-        const uint64_t right = j < LEFT_COLS ? 0 : p.b_right;
-        const uint col = at.col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
-        const uint place = col / FRAGMENT_N * FRAGMENT_LANES + gl_SubgroupInvocationID;
-        unit_codes[slot][j] = Lanes(codes + right + uint64_t(place) * 16).x[0];
-        [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g) {
-            const uint row = (group + g) * ld + col;
-            [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) {
-                const uint64_t entry = block + right + uint64_t(row + own_columns[c]) * ENTRY_BYTES;
-                const uint s = slot * UNIT_SCALES + g;
-                if (SCALE_BYTES == 4) {
-                    unit_scales[s][j][c] = Words(entry).x[0];
-                    if (CODE_ZEROS != 0) unit_zeros[s][j][c] = Words(entry).x[1];
-                } else if (CODE_ZEROS != 0) {
-                    const uint both = Words(entry).x[0];
-                    unit_scales[s][j][c] = both & 0xffffu;
-                    unit_zeros[s][j][c] = both >> 16;
-                } else {
-                    unit_scales[s][j][c] = uint(Halves(entry).x[0]);
-                }
+        const uint first = col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
+        code_offsets[j] =
+            (first / FRAGMENT_N * FRAGMENT_LANES + gl_SubgroupInvocationID) * LANE_BYTES;
+        [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c)
+            entry_offsets[j][c] = (first + own_columns[c]) * ENTRY_BYTES;
+    }
+}
+
+// The entries of group `g` of a unit in `slot`. They begin at `row`.
+void load_entries(const uint slot, const uint g, const uint64_t row) {
+    const uint s = slot * UNIT_SCALES + g;
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) {
+            const uint64_t entry = (j < LEFT_COLS ? row : row + p.b_right) + entry_offsets[j][c];
+            if (SCALE_BYTES == 4) {
+                unit_scales[s][j][c] = Words(entry).x[0];
+                if (CODE_ZEROS != 0) unit_zeros[s][j][c] = Words(entry).x[1];
+            } else if (CODE_ZEROS != 0) {
+                const uint both = Words(entry).x[0];
+                unit_scales[s][j][c] = both & 0xffffu;
+                unit_zeros[s][j][c] = both >> 16;
+            } else {
+                unit_scales[s][j][c] = uint(Halves(entry).x[0]);
             }
         }
-    }
+}
+
+// Of the unit at k. Where all of K is one group, they are loaded once, to all slots.
+void load_scales(const uint slot, const CodePlace at, const uint k) {
+    const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
+        load_entries(slot, g,
+                     code_block(at.b, k) +
+                         (uint64_t(group + g) * size_ldb() + at.col) * ENTRY_BYTES);
+}
+
+void load_unit(const uint slot, const CodePlace at, const uint k) {
+    const uint64_t ld = size_ldb();
+    const uint64_t codes = code_block(at.b, k) + ld * BLOCK_SCALES +
+        within_block(k) * ld * CODE_WIDTH / 8 +
+        uint64_t(at.col / FRAGMENT_N) * (FRAGMENT_LANES * LANE_BYTES);
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        unit_codes[slot][j] =
+            Lanes((j < LEFT_COLS ? codes : codes + p.b_right) + code_offsets[j]).x[0];
+    if (CODE_GROUP_K != 0) load_scales(slot, at, k);
+}
+
+void begin_units(const CodePlace at, const uint col, const uint k) {
+    find_offsets(col);
+    load_unit(0, at, k);
+    if (CODE_GROUP_K == 0)
+        [[unroll]] for (uint slot = 0; slot < UNIT_SLOTS; ++slot) load_scales(slot, at, 0);
 }
 
 float scale_value(const uint bits) {
@@ -88,43 +124,51 @@ float scale_value(const uint bits) {
                                    : unpackHalf2x16(bits).x;
 }
 
+// Two elements of f16: as they are, or where inputs are bf16, widened.
+#if IN_TYPE == TYPE_F16
+#define HALVES f16vec2
+HALVES halves(const uint bits) { return unpackFloat2x16(bits); }
+#else
+#define HALVES vec2
+HALVES halves(const uint bits) { return unpackHalf2x16(bits); }
+#endif
+
 const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
 
-// Codes of small floats, half a word apart, as the bits of two f16 that are HALVES_UNIT times smaller.
-uint halves_of(const uint codes) {
-    if (CODES == CODES_E5M2) return codes << 8;
-    if (CODES == CODES_MXFP4) return (codes & 0x00080008u) << 12 | (codes & 0x00070007u) << 9;
-    const uint magnitude = codes & 0x007f007fu;
-    const uint nan = (magnitude + 0x00010001u) & 0x00800080u;  // the highest magnitude alone carries
-    return (codes & 0x00800080u) << 8 | (magnitude | nan) << 7;
+// Behind the bits of 1024 an integer below it stands in an f16 as it is; shifted by 4 bits, 16 times.
+HALVES integer_values(const uint word, const uint pair, const uvec2 zero) {
+    const uint shift = pair_shift(pair) / 8 * 8;
+    const bool shifted = pair_shift(pair) != shift;
+    const uint both = halves_of_1024 | ((word >> shift) & (PAIR_MASK << (shifted ? 4 : 0)));
+    if (!shifted) return halves(both) - halves(0x64006400u + (zero.x | zero.y << 16));
+    return fma(halves(both), HALVES(0.0625), -halves(0x54005400u + (zero.x << 4 | zero.y << 20)));
 }
-const float HALVES_UNIT = CODES == CODES_MXFP4 ? 16384.0 : CODES == CODES_E4M3 ? 256.0 : 1.0;
 
-// Two elements, of codes half a word apart; scales and zero points are theirs. Behind the bits of 1024
-// an integer below it stands in an f16 as it is. All is exact but the product with the scale, which
-// is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds to nearest even, the
-// self-test finds out, too: lavapipe's f16vec2() doesn't.
-#if IN_TYPE == TYPE_F16
-ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 zero) {
-    f16vec2 value;
-    if (CODES_ARE_INTEGERS)
-        value = unpackFloat2x16(codes | 0x64006400u) -
-            unpackFloat2x16(0x64006400u + (zero.x | zero.y << 16));
-    else
-        value = unpackFloat2x16(halves_of(codes)) * float16_t(HALVES_UNIT);
-    if (SCALE_TYPE == TYPE_F16) return value * unpackFloat2x16(scale.x | scale.y << 16);
-    return unpackFloat2x16(
-        packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
+// Small floats differ from f16 in the exponent's bias alone, but for the NaN of e4m3: what packs puts
+// that into the scale.
+HALVES float_values(const uint word, const uint pair) {
+    const uint top = word << (16 - CODE_WIDTH - pair_shift(pair));
+    if (CODES == CODES_E5M2) return halves(top & 0xff00ff00u);
+    if (CODES == CODES_E4M3)
+        return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1) * HALVES(256.0);
+    return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3) * HALVES(16384.0);
 }
+
+// The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
+// with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
+// to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
+ELEMENT_PAIR dequantised_pair(const uint word, const uint pair, const uvec2 scale,
+                              const uvec2 zero) {
+    const HALVES value = CODES_ARE_INTEGERS ? integer_values(word, pair, zero)
+                                            : float_values(word, pair);
+#if IN_TYPE == TYPE_F16
+    if (SCALE_TYPE == TYPE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
+    return pair_of(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
 #else
-ELEMENT_PAIR dequantised_pair(const uint codes, const uvec2 scale, const uvec2 zero) {
-    const vec2 value = CODES_ARE_INTEGERS
-        ? unpackHalf2x16(codes | 0x64006400u) - vec2(zero + 1024)
-        : unpackHalf2x16(halves_of(codes)) * HALVES_UNIT;
     const vec2 product = value * vec2(scale_value(scale.x), scale_value(scale.y));
     return pair_of(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
-}
 #endif
+}
 
 // B of a step of a unit.
 void take_codes(out Fragments f, const uint slot, const uint step) {
@@ -132,13 +176,12 @@ void take_codes(out Fragments f, const uint slot, const uint step) {
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint w = 0; w < 4; ++w) {
-            const uint codes =
-                (unit_codes[slot][j][pair_word(step, w)] >> pair_shift(w)) & PAIR_MASK;
             const uint low = 2 * w / CODE_RUN, high = (2 * w + 1) / CODE_RUN;
             const uvec2 scale = uvec2(unit_scales[s][j][low], unit_scales[s][j][high]);
             uvec2 zero = uvec2(CODE_ZERO(CODES));
             if (CODE_ZEROS != 0) zero = uvec2(unit_zeros[s][j][low], unit_zeros[s][j][high]);
-            const ELEMENT_PAIR pair = dequantised_pair(codes, scale, zero);
+            const ELEMENT_PAIR pair =
+                dequantised_pair(unit_codes[slot][j][pair_word(step, w)], w, scale, zero);
             f.b[j][2 * w] = pair.x;
             f.b[j][2 * w + 1] = pair.y;
         }

@@ -114,11 +114,11 @@ void mma_tile(inout Acc acc, const Tile t) {
     at.b += first * b_step;
     const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
     if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N) at.b += right;
-    CodePlace codes = CodePlace(t.b, col);
-    if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N)
-        codes = CodePlace(t.b + p.b_right, col - HALF_N);
+    CodePlace codes = CodePlace(t.b, t.col);
+    const bool is_right = B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N;
+    if (is_right) codes.b += p.b_right;
     uint k = t.k_begin + own;
-    if (QUANTISED) load_unit(0, codes, k);
+    if (QUANTISED) begin_units(codes, in_tile.y - (is_right ? HALF_N : 0), k);
     [[unroll]] for (uint s = 0; s < AHEAD; ++s)
         load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
