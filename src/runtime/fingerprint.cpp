@@ -13,7 +13,7 @@ namespace vkgemm {
 namespace {
 
 // Counts the changes of packed orders.
-constexpr std::uint32_t layout_version = 4;
+constexpr std::uint32_t layout_version = 5;
 
 using QuantisationBytes = std::array<std::uint8_t, 4>;
 

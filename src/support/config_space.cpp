@@ -34,7 +34,7 @@ std::vector<Config> grid(const ResolvedProblem& problem, const DeviceCaps& caps)
   for (const LoopDescriptor* loop : main_loops()) {
     if (caps.path(path_of(loop->loop)).available) loop->propose(configs, problem, caps);
   }
-  for (Config& config : configs) config = as_given(in_given_order(config, problem), problem, caps);
+  for (Config& config : configs) config = in_given_order(config, problem);
   std::erase_if(configs, [&](const Config& config) {
     return config.tile_m / most_overhang > problem.typical_m() ||
            config.tile_n / most_overhang > problem.product_n();

@@ -98,9 +98,9 @@ class Runner {
   Result<void> submit(const std::function<Result<void>(VkCommandBuffer)>& commands);
 
   // Times `repeats` executions of `commands` by GPU timestamps, a full barrier between each, after
-  // a warm-up of at least `warm_up_ms` of wall time. Milliseconds each, in the order measured.
-  // `before` is recorded before each execution and not timed: to flush caches, say.
-  // Device timestamps unsupported: unsupported.
+  // a warm-up of at least `warm_up_ms` of wall time, and longer while executions become faster.
+  // Milliseconds each, in the order measured. `before` is recorded before each execution and not
+  // timed: to flush caches, say. Device timestamps unsupported: unsupported.
   using Commands = std::function<Result<void>(VkCommandBuffer)>;
   Result<std::vector<double>> time(const Commands& commands, std::uint32_t repeats,
                                    double warm_up_ms = 300.0, const Commands& before = {});

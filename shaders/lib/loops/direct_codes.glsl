@@ -3,13 +3,17 @@
 // elements that follow each other are taken to be of one column: the self-test finds out whether
 // they are (KernelKind::code_run).
 //
-// Loads are a unit ahead where an iteration has an even number of units: their places are constants
-// then. Else the last step of a unit loads the next one.
+// Loads are ahead by as many units as there are slots but one: as many slots as an iteration has units,
+// up to four, because their places are constants then. With a single slot the last step of a unit
+// loads the next one.
 #include "../quantised.glsl"
 #include "../code_fragments.glsl"
 
 const uint UNITS = STEPS / UNIT_STEPS;
-const uint UNIT_SLOTS = UNITS % 2 == 0 ? 2 : 1;
+const uint UNIT_SLOTS = UNITS % 4 == 0 ? 4 : UNITS % 2 == 0 ? 2 : 1;
+const uint UNITS_AHEAD = UNIT_SLOTS == 1 ? 1 : UNIT_SLOTS - 1;
+// The step of a unit that loads another one: the first whose place is free.
+const uint LOADING_STEP = UNIT_SLOTS == 1 ? UNIT_STEPS - 1 : 0;
 // Groups of K in a unit.
 const uint UNIT_SCALES =
     CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > CODE_GROUP_K ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP_K) : 1;
@@ -113,7 +117,8 @@ void load_unit(const uint slot, const CodePlace at, const uint k) {
 
 void begin_units(const CodePlace at, const uint col, const uint k) {
     find_offsets(col);
-    load_unit(0, at, k);
+    [[unroll]] for (uint unit = 0; unit < max(UNIT_SLOTS - 1, 1); ++unit)
+        load_unit(unit, at, k + unit * UNIT_DEPTH);
     if (CODE_GROUP_K == 0)
         [[unroll]] for (uint slot = 0; slot < UNIT_SLOTS; ++slot) load_scales(slot, at, 0);
 }

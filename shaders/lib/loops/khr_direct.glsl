@@ -136,9 +136,11 @@ void mma_tile(inout Acc acc, const Tile t) {
             if (AHEAD == 0) load_step(load, loaded, right);
             take_step(f, s, at.a + s * a_step);
             if (AHEAD != 0) load_step(load, loaded, right);
-            if (QUANTISED && s % UNIT_STEPS == (UNIT_SLOTS == 2 ? 0 : UNIT_STEPS - 1)) {
-                const uint unit = s / UNIT_STEPS + 1;
-                load_unit(unit % UNIT_SLOTS, codes, unit < UNITS ? k + unit * UNIT_DEPTH : next_k);
+            if (QUANTISED && s % UNIT_STEPS == LOADING_STEP) {
+                const uint unit = s / UNIT_STEPS + UNITS_AHEAD;
+                load_unit(unit % UNIT_SLOTS, codes,
+                          unit < UNITS ? k + unit * UNIT_DEPTH
+                                       : next_k + (unit - UNITS) * UNIT_DEPTH);
             }
             multiply(acc, f);
         }
