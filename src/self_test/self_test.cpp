@@ -142,8 +142,8 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     return problems;
   }
   if (kind.code_run != 0) {
-    // Groups of K that end within what is loaded at once, and one that has all; products with scales
-    // that are rounded in f16, and from f32.
+    // Groups of K that end within what is loaded at once, and one that has all; products with
+    // scales that are rounded in f16, and from f32.
     for (const Quantisation& q :
          {Quantisation{.type = CodeType::int4, .group_k = 32},
           Quantisation{.type = CodeType::int8, .scale_type = DataType::f32}}) {

@@ -104,7 +104,9 @@ std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
 }
 
 CodeMatrix::CodeMatrix(const Problem& problem)
-    : q_(with_group(*problem.quantised_b)), in_rows_(problem.b.layout == Layout::row_major), k_(problem.k) {
+    : q_(with_group(*problem.quantised_b)),
+      in_rows_(problem.b.layout == Layout::row_major),
+      k_(problem.k) {
   matrices_ = problem.b.batch_stride == std::uint64_t{0} ? 1 : MatrixCounts(problem).b;
   columns_ = columns_of_b(problem);
   source_ = code_source(problem, matrices_).value();

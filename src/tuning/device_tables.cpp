@@ -84,7 +84,8 @@ std::optional<FragmentOrder> DeviceTables::fragment_order(const ResolvedMatrix& 
       if (!loop.takes_fragments() || !row.matches_kind(product)) continue;
       const FragmentOrder order = loop.fragment_order(row.config, of_a);
       if (matrix.quantisation) product.b.fragments = order;
-      if (is_legal(as_given(row.config, product, caps), product, target(caps, Denials::overruled))) {
+      if (is_legal(as_given(row.config, product, caps), product,
+                   target(caps, Denials::overruled))) {
         return order;
       }
     }

@@ -14,11 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "base/arithmetic.hpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
 #include "problem/resolved_problem.hpp"
 #include "runtime/operand_check.hpp"
 #include "support/groups.hpp"
+#include "support/quantised.hpp"
 #include "trial.hpp"
 
 #if __has_include(<sys/mman.h>)
@@ -159,9 +161,12 @@ bool lists_host_memory() {
 
 class Guards : public EachPath {
  protected:
-  static void SetUpTestSuite() {
+  static void SetUpTestSuite() { begin(true); }
+  // `trusts`: the loops that need a self-test that passed.
+  static void begin(bool trusts) {
     if (!on_cpu() || !lists_host_memory()) return;
-    own_runner_ = another_runner({.extensions = {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME}});
+    own_runner_ =
+        another_runner({.extensions = {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME}}, trusts);
     for (auto& memory : memories_) memory = std::make_unique<Guarded>(*own_runner_);
   }
   static void TearDownTestSuite() {
@@ -236,9 +241,6 @@ class Guards : public EachPath {
       EXPECT_TRUE(succeeds(own_runner_->submit(
           [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
       if (!certain) continue;
-      const auto host = [](const DeviceSpan& span) {
-        return reinterpret_cast<void*>(static_cast<std::uintptr_t>(span.address));
-      };
       const support::VerifyReport report =
           support::verify(problem,
                           {.a = host(operands.a),
@@ -252,12 +254,58 @@ class Guards : public EachPath {
     }
   }
 
+  static void* host(const DeviceSpan& span) {
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(span.address));
+  }
+
+  // A packed B, which stands for `elements` of `plain`.
+  struct PackedB {
+    const std::vector<std::byte>& copy;
+    const Fingerprint& fingerprint;
+    const Problem& plain;
+    const std::vector<std::byte>& elements;
+  };
+  static void expect_inside(const Config& config, const Problem& problem, Guard touched,
+                            const PackedB& b) {
+    SCOPED_TRACE(describe(config, b.plain));
+    const auto plan = own_runner_->context().plan(problem, config);
+    ASSERT_TRUE(succeeds(plan));
+    const std::uint64_t workspace = plan->workspace_bytes();
+    const std::uint64_t values = problem.m * problem.n, inputs = problem.m * problem.k;
+    running.names = {"packed b", "a", "d", "workspace"};
+    running.text = describe(config, b.plain);
+    Operands operands;
+    operands.b = memories_[0]->place(b.copy.size(), 256, touched);
+    std::ranges::copy(b.copy, memories_[0]->data());
+    operands.b_fingerprint = b.fingerprint;
+    operands.a = memories_[1]->place(inputs * sizeof(std::uint16_t), 2, touched);
+    operands.d = memories_[2]->place(values * sizeof(std::uint16_t), 2, touched);
+    operands.workspace = memories_[3]->place(workspace, 256, touched);
+    fill(*memories_[1], problem, &Operands::a, 1);
+    fill(*memories_[2], problem, &Operands::d, 2);
+    ASSERT_TRUE(succeeds(own_runner_->submit(
+        [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
+    const support::VerifyReport report =
+        support::verify(b.plain, {.a = host(operands.a), .b = b.elements.data()}, host(operands.d),
+                        nullptr, {.threads = 1});
+    EXPECT_TRUE(report.passed()) << report.first_failure;
+  }
+  static void expect_codes_inside(const Problem& problem, Path path, std::size_t turn);
+  static void expect_all_codes_inside(Path path);
+
  private:
   static inline std::unique_ptr<support::Runner> own_runner_;
   static inline std::array<std::unique_ptr<Guarded>, 9> memories_;
   struct sigaction before_ {};
 };
 VKGEMM_ON_EACH_PATH(Guards);
+
+// On a device that doesn't trust the direct loop.
+class GuardsOfRows : public Guards {
+ protected:
+  static void SetUpTestSuite() { begin(false); }
+};
+VKGEMM_ON_EACH_PATH(GuardsOfRows);
 
 // The epilogue that reads and writes all that there is, in types that change from case to case.
 void add_epilogue(Problem& problem, std::size_t turn) {
@@ -386,6 +434,109 @@ TEST_P(Guards, StandBesideGates) {
       }
     }
   }
+}
+
+// Codes, scales and zero points of B beside guards while they are packed, then what they became
+// while it is multiplied, by one of the path's configurations.
+void Guards::expect_codes_inside(const Problem& problem, Path path, std::size_t turn) {
+  support::CodeMatrix matrix(problem);
+  matrix.quantise([](std::uint64_t of, std::uint64_t k, std::uint64_t n) {
+    return fill_value(Fill::random, of, 1000 * k + n);
+  });
+  std::vector<std::byte> elements(matrix.matrices() * problem.k * matrix.columns() *
+                                  size_in_bytes(problem.b.type));
+  std::size_t at = 0;
+  for (std::uint64_t of = 0; of < matrix.matrices(); ++of) {
+    for (std::uint64_t k = 0; k < problem.k; ++k) {
+      for (std::uint64_t n = 0; n < matrix.columns(); ++n) {
+        store_element(elements.data(), problem.b.type, at++, matrix.element(of, k, n));
+      }
+    }
+  }
+  Problem plain = problem, packed = problem;
+  plain.b = {.type = problem.b.type};
+  plain.quantised_b.reset();
+  packed.b = {.type = problem.b.type, .packing = Packing::packed};
+  const Context& context = own_runner_->context();
+  const auto plan = context.plan_pack(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(plan));
+  const auto candidates = context.candidates(packed);
+  ASSERT_TRUE(succeeds(candidates));
+  std::vector<Config> configs;
+  for (const Candidate& candidate : *candidates) {
+    if (candidate.config.path() == path) configs.push_back(candidate.config);
+  }
+  ASSERT_FALSE(configs.empty());
+  running.names = {"codes", "scales", "zeros", "copy"};
+  running.text = describe(Config{}, problem);
+  for (const Guard touched : {Guard::before, Guard::behind}) {
+    const auto source = [&](std::size_t i, const std::vector<std::byte>& bytes,
+                            std::uint64_t alignment) {
+      const DeviceSpan span = memories_[i]->place(bytes.size(), alignment, touched);
+      std::ranges::copy(bytes, memories_[i]->data());
+      return span;
+    };
+    const CodeSource& lies = matrix.source();
+    const CodeSpans spans{.codes = source(0, matrix.codes, lies.codes.alignment),
+                          .scales = source(1, matrix.scales, lies.scales.alignment),
+                          .zeros = source(2, matrix.zeros, 1)};
+    ASSERT_LE(plan->layout().bytes, Guarded::capacity);
+    const DeviceSpan copy =
+        memories_[3]->place(plan->layout().bytes, plan->layout().alignment, touched);
+    ASSERT_TRUE(succeeds(own_runner_->submit(
+        [&](VkCommandBuffer commands) { return plan->record_codes(commands, spans, copy); })));
+    const std::vector<std::byte> copied(memories_[3]->data(),
+                                        memories_[3]->data() + plan->layout().bytes);
+    expect_inside(configs[turn % configs.size()], packed, touched,
+                  {copied, plan->layout().fingerprint, plain, elements});
+  }
+}
+
+void Guards::expect_all_codes_inside(Path path) {
+  constexpr CodeLayout ggml = CodeLayout::ggml_blocks;
+  const Quantisation kinds[] = {
+      {.type = CodeType::int8, .group_k = 32},
+      {.type = CodeType::int8, .group_n = 0, .scale_type = DataType::f32},
+      {.type = CodeType::int8, .layout = ggml},
+      {.type = CodeType::int4, .group_k = 64, .zeros = true},
+      {.type = CodeType::int4, .scale_type = DataType::bf16, .zeros = true},
+      {.type = CodeType::int4, .layout = ggml},
+      {.type = CodeType::e4m3, .group_k = 128, .group_n = 128, .scale_type = DataType::f32},
+      {.type = CodeType::e5m2},
+      {.type = CodeType::mxfp4},
+      {.type = CodeType::mxfp4, .layout = ggml},
+  };
+  std::size_t turn = 0;
+  for (const Quantisation& q : kinds) {
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      const bool in_blocks = q.layout == ggml;
+      if (in_blocks && layout == Layout::row_major) continue;
+      for (const Shape& shape : {Shape{3, 5, 33}, Shape{17, 40, 66}}) {
+        Problem problem = gemm(shape, DataType::f16);
+        problem.d.type = DataType::f16;
+        problem.a.alignment = problem.d.alignment = 2;
+        if (in_blocks) problem.k = rounded_up(problem.k, std::uint64_t{32});
+        problem.b.layout = layout;
+        problem.quantised_b = q;
+        expect_codes_inside(problem, path, turn++);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// In fragment order, then in rows.
+TEST_P(Guards, StandBesideCodes) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(GetParam() == Path::khr ? why_skip(GetParam())
+                                         : "the other paths have codes in rows");
+  expect_all_codes_inside(GetParam());
+}
+
+TEST_P(GuardsOfRows, StandBesideCodes) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(GetParam() == Path::nv ? "path nv takes no codes" : why_skip(GetParam()));
+  expect_all_codes_inside(GetParam());
 }
 
 // Groups whose offsets say all sorts of things.
