@@ -247,7 +247,9 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.instance = impl.instance->handle();
   info.physical_device = impl.physical_device;
   info.device = impl.device;
-  info.get_instance_proc_addr = vkGetInstanceProcAddr;
+  info.get_instance_proc_addr = options.get_instance_proc_addr != nullptr
+                                    ? options.get_instance_proc_addr
+                                    : vkGetInstanceProcAddr;
   info.enabled_extensions = impl.extensions;
   info.enabled_features = &impl.features;
   info.pipeline_cache = options.pipeline_cache;

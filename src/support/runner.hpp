@@ -29,6 +29,7 @@ struct RunnerOptions {
   std::function<void(std::string_view)> on_validation_message;  // default: prints and counts
   bool statistics = false;              // enable VK_KHR_pipeline_executable_properties if there
   std::vector<const char*> extensions;  // to enable beside those that vkgemm wants
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // of the context; null: volk's
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::string pipeline_cache_file;

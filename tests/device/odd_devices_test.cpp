@@ -1,0 +1,232 @@
+// Devices that lack something, or have little of it: a context that is told so about a device that
+// has more. It computes within what it was told, or says what is missing.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+// What the device says beside what it is asked for, as it is told.
+struct Odd {
+  void (*properties)(VkPhysicalDeviceProperties2&) = nullptr;
+  void (*features)(VkPhysicalDeviceFeatures2&) = nullptr;
+  std::string_view hidden_extension = {};
+};
+Odd odd;
+
+// The structure of a chain that has this type; null if there is none.
+template <class Structure>
+Structure* find(void* chain, VkStructureType type) {
+  for (auto* each = static_cast<VkBaseOutStructure*>(chain); each != nullptr; each = each->pNext) {
+    if (each->sType == type) return reinterpret_cast<Structure*>(each);
+  }
+  return nullptr;
+}
+
+VKAPI_ATTR void VKAPI_CALL odd_properties(VkPhysicalDevice device,
+                                          VkPhysicalDeviceProperties2* properties) {
+  vkGetPhysicalDeviceProperties2(device, properties);
+  if (odd.properties != nullptr) odd.properties(*properties);
+}
+VKAPI_ATTR void VKAPI_CALL odd_features(VkPhysicalDevice device,
+                                        VkPhysicalDeviceFeatures2* features) {
+  vkGetPhysicalDeviceFeatures2(device, features);
+  if (odd.features != nullptr) odd.features(*features);
+}
+VKAPI_ATTR VkResult VKAPI_CALL odd_extensions(VkPhysicalDevice device, const char* layer,
+                                              std::uint32_t* count,
+                                              VkExtensionProperties* extensions) {
+  const VkResult result = vkEnumerateDeviceExtensionProperties(device, layer, count, extensions);
+  for (std::uint32_t i = 0; extensions != nullptr && i < *count; ++i) {
+    char* const name = extensions[i].extensionName;
+    if (name == odd.hidden_extension) std::strcpy(name, "VK_none");
+  }
+  return result;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL odd_proc_addr(VkInstance instance, const char* name) {
+  const std::string_view wanted = name;
+  if (wanted == "vkGetPhysicalDeviceProperties2")
+    return reinterpret_cast<PFN_vkVoidFunction>(odd_properties);
+  if (wanted == "vkGetPhysicalDeviceFeatures2")
+    return reinterpret_cast<PFN_vkVoidFunction>(odd_features);
+  if (wanted == "vkEnumerateDeviceExtensionProperties")
+    return reinterpret_cast<PFN_vkVoidFunction>(odd_extensions);
+  return vkGetInstanceProcAddr(instance, name);
+}
+
+support::RunnerOptions told(const Odd& what) {
+  odd = what;
+  support::RunnerOptions options;
+  options.get_instance_proc_addr = odd_proc_addr;
+  return options;
+}
+
+constexpr Odd without_matrices{.hidden_extension = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME};
+
+void set_subgroups(VkPhysicalDeviceProperties2& properties, std::uint32_t least,
+                   std::uint32_t most) {
+  if (auto* const sizes = find<VkPhysicalDeviceVulkan13Properties>(
+          properties.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES)) {
+    sizes->minSubgroupSize = least;
+    sizes->maxSubgroupSize = most;
+  }
+}
+
+// One of each family, of no size that fits a tile.
+std::vector<Problem> families() {
+  std::vector<Problem> all;
+  for (const DataType input : {DataType::f16, DataType::f32}) {
+    all.push_back(gemm({33, 70, 65}, input));
+    all.back().epilogue = {.bias = Bias::along_n, .activation = Activation::relu, .aux = true};
+    all.push_back(gemm({1, 70, 65}, input));
+    all.push_back(gemm({9, 20, 300}, input));
+    all.back().split_k.slices = 3;
+    all.push_back(gemm({33, 40, 65}, input));
+    all.back().gated = {.gate = Gate::reglu};
+    all.push_back(gemm({33, 40, 65}, input));
+    all.back().grouping = {.groups = 3};
+    all.push_back(gemm({33, 70, 65}, input));
+    all.back().row_reduction = {.op = RowOp::softmax};
+  }
+  return all;
+}
+
+struct Little {
+  const char* what;
+  Odd odd;
+  std::string_view why_no_matrices;  // in the reason against path khr; empty: it is there
+};
+
+TEST(OddDevices, ComputeWithinWhatTheyHave) {
+  constexpr std::string_view not_listed = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+  const Little cases[] = {
+      {"16 KiB of shared memory",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) {
+              p.properties.limits.maxComputeSharedMemorySize = 16384;
+            }},
+       {}},
+      {"workgroups of 128",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) {
+              p.properties.limits.maxComputeWorkGroupInvocations = 128;
+              p.properties.limits.maxComputeWorkGroupSize[0] = 128;
+            }},
+       {}},
+      {"both, and no matrices",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) {
+              p.properties.limits.maxComputeSharedMemorySize = 16384;
+              p.properties.limits.maxComputeWorkGroupInvocations = 128;
+              p.properties.limits.maxComputeWorkGroupSize[0] = 128;
+              p.properties.limits.maxComputeWorkGroupCount[0] = 65535;
+            },
+        .hidden_extension = without_matrices.hidden_extension},
+       not_listed},
+      {"subgroups of 4",
+       {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 4, 4); },
+        .hidden_extension = without_matrices.hidden_extension},
+       not_listed},
+      {"subgroups of 64",
+       {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 64, 64); },
+        .hidden_extension = without_matrices.hidden_extension},
+       not_listed},
+      {"subgroups of 8 to 128, whose size nobody may choose",
+       {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 8, 128); },
+        .features =
+            [](VkPhysicalDeviceFeatures2& f) {
+              if (auto* const core = find<VkPhysicalDeviceVulkan13Features>(
+                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES)) {
+                core->subgroupSizeControl = VK_FALSE;
+              }
+            }},
+       "subgroupSizeControl"},
+      {"no f16 arithmetic",
+       {.features =
+            [](VkPhysicalDeviceFeatures2& f) {
+              if (auto* const core = find<VkPhysicalDeviceVulkan12Features>(
+                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)) {
+                core->shaderFloat16 = VK_FALSE;
+              }
+            }},
+       "shaderFloat16"},
+  };
+  for (const auto& [what, odd_device, why] : cases) {
+    SCOPED_TRACE(what);
+    const auto device = another_runner(told(odd_device));
+    if (why.empty()) {
+      EXPECT_EQ(device->caps().khr.available, caps().khr.available);
+    } else {
+      EXPECT_NE(device->caps().khr.reason.find(why), std::string::npos)
+          << device->caps().khr.reason;
+    }
+    for (const Problem& problem : families()) {
+      const auto candidates = device->context().candidates(problem);
+      ASSERT_TRUE(succeeds(candidates));
+      ASSERT_FALSE(candidates->empty());
+      TrialOptions options{.on = device.get()};
+      if (problem.grouping) options.offsets = {0, 7, 7, 33};
+      EXPECT_TRUE(passes_gates(candidates->front().config, problem, options));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+struct Lacking {
+  const char* what;
+  Odd odd;
+  std::string_view message;
+};
+
+TEST(OddDevices, SayWhatIsMissing) {
+  const Lacking cases[] = {
+      {"an old Vulkan",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) { p.properties.apiVersion = VK_API_VERSION_1_2; }},
+       "the device supports Vulkan 1.2, vkgemm needs 1.3"},
+      {"push constants as few as may be",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) { p.properties.limits.maxPushConstantsSize = 128; }},
+       "maxPushConstantsSize is 128, vkgemm needs 240"},
+      {"no 64-bit integers",
+       {.features = [](VkPhysicalDeviceFeatures2& f) { f.features.shaderInt64 = VK_FALSE; }},
+       "the device does not support shaderInt64"},
+      {"no 16-bit elements in memory",
+       {.features =
+            [](VkPhysicalDeviceFeatures2& f) {
+              if (auto* const core = find<VkPhysicalDeviceVulkan11Features>(
+                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES)) {
+                core->storageBuffer16BitAccess = VK_FALSE;
+              }
+            }},
+       "the device does not support storageBuffer16BitAccess"},
+      {"no device addresses",
+       {.features =
+            [](VkPhysicalDeviceFeatures2& f) {
+              if (auto* const core = find<VkPhysicalDeviceVulkan12Features>(
+                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)) {
+                core->bufferDeviceAddress = VK_FALSE;
+              }
+            }},
+       "the device does not support bufferDeviceAddress"},
+  };
+  for (const auto& [what, odd_device, message] : cases) {
+    SCOPED_TRACE(what);
+    odd = odd_device;
+    // As an application asks, before it creates a device.
+    EXPECT_TRUE(fails_with(
+        query_requirements(runner().instance(), runner().physical_device(), odd_proc_addr),
+        Status::missing_feature, {message}));
+  }
+}
+
+}  // namespace
+}  // namespace vkgemm::test
