@@ -110,7 +110,7 @@
     X(48, C_COL_MAJOR, 0)    /* C and aux */ \
     X(49, D_COL_MAJOR, 0) \
     /* The direct loop and the operands in fragment order: fragment_words.glsl. */ \
-    X(50, AHEAD, 1)     /* steps of FRAGMENT_K that loads are ahead of products */ \
+    X(50, AHEAD, 1)     /* how far loads are ahead: KhrDirectLoop::ahead */ \
     X(51, SWAP_A, 0)    /* the middle two of the words of A have changed places */ \
     X(52, PACKS_B, 0) \
     X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */ \

@@ -345,20 +345,33 @@ class QuantisedDirect : public Direct {
  protected:
   void SetUp() override {
     Direct::SetUp();
-    // In every run of columns that the device has.
+    // In every run of columns that the device has, and with A a unit ahead where that can be.
     std::vector<Case> all;
+    const auto add = [&](const Case& c) {
+      const bool taken = takes(taking(c.config, all_kinds[4], c.input),
+                               gemm({128, 128, 128}, c.input), all_kinds[4], runner());
+      if (taken) all.push_back(c);
+      return taken;
+    };
+    bool with_units_of_a = false;
     for (Case c : configs_) {
+      auto& loop = std::get<KhrDirectLoop>(c.config.loop);
       for (const std::uint32_t run : {1u, 2u, 4u, 8u}) {
-        std::get<KhrDirectLoop>(c.config.loop).code_run = run;
-        if (takes(taking(c.config, all_kinds[4], c.input), gemm({128, 128, 128}, c.input),
-                  all_kinds[4], runner())) {
-          all.push_back(c);
-        }
+        loop.code_run = run;
+        add(c);
+      }
+      loop.ahead = 2;
+      for (const std::uint32_t run : {4u, 1u}) {
+        loop.code_run = run;
+        if (!add(c)) continue;
+        with_units_of_a = true;
+        break;
       }
     }
     configs_ = all;
     if (!IsSkipped()) {
       ASSERT_FALSE(configs_.empty());
+      EXPECT_TRUE(with_units_of_a);
     }
   }
 };

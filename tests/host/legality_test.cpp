@@ -342,6 +342,8 @@ TEST(Legality, KhrDirect) {
            "tile_k is 48: K is interleaved in 32s"},
           {"an odd number of steps", [](Setting& s) { trust(s), s.config.tile_k = 48; },
            "tile_k is 48: with loads ahead an even number of steps of 16 is taken at once"},
+          {"A in units, of elements", [](Setting& s) { trust(s), set(s.config, "ahead", 2); },
+           "ahead is 2: only with a quantised B, and subgroups of at most 32 rows"},
           {"an odd number of steps, not ahead",
            [](Setting& s) { trust(s), s.config.tile_k = 48, set(s.config, "ahead", 0); }, ""},
           {"fragments that are not 16 bytes an invocation",

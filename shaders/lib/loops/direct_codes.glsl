@@ -5,7 +5,8 @@
 //
 // Loads are ahead by as many units as there are slots but one: as many slots as an iteration has units,
 // up to four, because their places are constants then. With a single slot the last step of a unit
-// loads the next one.
+// loads the next one. With AHEAD of 2 those of A are with them: the hardware tells loads apart by six
+// scoreboards (NVIDIA's), and who waits for A's would wait for the codes behind.
 #include "../quantised.glsl"
 #include "../code_fragments.glsl"
 
@@ -20,6 +21,7 @@ const uint UNIT_SCALES =
 const uint SCALES = UNIT_SLOTS * UNIT_SCALES;
 
 uvec4 unit_codes[UNIT_SLOTS][COLS];
+uvec4 unit_a[UNIT_SLOTS][UNIT_STEPS][ROWS];  // by step; in pairs of steps, by row
 const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment
 uint unit_scales[SCALES][COLS][OWN_COLUMNS], unit_zeros[SCALES][COLS][OWN_COLUMNS];  // bits
 uint own_columns[OWN_COLUMNS];

@@ -1,7 +1,7 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
 // every invocation loads its part of a fragment, 16 bytes, straight from memory. Before the epilogue
 // there is no shared memory and no barrier: no subgroup waits for another. K is padded with zeros to
-// whole k-tiles. Up to AHEAD steps and one tile behind the end of copies are read, and not used.
+// whole k-tiles. Up to STEPS_AHEAD steps and one tile behind the end of copies are read, and not used.
 // A may lie in rows, as it came, of which nothing else is read.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its
@@ -19,7 +19,9 @@ shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
 
 const uint STEPS = TILE_K / FRAGMENT_K;  // of an iteration
-const uint SLOTS = AHEAD + 1;            // steps whose words an invocation holds; divide STEPS
+const bool A_IN_UNITS = AHEAD == 2;      // is loaded as codes are (direct_codes.glsl)
+const uint STEPS_AHEAD = A_IN_UNITS ? 0 : AHEAD;
+const uint SLOTS = STEPS_AHEAD + 1;      // steps whose words an invocation holds; divide STEPS
 
 // The left half of a gated tile's columns is of one matrix B, the right half of another. A subgroup
 // has columns of one of them, or all.
@@ -32,6 +34,7 @@ const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 // words of two steps at once, each 16 bytes; else the device loads fragments as it likes.
 const bool A_IN_ROWS = A_PADDED == 0;
 const bool A_IN_PAIRS = A_IN_ROWS && INTERLEAVE_K != 0;
+const bool A_AS_MATRICES = A_IN_ROWS && !A_IN_PAIRS;
 const uint A_LANES = 4;                         // that share a row
 const uint A_ROWS = FRAGMENT_LANES / A_LANES;   // of which an invocation has two in a fragment
 
@@ -45,9 +48,24 @@ struct Place {
     uint64_t a, b;
 };
 
+// A of the unit that begins at `a`, and a word of it.
+void load_unit_of_a(const uint slot, const uint64_t a, const uint64_t a_step) {
+    if (!A_IN_UNITS || A_AS_MATRICES) return;
+    [[unroll]] for (uint s = 0; s < UNIT_STEPS; ++s)
+        [[unroll]] for (uint i = 0; i < ROWS; ++i)
+            unit_a[slot][s][i] = A_IN_PAIRS
+                ? Lanes(a + s / 2 * 2 * a_step + a_offsets[s % 2][i]).x[0]
+                : Lanes(a + s * a_step).x[i * FRAGMENT_LANES];
+}
+uint unit_word(const uint step, const uint i, const uint w) {
+    const uint slot = step / UNIT_STEPS % UNIT_SLOTS, s = step % UNIT_STEPS;
+    return A_IN_PAIRS ? unit_a[slot][s / 2 * 2 + w / 2][i][s % 2 * 2 + w % 2]
+                      : unit_a[slot][s][i][a_place(w)];
+}
+
 // `right`: from where the tile's columns would stand in the left half to the right one.
 void load_step(const uint step, const Place at, const uint64_t right) {
-    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint i = 0; i < ROWS && !A_IN_UNITS; ++i) {
         if (!A_IN_ROWS) {
             a_words[step % SLOTS][i] = Lanes(at.a).x[i * FRAGMENT_LANES];
         } else if (A_IN_PAIRS && step % 2 == 0) {
@@ -62,7 +80,9 @@ void load_step(const uint step, const Place at, const uint64_t right) {
 
 void take_step(out Fragments f, const uint step, const uint64_t a) {
     [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-        if (A_IN_PAIRS) {
+        if (A_IN_UNITS && !A_AS_MATRICES) {
+            [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.a[i], w, unit_word(step, i, w))
+        } else if (A_IN_PAIRS) {
             [[unroll]] for (uint w = 0; w < 4; ++w)
                 SET_WORD(f.a[i], w, a_words[w / 2][i][step % 2 * 2 + w % 2])
         } else if (A_IN_ROWS) {
@@ -118,26 +138,34 @@ void mma_tile(inout Acc acc, const Tile t) {
     const bool is_right = B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N;
     if (is_right) codes.b += p.b_right;
     uint k = t.k_begin + own;
-    if (QUANTISED) begin_units(codes, in_tile.y - (is_right ? HALF_N : 0), k);
-    [[unroll]] for (uint s = 0; s < AHEAD; ++s)
+    if (QUANTISED) {
+        [[unroll]] for (uint unit = 0; unit < max(UNIT_SLOTS - 1, 1); ++unit)
+            load_unit_of_a(unit, at.a + unit * UNIT_STEPS * a_step, a_step);
+        begin_units(codes, in_tile.y - (is_right ? HALF_N : 0), k);
+    }
+    [[unroll]] for (uint s = 0; s < STEPS_AHEAD; ++s)
         load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
         // Where the next k-tile begins. Alone, a subgroup may read copies beyond the last one.
         Place next = Place(at.a + SUBGROUPS_K * STEPS * a_step, at.b + SUBGROUPS_K * STEPS * b_step);
-        if ((SUBGROUPS_K != 1 || A_IN_ROWS) && left <= SUBGROUPS_K * TILE_K) next = at;
+        if ((SUBGROUPS_K != 1 || A_IN_ROWS || A_IN_UNITS) && left <= SUBGROUPS_K * TILE_K) next = at;
         const uint next_k = left <= SUBGROUPS_K * TILE_K ? k : k + SUBGROUPS_K * TILE_K;
         [[unroll]] for (uint s = 0; s < STEPS; ++s) {
-            const uint load = s + AHEAD;
+            const uint load = s + STEPS_AHEAD;
             const bool is_next = load >= STEPS;
             const Place from = is_next ? next : at;
             const uint steps = is_next ? load - STEPS : load;
             const Place loaded = Place(from.a + steps * a_step, from.b + steps * b_step);
             Fragments f;
-            if (AHEAD == 0) load_step(load, loaded, right);
+            if (STEPS_AHEAD == 0) load_step(load, loaded, right);
             take_step(f, s, at.a + s * a_step);
-            if (AHEAD != 0) load_step(load, loaded, right);
+            if (STEPS_AHEAD != 0) load_step(load, loaded, right);
             if (QUANTISED && s % UNIT_STEPS == LOADING_STEP) {
-                const uint unit = s / UNIT_STEPS + UNITS_AHEAD;
+                const uint unit = s / UNIT_STEPS + UNITS_AHEAD, first = unit * UNIT_STEPS;
+                load_unit_of_a(unit % UNIT_SLOTS,
+                               first < STEPS ? at.a + first * a_step
+                                             : next.a + (first - STEPS) * a_step,
+                               a_step);
                 load_unit(unit % UNIT_SLOTS, codes,
                           unit < UNITS ? k + unit * UNIT_DEPTH
                                        : next_k + (unit - UNITS) * UNIT_DEPTH);

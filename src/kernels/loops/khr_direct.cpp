@@ -16,6 +16,9 @@ namespace {
 // 128 accumulators (H200, driver 580.159.04).
 constexpr std::uint32_t most_accumulators = 128;
 
+// Fragments of a subgroup along M whose words of whole units stay in registers.
+constexpr std::uint32_t most_rows_ahead = 2;
+
 constexpr std::uint32_t proposed_depths[] = {2, 4};
 
 // Nothing is staged before the first product. Fitted with nvidia_sm90's timing.
@@ -30,7 +33,7 @@ constexpr auto parameters = [] {
   std::array<Parameter, std::size(shared) + 5> all{};
   std::ranges::copy(shared, all.begin());
   all[std::size(shared)] = of_loop<KhrDirectLoop, &KhrDirectLoop::ahead>(
-      {.name = "ahead", .fields = {"ahead"}, .max = 1, .left_out = 1});
+      {.name = "ahead", .fields = {"ahead"}, .max = 2, .left_out = 1});
   all[std::size(shared) + 1] = of_loop<KhrDirectLoop, &KhrDirectLoop::swap_a>(
       {.name = "swap_a", .fields = {"swap_a"}, .max = 1, .left_out = 0});
   all[std::size(shared) + 2] = of_loop<KhrDirectLoop, &KhrDirectLoop::interleave_k>(
@@ -140,7 +143,7 @@ bool check(const Case& s) {
                     " subgroups along N of fragments ", fragment.n, " wide");
   }
   const std::uint32_t steps = c.tile_k / fragment.k;
-  if (l.ahead && steps % 2 != 0) {
+  if (l.ahead != 0 && steps % 2 != 0) {
     return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
                     fragment.k, " is taken at once");
   }
@@ -149,6 +152,11 @@ bool check(const Case& s) {
   }
   if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
+  }
+  if (l.ahead == 2 &&
+      (!s.problem.b.quantisation || c.tile_m / l.subgroups_m > most_rows_ahead * l.fragment_m)) {
+    return s.refuse("ahead is 2: only with a quantised B, and subgroups of at most ",
+                    most_rows_ahead * l.fragment_m, " rows");
   }
   if (!std::has_single_bit(l.code_run) || (l.code_run != 1 && !s.problem.b.quantisation)) {
     return s.refuse("code_run is ", l.code_run, ": 1, or of a quantised B 2, 4 or 8");
@@ -246,13 +254,18 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
         (c.pack_a || fits_interleaved_rows(kind.m, kind.k, kind.subgroup_size));
   }
   Config sliced = configs.back();
-  direct(sliced).ahead = false;
+  direct(sliced).ahead = 0;
   sliced.slices = 2;
   sliced.reduction_mode = ReductionMode::last_arriver;
   configs.push_back(sliced);
   Config shared = configs.front();
   direct(shared).subgroups_k = 2;
   configs.push_back(shared);
+  if (kind.code_run != 0) {
+    Config units = configs.front();
+    direct(units).ahead = 2;
+    configs.push_back(units);
+  }
   return configs;
 }
 
@@ -293,7 +306,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
                          .interleaved = l.interleave_k};
   };
   loop.steps_beyond = [](const Config& c) {
-    return direct(c).subgroups_k == 1 && direct(c).ahead ? 1u : 0u;
+    return direct(c).subgroups_k == 1 && direct(c).ahead == 1 ? 1u : 0u;
   };
   loop.k_tiles_at_once = [](const Config& c) { return direct(c).subgroups_k; };
   loop.specialize = specialize;
@@ -317,6 +330,12 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
         Config c = out[i];
         direct(c).subgroups_k = all / subgroups;
         cut_epilogue(c, problem, caps);
+        out.push_back(c);
+        if (!problem.b.quantisation ||
+            c.tile_m / khr(c).subgroups_m > most_rows_ahead * khr(c).fragment_m) {
+          continue;
+        }
+        direct(c).ahead = 2;
         out.push_back(c);
       }
     }

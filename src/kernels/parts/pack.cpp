@@ -241,7 +241,10 @@ Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps&
   // The order of words that nobody packs.
   if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop)) {
     direct->swap_a = direct->swap_a && config.pack_a;
-    if (!problem.b.quantisation) direct->code_run = 1;
+    if (!problem.b.quantisation) {
+      direct->code_run = 1;
+      direct->ahead = std::min(direct->ahead, 1u);
+    }
   }
   // What the device is known to do saves loads.
   if (problem.b.quantisation) lengthen_code_run(config, inputs_of(problem), caps);
