@@ -58,6 +58,13 @@ struct Codes {
 
   std::uint64_t group(std::uint64_t k) const { return q.group_k == 0 ? 0 : k / q.group_k; }
   int code(std::uint64_t k, std::uint64_t col) const { return element(1, k, col) % 8; }
+  // Of e4m3 these are subnormals, 2^-9 each.
+  bool is_float() const { return q.type == CodeType::e4m3; }
+  unsigned bits(std::uint64_t k, std::uint64_t col) const {
+    const int number = code(k, col);
+    if (is_float()) return static_cast<unsigned>(number < 0 ? 0x80 - number : number);
+    return static_cast<unsigned>(number) & (bits_of(q.type) == 4 ? 0xfu : 0xffu);
+  }
   int scale(std::uint64_t group, std::uint64_t col) const {
     constexpr int scales[] = {1, 2, 1025};
     return scales[mixed((group << 32) + col + 7) % std::size(scales)];
@@ -74,11 +81,11 @@ struct Codes {
     std::vector<std::byte> out(scales_offset + groups * n * size_in_bytes(q.scale_type));
     for (std::uint64_t col = 0; col < n; ++col) {
       for (std::uint64_t k = 0; k < problem.k; ++k) {
-        const auto bits = static_cast<unsigned>(code(k, col)) & (per_byte == 2 ? 0xfu : 0xffu);
-        out[k / per_byte * n + col] |= static_cast<std::byte>(bits << (k % per_byte * 4));
+        out[k / per_byte * n + col] |= static_cast<std::byte>(bits(k, col) << (k % per_byte * 4));
       }
       for (std::uint64_t g = 0; g < groups; ++g) {
-        store_element(out.data() + scales_offset, q.scale_type, g * n + col, scale(g, col));
+        store_element(out.data() + scales_offset, q.scale_type, g * n + col,
+                      scale(g, col) * (is_float() ? 512 : 1));
       }
     }
     return out;

@@ -142,11 +142,12 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     return problems;
   }
   if (kind.code_run != 0) {
-    // Groups of K that end within what is loaded at once, and one that has all; products with
-    // scales that are rounded in f16, and from f32.
+    // Groups of K that end within what is loaded at once, and one that has all; integers, and
+    // floats that a device might take for 0; products with scales that are rounded in f16, and from
+    // f32.
     for (const Quantisation& q :
          {Quantisation{.type = CodeType::int4, .group_k = 32},
-          Quantisation{.type = CodeType::int8, .scale_type = DataType::f32}}) {
+          Quantisation{.type = CodeType::e4m3, .scale_type = DataType::f32}}) {
       for (const Layout a : both_layouts) {
         problems.push_back(product(config, kind.input, a, Layout::row_major, true));
         problems.back().b = {.type = kind.input, .packing = Packing::packed};

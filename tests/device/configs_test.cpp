@@ -176,7 +176,7 @@ void every_layout_of_a_ring(Path path) {
       for (const Tail tail : {Tail{0, true}, Tail{8, true}, Tail{config.tile_k / 2 + 1, true}}) {
         // Compiles slowly; without a tail it is what EveryDepthOfARing has.
         if (on_cpu() && (peels(config) ? tail.elements <= 8 : tail.elements == 0)) continue;
-        for (const std::uint64_t k_tiles : {0, 1, 2, 3, 5, 8}) {
+        for (const std::uint64_t k_tiles : {0u, 1u, 2u, 3u, 5u, 8u}) {
           ASSERT_TRUE(passes_as_ring(config, input, a, b, k_tiles, tail));
         }
       }

@@ -94,7 +94,7 @@ TEST(Rank, PathsFollowWhatTheDeviceCan) {
 TEST(Rank, OnACpuTheFasterPathIsChosen) {
   const DeviceCaps caps = test::lavapipe();
   const DeviceTables tables(caps.architecture);
-  for (const std::uint64_t size : {16, 64, 128, 256, 512}) {
+  for (const std::uint64_t size : {16u, 64u, 128u, 256u, 512u}) {
     for (const Problem& problem : {gemm(size, size, size), gemm(size, 512, 512)}) {
       const auto best = tables.best(resolved(problem), caps);
       ASSERT_TRUE(best);

@@ -45,8 +45,8 @@ TEST(CutDispatches, TheSameTilesInTheSameOrder) {
       {{.tiles = 3, .batches = 100}},
   };
   for (const auto& grid : grids) {
-    for (const std::uint64_t most : {1, 2, 5, 8, 24, 1000}) {
-      for (const std::uint64_t quantum : {1, 3}) {
+    for (const std::uint64_t most : {1u, 2u, 5u, 8u, 24u, 1000u}) {
+      for (const std::uint64_t quantum : {1u, 3u}) {
         const auto pieces = cut_dispatches(grid, most, quantum);
         using Place = std::pair<std::uint64_t, std::uint64_t>;  // batch, tile
         const auto places = [](const std::vector<Dispatch>& dispatches) {

@@ -35,7 +35,7 @@ TEST(Proposal, EveryPathIsTimed) {
         std::set<Path> legal;
         for (const ScoredRow& row : rows) legal.insert(row.config.path());
         EXPECT_TRUE(legal.size() > 1 || from_generic) << caps.name;
-        for (const std::size_t most : {1, 2, 48}) {
+        for (const std::size_t most : {1u, 2u, 48u}) {
           TuneTask task;
           task.limits.per_problem = most;
           task.from_generic = from_generic;

@@ -28,8 +28,8 @@ uint own_columns[OWN_COLUMNS];
 
 const uint LANE_BYTES = 16;  // of an invocation's codes in a unit
 
-// Those of 0x6400, which the driver takes for no constant: it joins a mask and a register in one
-// instruction, but not two constants (driver 580.159.04).
+// The bits of 1024 twice, in a register: NVIDIA's driver takes out a mask and adds a register's bits by one
+// instruction, but a constant's by another (580.159.04).
 uint halves_of_1024;
 
 #if IN_TYPE == TYPE_F16
