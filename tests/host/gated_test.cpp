@@ -29,7 +29,7 @@ constexpr Layout col = Layout::col_major;
 Problem gated(std::uint64_t m, std::uint64_t n, std::uint64_t k, GatedB b = GatedB::halves,
               DataType type = DataType::f16) {
   Problem p = gemm(m, n, k, type);
-  p.gated = {.gate = Gate::geglu_erf, .b = b};
+  p.gated = Gated{.gate = Gate::geglu_erf, .b = b};
   return p;
 }
 
@@ -42,7 +42,8 @@ TEST(ResolveGated, ErrorsNameFieldAndValue) {
        "epilogue.beta is 0.5 and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.epilogue.activation = Activation::relu; }, Status::unsupported,
        "epilogue.activation is relu and gated.gate is geglu_erf: not built together"},
-      {[](Problem& p) { p.row_reduction = {.op = RowOp::softmax}; }, Status::unsupported,
+      {[](Problem& p) { p.row_reduction = RowReduction{.op = RowOp::softmax}; },
+       Status::unsupported,
        "row_reduction.op is softmax and gated.gate is geglu_erf: not built together"},
       {[](Problem& p) { p.n = 1 << 30; }, Status::invalid_argument,
        "n is 1073741824: with a gate at most 1073741823 is supported"},

@@ -116,7 +116,7 @@ TEST(GroupMap, TheHostCountsAsTheShader) {
     c.tile_m = tile;
     for (const std::uint64_t m : {1u, 127u, 128u, 2147483647u}) {
       Problem p = test::gemm(m, 1, 1);
-      p.grouping = {.groups = 9};
+      p.grouping = Grouping{.groups = 9};
       EXPECT_EQ(tile_count(c, test::resolved(p)),
                 shader::slot_count(static_cast<std::uint32_t>(m), 9));
     }
