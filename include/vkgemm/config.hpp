@@ -148,9 +148,9 @@ struct KhrRingLoop : KhrLoop {
 // multiples of 16 bytes, and tile_k divides K; without interleave_k tile_m divides M, and there are
 // no groups.
 struct KhrDirectLoop : KhrLoop {
-  // How far loads are ahead of products: 0, or 1: a step of fragment_k. 2, with a quantised B and at
-  // most two fragments of a subgroup along M: those of A as far as those of codes, with which they
-  // are waited for.
+  // How far loads are ahead of products: 0, or 1: a step of fragment_k. 2, with a quantised B and
+  // at most two fragments of a subgroup along M: those of A as far as those of codes, with which
+  // they are waited for.
   std::uint32_t ahead = 1;
   // The middle two of the four words that an invocation holds of a fragment of A change places in
   // memory: faster where registers hold them so.
