@@ -187,6 +187,7 @@ class Tensors:
             self._require_open()
             stream = self._stream()
             arrays = Torch()
+            _refuse_gradient("b", tensor)
             b = self._local("b", tensor, stream, depth=4)
             matrix = part(type=arrays.element("b.dtype", b.dtype))
             if b.dim() not in (2, 3):
@@ -427,6 +428,12 @@ class Tensors:
             self._submissions.close()
 
 
+def _refuse_gradient(name: str, tensor: Any) -> None:
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError(f"{name}.requires_grad is True, and vkgemm computes no "
+                            "gradients: call it under torch.no_grad(), or detach()")
+
+
 def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
     """What a call's commands depend on.
 
@@ -437,9 +444,7 @@ def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
         if value is None:
             key.append(None)
         elif isinstance(value, torch.Tensor):
-            if value.requires_grad and torch.is_grad_enabled():
-                raise ArgumentError(f"{name}.requires_grad is True, and vkgemm computes no "
-                                    "gradients: call it under torch.no_grad(), or detach()")
+            _refuse_gradient(name, value)
             try:
                 key.append((value.data_ptr(), value.shape, value.stride(), value.dtype))
             except RuntimeError as error:  # it is sparse, or of a compiler

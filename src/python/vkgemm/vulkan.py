@@ -392,10 +392,10 @@ class Gpu:
         call("vkEndCommandBuffer", self.commands)
         commands = ffi.new("VkCommandBuffer *", self.commands)
         submit = structure("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
-        call("vkQueueSubmit", self.queue, 1, submit, self._fence)
         fence = ffi.new("VkFence *", self._fence)
+        call("vkResetFences", self.device, 1, fence)  # here: Ctrl-C may end what comes after a wait
+        call("vkQueueSubmit", self.queue, 1, submit, self._fence)
         call("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
-        call("vkResetFences", self.device, 1, fence)
 
     def close(self) -> None:
         """Frees everything.  Plans and packings must be gone, and all work done."""
@@ -435,13 +435,14 @@ class Arena:
 
     def reserve(self, device: int, host: int) -> tuple[Buffer, Buffer]:
         """Buffers of at least so many bytes each."""
-        self.device = self._grown(self.device, device, False)
-        self.host = self._grown(self.host, host, True)
+        for name, size, on_host in (("device", device, False), ("host", host, True)):
+            buffer = getattr(self, name)
+            if buffer is not None and buffer.size >= size:
+                continue
+            setattr(self, name, None)  # should there be no memory for a larger one
+            if buffer is not None:
+                buffer.close()
+            larger = max(4096, 1 << (size - 1).bit_length())
+            setattr(self, name, Buffer(self._gpu, larger, on_host))
+        assert self.device is not None and self.host is not None
         return self.device, self.host
-
-    def _grown(self, buffer: Buffer | None, size: int, host: bool) -> Buffer:
-        if buffer is not None:
-            if buffer.size >= size:
-                return buffer
-            buffer.close()
-        return Buffer(self._gpu, max(4096, 1 << (size - 1).bit_length()), host)
