@@ -37,7 +37,8 @@ def elements(torch, a, n, k):
     return lambda: a @ b
 
 
-def int8_both(torch, n, k, m):
+def int8_both(torch, m, n, k):
+    """torch's product of int8 by int8."""
     a = torch.randint(-128, 128, (m, k), device="cuda", dtype=torch.int8)
     b = torch.randint(-128, 128, (n, k), device="cuda", dtype=torch.int8).t()
     return lambda: torch._int_mm(a, b)

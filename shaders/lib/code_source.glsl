@@ -103,7 +103,7 @@ uint64_t codes_address(const CodeTile t, uint k) {
         uint64_t(k % block_depth()) * p.copy_ld * CODE_WIDTH / 8;
 }
 
-// Whether a NaN of e4m3 is among the codes of column `n` from k on, `depth` of them.
+// True if one of the `depth` codes of column `n` from k on is a NaN of e4m3.
 bool has_nan(const CodeTile t, uint k, uint depth, uint n) {
     const uint end = min(k + depth, p.depth);
     for (uint each = k; each < end; ++each)

@@ -58,7 +58,7 @@ struct Codes {
 
   std::uint64_t group(std::uint64_t k) const { return q.group_k == 0 ? 0 : k / q.group_k; }
   int code(std::uint64_t k, std::uint64_t col) const { return element(1, k, col) % 8; }
-  // Of e4m3 these are subnormals, 2^-9 each.
+  // Codes of e4m3 so small are subnormals: so many times 2^-9.
   bool is_float() const { return q.type == CodeType::e4m3; }
   unsigned bits(std::uint64_t k, std::uint64_t col) const {
     const int number = code(k, col);

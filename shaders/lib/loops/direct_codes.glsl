@@ -78,7 +78,7 @@ void find_offsets(const uint col) {
     }
 }
 
-// The entries of group `g` of a unit in `slot`. They begin at `row`.
+// The entries of group `g` of a unit in `slot`, which begin at `row`.
 void load_entries(const uint slot, const uint g, const uint64_t row) {
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint j = 0; j < COLS; ++j)
@@ -97,7 +97,7 @@ void load_entries(const uint slot, const uint g, const uint64_t row) {
         }
 }
 
-// Of the unit at k. Where all of K is one group, they are loaded once, to all slots.
+// The entries of the unit at k. Where all of K is one group, they are loaded once, to all slots.
 void load_scales(const uint slot, const CodePlace at, const uint k) {
     const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
     [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)

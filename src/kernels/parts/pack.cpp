@@ -246,7 +246,7 @@ Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps&
       direct->ahead = std::min(direct->ahead, 1u);
     }
   }
-  // What the device is known to do saves loads.
+  // Longer runs of one column are fewer loads of scales.
   if (problem.b.quantisation) lengthen_code_run(config, inputs_of(problem), caps);
   // Loads of codes are deeper than those of elements.
   if (const auto depth = descriptor(config).code_depth;
