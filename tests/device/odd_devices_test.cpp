@@ -13,7 +13,7 @@
 namespace vkgemm::test {
 namespace {
 
-// What the device says beside what it is asked for, as it is told.
+// An oddity: what changes in the device's answers.
 struct Odd {
   void (*properties)(VkPhysicalDeviceProperties2&) = nullptr;
   void (*features)(VkPhysicalDeviceFeatures2&) = nullptr;
@@ -69,7 +69,13 @@ support::RunnerOptions told(const Odd& what) {
   return options;
 }
 
-constexpr Odd without_matrices{.hidden_extension = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME};
+// Takes a feature out of its structure.
+template <class Structure, VkStructureType type, VkBool32 Structure::*feature>
+void without(VkPhysicalDeviceFeatures2& features) {
+  if (auto* const found = find<Structure>(features.pNext, type)) found->*feature = VK_FALSE;
+}
+
+constexpr std::string_view matrices = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
 
 void set_subgroups(VkPhysicalDeviceProperties2& properties, std::uint32_t least,
                    std::uint32_t most) {
@@ -102,25 +108,27 @@ std::vector<Problem> families() {
 struct Little {
   const char* what;
   Odd odd;
-  std::string_view why_no_matrices;  // in the reason against path khr; empty: it is there
+  std::string_view why_no_matrices;        // in the reason against path khr; empty: it is there
+  bool (*heard)(const Limits&) = nullptr;  // whether the context knows of a limit
 };
 
 TEST(OddDevices, ComputeWithinWhatTheyHave) {
-  constexpr std::string_view not_listed = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
   const Little cases[] = {
       {"16 KiB of shared memory",
        {.properties =
             [](VkPhysicalDeviceProperties2& p) {
               p.properties.limits.maxComputeSharedMemorySize = 16384;
             }},
-       {}},
+       {},
+       [](const Limits& l) { return l.max_shared_memory_bytes == 16384; }},
       {"workgroups of 128",
        {.properties =
             [](VkPhysicalDeviceProperties2& p) {
               p.properties.limits.maxComputeWorkGroupInvocations = 128;
               p.properties.limits.maxComputeWorkGroupSize[0] = 128;
             }},
-       {}},
+       {},
+       [](const Limits& l) { return l.max_invocations == 128; }},
       {"both, and no matrices",
        {.properties =
             [](VkPhysicalDeviceProperties2& p) {
@@ -129,39 +137,38 @@ TEST(OddDevices, ComputeWithinWhatTheyHave) {
               p.properties.limits.maxComputeWorkGroupSize[0] = 128;
               p.properties.limits.maxComputeWorkGroupCount[0] = 65535;
             },
-        .hidden_extension = without_matrices.hidden_extension},
-       not_listed},
+        .hidden_extension = matrices},
+       matrices,
+       [](const Limits& l) {
+         return l.max_shared_memory_bytes == 16384 && l.max_invocations == 128;
+       }},
       {"subgroups of 4",
        {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 4, 4); },
-        .hidden_extension = without_matrices.hidden_extension},
-       not_listed},
+        .hidden_extension = matrices},
+       matrices,
+       [](const Limits& l) { return l.max_subgroup_size == 4; }},
       {"subgroups of 64",
        {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 64, 64); },
-        .hidden_extension = without_matrices.hidden_extension},
-       not_listed},
+        .hidden_extension = matrices},
+       matrices,
+       [](const Limits& l) { return l.min_subgroup_size == 64; }},
       {"subgroups of 8 to 128, whose size nobody may choose",
        {.properties = [](VkPhysicalDeviceProperties2& p) { set_subgroups(p, 8, 128); },
-        .features =
-            [](VkPhysicalDeviceFeatures2& f) {
-              if (auto* const core = find<VkPhysicalDeviceVulkan13Features>(
-                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES)) {
-                core->subgroupSizeControl = VK_FALSE;
-              }
-            }},
-       "subgroupSizeControl"},
+        .features = without<VkPhysicalDeviceVulkan13Features,
+                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                            &VkPhysicalDeviceVulkan13Features::subgroupSizeControl>},
+       "subgroupSizeControl",
+       [](const Limits& l) { return l.max_subgroup_size == 128; }},
       {"no f16 arithmetic",
-       {.features =
-            [](VkPhysicalDeviceFeatures2& f) {
-              if (auto* const core = find<VkPhysicalDeviceVulkan12Features>(
-                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)) {
-                core->shaderFloat16 = VK_FALSE;
-              }
-            }},
+       {.features = without<VkPhysicalDeviceVulkan12Features,
+                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                            &VkPhysicalDeviceVulkan12Features::shaderFloat16>},
        "shaderFloat16"},
   };
-  for (const auto& [what, odd_device, why] : cases) {
+  for (const auto& [what, odd_device, why, heard] : cases) {
     SCOPED_TRACE(what);
     const auto device = another_runner(told(odd_device));
+    if (heard != nullptr) EXPECT_TRUE(heard(device->caps().limits));
     if (why.empty()) {
       EXPECT_EQ(device->caps().khr.available, caps().khr.available);
     } else {
@@ -200,22 +207,14 @@ TEST(OddDevices, SayWhatIsMissing) {
        {.features = [](VkPhysicalDeviceFeatures2& f) { f.features.shaderInt64 = VK_FALSE; }},
        "the device does not support shaderInt64"},
       {"no 16-bit elements in memory",
-       {.features =
-            [](VkPhysicalDeviceFeatures2& f) {
-              if (auto* const core = find<VkPhysicalDeviceVulkan11Features>(
-                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES)) {
-                core->storageBuffer16BitAccess = VK_FALSE;
-              }
-            }},
+       {.features = without<VkPhysicalDeviceVulkan11Features,
+                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                            &VkPhysicalDeviceVulkan11Features::storageBuffer16BitAccess>},
        "the device does not support storageBuffer16BitAccess"},
       {"no device addresses",
-       {.features =
-            [](VkPhysicalDeviceFeatures2& f) {
-              if (auto* const core = find<VkPhysicalDeviceVulkan12Features>(
-                      f.pNext, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)) {
-                core->bufferDeviceAddress = VK_FALSE;
-              }
-            }},
+       {.features = without<VkPhysicalDeviceVulkan12Features,
+                            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                            &VkPhysicalDeviceVulkan12Features::bufferDeviceAddress>},
        "the device does not support bufferDeviceAddress"},
   };
   for (const auto& [what, odd_device, message] : cases) {
