@@ -77,8 +77,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(PACK, vkgemm_pack_plan_source_bytes(bad, &bytes));
   NONE_OF(PACK, vkgemm_pack_plan_code_bytes(bad, &bytes, &bytes, &bytes));
   NONE_OF(PACK, vkgemm_pack_plan_record(bad, VK_NULL_HANDLE, span, span, error));
-  NONE_OF(PACK,
-          vkgemm_pack_plan_record_codes(bad, VK_NULL_HANDLE, span, span, span, span, error));
+  NONE_OF(PACK, vkgemm_pack_plan_record_codes(bad, VK_NULL_HANDLE, span, span, span, span, error));
   if (bad != NULL) {  // destroying null does nothing, an error may be null
     NONE_OF(ERRORS, vkgemm_verdicts_count(NULL, &count));
     NONE_OF(ERRORS, vkgemm_error_destroy(bad));

@@ -168,7 +168,9 @@ TEST(OddDevices, ComputeWithinWhatTheyHave) {
   for (const auto& [what, odd_device, why, heard] : cases) {
     SCOPED_TRACE(what);
     const auto device = another_runner(told(odd_device));
-    if (heard != nullptr) EXPECT_TRUE(heard(device->caps().limits));
+    if (heard != nullptr) {
+      EXPECT_TRUE(heard(device->caps().limits));
+    }
     if (why.empty()) {
       EXPECT_EQ(device->caps().khr.available, caps().khr.available);
     } else {
