@@ -36,8 +36,8 @@ class PackedView {
   const ResolvedProblem* problem_;
 };
 
-// The configuration that takes packed what the caller packed, and codes in the longest runs that the
-// device passed.
+// The configuration that takes packed what the caller packed, and codes in the longest runs that
+// the device passed.
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps);
 
 // Sets the order of an operand that the caller packed, and the bytes that it takes: fragments are
