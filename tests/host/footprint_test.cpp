@@ -305,11 +305,11 @@ std::vector<Problem> parts_of(Problem problem) {
   std::vector<Problem> out{problem};
   for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
     out.push_back(problem);
-    out.back().gated = {.gate = Gate::swiglu, .b = b};
+    out.back().gated = Gated{.gate = Gate::swiglu, .b = b};
   }
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
     out.push_back(problem);
-    out.back().grouping = {.groups = 9, .along = along};
+    out.back().grouping = Grouping{.groups = 9, .along = along};
   }
   if (size_in_bytes(problem.b.type) == 2 && problem.b.layout == Layout::row_major) {
     out.push_back(problem);

@@ -31,13 +31,13 @@ using test::resolved;
 
 Problem of_rows(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
   Problem p = gemm(m, n, k);
-  p.grouping = {.groups = groups, .b = GroupedB::per_group};
+  p.grouping = Grouping{.groups = groups, .b = GroupedB::per_group};
   return p;
 }
 
 Problem of_depth(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
   Problem p = gemm(m, n, k);
-  p.grouping = {.groups = groups, .along = GroupAlong::k};
+  p.grouping = Grouping{.groups = groups, .along = GroupAlong::k};
   return p;
 }
 
@@ -78,13 +78,13 @@ TEST(ResolveGrouped, ErrorsNameFieldAndValue) {
        },
        Status::invalid_argument, "epilogue.bias_batch_stride is 18446744073709551615"},
       {[](Problem& p) {
-         p.grouping = {.groups = 5, .along = GroupAlong::k};
+         p.grouping = Grouping{.groups = 5, .along = GroupAlong::k};
          p.d.batch_stride = 0;
        },
        Status::invalid_argument,
        "d.batch_stride is 0: the 5 matrices of the groups would overwrite each other"},
       {[](Problem& p) {
-         p.grouping = {.groups = 5, .along = GroupAlong::k};
+         p.grouping = Grouping{.groups = 5, .along = GroupAlong::k};
          p.d.batch_stride = 23;
        },
        Status::invalid_argument,
@@ -150,7 +150,7 @@ TEST(ResolveGrouped, GroupsThatCutRowsForbidVectors) {
       p.b.layout = b;
       EXPECT_EQ(resolved(p).a_allows_vectors(), a == row);
       EXPECT_TRUE(resolved(p).b_allows_vectors());
-      p.grouping = {.groups = 5, .along = GroupAlong::k};
+      p.grouping = Grouping{.groups = 5, .along = GroupAlong::k};
       EXPECT_EQ(resolved(p).a_allows_vectors(), a == col);
       EXPECT_EQ(resolved(p).b_allows_vectors(), b == row);
       p.grouping.reset();

@@ -109,11 +109,11 @@ Problem parse_line(const std::string& line) {
   p.batch = flags.take_number("--batch").value_or(1);
   if (const auto gated = flags.take("--gated")) {
     const std::size_t colon = gated->find(':');
-    p.gated = {.gate = parse_gate(gated->substr(0, colon)).value()};
+    p.gated = Gated{.gate = parse_gate(gated->substr(0, colon)).value()};
     if (colon != std::string::npos) p.gated->b = parse_gated_b(gated->substr(colon + 1)).value();
   }
   if (const auto groups = flags.take_number("--group-count")) {
-    p.grouping = {.groups = static_cast<std::uint32_t>(*groups)};
+    p.grouping = Grouping{.groups = static_cast<std::uint32_t>(*groups)};
     p.grouping->along = parse_group_along(flags.take("--group-along").value()).value();
     if (const auto type = flags.take("--offset-type")) {
       p.grouping->offsets = parse_offset_type(*type).value();
@@ -176,13 +176,14 @@ TEST(Problem, CommandLineSaysEverythingThatCounts) {
         .m = number(), .n = number(), .k = number(), .a = matrix(), .b = matrix(), .d = matrix()};
     if (chance()) p.batch = number();
     if (chance()) {
-      p.gated = {.gate = static_cast<Gate>(random() % 6), .b = static_cast<GatedB>(random() % 3)};
+      p.gated =
+          Gated{.gate = static_cast<Gate>(random() % 6), .b = static_cast<GatedB>(random() % 3)};
     }
     if (chance()) {
-      p.grouping = {.groups = static_cast<std::uint32_t>(number()),
-                    .offsets = static_cast<OffsetType>(random() % 2),
-                    .along = static_cast<GroupAlong>(random() % 2),
-                    .b = static_cast<GroupedB>(random() % 2)};
+      p.grouping = Grouping{.groups = static_cast<std::uint32_t>(number()),
+                            .offsets = static_cast<OffsetType>(random() % 2),
+                            .along = static_cast<GroupAlong>(random() % 2),
+                            .b = static_cast<GroupedB>(random() % 2)};
     }
     Epilogue& e = p.epilogue;
     if (chance()) e.alpha = real();

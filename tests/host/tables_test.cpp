@@ -53,7 +53,7 @@ std::vector<Problem> problems_for(const TuningRow& row) {
       for (const Layout b : all_layouts) {
         if (!allows(row.a_layout, a) || !allows(row.b_layout, b)) continue;
         Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k), type);
-        if (row.family == "grouped") p.grouping = {.groups = 1};
+        if (row.family == "grouped") p.grouping = Grouping{.groups = 1};
         p.a.layout = a;
         p.b.layout = b;
         if (row.family == "quantised") {

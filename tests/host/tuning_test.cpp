@@ -88,7 +88,7 @@ TEST(Tuning, ParsesEveryField) {
   grouped_only.refused[0].family = "grouped";
   EXPECT_EQ(why_refused(grouped_only.refused, refused, any, "amd_rdna4"), std::nullopt);
   Problem grouped = gemm(1, 1, 1);
-  grouped.grouping = {.groups = 1};
+  grouped.grouping = Grouping{.groups = 1};
   Config persistent = refused;
   persistent.schedule = Schedule::persistent;
   EXPECT_TRUE(why_refused(grouped_only.refused, refused, resolved(grouped), "amd_rdna4"));
@@ -289,7 +289,7 @@ TEST(BuiltInTables, EveryRowIsLegalSomewhere) {
     for (int layouts = 0; layouts < 4; ++layouts) {
       Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k));
       if (!row.input_types.empty()) p.a.type = p.b.type = p.d.type = row.input_types[0];
-      if (row.family == "grouped") p.grouping = {.groups = 1};
+      if (row.family == "grouped") p.grouping = Grouping{.groups = 1};
       p.a.layout = static_cast<Layout>(layouts % 2);
       p.b.layout = static_cast<Layout>(layouts / 2);
       const ResolvedProblem r = resolved(p);
