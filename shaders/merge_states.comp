@@ -15,8 +15,8 @@ void give_up() {}
 bool has_given_up() { return true; }
 
 void main() {
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
-    const uint row = (p.first_tile + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
+    const uint64_t batch = first_batch() + gl_WorkGroupID.y;
+    const uint row = (first_tile() + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
     if (row >= p.m) return;
     const uint64_t states = panel_states(batch * panel_count() + row / TILE_M);
     uint never = 0;

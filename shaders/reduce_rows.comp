@@ -95,10 +95,10 @@ void store_piece(uint64_t d, uint row, uint col, const Piece piece, const vec2 c
 }
 
 void main() {
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    const uint64_t batch = first_batch() + gl_WorkGroupID.y;
     const uint64_t values = p.values + batch * p.values_batch, d = p.d + batch * p.d_batch;
     const uint row =
-        (p.first_tile + gl_WorkGroupID.x) * TILE_M + gl_LocalInvocationIndex / LANES;
+        (first_tile() + gl_WorkGroupID.x) * TILE_M + gl_LocalInvocationIndex / LANES;
     const uint seen_row = min(row, p.m - 1);  // all take part in barriers
     const uint own = gl_LocalInvocationIndex % LANES * 4 * ROW_LANE_X4;
 

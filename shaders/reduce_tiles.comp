@@ -110,7 +110,7 @@ bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t bat
 
 void main() {
     const uint stage = ROW_SHARED == 0 ? ROW_STAGE_RESIDENT : p.row_stage & ROW_STAGE_MASK;
-    uint id = p.first_tile + gl_WorkGroupID.x, batch = p.first_batch + gl_WorkGroupID.y;
+    uint id = first_tile() + gl_WorkGroupID.x, batch = first_batch() + gl_WorkGroupID.y;
     if (stage == ROW_STAGE_PANEL) {
         const uint ticket = next_ticket(), tiles = tile_count();
         if (ticket >= tiles * p.batch) return;

@@ -8,7 +8,7 @@
 #include "lib/shared_word.glsl"
 
 void main() {
-    const uint i = (p.first_tile + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
+    const uint i = (first_tile() + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;
     uint value = 0;
     // A CPU's driver loads the word also where nobody counts: then it is one that is there.
     const uint64_t aborts = p.aborts != 0 ? p.aborts : CONTROL_WORD(CONTROL_DONE);

@@ -10,7 +10,7 @@
 #include "lib/sum_partials.glsl"
 
 void main() {
-    const uint64_t block = uint64_t(p.first_tile) + gl_WorkGroupID.x;
+    const uint64_t block = uint64_t(first_tile()) + gl_WorkGroupID.x;
     const uint64_t number = block * LOCAL_SIZE + gl_LocalInvocationIndex;
-    if (number < partial_x4_count()) sum_numbered4(p.first_batch + gl_WorkGroupID.y, number);
+    if (number < partial_x4_count()) sum_numbered4(first_batch() + gl_WorkGroupID.y, number);
 }

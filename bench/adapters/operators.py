@@ -14,10 +14,12 @@ TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
 # The methods of tritonbench.py for the operators of cases.txt.
 METHODS = {
-    "gemm": [adapter.gemm, adapter.gemm_packed], "addmm": [adapter.addmm],
+    "gemm": [adapter.gemm, adapter.gemm_packed], "gemm_ld": [adapter.gemm_ld],
+    "addmm": [adapter.addmm],
     "addmm_relu": [adapter.addmm_relu], "addmm_gelu": [adapter.addmm_gelu],
     "split_k": [adapter.split_k],
     "grouped": [adapter.grouped_jagged, adapter.grouped_persistent],
+    "grouped_gemm": [adapter.grouped_gemm],
     "layer_norm": [adapter.matmul_layer_norm], "rms_norm": [adapter.matmul_rms_norm],
     "softmax": [adapter.matmul_softmax], "logsumexp": [adapter.matmul_logsumexp],
     "l2_normalize": [adapter.matmul_l2_normalize],
@@ -50,7 +52,7 @@ class Case:
 
     def __str__(self):
         more = self.more
-        if self.operator == "grouped":
+        if self.operator in ("grouped", "grouped_gemm"):
             more = f"{more.count('+') + 1} groups{', a B each' if more.endswith('*') else ''}"
         return f"{self.operator} {self.m}×{self.n}×{self.k} {self.dtype} {more}".rstrip()
 
@@ -74,6 +76,11 @@ def build(case, device):
     f32 = torch.float32
     if case.operator == "gemm":
         return (a, b), lambda a, b: a @ b
+    if case.operator == "gemm_ld":
+        lds = dict(part.split("=") for part in case.more.split())
+        a, b, d = (random(rows, int(lds[ld]))[:, :columns] for rows, columns, ld in
+                   ((m, k, "lda"), (k, n, "ldb"), (m, n, "ldd")))
+        return (a.div_(math.sqrt(k)), b, d), lambda a, b, d: torch.mm(a, b, out=d)
     if case.operator == "split_k":
         return (a, b, int(case.more)), lambda a, b, slices: a @ b
     if case.operator == "addmm":
@@ -86,7 +93,7 @@ def build(case, device):
             before = 1.25 * (a @ b) + 0.5 * c + bias
             return functional.gelu(before), before
         return (random(m, n), a, b, random(n)), heavy
-    if case.operator == "grouped":
+    if case.operator in ("grouped", "grouped_gemm"):
         return grouped(case, a, random)
     if case.operator in ("swiglu", "geglu"):
         gate = functional.silu if case.operator == "swiglu" else functional.gelu
@@ -111,6 +118,9 @@ def grouped(case, a, random):
     ends = torch.tensor([0, *sizes]).cumsum(0).to(a.device, torch.int32)
     each = case.more.endswith("*")
     b = random(len(sizes), case.k, case.n) if each else random(case.k, case.n)
+    if case.operator == "grouped_gemm":  # which takes lists
+        return (a.split(sizes), list(b) if each else [b] * len(sizes)), lambda a, b: torch.cat(
+            [part @ other for part, other in zip(a, b)])
 
     def in_torch(a, b, offsets):
         if not each:
@@ -129,6 +139,8 @@ def peers(case):
 
 def wide(one):
     """An input in float64; whole numbers stay."""
+    if isinstance(one, (list, tuple)):
+        return [wide(part) for part in one]
     if isinstance(one, torch.Tensor) and one.is_floating_point():
         return one.double()
     return one
@@ -160,6 +172,9 @@ class Host:
 
     def shared(self, tensor):
         return tensor
+
+    def empty(self, *shape, dtype):
+        return torch.empty(*shape, dtype=dtype)
 
     def __getattr__(self, name):
         def call(*arguments, **named):

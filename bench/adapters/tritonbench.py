@@ -4,10 +4,21 @@ A method takes its operator object and the inputs, and returns a callable withou
 is what is timed.  Inputs are brought into memory that vkgemm and torch share before that, as a
 program that uses vkgemm would allocate them there; results are allocated in the callable.
 
-In TritonBench:
+This file must not hide TritonBench's own package: put bench/ on PYTHONPATH, and not this folder.
+A program that adds vkgemm to an operator of TritonBench, with the name that it has there:
 
-    class Operator(BenchmarkOperator):
-        vkgemm = register_benchmark()(tritonbench.gemm)
+    import tritonbench
+    from adapters import tritonbench as methods
+    from tritonbench.utils.triton_op import register_benchmark
+
+    Operator = tritonbench.load_opbench_by_name("gemm")
+    Operator.vkgemm = register_benchmark("gemm", "vkgemm")(methods.gemm)
+
+In an operator's own file a method does, because TritonBench takes both names from it:
+
+        @register_benchmark()
+        def vkgemm(self, a, b, bias=None):
+            return methods.gemm(self, a, b, bias)
 """
 
 import vkgemm
@@ -35,6 +46,19 @@ def gemm(operator, a, b, bias=None):
     """a·b + bias, of (M, K), (K, N) and (N,)."""
     device, a, b, bias = ready(operator, a, b, bias)
     return lambda: device.gemm(a, b, bias=bias)
+
+
+def _as_it_lies(device, matrix):
+    """A row-major matrix in memory that is shared, with the leading dimension that it has."""
+    rows, columns = matrix.shape
+    return device.empty(rows, matrix.stride(0), dtype=matrix.dtype)[:, :columns].copy_(matrix)
+
+
+def gemm_ld(operator, a, b, d):
+    """a·b into d.  All keep their leading dimensions."""
+    device = device_of(operator)
+    a, b, d = (_as_it_lies(device, matrix) for matrix in (a, b, d))
+    return lambda: device.gemm(a, b, out=d)
 
 
 def gemm_packed(operator, a, b, bias=None):
@@ -91,12 +115,16 @@ def grouped_persistent(operator, a, b, offsets):
 
 
 def grouped_gemm(operator, group_a, group_b):
-    """The products of two lists of matrices, all of one K and N: rows of one matrix."""
+    """The products of two lists of matrices, all of one K and N, as the rows of one matrix.
+
+    Where all B are the same memory, they are one.
+    """
     import torch
     sizes = [0, *(len(a) for a in group_a)]
     offsets = torch.tensor(sizes, device=group_a[0].device).cumsum(0, dtype=torch.int32)
-    rows = grouped_jagged(operator, torch.cat(group_a), torch.stack(group_b), offsets)
-    return lambda: list(rows().split(sizes[1:]))
+    is_one = len({(b.data_ptr(), b.stride()) for b in group_b}) == 1
+    b = group_b[0] if is_one else torch.stack(group_b)
+    return grouped_jagged(operator, torch.cat(group_a), b, offsets)
 
 
 def _rows(op):

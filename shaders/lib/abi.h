@@ -219,8 +219,30 @@ struct MergeParams {
     uint n;
 };
 
+// What the kernels with PARAMS_IN_MEMORY have as push constants: the words that tell chunks apart, and
+// where the block stands.
+struct InMemoryParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t parameters;
+};
+
+// Words of a block that carry.comp takes at a time, and its invocations. Its own block has the bytes of
+// push constants that Vulkan guarantees.
+#define CARRY_WORDS 27
+#define CARRY_LOCAL_SIZE 32
+
+// carry.comp: brings a part of a block to memory.
+struct CarryParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t parameters;  // where the part stands there
+    uint count;           // of its words
+    uint words[CARRY_WORDS];
+};
+
 #ifdef __cplusplus
-// Every block.
+// Every block of a step.
 using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
                                 PackParams, PackCodesParams, ResetParams, ReduceRowsParams, MergeParams>;
 
@@ -241,13 +263,14 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(control) \
     X(row_states) \
     X(values) \
+    X(parameters) /* the block of a kernel that reads it in memory */ \
     X(source) /* of a copy: what it reads and what it writes */ \
     X(copy) \
     X(scales) \
     X(zeros) \
     X(aborts) /* the context's */
 
-// The pipeline layout, and what is asked of a device, are for the largest.
+// The largest block. A device with fewer push constants has the blocks of products in memory.
 inline constexpr std::size_t most_parameter_bytes = sizeof(ReduceTilesParams);
 }  // namespace vkgemm::gpu
 #endif

@@ -65,8 +65,8 @@ struct CodeTile {
 CodeTile code_tile() {
     const uint columns = (p.copy_ld + PACK_TILE - 1) / PACK_TILE;
     const uint all = PACK_HALVES != 0 ? 2 * columns : columns;
-    const uint id = p.first_tile + gl_WorkGroupID.x;
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    const uint id = first_tile() + gl_WorkGroupID.x;
+    const uint64_t batch = first_batch() + gl_WorkGroupID.y;
     CodeTile t;
     t.right = id % all / columns;
     t.first_n = id % columns * PACK_TILE;

@@ -9,7 +9,19 @@
 #include "abi.h"
 #include "footprint.h"
 
+// The parameters are push constants, or stand in memory, where carry.comp has brought them: for a
+// device that has fewer push constants than some kernels have parameters.
+#ifdef PARAMS_IN_MEMORY
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Block { PARAMS params; };
+layout(push_constant, std430) uniform Push { InMemoryParams push; };
+PARAMS p = Block(push.parameters).params;  // once, by all invocations
+uint first_tile() { return push.first_tile; }
+uint first_batch() { return push.first_batch; }
+#else
 layout(push_constant, std430) uniform Push { PARAMS p; };
+uint first_tile() { return p.first_tile; }
+uint first_batch() { return p.first_batch; }
+#endif
 
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer F16 { float16_t x; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer F16x4 { f16vec4 x; };

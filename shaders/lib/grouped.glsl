@@ -57,7 +57,7 @@ Tile tile_of_depth(uint id, uint group) {
 // The simple schedule: workgroup x is a tile, and with groups of K, y is the group. The persistent
 // schedule: as many workgroups as the device keeps resident take all tiles of all groups by stride,
 // which is the same assignment every time.
-uint first_tile_id() { return p.first_tile + gl_WorkGroupID.x; }
+uint first_tile_id() { return first_tile() + gl_WorkGroupID.x; }
 
 uint tile_id_count() {
     return GROUPED == GROUPED_ALONG_M ? slot_count(p.m, p.groups) * tile_columns()
@@ -66,7 +66,7 @@ uint tile_id_count() {
 
 Tile grouped_tile(uint id) {
     if (GROUPED == GROUPED_ALONG_M) return tile_of_rows(id);
-    if (PERSISTENT == 0) return tile_of_depth(id, p.first_batch + gl_WorkGroupID.y);
+    if (PERSISTENT == 0) return tile_of_depth(id, first_batch() + gl_WorkGroupID.y);
     return tile_of_depth(id % tile_count(), id / tile_count());
 }
 
@@ -74,7 +74,7 @@ Tile grouped_tile(uint id) {
 // word to tell it in: the last part of the rows has it. The workgroups of the first dispatch divide
 // the groups among them.
 void report_bad_offsets() {
-    if (p.bad_group == 0 || p.first_tile != 0 || p.first_batch + gl_WorkGroupID.y != 0) return;
+    if (p.bad_group == 0 || first_tile() != 0 || first_batch() + gl_WorkGroupID.y != 0) return;
     const uint workgroups = min(gl_NumWorkGroups.x, 65536);  // more have no group to look at
     if (gl_WorkGroupID.x >= workgroups) return;
     for (uint g = gl_WorkGroupID.x * LOCAL_SIZE + gl_LocalInvocationIndex; g < p.groups;

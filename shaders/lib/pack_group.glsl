@@ -11,8 +11,8 @@ struct PackTile {
 PackTile pack_tile() {
     const uint columns = (p.copy_ld + PACK_TILE - 1) / PACK_TILE;
     const uint all = PACK_HALVES != 0 ? 2 * columns : columns;
-    const uint id = p.first_tile + gl_WorkGroupID.x;
-    const uint64_t batch = p.first_batch + gl_WorkGroupID.y;
+    const uint id = first_tile() + gl_WorkGroupID.x;
+    const uint64_t batch = first_batch() + gl_WorkGroupID.y;
     PackTile t;
     t.right = PACK_HALVES != 0 ? id % all / columns : 0;
     t.first_mn = (id % all - t.right * columns) * PACK_TILE;

@@ -67,8 +67,8 @@ Tile tile_at(uint id, uint64_t batch, uint slice) {
 }
 
 // The dense schedule: workgroup x is a tile, y a matrix of the batch, z a slice of K.
-uint dense_id() { return p.first_tile + gl_WorkGroupID.x; }
-uint dense_batch() { return p.first_batch + gl_WorkGroupID.y; }
+uint dense_id() { return first_tile() + gl_WorkGroupID.x; }
+uint dense_batch() { return first_batch() + gl_WorkGroupID.y; }
 Tile dense_tile() {
     return tile_at(dense_id(), dense_batch(), gl_WorkGroupID.z);
 }

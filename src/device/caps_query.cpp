@@ -220,17 +220,24 @@ PathSupport inspect_fma(const Inspector& inspector, const Properties& properties
         "." + std::to_string(VK_API_VERSION_MINOR(core.apiVersion)) + ", vkgemm needs 1.3");
   }
   if (auto missing = inspector.missing(required_features())) return unavailable(*missing);
-  if (caps.limits.max_push_constant_bytes < gpu::most_parameter_bytes) {
-    return unavailable("maxPushConstantsSize is " +
-                       std::to_string(caps.limits.max_push_constant_bytes) + ", vkgemm needs " +
-                       std::to_string(gpu::most_parameter_bytes));
+  // Where the simplest kernels compute wrongly there is nothing to fall back on.
+  for (const Denial& denial : caps.denials) {
+    if (denial.path == Path::fma) return unavailable(denial.reason);
   }
   return {.available = true, .reason = {}};
+}
+
+// Kernels of matrices have no form that reads its parameters in memory.
+std::optional<PathSupport> lacks_push_constants(const DeviceCaps& caps) {
+  if (caps.limits.max_push_constant_bytes >= gpu::most_parameter_bytes) return std::nullopt;
+  return unavailable(concat("maxPushConstantsSize is ", caps.limits.max_push_constant_bytes,
+                            ", kernels of matrices need ", gpu::most_parameter_bytes));
 }
 
 PathSupport inspect_khr(const Inspector& inspector, const Properties& properties,
                         const DeviceCaps& caps) {
   if (!caps.fma.available) return unavailable(caps.fma.reason);
+  if (auto lacking = lacks_push_constants(caps)) return *lacking;
   if (auto missing = inspector.missing({Feature::cooperative_matrix, Feature::shader_float16})) {
     return unavailable(*missing);
   }
@@ -268,6 +275,7 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
 PathSupport inspect_nv(const Inspector& inspector, const Properties& properties,
                        const DeviceCaps& caps) {
   if (!caps.fma.available) return unavailable(caps.fma.reason);
+  if (auto lacking = lacks_push_constants(caps)) return *lacking;
   if (auto missing = inspector.missing(
           {Feature::nv_workgroup_scope, Feature::nv_flexible_dimensions,
            Feature::nv_tensor_addressing, Feature::nv_per_element_operations,

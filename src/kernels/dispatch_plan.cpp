@@ -1,6 +1,7 @@
 #include "kernels/dispatch_plan.hpp"
 
 #include <cstddef>
+#include <type_traits>
 #include <variant>
 
 #include "kernels/operands.hpp"
@@ -33,8 +34,20 @@ static_assert([] {
   return offsetof(Longer, next) == sizeof(gpu::GemmParams);
 }());
 
-// Vulkan 1.4's least maximum. A device that has less is refused (caps_query.cpp).
+// Vulkan 1.4's least maximum. A device that has less computes by kernels that read blocks in memory
+// …
 static_assert(gpu::most_parameter_bytes <= 256);
+
+// … but for those that fit into Vulkan 1.3's, as do the blocks that bring the others there.
+constexpr std::size_t guaranteed_bytes = 128;
+template <class... Blocks>
+constexpr bool fit(const std::variant<Blocks...>*) {
+  return ((sizeof(Blocks) <= guaranteed_bytes || requires(Blocks b) { b.gemm; } ||
+           std::is_same_v<Blocks, gpu::GemmParams>)&&...);
+}
+static_assert(fit(static_cast<const gpu::Parameters*>(nullptr)));
+static_assert(is_block<gpu::CarryParams> && sizeof(gpu::CarryParams) <= guaranteed_bytes);
+static_assert(is_block<gpu::InMemoryParams>);
 
 // The fields that all products read stand in the first line of constants.
 static_assert(offsetof(gpu::GemmParams, a) == 32 && offsetof(gpu::GemmParams, a_batch) == 64);

@@ -66,6 +66,7 @@ struct Step {
   // (RowChunks).
   std::vector<Dispatch> last_dispatches = {};
   bool writes_values = false;  // between the passes of a row reduction, instead of D
+  bool in_memory = false;      // its parameters: carried to the workspace first
 
   // A copy (pack.hpp): the operand that it reads. The product finds that in the workspace instead.
   std::uint64_t Addresses::*copied = nullptr;

@@ -96,7 +96,7 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   const DeviceCaps& caps = target.caps;
   DispatchPlan out;
   const ResolvedProblem problem = packed(original, config);
-  out.workspace = workspace_layout(config, problem);
+  out.workspace = workspace_layout(config, problem, caps.limits);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
   product.key.module = module_name("gemm", config.main_loop(), problem.a.type);
@@ -144,9 +144,7 @@ DispatchPlan lower_chunks(const Config& config, const ResolvedProblem& problem, 
   return out;
 }
 
-}  // namespace
-
-DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
+DispatchPlan lower_all(const Config& config, const ResolvedProblem& problem, const Target& target) {
   if (config.rows != RowStrategy::two_pass) {
     if (const auto chunks = copied_chunks(problem, config)) {
       return lower_chunks(config, problem, *chunks, target);
@@ -156,9 +154,27 @@ DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const T
   // The copies are of all parts of the rows, the product is of one.
   const ResolvedProblem seen = packed(problem, config);
   DispatchPlan out = lower_product(config, value_problem(config, seen), target);
-  out.workspace = workspace_layout(config, seen);
+  out.workspace = workspace_layout(config, seen, target.caps.limits);
   add_copies(out, problem, seen, config, target.caps.limits);
   add_second_pass(out, config, seen, target);
+  return out;
+}
+
+// Kernels that have no such module have parameters that fit into what Vulkan guarantees.
+void read_parameters_in_memory(Step& step) {
+  const std::string_view module = in_memory(step.key.module);
+  if (module.empty()) return;
+  step.key.module = module;
+  step.in_memory = true;
+}
+
+}  // namespace
+
+DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  DispatchPlan out = lower_all(config, problem, target);
+  if (!parameters_in_memory(target.caps.limits)) return out;
+  read_parameters_in_memory(out.product);
+  for (Step& step : out.after) read_parameters_in_memory(step);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/workspace.hpp"
 
 #include "kernels/part.hpp"
+#include "kernels/steps.hpp"
 
 namespace vkgemm {
 
@@ -12,8 +13,15 @@ WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& se
   return out;
 }
 
-bool fits_workspace(const Config& config, const ResolvedProblem& seen) {
-  return workspace_layout(config, seen).bytes <= seen.max_workspace_bytes;
+WorkspaceLayout workspace_layout(const Config& config, const ResolvedProblem& seen,
+                                 const Limits& limits) {
+  WorkspaceLayout out = workspace_layout(config, seen);
+  if (parameters_in_memory(limits)) out.add(&Addresses::parameters, gpu::most_parameter_bytes);
+  return out;
+}
+
+bool fits_workspace(const Config& config, const ResolvedProblem& seen, const Limits& limits) {
+  return workspace_layout(config, seen, limits).bytes <= seen.max_workspace_bytes;
 }
 
 }  // namespace vkgemm

@@ -8,6 +8,7 @@
 #include "device/caps_query.hpp"
 #include "device/features.hpp"
 #include "device/vk.hpp"
+#include "kernels/steps.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/self_test_run.hpp"
 #include "tuning/table_file.hpp"
@@ -88,6 +89,7 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
                      .uuid = caps.pipeline_cache_uuid},
         .capture_statistics = enabled.has(Feature::pipeline_executable_info) &&
                               supported->has(Feature::pipeline_executable_info),
+        .push_constant_bytes = push_constant_bytes(caps.limits),
         .set_name = instance_functions->vkSetDebugUtilsObjectNameEXT,
     };
     VkPhysicalDeviceMemoryProperties memory{};

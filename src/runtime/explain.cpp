@@ -316,6 +316,12 @@ std::string Plan::Impl::explain() const {
   text += concat("\n  shared memory: ", dispatch_plan.shared_memory_bytes, " of ",
                  known.limits.max_shared_memory_bytes,
                  " bytes, workspace: ", dispatch_plan.workspace.bytes, " bytes\n");
+  if (dispatch_plan.product.in_memory) {
+    text += concat(
+        "  parameters: in the workspace, where a dispatch brings them before each kernel, "
+        "since maxPushConstantsSize is ",
+        known.limits.max_push_constant_bytes, "\n");
+  }
   text += describe_times(*this);
   text += describe_conversion(*this);
   text += describe_operands(*this);

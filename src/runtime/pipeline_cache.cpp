@@ -83,7 +83,7 @@ PipelineCache::~PipelineCache() {
 
 Result<void> PipelineCache::init() {
   const VkPushConstantRange range{
-      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .offset = 0, .size = gpu::most_parameter_bytes};
+      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .offset = 0, .size = info_.push_constant_bytes};
   const VkPipelineLayoutCreateInfo layout_info{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
       .pNext = nullptr,

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "kernels/steps.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
@@ -234,6 +235,11 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   if (auto built = build_all(plan->dispatch_plan.before, plan->before); !built)
     return built.error();
   if (auto built = build_all(plan->dispatch_plan.after, plan->after); !built) return built.error();
+  if (plan->dispatch_plan.product.in_memory) {
+    const Result<VkPipeline> carry = build(carry_key());
+    if (!carry) return carry.error();
+    plan->carry = *carry;
+  }
   if (may_give_up(plan->config, *resolved)) {
     const Result<VkDeviceAddress> counter = aborts.address();
     if (!counter) return counter.error();
@@ -280,7 +286,7 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
     if (auto checked = plan.rules.check(operands); !checked) return checked;
     if (auto checked = check_fingerprints(plan.fingerprints, operands); !checked) return checked;
 
-    Recorder recorder(*plan.context, command_buffer, range);
+    Recorder recorder(*plan.context, command_buffer, range, plan.carry);
     record_checked(plan, recorder, operands);
     return {};
   });
@@ -303,6 +309,7 @@ std::vector<VkPipeline> pipelines_of(const Plan& plan) {
   std::vector<VkPipeline> all = impl.before;
   all.push_back(impl.product);
   all.insert(all.end(), impl.after.begin(), impl.after.end());
+  if (impl.carry != VK_NULL_HANDLE) all.push_back(impl.carry);
   return all;
 }
 const DispatchPlan& dispatch_plan_of(const Plan& plan) noexcept {

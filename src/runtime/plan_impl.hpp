@@ -32,6 +32,7 @@ struct Plan::Impl {
   std::vector<VkPipeline> before;  // of the dispatch plan's steps
   VkPipeline product = VK_NULL_HANDLE;
   std::vector<VkPipeline> after;
+  VkPipeline carry = VK_NULL_HANDLE;   // brings parameters to memory, if a step has them there
   std::optional<DispatchTimes> times;  // if the problem limits them
   std::uint32_t dispatch_count = 0;
   VkDeviceAddress aborts = 0;  // the word that counts barriers that were given up

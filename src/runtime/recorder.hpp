@@ -22,30 +22,43 @@ namespace vkgemm {
 // Commands of one recording. Commands of dispatches that are not in the range are left out.
 class Recorder {
  public:
-  Recorder(const Context::Impl& context, VkCommandBuffer commands, DispatchRange range)
+  // `carry`: the pipeline that brings parameters to memory, if a step has them there.
+  Recorder(const Context::Impl& context, VkCommandBuffer commands, DispatchRange range,
+           VkPipeline carry = VK_NULL_HANDLE)
       : vk_(context.functions),
         layout_(context.pipelines.layout()),
         commands_(commands),
-        range_(range) {}
+        range_(range),
+        carry_(carry) {}
 
   // Dispatches so far, whether or not in the range.
   std::uint32_t count() const noexcept { return count_; }
 
-  // `params`: a parameter block.
+  // `params`: a parameter block. `in_memory`: where the pipeline reads it; 0: in push constants.
   template <class Block>
-  void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches, Block params) {
+  void dispatch(VkPipeline pipeline, const std::vector<Dispatch>& dispatches, Block params,
+                std::uint64_t in_memory = 0) {
     bool bound = false;
     for (const Dispatch& dispatch : dispatches) {
       const bool waits = std::exchange(waits_, false);
       const bool host_reads = std::exchange(host_reads_, false);
       const std::uint32_t number = count_++;
       if (number < range_.first || number - range_.first >= range_.count) continue;
-      if (waits) record_barrier(host_reads);
+      // An earlier dispatch may still read what stood in memory.
+      const bool carries = in_memory != 0 && !bound;
+      if (waits || carries) record_barrier(host_reads);
+      if (carries) carry(words_of(params), in_memory);
       if (!bound) vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
       bound = true;
-      head_of(params).first_tile = dispatch.first_tile;
-      head_of(params).first_batch = dispatch.first_batch;
-      push(std::bit_cast<std::array<std::uint32_t, sizeof(Block) / sizeof(std::uint32_t)>>(params));
+      if (in_memory != 0) {
+        push(words_of(gpu::InMemoryParams{.first_tile = dispatch.first_tile,
+                                          .first_batch = dispatch.first_batch,
+                                          .parameters = in_memory}));
+      } else {
+        head_of(params).first_tile = dispatch.first_tile;
+        head_of(params).first_batch = dispatch.first_batch;
+        push(words_of(params));
+      }
       vk_.vkCmdDispatch(commands_, dispatch.tiles, dispatch.batches, dispatch.slices);
     }
   }
@@ -58,6 +71,27 @@ class Recorder {
   }
 
  private:
+  template <class Block>
+  static auto words_of(const Block& params) {
+    return std::bit_cast<std::array<std::uint32_t, sizeof(Block) / sizeof(std::uint32_t)>>(params);
+  }
+
+  // Brings a block to memory, for what is recorded behind.
+  void carry(std::span<const std::uint32_t> words, std::uint64_t to) {
+    vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, carry_);
+    for (std::size_t first = 0; first < words.size(); first += CARRY_WORDS) {
+      const auto part =
+          words.subspan(first, std::min<std::size_t>(CARRY_WORDS, words.size() - first));
+      gpu::CarryParams params{};
+      params.parameters = to + first * sizeof(std::uint32_t);
+      params.count = static_cast<std::uint32_t>(part.size());
+      std::ranges::copy(part, params.words);
+      push(words_of(params));
+      vk_.vkCmdDispatch(commands_, 1, 1, 1);
+    }
+    record_barrier(false);
+  }
+
   void record_barrier(bool host_reads) {
     const VkMemoryBarrier barrier{
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -93,6 +127,7 @@ class Recorder {
   VkPipelineLayout layout_;
   VkCommandBuffer commands_;
   DispatchRange range_;
+  VkPipeline carry_;
   std::array<std::uint32_t, gpu::most_parameter_bytes / sizeof(std::uint32_t)> pushed_{};
   std::size_t pushed_count_ = 0;
   std::uint32_t count_ = 0;
@@ -131,7 +166,8 @@ inline void record_step(Recorder& recorder, const Step& step, VkPipeline pipelin
         params.first_row = static_cast<std::uint32_t>(part.first_row);
       }
     }
-    recorder.dispatch(pipeline, part.is_smaller ? step.last_dispatches : step.dispatches, params);
+    recorder.dispatch(pipeline, part.is_smaller ? step.last_dispatches : step.dispatches, params,
+                      step.in_memory ? at.parameters : 0);
   };
   std::visit(record_block, step.params);
 }

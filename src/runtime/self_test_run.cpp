@@ -14,6 +14,7 @@
 #include "device/caps_query.hpp"
 #include "device/host_buffer.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/steps.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "self_test/self_test.hpp"
@@ -249,7 +250,7 @@ class Examiner {
       const DeviceFunctions& vk = device_.functions;
       const std::array<std::byte, gpu::most_parameter_bytes> parameters{};
       vk.vkCmdPushConstants(commands, impl_->pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            parameters.size(), parameters.data());
+                            push_constant_bytes(device_.caps.limits), parameters.data());
       for (const Plan& plan : plans) {
         for (const VkPipeline pipeline : pipelines_of(plan)) {
           vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "kernels/steps.hpp"
 #include "support/instance.hpp"
 #include "support/kernel_accesses.hpp"
 
@@ -52,6 +53,7 @@ struct Recording {
   std::vector<Event> events;
   VkPipeline bound = VK_NULL_HANDLE;
   ParameterWords pushed{};
+  std::map<VkDeviceAddress, std::uint32_t> carried;  // words of parameters in memory
 };
 
 struct Place {
@@ -106,21 +108,55 @@ Region buffer_region(VkBuffer buffer, VkDeviceSize offset, VkDeviceSize bytes) {
           .bytes = bytes == VK_WHOLE_SIZE ? whole.size - offset : bytes};
 }
 
+template <class Block>
+Block pushed_block(const Recording& recording) {
+  Block block;
+  std::memcpy(&block, recording.pushed.data(), sizeof block);
+  return block;
+}
+
+// The words that a dispatch brings to memory.
+void carry(Recording& recording) {
+  const auto params = pushed_block<gpu::CarryParams>(recording);
+  for (std::uint32_t i = 0; i < params.count; ++i) {
+    recording.carried[params.parameters + i * sizeof(std::uint32_t)] = params.words[i];
+  }
+}
+
+// The parameters of a kernel that reads them in memory.
+ParameterWords carried_words(const Recording& recording) {
+  const auto params = pushed_block<gpu::InMemoryParams>(recording);
+  ParameterWords words{};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto word = recording.carried.find(params.parameters + i * sizeof(std::uint32_t));
+    if (word != recording.carried.end()) words[i] = word->second;
+  }
+  words[0] = params.first_tile;
+  words[1] = params.first_batch;
+  return words;
+}
+
 // Nothing if its accesses are not known.
-std::optional<Command> dispatch_of(const Recording& recording, std::uint32_t x, std::uint32_t y) {
+std::optional<Command> dispatch_of(Recording& recording, std::uint32_t x, std::uint32_t y) {
   const Pipeline& pipeline = watch().pipelines[recording.bound];
+  if (pipeline.module == "carry") carry(recording);
+  const bool in_memory = without_in_memory(pipeline.module) != pipeline.module;
+  const ParameterWords words = in_memory ? carried_words(recording) : recording.pushed;
   auto accesses = kernel_accesses({.module = pipeline.module,
                                    .constants = pipeline.constants,
-                                   .parameters = recording.pushed,
+                                   .parameters = words,
                                    .x = x,
                                    .y = y});
   if (!accesses) return std::nullopt;
+  if (in_memory) {
+    const auto params = pushed_block<gpu::InMemoryParams>(recording);
+    accesses->push_back({.what = "parameters",
+                         .region = {.address = params.parameters, .bytes = sizeof words},
+                         .reads = true});
+  }
   // Parameter blocks begin with what tells the parts of a grid from one another.
-  GridPart part{.first_tile = recording.pushed[0],
-                .tiles = x,
-                .first_batch = recording.pushed[1],
-                .batches = y};
-  part.grid.assign(recording.pushed.begin() + 2, recording.pushed.end());
+  GridPart part{.first_tile = words[0], .tiles = x, .first_batch = words[1], .batches = y};
+  part.grid.assign(words.begin() + 2, words.end());
   part.grid.insert(part.grid.end(), pipeline.constants.begin(), pipeline.constants.end());
   part.grid.insert(part.grid.end(), pipeline.module.begin(), pipeline.module.end());
   return Command{.name = std::string(pipeline.module),

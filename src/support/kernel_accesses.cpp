@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "problem/data_type.hpp"
 #include "problem/resolved_problem.hpp"
@@ -26,8 +27,10 @@ std::uint64_t bytes_of(std::uint32_t type) {
 
 // Of A and B: the module's name ends with their type.
 std::uint64_t input_bytes(std::string_view module) {
-  const auto row = std::ranges::find_if(
-      data_types, [&](const DataTypeRow& r) { return module.ends_with(concat('_', r.name)); });
+  const auto row =
+      std::ranges::find_if(data_types, [name = without_in_memory(module)](const DataTypeRow& r) {
+        return name.ends_with(concat('_', r.name));
+      });
   return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
 }
 
@@ -84,6 +87,7 @@ class Kernel {
   void reduce_rows();
   void merge_states();
   void reset();
+  void carry();
   void pack();
   void pack_codes();
 
@@ -334,6 +338,10 @@ void Kernel::merge_states() {
   row_values(p, p.m, launched(p));
 }
 
+void Kernel::carry() {
+  const auto p = block<gpu::CarryParams>();
+  write("parameters", vector(p.parameters, p.count * word_bytes));
+}
 void Kernel::reset() {
   const auto p = block<gpu::ResetParams>();
   constexpr std::uint64_t pair_bytes = 2 * row_state_bytes;
@@ -396,11 +404,17 @@ struct Row {
   void (Kernel::*accesses)();
 };
 constexpr Row rows[] = {
-    {"gemm_split_", &Kernel::gemm_split},    {"gemm_", &Kernel::gemm},
-    {"grouped_", &Kernel::grouped},          {"reduce_tiles_", &Kernel::reduce_tiles},
-    {"sum_slices", &Kernel::sum_slices},     {"reduce_rows", &Kernel::reduce_rows},
-    {"merge_states", &Kernel::merge_states}, {"reset", &Kernel::reset},
-    {"pack_codes", &Kernel::pack_codes},     {"pack", &Kernel::pack},
+    {"gemm_split_", &Kernel::gemm_split},
+    {"gemm_", &Kernel::gemm},
+    {"grouped_", &Kernel::grouped},
+    {"reduce_tiles_", &Kernel::reduce_tiles},
+    {"sum_slices", &Kernel::sum_slices},
+    {"reduce_rows", &Kernel::reduce_rows},
+    {"merge_states", &Kernel::merge_states},
+    {"reset", &Kernel::reset},
+    {"pack_codes", &Kernel::pack_codes},
+    {"pack", &Kernel::pack},
+    {"carry", &Kernel::carry},
 };
 
 }  // namespace

@@ -315,7 +315,8 @@ std::optional<std::uint64_t> DeviceTables::least_workspace(const ResolvedProblem
     roomy.max_workspace_bytes = units * workspace_unit;
     const auto found = best(roomy, caps);
     if (!found) return std::nullopt;
-    return workspace_layout(found->config, packed(roomy, found->config)).bytes / workspace_unit;
+    return workspace_layout(found->config, packed(roomy, found->config), caps.limits).bytes /
+           workspace_unit;
   };
   std::uint64_t too_few = problem.max_workspace_bytes / workspace_unit;
   std::optional<std::uint64_t> enough = taken(UINT64_MAX / workspace_unit);

@@ -100,7 +100,8 @@ bool is_usable(const Config& config, const ResolvedProblem& problem, const Targe
   if (split.slices != 0 && config.slices != split.slices) return false;
   if (config.slices > 1 && split.reduction_mode && config.reduction_mode != *split.reduction_mode)
     return false;
-  return is_legal(config, problem, target) && fits_workspace(config, *PackedView(problem, config));
+  return is_legal(config, problem, target) &&
+         fits_workspace(config, *PackedView(problem, config), target.caps.limits);
 }
 
 std::optional<double> similar_rate(const TuningTable& table, const Config& config,

@@ -42,7 +42,9 @@ void score(const TuningRow& row, const RowVariant& variant, const TimingModel& t
            const ResolvedProblem& original, const Target& target, std::vector<ScoredRow>& out) {
   const DeviceCaps& caps = target.caps;
   const Config& config = variant.config;
-  const auto fits = [&](const Config& c) { return fits_workspace(c, *PackedView(original, c)); };
+  const auto fits = [&](const Config& c) {
+    return fits_workspace(c, *PackedView(original, c), caps.limits);
+  };
   if (!fits(config)) return;
   const Estimate estimate(config, row.rate * variant.rate_factor, timing, original, caps);
   const double plain = estimate.microseconds(config.slices);

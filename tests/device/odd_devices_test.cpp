@@ -129,6 +129,11 @@ TEST(OddDevices, ComputeWithinWhatTheyHave) {
             }},
        {},
        [](const Limits& l) { return l.max_invocations == 128; }},
+      {"push constants as few as may be",
+       {.properties =
+            [](VkPhysicalDeviceProperties2& p) { p.properties.limits.maxPushConstantsSize = 128; }},
+       "maxPushConstantsSize is 128",
+       [](const Limits& l) { return l.max_push_constant_bytes == 128; }},
       {"both, and no matrices",
        {.properties =
             [](VkPhysicalDeviceProperties2& p) {
@@ -189,6 +194,36 @@ TEST(OddDevices, ComputeWithinWhatTheyHave) {
   }
 }
 
+// Whatever comes before and after a product, also when each dispatch is submitted by itself.
+TEST(OddDevices, ReadParametersInMemoryWhereverTheyStand) {
+  const auto device = another_runner(told({.properties = [](VkPhysicalDeviceProperties2& p) {
+    p.properties.limits.maxPushConstantsSize = 128;
+  }}));
+  const TrialOptions options{.in_pieces = true, .on = device.get()};
+  const Config tiles = parse_config("fma:tile=16x32x8,fragment=4x4,swizzle=1,peel=0").value();
+  const Problem plain = gemm({40, 50, 64}, DataType::f16);
+  for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
+                                   ReductionMode::device_barrier}) {
+    EXPECT_TRUE(passes_gates(sliced(tiles, 3, mode), plain, options));
+  }
+  Problem rows = gemm({40, 50, 24}, DataType::f16, DataType::f16);
+  rows.row_reduction = RowReduction{.op = RowOp::layer_norm};
+  for (const RowStrategy strategy : {RowStrategy::two_pass, RowStrategy::recompute}) {
+    Config config = tiles;
+    config.rows = strategy;
+    EXPECT_TRUE(passes_gates(config, rows, options));
+  }
+  // In three parts: their parameters stand in the same place.
+  rows.max_workspace_bytes = std::uint64_t{16} * 52 * sizeof(float);
+  Config two_pass = tiles;
+  two_pass.rows = RowStrategy::two_pass;
+  EXPECT_TRUE(passes_gates(two_pass, rows, options));
+
+  const auto plan = device->context().plan(rows, two_pass);
+  ASSERT_TRUE(succeeds(plan));
+  EXPECT_NE(plan->explain().find("parameters: in the workspace"), std::string::npos);
+}
+
 struct Lacking {
   const char* what;
   Odd odd;
@@ -201,10 +236,6 @@ TEST(OddDevices, SayWhatIsMissing) {
        {.properties =
             [](VkPhysicalDeviceProperties2& p) { p.properties.apiVersion = VK_API_VERSION_1_2; }},
        "the device supports Vulkan 1.2, vkgemm needs 1.3"},
-      {"push constants as few as may be",
-       {.properties =
-            [](VkPhysicalDeviceProperties2& p) { p.properties.limits.maxPushConstantsSize = 128; }},
-       "maxPushConstantsSize is 128, vkgemm needs 240"},
       {"no 64-bit integers",
        {.features = [](VkPhysicalDeviceFeatures2& f) { f.features.shaderInt64 = VK_FALSE; }},
        "the device does not support shaderInt64"},

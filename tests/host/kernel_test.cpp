@@ -130,6 +130,26 @@ TEST(Lower, TilingConstants) {
   }
 }
 
+// With one push constant less than the largest block has, products and what adds their slices read
+// their parameters in the workspace; other kernels have few.
+TEST(Lower, ParametersInMemory) {
+  const Config config = test::config("fma:tile=64x64x16,fragment=8x8,slices=3");
+  const ResolvedProblem problem = resolve(gemm(64, 64, 64, DataType::f32)).value();
+  DeviceCaps caps = test::h200();
+  caps.limits.max_push_constant_bytes = gpu::most_parameter_bytes;
+  const DispatchPlan enough = lower(config, problem, caps);
+  EXPECT_FALSE(enough.product.in_memory);
+  caps.limits.max_push_constant_bytes -= 4;
+  const DispatchPlan few = lower(config, problem, caps);
+  EXPECT_TRUE(few.product.in_memory);
+  EXPECT_EQ(few.product.key.module, "gemm_fma_f32_in_memory");
+  EXPECT_EQ(few.product.key.constants, enough.product.key.constants);
+  EXPECT_TRUE(few.after.front().in_memory);
+  EXPECT_EQ(few.after.front().key.module, "sum_slices_in_memory");
+  EXPECT_EQ(offset_of(&Addresses::parameters, few.workspace), enough.workspace.bytes);
+  EXPECT_EQ(few.workspace.bytes, enough.workspace.bytes + workspace_unit);
+}
+
 TEST(Lower, SplitK) {
   Config config = khr_config;
   config.slices = 5;

@@ -76,6 +76,7 @@ class HostPeer:
     def __init__(self):
         self.streams = {}  # by their handles; 0 is torch's own
         self.current = 0
+        self.is_closed = False
 
     def __enter__(self):
         return self
@@ -92,6 +93,9 @@ class HostPeer:
     def synchronize(self):
         for stream in self.streams.values():
             stream.synchronize()
+
+    def close(self):
+        self.is_closed = True
 
 
 def connect(device):

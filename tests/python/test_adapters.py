@@ -14,11 +14,66 @@ ROOT = Path(__file__).parents[2]
 PYTHON = [*os.environ.get("VKGEMM_LAUNCHER", "").split(), sys.executable]
 
 
+# TritonBench's decorator in short.  It keeps the names of an operator and of a method, which is to be
+# found in the operator's class.
+TRITON_OP = """
+METHODS = []
+
+def register_benchmark(operator_name=None, func_name=None):
+    def decorator(function):
+        name = operator_name or function.__module__.split("tritonbench.operators.")[1].split(".")[0]
+        METHODS.append((name, func_name or function.__name__))
+        return lambda self, *arguments: function(self, *arguments)
+    return decorator
+"""
+
+OPERATOR = """
+from adapters import tritonbench as methods
+from tritonbench.utils.triton_op import register_benchmark
+
+class Operator:
+    @register_benchmark()
+    def vkgemm_here(self, a, b, bias=None):
+        return methods.gemm(self, a, b, bias)
+"""
+
+
+class InTritonBench(unittest.TestCase):
+    """The two ways that tritonbench.py tells, with a package in TritonBench's place."""
+
+    def test_methods_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder) / "tritonbench"
+            for file, text in (("__init__.py", ""), ("utils/__init__.py", ""),
+                               ("utils/triton_op.py", TRITON_OP), ("operators/__init__.py", ""),
+                               ("operators/gemm/__init__.py", ""),
+                               ("operators/gemm/operator.py", OPERATOR)):
+                (package / file).parent.mkdir(parents=True, exist_ok=True)
+                (package / file).write_text(text)
+            ended = subprocess.run([*PYTHON, "-c", f"""
+import sys
+sys.path[:0] = [{str(ROOT / "bench")!r}, {folder!r}]
+from types import SimpleNamespace
+from adapters import tritonbench as methods
+from tritonbench.operators.gemm.operator import Operator
+from tritonbench.utils.triton_op import METHODS, register_benchmark
+Operator.vkgemm = register_benchmark("gemm", "vkgemm")(methods.gemm)
+operator = Operator()
+operator.vkgemm_device = SimpleNamespace(
+    shared=lambda value: value, gemm=lambda a, b, bias: (a, b, bias))
+assert METHODS == [("gemm", "vkgemm_here"), ("gemm", "vkgemm")], METHODS
+for _, name in METHODS:
+    assert getattr(operator, name)("a", "b", None)() == ("a", "b", None)
+"""], capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+
 @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
 class OnTheCpu(unittest.TestCase):
-    def run_code(self, folder, code, *arguments, expect=0):
+    def run_code(self, folder, code, *arguments, expect=0, cwd=None):
         code = f"import sys; sys.path.insert(0, {str(ROOT / folder)!r})\n{code}"
-        ended = subprocess.run([*PYTHON, "-c", code, *arguments], capture_output=True, text=True)
+        ended = subprocess.run([*PYTHON, "-c", code, *arguments], capture_output=True, text=True,
+                               cwd=cwd)
         self.assertEqual(ended.returncode, expect, ended.stdout + ended.stderr)
         return ended.stdout
 
@@ -29,8 +84,33 @@ class OnTheCpu(unittest.TestCase):
                                    "--plot", str(plot))
             self.assertIn("</svg>", plot.read_text())
         for method in ("gemm", "gemm_packed", "addmm_gelu", "grouped_persistent",
-                       "matmul_l2_normalize", "swiglu", "geglu_erf"):
+                       "matmul_l2_normalize", "swiglu", "geglu_erf", "grouped_gemm"):
             self.assertIn(f"| vkgemm, {method} |", output)
+        self.assertIn("none of vkgemm wrong", output)
+
+    def test_every_method_is_run(self):
+        self.run_code("bench/adapters", """
+import operators, tritonbench
+methods = {method for methods in operators.METHODS.values() for method in methods}
+public = {value for name, value in vars(tritonbench).items() if callable(value)
+          and name[0] != "_" and name not in ("device_of", "ready")}
+assert methods == public, methods ^ public
+missing = operators.METHODS.keys() - {case.operator for case in operators.read("cases.txt")}
+assert not missing, missing
+""", cwd=ROOT / "bench/adapters")
+
+    def test_leading_dimensions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = self.run_code("bench/adapters", """
+import run, operators
+case, = (case for case in operators.read("cases.txt") if case.operator == "gemm_ld")
+(a, b, d), _ = operators.build(case, "cpu")
+assert [one.stride() for one in (a, b, d)] == [(503, 1), (604, 1), (505, 1)]
+from pathlib import Path
+Path(sys.argv[-1]).write_text("gemm_ld 50 51 52 f16 lda=53 ldb=64 ldd=55")
+sys.exit(run.main())""", "--cpu", "--cases", str(Path(folder) / "cases.txt"),
+                                   cwd=ROOT / "bench/adapters")
+        self.assertIn("| gemm_ld 50×51×52 f16 lda=53 ldb=64 ldd=55 | vkgemm, gemm_ld |", output)
         self.assertIn("none of vkgemm wrong", output)
 
     def test_lists_of_groups(self):
@@ -40,10 +120,9 @@ from types import SimpleNamespace
 operator = SimpleNamespace(vkgemm_device=operators.Host())
 a = [torch.randn(m, 8) for m in (3, 0, 5)]
 b = [torch.randn(8, 4) for _ in a]
-results = tritonbench.grouped_gemm(operator, a, b)()
-assert len(results) == 3
-for d, one, other in zip(results, a, b):
-    torch.testing.assert_close(d, one @ other)
+for b in (b, b[:1] * 3):
+    d = tritonbench.grouped_gemm(operator, a, b)()
+    torch.testing.assert_close(d, torch.cat([one @ other for one, other in zip(a, b)]))
 """)
 
     def test_a_wrong_result_is_seen(self):

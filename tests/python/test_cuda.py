@@ -19,6 +19,7 @@ class Driver:
 
     def __init__(self):
         self.contexts = []  # that are pushed
+        self.retained = []  # devices
         self.imported = {}  # handle to description
         self.mapped = {}  # address to size
         self.on_streams = []
@@ -51,6 +52,11 @@ class Driver:
 
     def cuDevicePrimaryCtxRetain(self, context, device):
         context[0] = ffi.cast("CUcontext", device)
+        self.retained.append(device)
+        return 0
+
+    def cuDevicePrimaryCtxRelease_v2(self, device):
+        self.retained.remove(device)
         return 0
 
     def cuCtxPushCurrent_v2(self, context):
@@ -127,6 +133,11 @@ class Imports(unittest.TestCase):
             self.assertEqual(self.driver.contexts, [ffi.cast("CUcontext", 11)])
             raise KeyError
         self.assertEqual(self.driver.contexts, [])
+
+    def test_its_context_is_released(self):
+        self.assertEqual(self.driver.retained, [11])
+        self.cuda.close()
+        self.assertEqual(self.driver.retained, [])
 
     def test_memory(self):
         with vkgemm.Device() as device:

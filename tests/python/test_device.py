@@ -13,8 +13,9 @@ import numpy as np
 from reference import values
 
 import vkgemm
+from vkgemm import vulkan
 from vkgemm.__main__ import main
-from vkgemm.binding import lib, written
+from vkgemm.binding import ffi, lib, written
 from vkgemm.device import _Plan
 
 
@@ -92,6 +93,75 @@ class Devices(unittest.TestCase):
             self.assertEqual(len(result), 50)
             for d in result:
                 np.testing.assert_array_equal(d, wanted)
+
+
+class Vulkan:
+    """Vulkan, of which some functions give a result and do nothing."""
+
+    def __init__(self, **results):
+        self._vulkan, self._results = vulkan.vulkan, results
+
+    def __getattr__(self, name):
+        if name in self._results:
+            return lambda *_: self._results[name]
+        return getattr(self._vulkan, name)
+
+
+class Failures(unittest.TestCase):
+    def test_a_device_that_is_lost(self):
+        """The context hears of it, and all is freed."""
+        device = vkgemm.Device()
+        a, b = values((4, 6)), values((6, 8))
+        packed = device.pack(b)
+        device.gemm(a, packed)
+        for function in ("vkQueueSubmit", "vkWaitForFences"):
+            with self.subTest(function=function):
+                lost = Vulkan(**{function: vulkan.vulkan.VK_ERROR_DEVICE_LOST})
+                with mock.patch.object(vulkan, "vulkan", lost):
+                    with self.assertRaises(vkgemm.Error) as caught:
+                        device.gemm(a, packed)
+                    self.assertEqual(caught.exception.status, "device_lost")
+                    self.assertTrue(device._gpu.is_lost)
+        with self.assertRaises(vkgemm.Error) as caught:
+            device.gemm(a, b, alpha=2)
+        self.assertEqual(caught.exception.status, "device_lost")
+        device.close()
+        self.assertEqual((device._gpu.buffers, device._gpu.device), (set(), ffi.NULL))
+        self.assertIsNone(device._gpu.instance)
+
+    def test_memory_that_is_short(self):
+        """What is only kept is freed, and a buffer is tried once more."""
+        a, b = values((4, 6)), values((6, 8))
+        with vkgemm.Device() as device:
+            gpu, freed, bind = device._gpu, [], vulkan.Buffer._bind
+
+            def short(failures):
+                """Buffers of which so many find no memory."""
+                left = [failures]
+
+                def try_to(buffer, host, shared):
+                    left[0] -= 1
+                    if left[0] >= 0:
+                        raise vkgemm.Error("out_of_device_memory", "there is no more")
+                    bind(buffer, host, shared)
+                return mock.patch.object(vulkan.Buffer, "_bind", try_to)
+
+            def gemm():
+                device._arena = vulkan.Arena(gpu)  # the others find theirs
+                device.gemm(a, b)
+            for call in (gemm, lambda: device.pack(b), lambda: device.quantise(np.zeros((64, 8)))):
+                for failures, has_kept, fails in ((1, False, True), (1, True, False),
+                                                  (2, True, True)):
+                    freed.clear()
+                    gpu.at_shortage[:] = [lambda: freed.append(1)] if has_kept else []
+                    with short(failures):
+                        if fails:
+                            with self.assertRaises(vkgemm.Error) as caught:
+                                call()
+                            self.assertEqual(caught.exception.status, "out_of_device_memory")
+                        else:
+                            call()
+                    self.assertEqual(len(freed), has_kept)
 
 
 class Bf16(unittest.TestCase):

@@ -169,6 +169,32 @@ class Grouped(OnDevice):
         groups = (slice(0, 17), slice(17, 17), slice(17, 45))
         assert_close(d, np.stack([wide(a)[:, g] @ wide(b)[g] for g in groups]))
 
+    def test_gates(self):
+        a, offsets = values((40, 30)), np.array([0, 17, 17, 40], np.int32)
+        groups = (slice(0, 17), slice(17, 17), slice(17, 40))
+        for shape in ((3, 30, 48), (30, 48)):
+            b, bias = values(shape), values((48,))
+            products = np.concatenate([
+                wide(a)[rows] @ (wide(b)[g] if b.ndim == 3 else wide(b)) + wide(bias)
+                for g, rows in enumerate(groups)])
+            expected = GATES["swiglu"](*np.split(products, 2, axis=1))
+            with self.subTest(shape=shape):
+                d, aux = self.device.grouped(a, b, offsets, gate="swiglu", bias=bias, aux=True)
+                assert_close(d, expected)
+                assert_close(aux, products)
+                left, right = np.split(b, 2, axis=-1)
+                same = self.device.grouped(a, left, offsets, gate="swiglu", gated_b="separate",
+                                           b_right=right, bias=bias)
+                np.testing.assert_array_equal(same, d)
+                self.assertIn("swiglu", self.device.explain(a, b, offsets=offsets, gate="swiglu"))
+
+    def test_gates_along_k(self):
+        a, b = values((20, 50)), values((50, 48))
+        d = self.device.grouped(a, b, np.array([0, 17, 17, 50]), along="k", gate="geglu_erf")
+        products = np.stack([wide(a)[:, g] @ wide(b)[g]
+                             for g in (slice(0, 17), slice(17, 17), slice(17, 50))])
+        assert_close(d, GATES["geglu_erf"](*np.split(products, 2, axis=-1)))
+
 
 class RowReduction(OnDevice):
     def test_operations_that_change_d(self):

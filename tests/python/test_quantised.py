@@ -1,5 +1,7 @@
 """Weights of 4 and 8 bits against numpy."""
 
+from unittest import mock
+
 import numpy as np
 from reference import OnDevice, assert_close, values, wide
 
@@ -48,6 +50,38 @@ class Quantise(OnDevice):
         elements = vkgemm.from_bf16(vkgemm.to_bf16(codes.elements()))
         assert_close(self.device.gemm(a, weight, bf16=True, out_dtype="f32"),
                      wide(a) @ wide(elements), "f32")
+
+    def test_gates_of_groups(self):
+        codes = vkgemm.quantise(values((2, 64, 20)), "int8", group_k=64)
+        weight, elements = self.device.pack_codes(codes, gated_b="halves"), codes.elements()
+        tokens, offsets = values((9, 64), "f16"), np.array([0, 4, 9])
+        d = self.device.grouped(tokens, weight, offsets, gate="reglu")
+        for group, (begin, end) in enumerate(zip(offsets, offsets[1:])):
+            both = wide(tokens[begin:end]) @ wide(elements[group].astype(np.float16))
+            assert_close(d[begin:end], both[:, :10] * np.maximum(both[:, 10:], 0), "f16")
+
+    def test_numbers_that_have_no_code(self):
+        for kind, _, _ in KINDS:
+            for number in (np.nan, np.inf, -np.inf):
+                b = values((3, 40, 5))
+                b[1, 33, 2] = number
+                with self.subTest(kind=kind, number=number), self.assertRaisesRegex(
+                        vkgemm.ArgumentError, rf"b\[1, 33, 2\] is {number}: it must be finite"):
+                    self.device.quantise(b, kind)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, r"b has a number of 100000000\.0: the"):
+            vkgemm.quantise(np.full((4, 5), 1e8))
+        vkgemm.quantise(np.full((4, 5), 1e8), "e4m3")  # whose scales are float32
+
+    def test_tensors_on_a_gpu_are_refused(self):
+        tensor = mock.Mock(spec=["device", "__dlpack_device__"], device="cuda:0")
+        tensor.__dlpack_device__ = lambda: (2, 0)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "b is Mock on cuda:0"):
+            vkgemm.quantise(tensor)
+        codes, scales = np.zeros((32, 10), np.uint8), np.ones((1, 10), np.float16)
+        for name in ("codes", "scales", "zeros"):
+            given = {"codes": codes, "scales": scales} | {name: tensor}
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"{name} is Mock on cuda:0"):
+                vkgemm.Codes("int4", **given)
 
     def test_refusals_name_the_argument(self):
         codes = np.zeros((32, 10), np.uint8)

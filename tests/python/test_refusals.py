@@ -81,6 +81,13 @@ class Refusals(OnDevice):
             self.device.row_reduction(a, b, "softmax", gamma=b[0])
         self.assertEqual(caught.exception.status, "unsupported")
         self.assertIn("gamma is true", caught.exception.message)
+        for wrong, message in (({"activation": "relu"}, "epilogue.activation is relu and gated"),
+                               ({"residual": np.ones((4, 4), np.float16)},
+                                "epilogue.beta is 1 and gated")):
+            with self.assertRaises(vkgemm.Error) as caught:
+                self.device.grouped(a, b, np.array([0, 4]), gate="glu", **wrong)
+            self.assertEqual(caught.exception.status, "unsupported")
+            self.assertIn(message, caught.exception.message)
         with self.assertRaises(vkgemm.Error) as caught:
             self.device.gemm(a, b, split_k=2, max_workspace_bytes=0)
         self.assertEqual(caught.exception.status, "unsupported")

@@ -13,20 +13,21 @@ from unittest import mock
 import numpy as np
 
 import vkgemm
-from vkgemm import cuda, dlpack
-from vkgemm.shared import Timeline, require_memory_export
+from host_peer import HostPeer, Mapping, Stream, connect
+from vkgemm import cuda, dlpack, shared, vulkan
+from vkgemm.binding import ffi
+from vkgemm.pool import Pool
+from vkgemm.shared import Submissions, Timeline, require_memory_export
 from vkgemm.vulkan import Buffer
 
 try:
     import torch
-    from host_peer import HostPeer, Mapping, Stream, connect
     from torch_suite import Tensors, WithTensors, families
     from vkgemm.torch import device_index
     WHY = ""
 except ImportError as error:
     if "torch" not in str(error):
         raise
-    from host_peer import Mapping
     WHY = str(error)
 
 
@@ -50,6 +51,23 @@ class Exports(unittest.TestCase):
         buffer.close()
         self.assertEqual(bytes(seen[:2]), b"ax")  # it lives as long as the import
         mapping.close()
+
+    def test_buffers_have_the_usage_that_was_asked_about(self):
+        usages = {}
+
+        def structure(kind, **fields):
+            if "usage" in fields:
+                usages[kind] = fields["usage"]
+            return vulkan.structure(kind, **fields)
+        with mock.patch.object(shared, "structure", structure):
+            require_memory_export(self.gpu)
+        made = vulkan.structure
+        with mock.patch.object(vulkan, "structure", lambda kind, **fields: (
+                usages.update({kind: fields["usage"]} if "usage" in fields else {}),
+                made(kind, **fields))[1]):
+            Buffer(self.gpu, 16, host=False, shared=True).close()
+        self.assertEqual(set(usages), {"VkPhysicalDeviceExternalBufferInfo", "VkBufferCreateInfo"})
+        self.assertEqual(len(set(usages.values())), 1)
 
     def test_missing_extension(self):
         with mock.patch.object(self.gpu, "missing", ["VK_KHR_external_memory_fd"]):
@@ -153,6 +171,129 @@ class Dlpack(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
 
+class Order(unittest.TestCase):
+    """Submissions and memory with the CPU in CUDA's place, and what a call that fails leaves."""
+
+    def setUp(self):
+        self.device = vkgemm.Device()
+        self.addCleanup(self.device.close)
+        self.gpu = self.device._gpu
+        self.peer = HostPeer()
+
+    def submissions(self):
+        submissions = Submissions(self.gpu, self.peer)
+        self.addCleanup(submissions.close)
+        self.addCleanup(submissions.finish)
+        return submissions
+
+    def semaphores(self, work):
+        """How many semaphores are left of what is done."""
+        left, created, called = [], shared.created, shared.call
+
+        def create(function, kind, *arguments):
+            handle = created(function, kind, *arguments)
+            if function == "vkCreateSemaphore":
+                left.append(handle)
+            return handle
+
+        def call(function, *arguments):
+            if function == "vkDestroySemaphore":
+                left.remove(arguments[1])
+            return called(function, *arguments)
+        with mock.patch.object(shared, "created", create), mock.patch.object(shared, "call", call):
+            work()
+        return len(left)
+
+    def test_imports_that_fail_leave_nothing(self):
+        refused = vkgemm.Error("driver", "cuImportExternalSemaphore gave CUDA_ERROR_UNKNOWN")
+
+        def first():
+            with mock.patch.object(self.peer, "semaphore", side_effect=refused):
+                with self.assertRaises(vkgemm.Error):
+                    Submissions(self.gpu, self.peer)
+
+        def second():
+            with mock.patch.object(self.peer, "semaphore", side_effect=refused):
+                with self.assertRaises(vkgemm.Error):
+                    submissions.submit(commands, 0)
+        self.assertEqual(self.semaphores(first), 0)
+        submissions = self.submissions()
+        commands = submissions.record(lambda commands: None, [])
+        self.assertEqual(self.semaphores(second), 0)
+        submissions.submit(commands, 0)
+        self.assertEqual(submissions.index, 1)
+
+    def test_a_submission_that_fails_takes_its_index_back(self):
+        submissions = self.submissions()
+        commands = submissions.record(lambda commands: None, [])
+        submissions.submit(commands, 0)
+        no_memory = vulkan.vulkan.VK_ERROR_OUT_OF_DEVICE_MEMORY
+        with mock.patch.object(submissions, "_submit", lambda *_: no_memory):
+            for _ in range(3):
+                with self.assertRaises(vkgemm.Error):
+                    submissions.submit(commands, 0)
+        self.assertEqual(submissions.index, 1)
+        self.assertFalse(self.gpu.is_lost)
+        self.assertEqual(submissions.submit(commands, 0), 2)
+        submissions._done.wait(2)
+
+    def test_interrupts_around_a_submission(self):
+        """No value is signalled twice, and none is waited for in vain."""
+        submissions = self.submissions()
+        commands = submissions.record(lambda commands: None, [])
+        with mock.patch.object(submissions, "_submit", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                submissions.submit(commands, 0)
+        submissions.finish()
+        index = submissions.index
+        with mock.patch.object(submissions._imported, "wait", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                submissions.submit(commands, 0)
+        self.assertEqual(submissions.submit(commands, 0), index + 2)
+        submissions.finish()
+        self.assertEqual(submissions._done.value(), submissions.index)
+
+    def test_shared_buffers_are_passed_on(self):
+        """Each command buffer takes them from the other API first, and gives them back at last."""
+        buffer = Buffer(self.gpu, 64, host=False, shared=True)
+        passed, call = [], vulkan.call
+
+        def record(function, *arguments):
+            if function == "vkCmdPipelineBarrier" and arguments[6] > 0:
+                barrier = arguments[7][0]
+                passed.append((barrier.buffer, barrier.srcQueueFamilyIndex,
+                               barrier.dstQueueFamilyIndex))
+            elif function == "vkCmdCopyBuffer":
+                passed.append("work")
+            return call(function, *arguments)
+        other = Buffer(self.gpu, 64, host=False)
+        submissions = self.submissions()
+        with mock.patch.object(vulkan, "call", record):
+            commands = submissions.record(
+                lambda commands: self.gpu.copy_from(commands, buffer, 0, other, 0, 64), [buffer])
+        external, own = 0xFFFFFFFE, self.gpu.family
+        self.assertEqual(passed, [(buffer.handle, external, own), "work",
+                                  (buffer.handle, own, external)])
+        submissions.submit(commands, 0)
+        submissions.submit(commands, 0)
+
+    def test_the_other_api_is_left_with_the_last_tensor(self):
+        for outlives in (False, True):
+            with self.subTest(outlives=outlives):
+                peer = HostPeer()
+                pool = Pool(self.gpu, peer)
+                tensor = np.from_dlpack(Lent(pool.take(64, 0).lend((4, 4), "f32")))
+                if not outlives:
+                    del tensor
+                pool.close()
+                self.assertFalse(peer.is_closed)
+                pool.leave()
+                self.assertEqual(peer.is_closed, not outlives)
+                if outlives:
+                    del tensor
+                self.assertTrue(peer.is_closed)
+
+
 if WHY:
     @unittest.skip(WHY)
     class TensorsOnHost(unittest.TestCase):
@@ -251,6 +392,55 @@ else:
                     device.close()
             self.assertIn("CUDA_ERROR_ASSERT", logs.output[0])
 
+        def test_a_device_that_is_lost(self):
+            """The stream goes on, and all but what tensors use is freed."""
+            device = connect(vkgemm.Device())
+            a, b = device.shared(self.random(4, 6)), device.shared(self.random(6, 8))
+            packed = device.pack(b)
+            d = device.gemm(a, packed)
+            expected = d.clone()
+            gpu, tensors = device._gpu, device._tensors
+            lost = vulkan.vulkan.VK_ERROR_DEVICE_LOST
+            with mock.patch.object(tensors._submissions, "_submit", lambda *_: lost):
+                with self.assertRaises(vkgemm.Error) as caught:
+                    device.gemm(a, packed)
+                self.assertEqual(caught.exception.status, "device_lost")
+                self.assertTrue(gpu.is_lost)
+                device.close()
+            self.assertEqual((gpu.buffers, gpu.device), (set(), ffi.NULL))
+            self.assertTrue(torch.equal(d, expected))
+            self.assertFalse(tensors._peer.is_closed)
+            del a, b, d
+            self.assertTrue(tensors._peer.is_closed)
+
+        def test_short_memory_of_workspaces_and_packings(self):
+            device = connect(vkgemm.Device())
+            self.addCleanup(device.close)
+            a, b = device.shared(self.random(8, 2048)), device.shared(self.random(2048, 8))
+            expected = device.gemm(a, b)
+            device._tensors._workspace.close()
+            device._tensors._workspace = None
+            device._tensors._forget()
+            bind = vulkan.Buffer._bind
+            for call in (lambda: device.gemm(a, b, split_k=4), lambda: device.pack(b)):
+                del_me, tries = device.empty(64, 64, dtype=torch.float32), []
+                del del_me  # a block that is only kept
+                kept = device._tensors.pool.nbytes
+
+                def once(buffer, host, shared):
+                    tries.append(buffer)
+                    if len(tries) == 1:
+                        raise vkgemm.Error("out_of_device_memory", "there is no more")
+                    bind(buffer, host, shared)
+                with mock.patch.object(vulkan.Buffer, "_bind", once):
+                    result = call()
+                self.assertGreater(len(tries), 1)
+                self.assertLess(device._tensors.pool.nbytes, kept)
+                if isinstance(result, vkgemm.PackedMatrix):
+                    result = device.gemm(a, result)
+                self.assert_right(result, a.double() @ b.double())
+            self.assert_right(expected, a.double() @ b.double())
+
         def test_memory_that_is_short(self):
             device = connect(vkgemm.Device())
             self.addCleanup(device.close)
@@ -277,6 +467,15 @@ else:
                 with self.assertRaises(vkgemm.Error) as caught:
                     device_index("cuda:0")
             self.assertIn("Vulkan does not list cuda:0, another GPU", caught.exception.message)
+
+        def test_a_device_that_shares_nothing_keeps_no_context(self):
+            refused = vkgemm.Error("missing_feature", "the device's driver exports no memory")
+            with mock.patch("vkgemm.torch.Cuda") as cuda, mock.patch("torch.cuda.init"), (
+                    mock.patch("vkgemm.torch.require_memory_export", side_effect=refused)):
+                cuda.return_value.dlpack_device = (1, 0)
+                with vkgemm.Device() as device, self.assertRaises(vkgemm.Error):
+                    device.empty(2, dtype=torch.float32)
+            cuda.return_value.close.assert_called_once_with()
 
         def test_tensors_on_the_cpu_are_refused(self):
             with vkgemm.Device() as device, self.assertRaises(vkgemm.ArgumentError) as caught:

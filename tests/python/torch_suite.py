@@ -214,6 +214,64 @@ class Tensors(WithTensors):
         self.assertEqual(len(tensors._calls), 3)
         self.assertLessEqual(max(len(call.recorded) for call in tensors._calls.values()), 2)
 
+    def test_the_last_used_recordings_are_kept(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        tensors = device._tensors or device._shared()
+        tensors.max_recordings = 2
+        a, b = device.shared(self.random(4, 6)), device.shared(self.random(6, 8))
+        first, second = device.gemm(a, b), device.gemm(a, b)
+        kept = {first.data_ptr()}
+        del first
+        first = device.gemm(a, b)  # where it was, and last used now
+        third = device.gemm(a, b)
+        self.assertEqual({first.data_ptr()}, kept)
+        call, = tensors._calls.values()
+        self.assertEqual({address for address, in call.recorded},
+                         {first.data_ptr(), third.data_ptr()})
+        self.assertNotIn(second.data_ptr(), {first.data_ptr(), third.data_ptr()})
+
+    def test_autograd_sees_what_is_written(self):
+        a, b = self.shared(4, 6), self.shared(6, 8)
+        x = torch.ones(4, 8, device=self.place, requires_grad=True)
+        for out in (self.device.empty(4, 8, dtype=torch.float32).fill_(2),
+                    self.device.empty(4, 16, dtype=torch.float32).fill_(2)[:, 3:11],
+                    torch.full((4, 8), 2., device=self.place)):
+            y = x * out  # which keeps `out` for the gradient
+            before = out._version
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.device.gemm(a, b, out=out)
+            self.assertGreater(out._version, before)
+            self.assert_right(out, a.double() @ b.double())
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                y.sum().backward()
+        with torch.inference_mode():  # whose tensors count nothing
+            out = self.device.empty(4, 8, dtype=torch.float32)
+            self.assertTrue(out.is_inference())
+            self.device.gemm(a, b, out=out)
+        self.assert_right(out, a.double() @ b.double())
+
+    def test_quantised_tensors_come_by_the_host(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        a, b = self.random(4, 64, element="f16"), self.random(64, 20)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            weight = device.quantise(b, "int8")
+            device.quantise(b, "int8")
+        elements = vkgemm.quantise(numbers(b), "int8").elements().astype(np.float16)
+        assert_close(numbers(device.gemm(device.shared(a), weight)),
+                     numbers(a).astype(float) @ elements, "f16")
+        self.assertEqual([str(one.message) for one in said],
+                         [f"b lies on {device._tensors.device}: it is copied to the host, in every "
+                          "such call"])
+        self.assertEqual(said[0].filename, __file__)
+        self.assertEqual(dict(device.copies), {"b": 2})
+        b[3, 5] = float("nan")
+        with self.assertRaisesRegex(vkgemm.ArgumentError, r"b\[3, 5\] is nan"):
+            device.quantise(b)
+
     def test_memory_comes_back(self):
         device = self.connected()
         self.addCleanup(device.close)
@@ -300,6 +358,9 @@ class Tensors(WithTensors):
                  f"b is on meta: it must be on {a.device}, {self.device.name} (UUID "),
                 (lambda: gemm(a, b.to_sparse()), "b has no address"),
                 (lambda: gemm(a, grad), "b.requires_grad is True"),
+                (lambda: gemm(a, b, out=self.shared(4, 8).requires_grad_()),
+                 "out.requires_grad is True"),
+                (lambda: self.device.quantise(grad), "b.requires_grad is True"),
                 (lambda: gemm(a, b, split_k=513), "split_k.slices is 513"),
                 (lambda: self.device.grouped(a, b, offsets), "offsets is torch.float32"),
                 (lambda: self.device.empty(2, dtype=torch.int8), "dtype is torch.int8")):

@@ -212,8 +212,10 @@ std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Con
                 .all_rows = problem.m,
                 .all_batches = problem.batch,
                 .with_copies = true};
+  // A device that has fragments has its parameters in push constants.
   const auto fits = [&] {
-    return fits_workspace(config, packed_whole(chunk_of(problem, out), config));
+    return workspace_layout(config, packed_whole(chunk_of(problem, out), config)).bytes <=
+           problem.max_workspace_bytes;
   };
   if (fits()) return std::nullopt;
   const std::uint64_t least = std::lcm(std::uint64_t{config.tile_m}, packed_width);

@@ -77,7 +77,7 @@ class CudaMemory:
             self.address = int(_created("cuExternalMemoryGetMappedBuffer", "CUdeviceptr",
                                         self._memory, part))
         except Error:
-            _call("cuDestroyExternalMemory", self._memory)
+            _free("cuDestroyExternalMemory", self._memory)
             raise
 
     def close(self) -> None:
@@ -139,8 +139,8 @@ class Cuda:
                                            f"{described(name, uuid)}; it lists {others}")
         self.ordinal = ordinals[0]
         self.dlpack_device = (2, self.ordinal)
-        device = _created("cuDeviceGet", "CUdevice", self.ordinal)
-        self._context = _created("cuDevicePrimaryCtxRetain", "CUcontext", device)
+        self._device = _created("cuDeviceGet", "CUdevice", self.ordinal)
+        self._context = _created("cuDevicePrimaryCtxRetain", "CUcontext", self._device)
         self._push = _driver().cuCtxPushCurrent_v2
         self._pop = _driver().cuCtxPopCurrent_v2
         self._popped = ffi.new("CUcontext *")
@@ -160,6 +160,10 @@ class Cuda:
 
     def synchronize(self) -> None:
         _call("cuCtxSynchronize")
+
+    def close(self) -> None:
+        """Releases the context, which is CUDA's own as long as torch has it."""
+        _free("cuDevicePrimaryCtxRelease_v2", self._device)
 
 
 def described(name: str, uuid: bytes) -> str:

@@ -118,7 +118,10 @@ class Device:
         self.last_ms: float | None = None
 
     def close(self) -> None:
-        """Frees all that the device holds, packed matrices too.  It must not be used again."""
+        """Frees all that the device holds, packed matrices too, even if the device is lost.
+
+        It must not be used again.
+        """
         self._closing()
 
     def __enter__(self) -> Device:
@@ -238,6 +241,8 @@ class Device:
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
+                gate: str | None = None, gated_b: str = "halves",
+                b_right: Operand | PackedMatrix | None = None,
                 bias: Operand | None = None, activation: str | None = None,
                 residual: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
@@ -253,12 +258,15 @@ class Device:
         along "k": groups are columns of A and rows of B.  b: (K, N).
         Returns D: (groups, M, N).
         bias: (N,), (1, N), (M, 1) or (groups, 1, N).  residual: as D, or (M, N).
+        gate, gated_b, b_right: as in gated(): b has 2N columns for D's N, or there are two matrices
+        B; bias and aux have 2N columns, and there is neither activation nor residual.
         All else is as in gemm().
         """
         return self._call(
-            a, b, offsets=offsets, along=along, bias=bias, activation=activation,
-            residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp, out_dtype=out_dtype,
-            out=out, max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
+            a, b, offsets=offsets, along=along, gate=gate, gated_b=gated_b, b_right=b_right,
+            bias=bias, activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux,
+            clamp=clamp, out_dtype=out_dtype, out=out, max_workspace_bytes=max_workspace_bytes,
+            config=config, bf16=bf16)
 
     def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
                       eps: float | None = None, gamma: Operand | None = None,
@@ -291,7 +299,7 @@ class Device:
         """Why this kernel: for people; several lines.
 
         The arguments are those of gemm() or, with `gate`, of gated(), with `offsets`, of grouped(),
-        with `op`, of row_reduction().
+        which may have a gate, too, with `op`, of row_reduction().
         """
         with self._gpu.lock:
             if _is_tensor(a):
@@ -306,7 +314,7 @@ class Device:
         """B as the device loads it best, kept there for any number of products.
 
         b: (K, N), or (batch, K, N) for a batch or for groups.
-        gated_b: for gated(), how B's columns stand, as there.
+        gated_b: for a product with a gate, how B's columns stand, as in gated().
         """
         if _is_tensor(b):
             return self._tensors_of("b", b).pack(b, gated_b)
@@ -321,7 +329,8 @@ class Device:
     def _pack(self, plan: PackPlan, array: Array, source: Array) -> PackedMatrix:
         gpu = self._gpu
         device, host = self._arena.reserve(max(source.nbytes, 1), max(source.nbytes, 1))
-        target = Buffer(gpu, max(plan.bytes or array.nbytes, 1), host=False)
+        size = max(plan.bytes or array.nbytes, 1)
+        target = gpu.with_room(lambda: Buffer(gpu, size, host=False))
         try:
             if plan.bytes == 0:
                 source = array
@@ -339,9 +348,15 @@ class Device:
             raise
         return plan.packed(target)
 
-    def quantise(self, b: Array, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
+    def quantise(self, b: Operand, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
                  element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
-        """B as codes, kept on the device: pack_codes() of what vkgemm.quantise() makes of an array."""
+        """B as codes, kept on the device: pack_codes() of what vkgemm.quantise() makes of it.
+
+        The host makes the codes: a torch tensor is copied there, with a warning, and counted in
+        `copies`.
+        """
+        if _is_tensor(b):
+            b = self._tensors_of("b", b).on_host("b", b)
         return self.pack_codes(quantise(b, type, group_k=group_k, zeros=zeros), element=element,
                                gated_b=gated_b)
 
@@ -349,8 +364,9 @@ class Device:
                    gated_b: str | None = None) -> PackedMatrix:
         """A quantised B as the device loads it best, kept there for any number of products.
 
+        codes: of numpy arrays; a Codes takes no torch tensors.
         element: the type that it is multiplied as, "f16" or "bf16": A's.
-        gated_b: for gated(), how B's columns stand, as there.
+        gated_b: for a product with a gate, how B's columns stand, as in gated().
         """
         arrays = [np.ascontiguousarray(array) for array in (codes.codes, codes.scales, codes.zeros)
                   if array is not None]
@@ -362,7 +378,7 @@ class Device:
             self._require_open()
             plan = PackPlan(gpu, codes.shape, part(type=element), gated_b, codes.part)
             device, host = self._arena.reserve(max(starts[-1], 1), max(starts[-1], 1))
-            target = Buffer(gpu, max(plan.bytes, 1), host=False)
+            target = gpu.with_room(lambda: Buffer(gpu, max(plan.bytes, 1), host=False))
             try:
                 for start, array in zip(starts, arrays):
                     _view(host, start, array)[...] = array

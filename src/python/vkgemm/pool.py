@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -46,6 +47,7 @@ class Pool:
         self._blocks: dict[int, Block] = {}  # by their addresses, which are also sorted
         self._addresses: list[int] = []
         self._closed = False
+        self._is_left = False
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +58,10 @@ class Pool:
         """A block for a tensor of so many bytes, whose last use came before on the stream."""
         rounded = _rounded(max(size, 1))
         free = self._free[stream, rounded]
-        block = free.pop() if free else self._new(rounded)
+        if free:
+            block = free.pop()
+        else:
+            block = self._gpu.with_room(functools.partial(self._new, rounded))
         block.stream = stream
         return block
 
@@ -77,6 +82,8 @@ class Pool:
             with self._peer:
                 self._peer.synchronize()
                 block.mapping.close()
+            del self._blocks[block.address]
+            self._leave()
         else:
             self._free[block.stream, block.buffer.size].append(block)
 
@@ -102,6 +109,19 @@ class Pool:
                 block.buffer.close()
 
     def close(self) -> None:
-        """Frees all but what tensors still use, which goes with them.  All work must be done."""
+        """Frees all but what tensors still use, which goes with them.  All work must be done.
+
+        leave() comes after.
+        """
         self._closed = True
         self.release()
+
+    def leave(self) -> None:
+        """Closes the other API, at once or when the last tensor has gone."""
+        self._is_left = True
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._is_left and not self._blocks:
+            self._is_left = False
+            self._peer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from .binding import ArgumentError, enumerator
 from .problem import Part, part
+
+_DLPACK_HOST = 1
 
 _SCALES = {"float16": "f16", "float32": "f32"}
 
@@ -44,6 +47,21 @@ def _expanded(groups: Any, k: int, n: int, group_k: int, group_n: int) -> Any:
     return groups[..., rows[:, None], columns]
 
 
+def _kind(value: object) -> str:
+    """What messages call a value that is no array."""
+    name = builtins.type(value).__name__
+    device = getattr(value, "device", None)
+    return name if device is None else f"{name} on {device}"
+
+
+def _require_finite(b: NDArray[np.float32]) -> None:
+    """Refuses numbers that no code stands for."""
+    wrong = ~np.isfinite(b)
+    if wrong.any():
+        at = np.unravel_index(int(wrong.argmax()), b.shape)
+        raise ArgumentError(f"b[{', '.join(map(str, at))}] is {b[at]}: it must be finite")
+
+
 @dataclass(frozen=True)
 class Codes:
     """A quantised matrix B: an element is scale · (code - zero), in float32.
@@ -67,6 +85,10 @@ class Codes:
 
     def __post_init__(self) -> None:
         enumerator("type", "VkgemmCodeType", self.type)
+        for name in ("codes", "scales", "zeros"):
+            array = getattr(self, name)
+            if not (isinstance(array, np.ndarray) or name == "zeros" and array is None):
+                raise ArgumentError(f"{name} is {_kind(array)}: it must be a numpy array")
         if self.codes.dtype != np.uint8 or self.codes.ndim not in (2, 3):
             raise ArgumentError(f"codes is {self.codes.dtype} of shape {self.codes.shape}: "
                                 "it must be uint8 with 2 or 3 dimensions")
@@ -126,13 +148,17 @@ class Codes:
 
 
 def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
-    """Codes for a matrix (K, N) or (batch, K, N) of any real type.
+    """Codes for a matrix (K, N) or (batch, K, N) of any real type, whose numbers are finite.
 
-    A group's largest magnitude becomes that of the codes; with zeros, its range.
+    A group's largest magnitude becomes that of the codes; with zeros, its range.  A tensor on
+    a GPU is refused: Device.quantise() takes it.
     """
+    if hasattr(b, "__dlpack_device__") and b.__dlpack_device__()[0] != _DLPACK_HOST:
+        raise ArgumentError(f"b is {_kind(b)}: it must be an array on the host")
     b = np.asarray(b, np.float32)
     if b.ndim not in (2, 3):
         raise ArgumentError(f"b.shape is {b.shape}: it must have 2 or 3 dimensions")
+    _require_finite(b)
     enumerator("type", "VkgemmCodeType", type)
     if type == "mxfp4":
         group_k = 32
@@ -152,7 +178,11 @@ def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = Fa
         exponents = np.clip(np.ceil(np.log2(span)), -127, 127)
         scales, factor = (exponents + 127).astype(np.uint8), np.exp2(exponents)
     else:
-        scales = span.astype(np.float32 if type in _FLOATS else np.float16)
+        with np.errstate(over="ignore"):
+            scales = span.astype(np.float32 if type in _FLOATS else np.float16)
+        if not np.isfinite(scales).all():
+            raise ArgumentError(f"b has a number of {np.abs(b).max()}: the scales of {type} codes "
+                                "are float16, and end at 65504")
         factor = np.where(scales > 0, scales, 1).astype(np.float32)
     wanted = grouped / factor[..., None, :]
     if zeros:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .binding import Error, ffi
-from .vulkan import WAIT_FOREVER, Buffer, Gpu, call, checked, created, structure, vulkan
+from .vulkan import (BUFFER_USAGE, WAIT_FOREVER, Buffer, Gpu, call, checked, created, structure,
+                     vulkan)
 
 
 def require_memory_export(gpu: Gpu) -> None:
@@ -17,7 +18,7 @@ def require_memory_export(gpu: Gpu) -> None:
     if gpu.missing:
         raise Error("missing_feature", f"the device does not offer {' and '.join(gpu.missing)}")
     info = structure("VkPhysicalDeviceExternalBufferInfo",
-                     usage=vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+                     usage=BUFFER_USAGE,
                      handleType=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
     properties = structure("VkExternalBufferProperties")
     call("vkGetPhysicalDeviceExternalBufferProperties", gpu.physical, info, properties)
@@ -58,7 +59,7 @@ class Timeline:
     def value(self) -> int:
         """The value that it has now."""
         value = ffi.new("uint64_t *")
-        call("vkGetSemaphoreCounterValue", self._gpu.device, self.handle, value)
+        self._gpu.ask("vkGetSemaphoreCounterValue", self._gpu.device, self.handle, value)
         return int(value[0])
 
     def signal(self, value: int) -> None:
@@ -72,7 +73,7 @@ class Timeline:
         values = ffi.new("uint64_t *", value)
         info = structure("VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=semaphores,
                          pValues=values)
-        call("vkWaitSemaphores", self._gpu.device, info, WAIT_FOREVER)
+        self._gpu.ask("vkWaitSemaphores", self._gpu.device, info, WAIT_FOREVER)
 
     def close(self) -> None:
         call("vkDestroySemaphore", self._gpu.device, self.handle, ffi.NULL)
@@ -118,6 +119,18 @@ class Peer(Protocol):
     def synchronize(self) -> None:
         """Waits on the host until all streams are done."""
 
+    def close(self) -> None:
+        """Lets go of the other API, outside of `with`.  All imports must be gone."""
+
+
+def _imported(peer: Peer, timeline: Timeline) -> Semaphore:
+    """The timeline as the other API has it; closed if that refuses it."""
+    try:
+        return peer.semaphore(timeline)
+    except Error:
+        timeline.close()
+        raise
+
 
 @dataclass
 class _Stream:
@@ -144,10 +157,15 @@ class Submissions:
         self._idle: deque[tuple[int, Any]] = deque()  # command buffers, and who used them last
         self._retired: deque[tuple[int, Buffer]] = deque()
         self._done = Timeline(gpu, peer.shares_timelines)
-        self._imported = peer.semaphore(self._done)
+        self._imported = _imported(peer, self._done)
         pool = structure("VkCommandPoolCreateInfo", queueFamilyIndex=gpu.family,
                          flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)
-        self._pool = created("vkCreateCommandPool", "VkCommandPool", gpu.device, pool, ffi.NULL)
+        self._pool = ffi.NULL
+        try:
+            self._pool = created("vkCreateCommandPool", "VkCommandPool", gpu.device, pool, ffi.NULL)
+        except Error:
+            self.close()
+            raise
         # One submission's structures, which only change their values.
         self._wait, self._wait_value = ffi.new("VkSemaphore[1]"), ffi.new("uint64_t[1]")
         self._commands, self._signal_value = ffi.new("VkCommandBuffer[1]"), ffi.new("uint64_t[1]")
@@ -169,13 +187,14 @@ class Submissions:
         state = self._streams.get(stream)
         if state is None:
             arrived = Timeline(self._gpu, self._peer.shares_timelines)
-            state = self._streams[stream] = _Stream(arrived, self._peer.semaphore(arrived))
+            state = self._streams[stream] = _Stream(arrived, _imported(self._peer, arrived))
         return state
 
-    def record(self, write: Callable[[Any], None]) -> Any:
+    def record(self, write: Callable[[Any], None], shared: list[Buffer]) -> Any:
         """A command buffer with what is written to it, which follows all that was submitted before.
 
-        It may be submitted any number of times, until it is recycled.
+        It may be submitted any number of times, until it is recycled.  `shared` are the buffers in
+        it that the other API sees.
         """
         device = self._gpu.device
         if self._idle and self._idle[0][0] <= self._done.value():
@@ -188,7 +207,9 @@ class Submissions:
         call("vkBeginCommandBuffer", commands, structure("VkCommandBufferBeginInfo", flags=flags))
         self._gpu.barrier(commands)
         try:
+            self._gpu.pass_on(commands, shared, acquire=True)
             write(commands)
+            self._gpu.pass_on(commands, shared, acquire=False)
         except Error:
             self.recycle(commands)
             raise
@@ -210,11 +231,23 @@ class Submissions:
         self._wait_value[0] = state.value
         self._signal_value[0] = index
         self._commands[0] = commands
-        checked("vkQueueSubmit", self._submit(self._gpu.queue, 1, self._info, ffi.NULL))
+        # No value is signalled twice, wherever Ctrl-C comes; finish() signals one that never was.
         self.index = index
+        result = self._submit(self._gpu.queue, 1, self._info, ffi.NULL)
+        if result != 0:
+            self._refused(result)
         self._imported.wait(index, stream)
         state.waited = index
         return index
+
+    def _refused(self, result: int) -> None:
+        """Takes back the index of what was not submitted, and says why."""
+        self.index -= 1
+        try:
+            checked("vkQueueSubmit", result)
+        except Error as error:
+            self._gpu.hear(error)
+            raise
 
     def order(self, index: int, stream: int) -> None:
         """Lets what comes on the stream wait for a submission."""
@@ -224,9 +257,12 @@ class Submissions:
             state.waited = index
 
     def retire(self, buffer: Buffer) -> None:
-        """Closes the buffer when what was submitted is done."""
+        """Closes the buffer when what was submitted is done.  It never fails."""
         self._retired.append((self.index, buffer))
-        self._sweep()
+        try:
+            self._sweep()
+        except Error as error:
+            logging.getLogger("vkgemm").warning("%s", error)
 
     def _sweep(self) -> None:
         done = self._done.value()
@@ -235,6 +271,7 @@ class Submissions:
 
     def finish(self) -> None:
         """Waits on the host until streams and submissions are done."""
+        self._signal_last()
         try:
             self._peer.synchronize()
         except Error as error:  # streams that failed tell nothing any more
@@ -245,12 +282,34 @@ class Submissions:
         self._done.wait(self.index)
         self._sweep()
 
+    def _signal_last(self) -> None:
+        """Gives `done` a value behind all that was submitted."""
+        value = ffi.new("uint64_t *", self.index + 1)
+        values = structure("VkTimelineSemaphoreSubmitInfo", signalSemaphoreValueCount=1,
+                           pSignalSemaphoreValues=value)
+        info = structure("VkSubmitInfo", pNext=values, signalSemaphoreCount=1,
+                         pSignalSemaphores=self._signal)
+        self.index += 1
+        result = self._submit(self._gpu.queue, 1, info, ffi.NULL)
+        if result != 0:
+            self._refused(result)
+
+    def give_up(self) -> None:
+        """finish() of a device that is lost: streams that wait for it go on."""
+        self.index += 1
+        for step in (lambda: self._done.signal(self.index), self._peer.synchronize):
+            try:
+                step()
+            except Error as error:
+                logging.getLogger("vkgemm").error("%s", error)
+
     def close(self) -> None:
-        """Frees everything.  finish() comes before."""
+        """Frees everything.  finish() or give_up() comes before."""
         self._gpu.pending = None
         for state in self._streams.values():
             state.imported.close()
             state.arrived.close()
+        self._streams.clear()
         self._imported.close()
         self._done.close()
         call("vkDestroyCommandPool", self._gpu.device, self._pool, ffi.NULL)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import graph
 from torch.utils.dlpack import from_dlpack
 
 from .binding import ArgumentError, Error, ffi, initialized, lib
@@ -28,6 +29,11 @@ from .vulkan import Buffer, Gpu
 ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
             torch.int32: "int32", torch.int64: "int64"}
 _DTYPES = {element: dtype for dtype, element in ELEMENTS.items()}
+
+# Autograd has to see what it did not write.  Before PyTorch 2.1 only a write tells it: one of no
+# element, here.
+_increment_version = getattr(graph, "increment_version",
+                             lambda tensor: tensor.narrow(0, 0, 0).zero_())
 
 # Arguments that may be transposed; rows of others lie one behind the other, vectors densely.
 _MATRICES = {"a", "b", "b_right"}
@@ -134,8 +140,13 @@ class Tensors:
     `stream` gives the handle of the stream whose order the next call is to keep.
     """
 
-    #: The most calls that are kept with their commands, and the most recordings of each.
-    max_calls, max_recordings = 512, 8
+    #: The most calls that are kept, the last used ones: more than the products of a step of a large
+    #: model.  One takes a few kilobytes on the host.
+    max_calls = 512
+
+    #: The most recordings that a call keeps, the last used ones: one for each set of addresses of
+    #: its results, of which a loop has as many as it keeps results alive, and one more.
+    max_recordings = 8
 
     def __init__(self, gpu: Gpu, name: str, peer: Peer, stream: Callable[[], int]):
         self._gpu = gpu
@@ -156,6 +167,7 @@ class Tensors:
         #: How many tensors were copied, by the names of arguments.
         self.copies: Counter[str] = Counter()
         gpu.at_close.append(self._close)
+        gpu.at_shortage.append(self._make_room)
 
     # What users call through Device.
 
@@ -195,8 +207,8 @@ class Tensors:
             plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b)
             if plan.bytes == 0 and not (b.is_contiguous() and self._is_shared(b)):
                 b = self._copy(b, stream, transposed=False)
-            target = Buffer(self._gpu, max(plan.bytes or b.numel() * b.element_size(), 1),
-                            host=False)
+            size = max(plan.bytes or b.numel() * b.element_size(), 1)
+            target = self._gpu.with_room(lambda: Buffer(self._gpu, size, host=False))
             packed = plan.packed(target)
             source, offset = self._place(b)
 
@@ -206,11 +218,22 @@ class Tensors:
                 else:
                     plan.record(commands, source.address + offset, target)
 
-            commands = self._submissions.record(record)
             block = self.pool.find(b.data_ptr())
-            self._submit(commands, stream, [] if block is None else [block])
+            blocks = [] if block is None else [block]
+            commands = self._submissions.record(record, [block.buffer for block in blocks])
+            self._submit(commands, stream, blocks)
             self._submissions.recycle(commands)
             return packed
+
+    def on_host(self, name: str, tensor: Any) -> Any:
+        """A tensor's numbers as an array of f32, for what the host computes."""
+        with self._gpu.lock:
+            self._require_open()
+            self._require(tensor, name)
+            _refuse_gradient(name, tensor)
+            self._say(name, f"lies on {self.device}: it is copied to the host, in every such call",
+                      depth=4)
+            return tensor.detach().float().cpu().numpy()
 
     def request(self, build: Callable[..., Request], arguments: dict[str, Any]) -> Request:
         """What a call would ask for.  Nothing is copied."""
@@ -239,13 +262,19 @@ class Tensors:
                 copied = self._localize(arguments, stream)
                 key = _key(arguments)
                 call = self._calls.get(key)
-                if call is None:
-                    call = self._calls[key] = self._prepared(build, plan, arguments)
-                    self._evict()
-            self._calls.move_to_end(key)
+            if call is None:
+                call = self._prepared(build, plan, arguments)
+                self._keep(key, call)
+            else:
+                self._calls.move_to_end(key)
             results = self._execute(call, stream, out)
-            if copied and out is not None and arguments["out"] is not out:
-                out.copy_(arguments["out"])
+            if not self._calls:  # they were dropped meanwhile, because memory was short
+                self._keep(key, call)
+            if out is not None:
+                if copied and arguments["out"] is not out:
+                    out.copy_(arguments["out"])
+                elif not out.is_inference():
+                    _increment_version(out)
         return results[0] if len(results) == 1 else tuple(results)
 
     # How it is done.
@@ -270,7 +299,7 @@ class Tensors:
 
     def _fresh(self, shape: tuple[int, ...], element: str, stream: int) -> Any:
         """A tensor that torch may write to on the stream."""
-        block = self._take(nbytes(shape, element), stream)
+        block = self.pool.take(nbytes(shape, element), stream)
         self._submissions.order(block.index, stream)
         return from_dlpack(block.lend(tuple(shape), element))
 
@@ -305,13 +334,16 @@ class Tensors:
             return torch.empty_like(like, device="meta")
         reason = ("in memory that vkgemm did not allocate" if lies else
                   f"with strides {tuple(tensor.stride())}")
-        if (name, reason) not in self._warned:
-            self._warned.add((name, reason))
-            warnings.warn(f"{name} lies {reason}: it is copied on the device, in every such call "
-                          "(Device.empty() and Device.shared() allocate what is not)",
-                          stacklevel=depth)
-        self.copies[name] += 1
+        self._say(name, f"lies {reason}: it is copied on the device, in every such call "
+                        "(Device.empty() and Device.shared() allocate what is not)", depth + 1)
         return self._copy(tensor, stream, transposed=name in _MATRICES)
+
+    def _say(self, name: str, text: str, depth: int) -> None:
+        """Counts a copy, and warns of the first one of its kind."""
+        if (name, text) not in self._warned:
+            self._warned.add((name, text))
+            warnings.warn(f"{name} {text}", stacklevel=depth)
+        self.copies[name] += 1
 
     def _localize(self, arguments: dict[str, Any], stream: int) -> bool:
         """Puts copies in the place of what has to be copied; whether there were any."""
@@ -332,7 +364,8 @@ class Tensors:
     def _scratch(self, size: int) -> Buffer:
         """Memory that each submission has for itself, since they follow each other."""
         if self._workspace is None or self._workspace.size < size:
-            larger = Buffer(self._gpu, max(4096, 1 << (size - 1).bit_length()), host=False)
+            rounded = max(4096, 1 << (size - 1).bit_length())
+            larger = self._gpu.with_room(lambda: Buffer(self._gpu, rounded, host=False))
             self._forget()
             if self._workspace is not None:
                 self._workspace.retire()
@@ -358,7 +391,9 @@ class Tensors:
                 call.operands.b_fingerprint = matrix.fingerprint[0]
         return call
 
-    def _evict(self) -> None:
+    def _keep(self, key: Any, call: _Call) -> None:
+        """Keeps a new call, and drops the one that was not used for longest."""
+        self._calls[key] = call
         if len(self._calls) > self.max_calls:
             _, oldest = self._calls.popitem(last=False)
             for commands in oldest.recorded.values():
@@ -377,22 +412,17 @@ class Tensors:
         self._submissions.finish()
         self.pool.release()
 
-    def _take(self, size: int, stream: int) -> Block:
-        """A block, for which all that is free is freed if need be, torch's memory, too."""
-        try:
-            return self.pool.take(size, stream)
-        except Error as error:
-            if error.status != "out_of_device_memory":
-                raise
+    def _make_room(self) -> None:
+        """Frees what no tensor uses, of torch's memory, too."""
+        with self._peer:
             self._release()
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
-            return self.pool.take(size, stream)
 
     def _execute(self, call: _Call, stream: int, out: Any) -> list[Any]:
         blocks, tensors = [], {}
         for name, new in call.new:
-            block = self._take(new.nbytes, stream)
+            block = self.pool.take(new.nbytes, stream)
             blocks.append(block)
             tensor = tensors[name] = from_dlpack(block.lend(new.shape, new.element))
             if new.zero:
@@ -401,31 +431,43 @@ class Tensors:
         addresses = tuple([block.address for block in blocks])
         commands = call.recorded.get(addresses)
         if commands is None:
-            commands = self._record(call, blocks)
-            call.recorded[addresses] = commands
+            commands = call.recorded[addresses] = self._record(call, blocks)
             if len(call.recorded) > self.max_recordings:
                 self._submissions.recycle(call.recorded.popitem(last=False)[1])
+        else:
+            call.recorded.move_to_end(addresses)
         self._submit(commands, stream, blocks + call.blocks)
         return [tensors.get(name, out) for name in call.results]
 
     def _record(self, call: _Call, blocks: list[Block]) -> Any:
         for (name, new), block in zip(call.new, blocks):
             setattr(call.operands, name, (block.buffer.address, new.nbytes))
-        return self._submissions.record(lambda commands: self._gpu.calls(
-            lib.vkgemm_plan_record, call.plan.handle, commands, call.operands, ffi.NULL))
+        shared = {block.address: block.buffer for block in blocks + call.blocks}
+        return self._submissions.record(
+            lambda commands: self._gpu.calls(lib.vkgemm_plan_record, call.plan.handle, commands,
+                                             call.operands, ffi.NULL), list(shared.values()))
 
     def _submit(self, commands: Any, stream: int, blocks: list[Block]) -> None:
-        index = self._submissions.submit(commands, stream)
-        for block in blocks:
-            block.index = index
+        try:
+            self._submissions.submit(commands, stream)
+        finally:  # what was submitted uses them, even if the stream could not be told
+            index = self._submissions.index
+            for block in blocks:
+                block.index = index
 
     def _close(self) -> None:
+        self._closed = True
         with self._peer:
-            self._closed = True
-            self._submissions.finish()
+            try:
+                self._submissions.finish()
+            except Error as error:
+                if error.status != "device_lost":
+                    raise
+                self._submissions.give_up()
             self._calls.clear()
             self.pool.close()
             self._submissions.close()
+        self.pool.leave()
 
 
 def _refuse_gradient(name: str, tensor: Any) -> None:
@@ -468,7 +510,11 @@ def on(gpu: Gpu, name: str) -> Tensors:
     """The tensors of the CUDA device that this device is, too."""
     torch.cuda.init()
     cuda = Cuda(name, gpu.uuid)
-    return Tensors(gpu, name, cuda, functools.partial(_current_stream, cuda.ordinal))
+    try:
+        return Tensors(gpu, name, cuda, functools.partial(_current_stream, cuda.ordinal))
+    except Error:
+        cuda.close()
+        raise
 
 
 def device_index(device: Any) -> int:

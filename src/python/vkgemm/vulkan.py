@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 import threading
 from collections.abc import Callable
 from os import PathLike, fspath
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .binding import (ArgumentError, Calls, Error, check, enumerator_name, ffi, initialized, lib,
                       owned, text, value_of, written)
 
 vulkan: Any = ffi.dlopen("libvulkan.so.1")
+T = TypeVar("T")
 
 API_VERSION_1_3 = (1 << 22) | (3 << 12)
 WHOLE_SIZE = 2**64 - 1
 WAIT_FOREVER = 2**64 - 1
+QUEUE_FAMILY_EXTERNAL = 2**32 - 2
 
 # What memory and semaphores need to be shared with another API; enabled where a device has them.
 SHARING = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd")
@@ -26,6 +29,12 @@ _STATUS_OF_RESULT = {
     "VK_ERROR_OUT_OF_DEVICE_MEMORY": "out_of_device_memory",
     "VK_ERROR_DEVICE_LOST": "device_lost",
 }
+
+# What every buffer may be used for.
+BUFFER_USAGE = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
+                | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+                | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+                | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
 # GPUs come before drivers on the CPU, and those with memory of their own come first.
 _PREFERENCE = ["DISCRETE_GPU", "INTEGRATED_GPU", "VIRTUAL_GPU", "CPU", "OTHER"]
@@ -137,11 +146,7 @@ class Buffer:
         if shared:
             external = structure("VkExternalMemoryBufferCreateInfo",
                                  handleTypes=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
-        usage = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
-                 | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-                 | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
-                 | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
-        info = structure("VkBufferCreateInfo", pNext=external, size=size, usage=usage)
+        info = structure("VkBufferCreateInfo", pNext=external, size=size, usage=BUFFER_USAGE)
         self.handle = created("vkCreateBuffer", "VkBuffer", gpu.device, info, ffi.NULL)
         self.memory = ffi.NULL
         gpu.buffers.add(self)
@@ -214,6 +219,8 @@ class Gpu:
         self.pending: Pending | None = None
         #: What comes before close().
         self.at_close: list[Callable[[], None]] = []
+        #: What frees memory that is only kept.
+        self.at_shortage: list[Callable[[], None]] = []
         self.context: Any = None
         self.device = self._pool = self._fence = self._queries = ffi.NULL
         self.instance: Instance | None = Instance()
@@ -276,6 +283,39 @@ class Gpu:
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),
                              lib.vkgemm_context_destroy)
+
+    def with_room(self, allocate: Callable[[], T]) -> T:
+        """What `allocate` makes.
+
+        If memory is short, what is only kept is freed, and it tries once more.
+        """
+        try:
+            return allocate()
+        except Error as error:
+            if error.status != "out_of_device_memory" or not self.at_shortage:
+                raise
+        for free in self.at_shortage:
+            free()
+        return allocate()
+
+    def hear(self, error: Error) -> None:
+        """Tells the context if an error says that the device is lost."""
+        if error.status == "device_lost" and self.context is not None:
+            check(lib.vkgemm_context_notify_device_lost(self.context))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the context knows that the device is lost."""
+        return bool(self.context is not None and value_of(
+            "VkBool32", lib.vkgemm_context_device_lost, self.context))
+
+    def ask(self, function: str, *arguments: Any) -> int:
+        """call() of a function that may find the device lost."""
+        try:
+            return call(function, *arguments)
+        except Error as error:
+            self.hear(error)
+            raise
 
     def _create_device(self, count: int, extensions: Any, features: Any) -> None:
         self.family, self._has_timestamps = self._queue_family()
@@ -362,8 +402,8 @@ class Gpu:
         if not self._has_timestamps:
             return None
         ticks = ffi.new("uint64_t[2]")
-        call("vkGetQueryPoolResults", self.device, self._queries, 0, 2, 16, ticks, 8,
-             vulkan.VK_QUERY_RESULT_64_BIT | vulkan.VK_QUERY_RESULT_WAIT_BIT)
+        self.ask("vkGetQueryPoolResults", self.device, self._queries, 0, 2, 16, ticks, 8,
+                 vulkan.VK_QUERY_RESULT_64_BIT | vulkan.VK_QUERY_RESULT_WAIT_BIT)
         return float(ticks[1] - ticks[0]) * self._ns_per_tick / 1e6
 
     def copy(self, source: Buffer, target: Buffer, offset: int, size: int) -> None:
@@ -376,6 +416,30 @@ class Gpu:
         if size != 0:
             region = ffi.new("VkBufferCopy *", (offset, target_offset, size))
             call("vkCmdCopyBuffer", commands, source.handle, target.handle, 1, region)
+
+    def pass_on(self, commands: Any, shared: list[Buffer], acquire: bool) -> None:
+        """Takes shared buffers from the other API, or gives them back.
+
+        A buffer belongs to one queue family at a time, and the other API counts as one.  Strictly,
+        nobody else may even read it meanwhile, which another stream may do here; on an H200 all was
+        right without any transfer.
+        """
+        if not shared:
+            return
+        access = vulkan.VK_ACCESS_MEMORY_READ_BIT | vulkan.VK_ACCESS_MEMORY_WRITE_BIT
+        barriers = ffi.new("VkBufferMemoryBarrier[]", len(shared))
+        for barrier, buffer in zip(barriers, shared):
+            barrier.sType = vulkan.VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER
+            barrier.buffer, barrier.size = buffer.handle, WHOLE_SIZE
+            families = (QUEUE_FAMILY_EXTERNAL, self.family)
+            if acquire:
+                barrier.dstAccessMask = access
+            else:
+                barrier.srcAccessMask, families = access, families[::-1]
+            barrier.srcQueueFamilyIndex, barrier.dstQueueFamilyIndex = families
+        stages = vulkan.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
+        call("vkCmdPipelineBarrier", commands, stages, stages, 0, 0, ffi.NULL, len(barriers),
+             barriers, 0, ffi.NULL)
 
     def barrier(self, commands: Any = None) -> None:
         """Makes what was written visible to all that follows, copies and shaders."""
@@ -394,11 +458,12 @@ class Gpu:
         submit = structure("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
         fence = ffi.new("VkFence *", self._fence)
         call("vkResetFences", self.device, 1, fence)  # here: Ctrl-C may end what comes after a wait
-        call("vkQueueSubmit", self.queue, 1, submit, self._fence)
-        call("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
+        self.ask("vkQueueSubmit", self.queue, 1, submit, self._fence)
+        self.ask("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
 
     def close(self) -> None:
         """Frees everything.  Plans and packings must be gone, and all work done."""
+        self.at_shortage.clear()
         for buffer in list(self.buffers):
             buffer.close()
         if self.context is not None:
@@ -443,6 +508,7 @@ class Arena:
             if buffer is not None:
                 buffer.close()
             larger = max(4096, 1 << (size - 1).bit_length())
-            setattr(self, name, Buffer(self._gpu, larger, on_host))
+            setattr(self, name, self._gpu.with_room(
+                functools.partial(Buffer, self._gpu, larger, on_host)))
         assert self.device is not None and self.host is not None
         return self.device, self.host

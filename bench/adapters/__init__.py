@@ -1,0 +1,1 @@
+"""Operators for benchmark suites.  With bench/ on PYTHONPATH: adapters.tritonbench."""
