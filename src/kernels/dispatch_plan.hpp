@@ -42,8 +42,9 @@ class WorkspaceLayout {
  public:
   // Adds a part, which may have no bytes.
   void add(std::uint64_t Addresses::*address, std::uint64_t part_bytes) noexcept {
-    parts_[count_++] = {address, bytes};
-    bytes += rounded_up(part_bytes, workspace_unit);
+    const std::uint64_t offset = rounded_up(bytes, workspace_unit);
+    parts_[count_++] = {address, offset};
+    bytes = offset + rounded_up(part_bytes, workspace_unit);
   }
   const WorkspacePart* begin() const noexcept { return parts_.data(); }
   const WorkspacePart* end() const noexcept { return parts_.data() + count_; }

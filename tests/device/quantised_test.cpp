@@ -2,6 +2,7 @@
 // the codes stand for (support/quantised.hpp).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -208,7 +209,11 @@ void expect_bits_of_elements(Trial& codes, const Config& config, const Problem& 
       elements.set('b', k, n, static_cast<double>(codes.codes().element(0, k, n)));
     }
   }
-  ASSERT_TRUE(elements.run(config));
+  Config same = config;  // ahead=2 is of codes
+  if (auto* const direct = std::get_if<KhrDirectLoop>(&same.loop)) {
+    direct->ahead = std::min(direct->ahead, 1u);
+  }
+  ASSERT_TRUE(elements.run(same));
   for (std::uint64_t i = 0; i < problem.m; ++i) {
     for (std::uint64_t j = 0; j < problem.n; ++j) {
       ASSERT_EQ(codes.d(i, j), elements.d(i, j)) << to_string(config) << ", " << i << ", " << j;
@@ -398,6 +403,8 @@ TEST_F(QuantisedDirect, EveryDepth) {
         Config config = taking(c.config, q, c.input);
         config.tile_k = units * descriptor(config).code_depth(config, q.type);
         for (const std::uint64_t k : {0u, 1u, 63u, 64u, 65u, 128u, 200u, 321u}) {
+          // Not read behind the end of what is packed.
+          if (rounded_up(k, config.tile_k) > rounded_up(k, 128)) continue;
           EXPECT_TRUE(passes_gates(config, gemm({9, 40, k}, c.input), {.quantisation = q}));
         }
       }

@@ -148,6 +148,15 @@ TEST(Lower, ParametersInMemory) {
   EXPECT_EQ(few.after.front().key.module, "sum_slices_in_memory");
   EXPECT_EQ(offset_of(&Addresses::parameters, few.workspace), enough.workspace.bytes);
   EXPECT_EQ(few.workspace.bytes, enough.workspace.bytes + workspace_unit);
+
+  // Behind the word for bad offsets they begin at a multiple of their alignment, too.
+  Problem grouped = gemm(64, 64, 64, DataType::f32);
+  grouped.grouping = Grouping{.groups = 3};
+  const Config one_slice = test::config("fma:tile=64x64x16,fragment=8x8");
+  const DispatchPlan groups = lower(one_slice, resolve(grouped).value(), caps);
+  EXPECT_EQ(groups.product.key.module, "grouped_fma_f32_in_memory");
+  EXPECT_EQ(offset_of(&Addresses::bad_group, groups.workspace), 0u);
+  EXPECT_EQ(offset_of(&Addresses::parameters, groups.workspace), workspace_unit);
 }
 
 TEST(Lower, SplitK) {
