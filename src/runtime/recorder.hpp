@@ -72,8 +72,10 @@ class Recorder {
 
  private:
   template <class Block>
-  static auto words_of(const Block& params) {
-    return std::bit_cast<std::array<std::uint32_t, sizeof(Block) / sizeof(std::uint32_t)>>(params);
+  using WordsOf = std::array<std::uint32_t, sizeof(Block) / sizeof(std::uint32_t)>;
+  template <class Block>
+  static WordsOf<Block> words_of(const Block& params) {
+    return std::bit_cast<WordsOf<Block>>(params);
   }
 
   // Brings a block to memory, for what is recorded behind.
