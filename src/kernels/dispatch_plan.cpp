@@ -34,8 +34,7 @@ static_assert([] {
   return offsetof(Longer, next) == sizeof(gpu::GemmParams);
 }());
 
-// Vulkan 1.4's least maximum. A device that has less computes by kernels that read blocks in memory
-// …
+// Vulkan 1.4's least maximum. On a device that has less, kernels read such blocks in memory …
 static_assert(gpu::most_parameter_bytes <= 256);
 
 // … but for those that fit into Vulkan 1.3's, as do the blocks that bring the others there.
