@@ -1,10 +1,12 @@
 #include "tool/packing.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
 #include "base/arithmetic.hpp"
+#include "base/text.hpp"
 #include "problem/convert.hpp"
 #include "support/groups.hpp"
 #include "support/quantised.hpp"
@@ -90,9 +92,25 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
   if (out.layout.bytes == 0) return out;
 
   support::CodeMatrix codes(source);
+  constexpr std::uint64_t none = UINT64_MAX;
+  std::atomic<std::uint64_t> not_finite = none;  // the first such element, row by row
   codes.quantise([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    return load_element(elements.data(), view.type, view.index(matrix, k, n));
+    const double value = load_element(elements.data(), view.type, view.index(matrix, k, n));
+    if (!std::isfinite(value)) {
+      const std::uint64_t at = (matrix * problem.k + k) * columns + n;
+      for (auto first = not_finite.load(); at < first;) {
+        if (not_finite.compare_exchange_weak(first, at)) break;
+      }
+    }
+    return value;
   });
+  if (const std::uint64_t at = not_finite; at != none) {
+    const std::uint64_t row = at / columns, n = at % columns;
+    const std::uint64_t matrix = row / problem.k, k = row % problem.k;
+    const double value = load_element(elements.data(), view.type, view.index(matrix, k, n));
+    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value,
+                                      ": what is quantised must be finite"));
+  }
   double squares = 0.0, errors = 0.0, largest = 0.0;
   for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
     for (std::uint64_t k = 0; k < problem.k; ++k) {

@@ -98,6 +98,13 @@ tool(2 "b.vkp: operand is b, wanted is a" run --a b.vkp --b b.vkp)
 tool(2 "b.vkp: packed for .*: what was packed is one matrix, wanted is both halves of a gated product"
      run --a a.npy --b b.vkp --gated swiglu)
 
+# No code stands for infinity.
+execute_process(COMMAND sh -c "{ head -c -2 b.npy; printf '\\000\\174'; } > infinite.npy"
+                WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+tool(2 "b.0, 70, 69. is inf: what is quantised must be finite"
+     quantise --b infinite.npy --format int4:group=32 --out none.vkp)
+tool(2 "b.0, 70, 69. is inf" run --a a.npy --b infinite.npy --quantised-b int8)
+
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
 tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)
