@@ -30,6 +30,9 @@ struct Module {
 };
 std::span<const Module> modules();
 
+// The one of this name; null if there is none.
+const Module* find_module(std::string_view name);
+
 struct Text {
   std::string_view name;
   std::string_view text;
@@ -133,6 +136,10 @@ int main(int argc, char** argv) {
   source << "\n}  // namespace\n\n";
   write_list(source, "Module", "modules", modules);
   write_list(source, "Text", "tables", tables);
+  source << "const Module* find_module(std::string_view name) {\n"
+            "  for (const Module& module : modules())\n"
+            "    if (module.name == name) return &module;\n"
+            "  return nullptr;\n}\n\n";
   source << "std::string_view deny_list() { return " << deny_list << "; }\n\n";
   source << "}  // namespace vkgemm::embedded\n";
   if (!source.flush()) fail(std::string("cannot write ") + arguments[2]);

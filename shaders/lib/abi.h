@@ -219,8 +219,8 @@ struct MergeParams {
     uint n;
 };
 
-// What the kernels with PARAMS_IN_MEMORY have as push constants: the words that tell chunks apart, and
-// where the block stands.
+// Kernels with PARAMS_IN_MEMORY have these push constants: the words that tell chunks apart, and where
+// the block stands.
 struct InMemoryParams {
     uint first_tile;
     uint first_batch;

@@ -113,10 +113,10 @@ bool check_limits(const Case& s) {
     return s.refuse("tile ", tile_of(c), " needs ", shared,
                     " bytes of shared memory, the device has ", limits.max_shared_memory_bytes);
   }
-  if (parameters_in_memory(limits) && !has_in_memory(c.main_loop())) {
+  if (parameters_in_memory(limits) && c.path() != Path::fma) {
     return s.refuse("parameters take ", gpu::most_parameter_bytes,
                     " bytes of push constants, the device has ", limits.max_push_constant_bytes,
-                    "; main loop ", to_string(c.main_loop()), " doesn't read them in memory");
+                    "; path ", to_string(c.path()), " doesn't read them in memory");
   }
   return true;
 }

@@ -17,18 +17,17 @@ namespace {
 
 constexpr std::string_view in_memory_suffix = "_in_memory";
 
-// Its name as it is embedded; empty if there is none.
-std::string_view find_module(const std::string& name) {
-  const auto modules = embedded::modules();
-  const auto found = std::ranges::find(modules, name, &embedded::Module::name);
-  return found != modules.end() ? found->name : std::string_view();
+// The name in static storage; empty if no module has it.
+std::string_view embedded_name(std::string_view name) {
+  const embedded::Module* const module = embedded::find_module(name);
+  return module != nullptr ? module->name : std::string_view();
 }
 
 }  // namespace
 
 // Legality keeps it from those that there are not.
 std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input) {
-  return find_module(concat(kernel, '_', descriptor(loop).name, '_', row_of(input).name));
+  return embedded_name(concat(kernel, '_', descriptor(loop).name, '_', row_of(input).name));
 }
 
 bool has_main_loop(std::string_view module) {
@@ -46,26 +45,12 @@ std::uint32_t push_constant_bytes(const Limits& limits) {
 }
 
 std::string_view in_memory(std::string_view module) {
-  return find_module(concat(module, in_memory_suffix));
+  return embedded_name(concat(module, in_memory_suffix));
 }
 
 std::string_view without_in_memory(std::string_view module) {
   if (module.ends_with(in_memory_suffix)) module.remove_suffix(in_memory_suffix.size());
   return module;
-}
-
-bool has_in_memory(MainLoop loop) {
-  // As in has_kernels().
-  static const std::vector<bool> known = [] {
-    std::vector<bool> out;
-    for (const LoopDescriptor* one : main_loops()) {
-      out.push_back(std::ranges::any_of(data_types, [one](const DataTypeRow& row) {
-        return !in_memory(module_name("gemm", one->loop, row.type)).empty();
-      }));
-    }
-    return out;
-  }();
-  return known[static_cast<std::size_t>(loop)];
 }
 
 PipelineKey carry_key() {

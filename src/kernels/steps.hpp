@@ -22,18 +22,17 @@ std::string_view module_name(std::string_view kernel, MainLoop loop, DataType in
 // True if a module is such a one.
 bool has_main_loop(std::string_view module);
 
-// Whether a device has so few push constants that the blocks of products stand in memory, and the
-// bytes of push constants that pipelines are given.
+// Blocks of products stand in memory on a device that has few push constants. Path fma alone reads
+// them there.
 bool parameters_in_memory(const Limits& limits);
+
+// The bytes of push constants of every pipeline's layout.
 std::uint32_t push_constant_bytes(const Limits& limits);
 
 // The module that reads its parameters in memory instead; empty if there is none. And the other way
 // round: any module's name without saying so.
 std::string_view in_memory(std::string_view module);
 std::string_view without_in_memory(std::string_view module);
-
-// True if all products of a main loop have such modules.
-bool has_in_memory(MainLoop loop);
 
 // The pipeline that brings parameters to memory.
 PipelineKey carry_key();

@@ -16,13 +16,6 @@ namespace vkgemm {
 
 namespace {
 
-std::span<const std::uint32_t> find_module(std::string_view name) noexcept {
-  for (const auto& module : embedded::modules()) {
-    if (module.name == name) return module.words;
-  }
-  return {};
-}
-
 // Destroys what a failed or finished build leaves behind.
 class ShaderModule {
  public:
@@ -155,13 +148,13 @@ Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& conf
 }
 
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
-  const std::span<const std::uint32_t> words = find_module(key.module);
-  if (words.empty()) {
+  const embedded::Module* const embedded = embedded::find_module(key.module);
+  if (embedded == nullptr) {
     return Error{Status::unsupported,
                  "this build of vkgemm has no shader module " + std::string(key.module)};
   }
   ShaderModule module(functions_, info_.device);
-  if (const VkResult result = module.create(words); result < VK_SUCCESS) {
+  if (const VkResult result = module.create(embedded->words); result < VK_SUCCESS) {
     return driver_error("vkCreateShaderModule", result);
   }
 

@@ -14,7 +14,7 @@
 
 namespace vkgemm::support {
 
-// The words of a parameter block, as they stand among the push constants.
+// The words of a parameter block, as they stand among the push constants, or in memory.
 using ParameterWords = std::array<std::uint32_t, gpu::most_parameter_bytes / sizeof(std::uint32_t)>;
 
 // A dispatch of x tiles of y batches.

@@ -225,12 +225,14 @@ void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std
     });
     const double range = q_.zeros ? (high - low) / 15.0 : std::max(high, -low) / largest(q_.type);
     set_scale(matrix, k0, first, range > 0.0 ? range : 1.0);
-    const double factor = scale(matrix, k0, first);  // 0 where it was too small for its type
+    // 0 or infinity where the range was too small or too large for the scale's type.
+    const double factor = scale(matrix, k0, first);
+    const bool scaled = factor > 0.0 && std::isfinite(factor);
     const double zero =
-        q_.zeros && factor > 0.0 ? std::clamp(std::nearbyint(-low / factor), 0.0, 15.0) : 0.0;
+        q_.zeros && scaled ? std::clamp(std::nearbyint(-low / factor), 0.0, 15.0) : 0.0;
     if (q_.zeros) set_zero(matrix, k0, first, static_cast<std::uint32_t>(zero));
     each([&](std::uint64_t k, std::uint64_t n) {
-      const double code = factor > 0.0 ? value(matrix, k, n) / factor + zero : zero;
+      const double code = scaled ? value(matrix, k, n) / factor + zero : zero;
       set_code(matrix, k, n, nearest_code(q_.type, q_.zeros, code));
     });
   }

@@ -39,10 +39,8 @@ class Yardstick {
   }
 
   Result<void> make_module() {
-    const auto modules = embedded::modules();
-    const auto found = std::find_if(modules.begin(), modules.end(),
-                                    [&](const auto& module) { return module.name == name_; });
-    if (found == modules.end()) {
+    const embedded::Module* const found = embedded::find_module(name_);
+    if (found == nullptr) {
       return Error{Status::unsupported, "no module '" + std::string(name_) + "' is embedded"};
     }
     VkShaderModuleCreateInfo module{};

@@ -1,7 +1,6 @@
 #include "tool/packing.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
@@ -92,40 +91,39 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
   if (out.layout.bytes == 0) return out;
 
   support::CodeMatrix codes(source);
-  constexpr std::uint64_t none = UINT64_MAX;
-  std::atomic<std::uint64_t> not_finite = none;  // the first such element, row by row
-  codes.quantise([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    const double value = load_element(elements.data(), view.type, view.index(matrix, k, n));
-    if (!std::isfinite(value)) {
-      const std::uint64_t at = (matrix * problem.k + k) * columns + n;
-      for (auto first = not_finite.load(); at < first;) {
-        if (not_finite.compare_exchange_weak(first, at)) break;
+  const auto each = [&](const auto& function) {
+    for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
+        for (std::uint64_t n = 0; n < columns; ++n) function(matrix, k, n);
       }
     }
-    return value;
+  };
+  const auto element = [&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    return load_element(elements.data(), view.type, view.index(matrix, k, n));
+  };
+  const auto refuse = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n, double value,
+                         std::string_view why) {
+    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value, why));
+  };
+  // Found first, since it spoils what shares its scale.
+  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    const double value = element(matrix, k, n);
+    if (!std::isfinite(value)) refuse(matrix, k, n, value, ": what is quantised must be finite");
   });
-  if (const std::uint64_t at = not_finite; at != none) {
-    const std::uint64_t row = at / columns, n = at % columns;
-    const std::uint64_t matrix = row / problem.k, k = row % problem.k;
-    const double value = load_element(elements.data(), view.type, view.index(matrix, k, n));
-    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value,
-                                      ": what is quantised must be finite"));
-  }
+  codes.quantise(element);
   double squares = 0.0, errors = 0.0, largest = 0.0;
-  for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
-    for (std::uint64_t k = 0; k < problem.k; ++k) {
-      for (std::uint64_t n = 0; n < columns; ++n) {
-        const std::uint64_t at = view.index(matrix, k, n);
-        const double before = load_element(elements.data(), view.type, at);
-        store_element(elements.data(), view.type, at,
-                      static_cast<double>(codes.element(matrix, k, n)));
-        const double difference = std::fabs(load_element(elements.data(), view.type, at) - before);
-        largest = std::max(largest, difference);
-        squares += before * before;
-        errors += difference * difference;
-      }
+  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    const double before = element(matrix, k, n);
+    store_element(elements.data(), view.type, view.index(matrix, k, n),
+                  static_cast<double>(codes.element(matrix, k, n)));
+    const double difference = std::fabs(element(matrix, k, n) - before);
+    if (!std::isfinite(difference)) {
+      refuse(matrix, k, n, before, ": the scale of its group, or what it gives, is too large");
     }
-  }
+    largest = std::max(largest, difference);
+    squares += before * before;
+    errors += difference * difference;
+  });
   if (error != nullptr) *error = {largest, squares > 0.0 ? std::sqrt(errors / squares) : 0.0};
 
   support::Buffer buffers[3];

@@ -56,7 +56,7 @@ struct QuantisationError {
 };
 
 // Quantises a plain B and packs it. `problem` says how, and how the elements lie; they become those
-// that the codes stand for. Fails if one is not finite.
+// that the codes stand for. Fails if one is not finite, before or after that.
 PackedBuffer quantise(support::Runner& runner, const Problem& problem,
                       std::span<std::byte> elements, QuantisationError* error = nullptr);
 

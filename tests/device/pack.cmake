@@ -98,12 +98,21 @@ tool(2 "b.vkp: operand is b, wanted is a" run --a b.vkp --b b.vkp)
 tool(2 "b.vkp: packed for .*: what was packed is one matrix, wanted is both halves of a gated product"
      run --a a.npy --b b.vkp --gated swiglu)
 
-# No code stands for infinity.
-execute_process(COMMAND sh -c "{ head -c -2 b.npy; printf '\\000\\174'; } > infinite.npy"
-                WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+# No code stands for infinity, and no scale of f16 for what is larger than that.
+tool(0 "" make wide.npy --shape 71x70 --dtype bf16)
+foreach(last IN ITEMS "b 174 infinite" "wide 177 large")  # the upper byte of the last element, octal
+  separate_arguments(last)
+  list(GET last 0 from)
+  list(GET last 1 byte)
+  list(GET last 2 to)
+  execute_process(COMMAND sh -c "{ head -c -2 ${from}.npy; printf '\\000\\${byte}'; } > ${to}.npy"
+                  WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
 tool(2 "b.0, 70, 69. is inf: what is quantised must be finite"
-     quantise --b infinite.npy --format int4:group=32 --out none.vkp)
+     quantise --b infinite.npy --format int4:group=32:zeros --out none.vkp)
 tool(2 "b.0, 70, 69. is inf" run --a a.npy --b infinite.npy --quantised-b int8)
+tool(2 "b.0, 64, 69. is .*: the scale of its group, or what it gives, is too large"
+     quantise --b large.npy --bf16 --format int4:group=32 --out none.vkp)
 
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)

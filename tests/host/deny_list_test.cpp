@@ -162,8 +162,6 @@ TEST(BuiltInDenyList, KnowsItsDrivers) {
   for (const DeviceCaps& caps : test::all_devices()) EXPECT_TRUE(denied(caps).empty());
 }
 
-// Xe3's ids: Linux' include/drm/intel/pciids.h (PTL, WCL, NVL-S); which families are Xe3, and one
-// more id: intel/compute-runtime's devices_base.inl. Read 2026-11-23.
 TEST(BuiltInDenyList, KnowsLlvmpipeOfDebian12) {
   const auto denied = [](std::uint32_t major, std::uint32_t minor) {
     return denials_of(built_in_deny_list(), device(VK_DRIVER_ID_MESA_LLVMPIPE, VK_VENDOR_ID_MESA, 0,
@@ -174,6 +172,8 @@ TEST(BuiltInDenyList, KnowsLlvmpipeOfDebian12) {
   EXPECT_TRUE(denied(23, 0).empty());
 }
 
+// Xe3's ids: Linux' include/drm/intel/pciids.h (PTL, WCL, NVL-S); which families are Xe3, and one
+// more id: intel/compute-runtime's devices_base.inl. Read 2026-11-23.
 TEST(BuiltInDenyList, KnowsXe3OnMesaBefore26_2) {
   const auto denied = [](std::uint32_t id, std::uint32_t version,
                          VkDriverId driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA) {

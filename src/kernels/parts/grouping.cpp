@@ -65,7 +65,7 @@ void lower(Lowering& l) {
 void add_workspace(WorkspaceLayout& out, const Config&, const ResolvedProblem& p) {
   if (!p.grouping || p.max_workspace_bytes < bad_group_bytes) return;
   out.add(&Addresses::bad_group, bad_group_bytes);
-  if (!p.has_copies()) out.bytes = bad_group_bytes;  // often nothing follows
+  if (!p.has_copies()) out.bytes = bad_group_bytes;  // alone it needs no more
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
