@@ -6,9 +6,9 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS PackParams
 #include "lib/common.glsl"
+#include "lib/types.glsl"
 #include "lib/pack_group.glsl"
 
-const uint GROUP = 8;                           // elements of 16 bytes
 const uint GROUPS = PACK_TILE / GROUP;          // of a row of a tile
 shared uint pairs[PACK_TILE][PACK_LINE_WORDS];  // [k][m / 2]
 

@@ -22,8 +22,8 @@ void main() {
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * (PACK_TILE / 2); i += LOCAL_SIZE) {
         const uint n = i % PACK_TILE, pair = i / PACK_TILE, k = t.first_k + 2 * pair;
         const vec2 numbers = vec2(code_at(t, k, t.first_n + n), code_at(t, k + 1, t.first_n + n));
-        const uint place = pair_place(pair);
-        tile[n * LINE + place / 4][place % 4] = word_of(ELEMENT_PAIR(numbers));
+        const uint place = word_place(pair);
+        tile[n * LINE + place / 4][place % 4] = bits_of(WORD(numbers));
     }
     barrier();
     for (uint i = gl_SubgroupID; i < ALONG * (PACK_TILE / UNIT_DEPTH); i += gl_NumSubgroups) {

@@ -14,9 +14,25 @@
 
 const bool K_INNER = A_COL_MAJOR == 0;
 const uint GROUPS = PACK_TILE / GROUP;  // of a line of a tile
-// The tile as it lies in the source.
-const uint LINE = KHR_LINE(PACK_TILE, IN_SIZE);
-shared uvec4 tile[PACK_TILE * LINE];
+// The tile as it lies in the source, by x8s: eight elements, of which fragments are multiples.
+#if IN_BYTES == 1
+#define X8 uvec2
+#else
+#define X8 uvec4
+#endif
+const uint X8_WORDS = 2 * IN_BYTES;
+const uint LINE = PACK_TILE / 8 + 1;
+shared X8 tile[PACK_TILE * LINE];
+
+void set_group(const uint line, const uint column, const uvec4 words) {
+    const uint at = line * LINE + column / 8;
+#if IN_BYTES == 1
+    tile[at] = words.xy;
+    tile[at + 1] = words.zw;
+#else
+    tile[at] = words;
+#endif
+}
 
 const uint FRAGMENT_MN = PACKS_B != 0 ? FRAGMENT_N : FRAGMENT_M;
 const uint ALONG = PACK_TILE / FRAGMENT_MN;  // fragments of a tile along M or N
@@ -25,9 +41,9 @@ const uint FRAGMENTS = ALONG * (PACK_TILE / FRAGMENT_K);
 uvec4 words_of_a(const uint m, const uint k) {
     FRAGMENT_A fragment;
     if (K_INNER)
-        coopMatLoad(fragment, tile, m * LINE + k / GROUP, LINE, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(fragment, tile, m * LINE + k / 8, LINE, gl_CooperativeMatrixLayoutRowMajor);
     else
-        coopMatLoad(fragment, tile, k * LINE + m / GROUP, LINE,
+        coopMatLoad(fragment, tile, k * LINE + m / 8, LINE,
                     gl_CooperativeMatrixLayoutColumnMajor);
     uvec4 words;
     [[unroll]] for (uint w = 0; w < 4; ++w) words[a_place(w)] = GET_WORD(fragment, w);
@@ -37,10 +53,10 @@ uvec4 words_of_a(const uint m, const uint k) {
 uvec4 words_of_b(const uint n, const uint k) {
     FRAGMENT_B fragment;
     if (K_INNER)
-        coopMatLoad(fragment, tile, n * LINE + k / GROUP, LINE,
+        coopMatLoad(fragment, tile, n * LINE + k / 8, LINE,
                     gl_CooperativeMatrixLayoutColumnMajor);
     else
-        coopMatLoad(fragment, tile, k * LINE + n / GROUP, LINE, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(fragment, tile, k * LINE + n / 8, LINE, gl_CooperativeMatrixLayoutRowMajor);
     uvec4 words;
     [[unroll]] for (uint w = 0; w < 4; ++w) words[w] = GET_WORD(fragment, w);
     return words;
@@ -61,12 +77,14 @@ void main() {
         const uvec4 words = load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
         if (K_INNER && INTERLEAVE_K != 0) {
             [[unroll]] for (uint w = 0; w < 4; ++w) {
-                const uint place = pair_place(column / 2 + w);
-                tile[line * LINE + place / 4][place % 4] = words[w];
+                const uint place = word_place(column / WORD_ELEMENTS + w);
+                tile[line * LINE + place / X8_WORDS][place % X8_WORDS] = words[w];
             }
         } else {
-            const uint place = K_INNER ? line : pair_place(line / 2) * 2 + line % 2;
-            tile[place * LINE + column / GROUP] = words;
+            const uint place = K_INNER ? line
+                                       : word_place(line / WORD_ELEMENTS) * WORD_ELEMENTS +
+                                             line % WORD_ELEMENTS;
+            set_group(place, column, words);
         }
     }
     barrier();

@@ -82,7 +82,9 @@ struct Operands {
   DeviceSpan b_right = {};  // GatedB::separate: the right half of B
   DeviceSpan c = {};        // if beta is not 0
   DeviceSpan d = {};
-  DeviceSpan bias = {};     // N values, or M (Bias::along_m); 2N of a gated product
+  DeviceSpan bias = {};        // N values, or M (Bias::along_m); 2N of a gated product
+  DeviceSpan row_scales = {};  // Epilogue::row_scales: M factors, f32; so column_scales
+  DeviceSpan column_scales = {};
   DeviceSpan aux = {};      // as large as D; 2N columns of a gated product
   DeviceSpan offsets = {};  // grouped: groups + 1 values, where groups begin and the last one ends
   DeviceSpan gamma = {};    // RowReduction::gamma: N factors
@@ -285,6 +287,49 @@ class VKGEMM_API PackPlan {
   std::shared_ptr<const Impl> impl_;
 };
 
+// The memory that one recording of a QuantisePlan works on. Source and codes are aligned as the
+// RowQuantisation promises, scales to 4 bytes. None shares a byte with another.
+struct QuantiseSpans {
+  DeviceSpan source = {};
+  DeviceSpan codes = {};
+  DeviceSpan scales = {};  // f32: of each matrix one for each row, one vector behind the other
+};
+
+// The quantisation of rows, bound to a pipeline. Immutable, and it lives as a Plan does.
+class VKGEMM_API QuantisePlan {
+ public:
+  QuantisePlan(const QuantisePlan&);
+  QuantisePlan(QuantisePlan&&) noexcept;
+  QuantisePlan& operator=(const QuantisePlan&);
+  QuantisePlan& operator=(QuantisePlan&&) noexcept;
+  ~QuantisePlan();
+
+  // What was planned.
+  const RowQuantisation& quantisation() const noexcept;
+
+  // Bytes from the first element that is touched to the last: what each span must hold.
+  std::uint64_t source_bytes() const noexcept;
+  std::uint64_t codes_bytes() const noexcept;
+  std::uint64_t scales_bytes() const noexcept;
+
+  // Records the quantisation into a command buffer, as Plan::record does: checks every span first,
+  // never allocates on success, never compiles, never submits. There is no workspace. A span of no
+  // bytes is ignored.
+  //
+  // Synchronisation: no barrier is recorded. The caller makes the source visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT with VK_ACCESS_2_SHADER_STORAGE_READ_BIT before, and
+  // codes and scales to the same stage with VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT; and waits for
+  // these writes before a product reads.
+  Result<void> record(VkCommandBuffer command_buffer, const QuantiseSpans& spans) const;
+
+  struct Impl;
+
+ private:
+  friend class Context;
+  explicit QuantisePlan(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
 // vkgemm on one VkDevice. All members may be called from several threads at once.
 class VKGEMM_API Context {
  public:
@@ -337,6 +382,12 @@ class VKGEMM_API Context {
   // and b_right are packed one by one with the same plan. max_dispatch_ms doesn't: an operand is
   // packed in as few dispatches as can be. Fails as packed_layout() and plan() do.
   Result<PackPlan> plan_pack(const Problem& problem, PackedOperand operand) const;
+
+  // Builds the pipeline that quantises rows, in as few dispatches as can be. Fails with
+  // invalid_argument for what contradicts itself; unsupported for other types, layouts and packings
+  // than RowQuantisation names, and on a device without shaderInt8 and storageBuffer8BitAccess
+  // (DeviceCaps::int8_arithmetic); device_lost or the driver's VkResult.
+  Result<QuantisePlan> plan_quantise_rows(const RowQuantisation& quantisation) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
   // one of this context.

@@ -99,6 +99,7 @@ struct DeviceCaps {
   std::vector<FlexibleShape> flexible_shapes;
   bool bf16_matrices = false;     // VK_KHR_shader_bfloat16 with cooperative matrices
   bool int16_arithmetic = false;  // shaderInt16, which the khr_direct loop needs for bf16
+  bool int8_arithmetic = false;   // shaderInt8 and storageBuffer8BitAccess, which s8 needs
 
   // Two answers: may a dispatch whose workgroups wait for one another be asked for
   // (ReductionMode::device_barrier), and is this driver known to let those that have started go on?

@@ -12,8 +12,9 @@
 
 namespace vkgemm {
 
-// IEEE 754 binary16, bfloat16 and binary32.
-enum class DataType : std::uint8_t { f16, bf16, f32 };
+// IEEE 754 binary16, bfloat16 and binary32; integers in two's complement, of which s8 is a type of
+// A and B, and s32 one of their product.
+enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 
 // In which order the elements of a matrix stand in memory.
 enum class Layout : std::uint8_t {
@@ -24,7 +25,7 @@ enum class Layout : std::uint8_t {
 // In which form an operand is given.
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
-  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types
+  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types and s8
 };
 
 // How one operand lies in memory. Units are elements unless a name says bytes.
@@ -118,11 +119,22 @@ enum class Bias : std::uint8_t {
   along_m,  // M values, bias[i] is added to every element of row i
 };
 
-// The elementwise epilogue, in this order, in f32 from the f32 accumulator:
-//   pre = alpha * (A·B) + beta * C + bias      aux = cast(pre)
+// Factors in f32 of the rows or columns of A·B. They stand side by side, those of matrices of a
+// batch (along n: of groups of M) one vector behind the other.
+enum class Scales : std::uint8_t {
+  none,
+  shared,      // one vector for the whole batch
+  per_matrix,  // one for each matrix; along n with groups of M, for each group
+};
+
+// The elementwise epilogue, in this order, in f32 from the accumulator:
+//   pre = alpha * (row_scale * column_scale * (A·B)) + beta * C + bias      aux = cast(pre)
 //   D   = cast(clamp(activation(pre)))
 struct Epilogue {
   float alpha = 1.0f;
+  Scales row_scales = Scales::none;  // M factors; of groups of M they are shared: one for each row
+  Scales column_scales =
+      Scales::none;   // N factors; of a gated product 2N, in the order of its bias
   float beta = 0.0f;  // 0: C is neither bound nor read
   Bias bias = Bias::none;
   DataType bias_type = DataType::f32;
@@ -283,15 +295,16 @@ struct SplitK {
 // product B and aux have 2N columns: struct Gated.
 //
 // Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
-// are accumulated in f32. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to
-// nearest even. C, D and aux share one layout.
-// NaN and Inf propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu
-// and silu of -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own
-// conversion: to nearest even on every driver that the tests ran on; bf16 by vkgemm itself.
-// Subnormals, as inputs and as results, are kept or taken for zero, as the driver likes.
-// M, N, batch or the number of groups = 0: nothing is done. K = 0, of a group too:
-// D = epilogue(beta * C).
-// m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
+// are accumulated in f32, s8 ones in s32: exactly, so that K is at most 131071. C, D, aux and bias
+// may each be f16, bf16 or f32; the last cast rounds to nearest even. C, D and aux share one
+// layout. D of s8 inputs may be s32, the sums themselves: then no field of the epilogue is set, and
+// there are neither gates nor row reductions. NaN and Inf propagate, from A and B also where alpha
+// is 0 (only beta = 0 skips an operand). gelu and silu of -Inf are NaN (-Inf · 0), as in PyTorch.
+// f16 results are rounded by the device's own conversion: to nearest even on every driver that the
+// tests ran on; bf16 by vkgemm itself. Subnormals, as inputs and as results, are kept or taken for
+// zero, as the driver likes. M, N, batch or the number of groups = 0: nothing is done. K = 0, of a
+// group too: D = epilogue(beta * C). m, n, k, batch and every ld are at most 2^31 - 1; strides and
+// addresses are 64-bit throughout.
 struct Problem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
@@ -336,6 +349,38 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
+// Rows of a matrix as codes, s8, and a factor for each row (Context::plan_quantise_rows()): what an
+// s8 product takes as A and, with Scales::per_matrix, as row_scales.
+//
+//   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
+//
+// in f32, each quotient and product rounded to nearest even: the same bits on every device. Codes
+// are -127 … 127, and scale * code differs from x by half a scale, but for roundings.
+//
+//   zeros         scale 0, codes 0. So are rows whose magnitudes are all below 2^-119 (1.5e-36).
+//   NaN           scale NaN, codes 0
+//   Inf, no NaN   scale +Inf, codes 0: 0 * Inf makes its row of a product NaN, as a NaN does
+//
+// Subnormal elements of f16 are kept or taken for zero, as the driver likes. Columns of B become
+// codes the same way: a column-major K×N matrix is a row-major one of N rows and K columns, codes
+// are B again, column-major, and scales are column_scales.
+// rows, columns, batch and every ld are at most 2^31 - 1. rows or batch = 0: nothing is done;
+// columns = 0: scales are 0.
+struct RowQuantisation {
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  std::uint64_t batch = 1;
+
+  // Both rows × columns, row_major and plain; ld, batch_stride and alignment as of any operand. The
+  // source is f16, bf16 or f32, and its batch_stride may be 0. Padding is neither read nor written.
+  // Where addresses, ld and batch_stride of the source are multiples of 16 bytes, and those of the
+  // codes of 8, so many are accessed at a time; else it is element by element.
+  Matrix source = {};
+  Matrix codes = {.type = DataType::s8};
+
+  bool operator==(const RowQuantisation&) const = default;
+};
+
 // The enumerator's name.
 VKGEMM_API std::string_view to_string(DataType type) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
@@ -344,6 +389,7 @@ VKGEMM_API std::string_view to_string(CodeType type) noexcept;
 VKGEMM_API std::string_view to_string(CodeLayout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
+VKGEMM_API std::string_view to_string(Scales scales) noexcept;
 VKGEMM_API std::string_view to_string(Gate gate) noexcept;
 VKGEMM_API std::string_view to_string(GatedB b) noexcept;
 VKGEMM_API std::string_view to_string(OffsetType type) noexcept;
@@ -357,6 +403,7 @@ VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<CodeType> parse_code_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
 VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
+VKGEMM_API std::optional<Scales> parse_scales(std::string_view text) noexcept;
 VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
 VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept;
@@ -379,7 +426,10 @@ constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
     case DataType::bf16:
       return 2;
     case DataType::f32:
+    case DataType::s32:
       return 4;
+    case DataType::s8:
+      return 1;
   }
   return 0;
 }

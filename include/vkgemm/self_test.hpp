@@ -32,7 +32,7 @@ namespace vkgemm {
 
 struct DeviceCaps;
 
-// Kernels that use the device in one way, accumulating in f32.
+// Kernels that use the device in one way, accumulating in f32, of s8 in s32.
 struct KernelKind {
   // The main loop that is tried. khr speaks for khr_ring, too.
   MainLoop loop = MainLoop::fma;

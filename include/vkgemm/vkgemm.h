@@ -71,6 +71,9 @@ typedef struct VkgemmPlan VkgemmPlan;
 // The packing of one operand, bound to a pipeline. Immutable.
 typedef struct VkgemmPackPlan VkgemmPackPlan;
 
+// The quantisation of rows, bound to a pipeline. Immutable.
+typedef struct VkgemmQuantisePlan VkgemmQuantisePlan;
+
 // --- Enumerations --------------------------------------------------------------------------------
 // Every enumerator has its value for good. *_MAX_ENUM is no value: it makes enumerations 32 bits
 // wide, as Vulkan's are.
@@ -107,12 +110,14 @@ typedef enum VkgemmLogLevel {
   VKGEMM_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF
 } VkgemmLogLevel;
 
-// IEEE 754 binary16, bfloat16 and binary32.
+// IEEE 754 binary16, bfloat16 and binary32; integers in two's complement.
 typedef enum VkgemmDataType {
   VKGEMM_DATA_TYPE_ANY = 0,   // in VkgemmDenial only
   VKGEMM_DATA_TYPE_F16 = 1,   // 2 bytes
   VKGEMM_DATA_TYPE_BF16 = 2,  // 2 bytes
   VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
+  VKGEMM_DATA_TYPE_S8 = 4,    // 1 byte; of A and B
+  VKGEMM_DATA_TYPE_S32 = 5,   // 4 bytes; of D where A and B are s8
   VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmDataType;
 
@@ -126,7 +131,7 @@ typedef enum VkgemmLayout {
 // In which form an operand is given.
 typedef enum VkgemmPacking {
   VKGEMM_PACKING_PLAIN = 0,   // rows or columns
-  VKGEMM_PACKING_PACKED = 1,  // as vkgemm_pack_plan_record() writes it: A and B of 16-bit types
+  VKGEMM_PACKING_PACKED = 1,  // as vkgemm_pack_plan_record() writes it: A and B of 16 bits or s8
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
 } VkgemmPacking;
 
@@ -149,6 +154,15 @@ typedef enum VkgemmBias {
   VKGEMM_BIAS_ALONG_M = 2,  // M values, bias[i] is added to every element of row i
   VKGEMM_BIAS_MAX_ENUM = 0x7FFFFFFF
 } VkgemmBias;
+
+// Factors in f32 of the rows or columns of A·B. They stand side by side, those of matrices of a
+// batch (along n: of groups of M) one vector behind the other.
+typedef enum VkgemmScales {
+  VKGEMM_SCALES_NONE = 0,
+  VKGEMM_SCALES_SHARED = 1,      // one vector for the whole batch
+  VKGEMM_SCALES_PER_MATRIX = 2,  // one for each matrix; along n with groups of M, for each group
+  VKGEMM_SCALES_MAX_ENUM = 0x7FFFFFFF
+} VkgemmScales;
 
 // The function that a gated product applies to l and r, its products with the left and the right
 // half of B.
@@ -323,6 +337,7 @@ typedef enum VkgemmEnumeration {
   VKGEMM_ENUMERATION_PACKED_OPERAND = 20,
   VKGEMM_ENUMERATION_CODE_TYPE = 21,
   VKGEMM_ENUMERATION_CODE_LAYOUT = 22,
+  VKGEMM_ENUMERATION_SCALES = 23,
   VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmEnumeration;
 
@@ -360,7 +375,9 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 // --- Problem: what is to be computed, with no word about how -------------------------------------
 //
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. f32 inputs
-// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32. m, n, k, batch and
+// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32, s8 ones in s32:
+// exactly, so that K is at most 131071. D of s8 inputs may be s32, the sums themselves: then the
+// epilogue is at its defaults, and there are neither gates nor row reductions. m, n, k, batch and
 // every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more about NaN, rounding,
 // groups, gates and row reductions.
 
@@ -389,8 +406,8 @@ typedef struct VkgemmMatrix {
   uint32_t reserved;
 } VkgemmMatrix;
 
-// The elementwise epilogue, in this order, in f32 from the f32 accumulator:
-//   pre = alpha * (A·B) + beta * C + bias      aux = cast(pre)
+// The elementwise epilogue, in this order, in f32 from the accumulator:
+//   pre = alpha * (row_scale * column_scale * (A·B)) + beta * C + bias      aux = cast(pre)
 //   D   = cast(clamp(activation(pre)))
 typedef struct VkgemmEpilogue {
   uint32_t struct_size;
@@ -403,13 +420,15 @@ typedef struct VkgemmEpilogue {
   VkBool32 aux;                 // also write pre to VkgemmOperands::aux; default false
   float clamp_min;              // default NaN: no bound
   float clamp_max;              // default NaN: no bound
+  VkgemmScales row_scales;      // M factors; of groups of M shared, one for each row; default none
+  VkgemmScales column_scales;   // N factors; of a gated product 2N, as its bias; default none
   uint32_t reserved;
 } VkgemmEpilogue;
 
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
 //   D = cast(clamp(gate(l, r)))
-// n counts the columns of D. Aux and a bias along N have 2N, arranged as in B.
+// n counts the columns of D. Aux, column scales and a bias along N have 2N, arranged as in B.
 typedef struct VkgemmGated {
   uint32_t struct_size;
   VkgemmGate gate;  // default swiglu
@@ -603,7 +622,7 @@ typedef struct VkgemmDeviceCaps {
   uint32_t flexible_shape_count;        // of vkgemm_caps_flexible_shape()
   uint32_t denial_count;                // of vkgemm_caps_denial()
   uint32_t kernel_kind_count;           // of vkgemm_caps_kernel_kind()
-  uint32_t reserved;
+  VkBool32 int8_arithmetic;             // shaderInt8 and storageBuffer8BitAccess, which s8 needs
 } VkgemmDeviceCaps;
 
 // The limits that decide which configurations are legal, and how many workgroups are resident.
@@ -662,7 +681,7 @@ typedef struct VkgemmDenial {
   const char* reason;
 } VkgemmDenial;
 
-// Kernels that use the device in one way, accumulating in f32.
+// Kernels that use the device in one way, accumulating in f32, of s8 in s32.
 typedef struct VkgemmKernelKind {
   uint32_t struct_size;
   VkgemmMainLoop loop;   // khr speaks for khr_ring, too; default fma
@@ -974,6 +993,9 @@ typedef struct VkgemmOperands {
   // Of packed operands: what VkgemmPackedLayout said when they were packed. b's is b_right's, too.
   VkgemmFingerprint a_fingerprint;
   VkgemmFingerprint b_fingerprint;
+
+  VkgemmDeviceSpan row_scales;     // VkgemmEpilogue::row_scales: M factors, f32
+  VkgemmDeviceSpan column_scales;  // VkgemmEpilogue::column_scales: N; 2N of a gated product
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.
@@ -1074,6 +1096,80 @@ VKGEMM_API VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, 
 VKGEMM_API VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* given,
                                                       const VkgemmFingerprint* wanted, char* text,
                                                       size_t* size);
+
+// --- Rows of 8 bits ------------------------------------------------------------------------------
+
+// Rows of a matrix as codes, s8, and a factor for each row: what an s8 product takes as A and, with
+// VKGEMM_SCALES_PER_MATRIX, as row_scales.
+//   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
+// in f32, with the same bits on every device. Zeros have scale and codes 0. A row with NaN has the
+// scale NaN, one with Inf the scale +Inf, and both have codes 0. vkgemm/problem.hpp says more about
+// these. Columns of a column-major B are rows of its transposed matrix, which lies the same way.
+//
+// Source and codes are rows × columns, row-major and plain. Padding is neither read nor written.
+// rows, columns, batch and every leading dimension are at most 2^31 - 1.
+typedef struct VkgemmRowQuantisation {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t rows;               // default 0; 0: nothing is done
+  uint64_t columns;            // default 0; 0: scales are 0
+  uint64_t batch;              // default 1; 0: nothing is done
+  const VkgemmMatrix* source;  // f16, bf16 or f32; its batch_stride may be 0. Null: f16
+  const VkgemmMatrix* codes;   // its type must be set to s8. Null: s8
+} VkgemmRowQuantisation;
+
+// The memory that one recording of a VkgemmQuantisePlan works on. A span starts at element (0, 0)
+// of batch 0. None shares a byte with another. By default all is zero.
+typedef struct VkgemmQuantiseSpans {
+  uint32_t struct_size;
+  uint32_t reserved;
+  VkgemmDeviceSpan source;  // aligned, as codes, as VkgemmMatrix::alignment promises
+  VkgemmDeviceSpan codes;
+  VkgemmDeviceSpan scales;  // f32, aligned to 4 bytes: `rows` values for each matrix, densely
+} VkgemmQuantiseSpans;
+
+// Each sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_row_quantisation_init(VkgemmRowQuantisation* quantisation,
+                                                     size_t struct_size);
+VKGEMM_API VkgemmStatus vkgemm_quantise_spans_init(VkgemmQuantiseSpans* spans, size_t struct_size);
+
+// Builds the pipeline that quantises rows. VKGEMM_ERROR_INVALID_ARGUMENT for what contradicts
+// itself, VKGEMM_ERROR_UNSUPPORTED for another type, layout or packing than VkgemmRowQuantisation
+// names, and on a device without VkgemmDeviceCaps::int8_arithmetic. Any thread, as
+// vkgemm_plan_create().
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_create(const VkgemmContext* context,
+                                                    const VkgemmRowQuantisation* quantisation,
+                                                    VkgemmQuantisePlan** plan, VkgemmError* error);
+
+// Destroys a plan of quantisation, as vkgemm_plan_destroy() one of a product. One thread.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_destroy(VkgemmQuantisePlan* plan);
+
+// What was planned. Its matrices are valid as long as the plan. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_quantisation(const VkgemmQuantisePlan* plan,
+                                                          VkgemmRowQuantisation* quantisation);
+
+// Bytes that the span of the source must hold, from the first element that is read to the last. Any
+// thread.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_source_bytes(const VkgemmQuantisePlan* plan,
+                                                          uint64_t* bytes);
+
+// The same of the codes, which are written. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_codes_bytes(const VkgemmQuantisePlan* plan,
+                                                         uint64_t* bytes);
+
+// The same of the scales, which are written. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_scales_bytes(const VkgemmQuantisePlan* plan,
+                                                          uint64_t* bytes);
+
+// Records the quantisation, as vkgemm_plan_record() records a product. There is no workspace. A
+// span that need not hold a byte is ignored. No barrier is recorded: before, the caller makes the
+// source visible to compute shaders for reading, and codes and scales for writing; he waits for
+// these writes before a product reads. Any thread; the command buffer and its pool are externally
+// synchronised.
+VKGEMM_API VkgemmStatus vkgemm_quantise_plan_record(const VkgemmQuantisePlan* plan,
+                                                    VkCommandBuffer command_buffer,
+                                                    const VkgemmQuantiseSpans* spans,
+                                                    VkgemmError* error);
 
 #ifdef __cplusplus
 }

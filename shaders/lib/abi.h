@@ -54,7 +54,9 @@ using std::uint64_t;
     uint64_t aux_batch;                                                                           \
     float clamp_min;                                                                              \
     float clamp_max;                                                                              \
-    uint64_t b_right; /* gated: from b to the right half of B, modulo 2^64 */
+    uint64_t b_right; /* gated: from b to the right half of B, modulo 2^64 */                     \
+    uint64_t row_scales; /* f32: a factor for each row of the first matrix */                     \
+    uint64_t column_scales; /* and for each column; of a gated product as its bias */
 
 struct GemmParams {
     VKGEMM_GEMM_FIELDS
@@ -169,6 +171,32 @@ struct PackCodesParams {
     uint copy_depth;
 };
 
+// Invocations of a workgroup of quantise_rows.comp, at most; the neighbouring columns that one of them
+// takes at a time, and how many times it does so before it begins to read the row again.
+#define QUANTISE_LOCAL_SIZE 256
+#define QUANTISE_PIECE 8
+#define QUANTISE_KEPT 4
+
+// The largest magnitude of codes; and the bits of 2^-119: a row of smaller magnitudes counts as zeros, since
+// 127 over the largest, and that over 127, must be normal numbers.
+#define QUANTISE_MOST 127
+#define QUANTISE_LEAST_BITS 0x04000000u
+
+// quantise_rows.comp: codes of rows, and a scale for each.
+struct QuantiseRowsParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t source;  // element (0, 0) of the first matrix
+    uint64_t codes;
+    uint64_t scales;  // f32, packed over the batch
+    uint64_t source_batch;  // between matrices of the batch
+    uint64_t codes_batch;
+    uint rows;
+    uint columns;
+    uint source_ld;
+    uint codes_ld;
+};
+
 // Invocations of a workgroup of reset.comp, a word each.
 #define RESET_LOCAL_SIZE 64
 
@@ -244,7 +272,8 @@ struct CarryParams {
 #ifdef __cplusplus
 // Every block of a step.
 using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
-                                PackParams, PackCodesParams, ResetParams, ReduceRowsParams, MergeParams>;
+                                PackParams, PackCodesParams, QuantiseRowsParams, ResetParams,
+                                ReduceRowsParams, MergeParams>;
 
 // Every address that a block may have, by the name that it has there.
 #define VKGEMM_ADDRESSES(X) \
@@ -254,6 +283,8 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(d) \
     X(bias) \
     X(aux) \
+    X(row_scales) \
+    X(column_scales) \
     X(offsets) \
     X(gamma) \
     X(shift) \
@@ -266,6 +297,7 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(parameters) /* the block of a kernel that reads it in memory */ \
     X(source) /* of a copy: what it reads and what it writes */ \
     X(copy) \
+    X(codes) \
     X(scales) \
     X(zeros) \
     X(aborts) /* the context's */

@@ -18,6 +18,11 @@
 #define ACTIVATION_SIGMOID 5
 #define ACTIVATION_TANH 6
 
+// The factors of rows and of columns: Scales.
+#define SCALES_NONE 0
+#define SCALES_SHARED 1
+#define SCALES_PER_MATRIX 2
+
 // Gates make D of the products with the left and the right half of B, see gated.glsl.
 #define GATE_NONE 0
 #define GATE_SIGMOID_TANH 1
@@ -124,7 +129,12 @@
     X(60, CODE_ZEROS, 0)    /* there are zero points */ \
     X(61, CODE_GROUP_N, 1)    /* that share a scale where it is packed from; 0: all */ \
     X(62, CODE_LAYOUT, CODES_SEPARATE)    /* where it is packed from: CODES_* */ \
-    X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */
+    X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */ \
+    /* Factors of the product: epilogue.glsl. */ \
+    X(64, ROW_SCALES, SCALES_NONE) \
+    X(65, COLUMN_SCALES, SCALES_NONE) \
+    /* Rows that are quantised: quantise_rows.comp. */ \
+    X(66, SOURCE_TYPE, TYPE_F16)
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
@@ -135,8 +145,9 @@
 // and along N.
 #define SKINNY_PIECE 8
 
-// So many of K change places with each other: INTERLEAVE_K.
-#define INTERLEAVED_K 32
+// So many bytes along K change places with each other, word by word: INTERLEAVE_K.
+#define INTERLEAVED_BYTES 64
+#define INTERLEAVED_WORDS (INTERLEAVED_BYTES / 4)
 
 // x4s of C that an invocation has on their way in khr's epilogue.
 #define KHR_EPILOGUE_LOADS 8

@@ -1,5 +1,5 @@
 // epilogue.glsl: the elementwise epilogue of vkgemm/problem.hpp:
-//   pre = alpha * acc + beta * C + bias,  aux = cast(pre),  D = cast(clamp(activation(pre)))
+//   pre = alpha * scaled acc + beta * C + bias,  aux = cast(pre),  D = cast(clamp(activation(pre)))
 // Main loops that see coordinates run it on x4s (store_tile.glsl); nv, whose stores take whole
 // matrices, calls epilogue_pre and epilogue_post on single elements.
 #include "activation.glsl"
@@ -11,6 +11,19 @@ vec4 epilogue_pre4(const Tile t, vec4 acc, vec4 c, vec4 bias) {
     precise vec4 v = t.alpha * acc;
     if (C_TYPE != TYPE_NONE) v = fma(vec4(p.beta), c, v);
     if (BIAS != BIAS_NONE) v += bias;
+    return v;
+}
+
+// Accumulators times the factors of their row and their columns. An empty sum is 0, also times Inf.
+bool is_empty_sum(const Tile t) { return GROUPED == GROUPED_ALONG_K && t.k_begin == t.k_end; }
+float row_scale(const Tile t, uint row) { return F32(t.row_scales + uint64_t(row) * 4).x; }
+float column_scale(const Tile t, uint col) { return F32(t.column_scales + uint64_t(col) * 4).x; }
+
+float scaled(const Tile t, uint row, uint col, float acc) {
+    precise float v = acc;
+    if (is_empty_sum(t)) return v;
+    if (ROW_SCALES != SCALES_NONE) v *= row_scale(t, row);
+    if (COLUMN_SCALES != SCALES_NONE) v *= column_scale(t, col);
     return v;
 }
 
@@ -26,13 +39,25 @@ float epilogue_pre(const Tile t, uint row, uint col, float acc) {
         c = load1(element(t.c, C_TYPE, C_COL_MAJOR != 0, row, p.ldc, col), C_TYPE);
     if (BIAS != BIAS_NONE)
         bias = load1(element(t.bias, BIAS_TYPE, 0, 0, BIAS == BIAS_ALONG_N ? col : row), BIAS_TYPE);
-    return epilogue_pre4(t, vec4(acc), vec4(c), vec4(bias)).x;
+    return epilogue_pre4(t, vec4(scaled(t, row, col, acc)), vec4(c), vec4(bias)).x;
 }
 
 // x4s, from here on: `row` and `col` are coordinates in D. Nothing is touched past the edges.
 bool is_inside(const Tile t, uint row, uint col) {
     return EDGES == 0 || (row < t.row_end && col < size_n());
 }
+
+// An x4 of accumulators, and where among those of columns their factors stand.
+vec4 scaled4(const Tile t, uint row, const uvec4 cols, const ACC4 acc) {
+    precise vec4 v = vec4(acc);
+    if (is_empty_sum(t)) return v;
+    if (ROW_SCALES != SCALES_NONE) v *= row_scale(t, row);
+    if (COLUMN_SCALES != SCALES_NONE)
+        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] *= column_scale(t, cols[e]);
+    return v;
+}
+// Columns past the edge repeat the last one: no branches around loads.
+uvec4 columns4(uint col) { return min(col + uvec4(0, 1, 2, 3), uvec4(size_n() - 1)); }
 
 // C and bias of an x4 are loaded apart from the rest, so that a caller can have many of these loads
 // on their way at once, or use one more than once.
@@ -58,18 +83,24 @@ void store_aux4(const Tile t, uint row, uint col, uint valid, vec4 v) {
 }
 
 // D before the cast, of elements that exist; stores aux.
-vec4 epilogue_value4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
-    vec4 v = epilogue_pre4(t, acc, c, bias);
+vec4 epilogue_value4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
+    vec4 v = epilogue_pre4(t, scaled4(t, row, columns4(col), acc), c, bias);
     if (AUX_TYPE != TYPE_NONE) store_aux4(t, row, col, size_n() - col, v);
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
     return v;
 }
 
-void epilogue_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+void epilogue_store4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     if (!is_inside(t, row, col)) return;
+#if IN_TYPE == TYPE_S8
+    if (D_TYPE == TYPE_S32) {
+        store_bits4(t.d, row, col, bits_of_acc(acc));
+        return;
+    }
+#endif
     store_d4(t.d, row, col, epilogue_value4(t, row, col, acc, c, bias));
 }
-void epilogue_store4(const Tile t, uint row, uint col, vec4 acc) {
+void epilogue_store4(const Tile t, uint row, uint col, ACC4 acc) {
     epilogue_store4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
 }
 

@@ -62,10 +62,14 @@
 // pack.comp: pairs of 16-bit elements, with padding between lines.
 #define PACK_LINE_WORDS (PACK_TILE / 2 + 1)
 #define PACK_BYTES (PACK_TILE * PACK_LINE_WORDS * 4)
-// pack_fragments.comp: lines of 16-bit elements, as khr stages them, and three words for each slot
+// pack_fragments.comp: lines with padding of eight elements, and three words for each slot
 // that a tile may touch (pack_slots.glsl): fragments, and so slots, are 8 elements wide or more.
 #define PACK_SLOTS (PACK_TILE / 8 + 1)
-#define PACK_FRAGMENTS_BYTES (PACK_TILE * KHR_LINE(PACK_TILE, 2) * UNIT_BYTES + PACK_SLOTS * 3 * 4)
+#define PACK_FRAGMENTS_BYTES(in_bytes) \
+    (PACK_TILE * (PACK_TILE + 8) * (in_bytes) + PACK_SLOTS * 3 * 4)
+
+// quantise_rows.comp: a magnitude of each invocation.
+#define QUANTISE_ROWS_BYTES(local_size) ((local_size) * 4)
 
 // Single words: at most so many bytes in any kernel (group_map, device_barrier, row_panel). ANV
 // does not leave out those that are not used. A shader that declares more than

@@ -14,7 +14,12 @@ float gate(float l, float r) {
     return l;
 }
 
-// Columns past the edge repeat the last one: no branches around loads.
+// Where among 2N the columns of an x4 of l (side 0) or r stand.
+uvec4 gated_columns4(uint col, const uint side) {
+    const uvec4 j = columns4(col);
+    return GATE_INTERLEAVED != 0 ? 2 * j + side : j + side * size_n();
+}
+
 Pair4 gated_bias4(const Tile t, uint row, uint col) {
     Pair4 bias = Pair4(vec4(0.0), vec4(0.0));
     if (BIAS == BIAS_NONE || !is_inside(t, row, col)) return bias;
@@ -22,12 +27,10 @@ Pair4 gated_bias4(const Tile t, uint row, uint col) {
         bias.l = bias.r = vec4(load1(element(t.bias, BIAS_TYPE, 0, 0, row), BIAS_TYPE));
         return bias;
     }
+    const uvec4 l = gated_columns4(col, 0), r = gated_columns4(col, 1);
     [[unroll]] for (uint e = 0; e < 4; ++e) {
-        const uint j = min(col + e, size_n() - 1);
-        const uint l = GATE_INTERLEAVED != 0 ? 2 * j : j;
-        const uint r = GATE_INTERLEAVED != 0 ? 2 * j + 1 : j + size_n();
-        bias.l[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, l), BIAS_TYPE);
-        bias.r[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, r), BIAS_TYPE);
+        bias.l[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, l[e]), BIAS_TYPE);
+        bias.r[e] = load1(element(t.bias, BIAS_TYPE, 0, 0, r[e]), BIAS_TYPE);
     }
     return bias;
 }
@@ -42,16 +45,18 @@ void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
                    by_turns ? vec4(v.l.z, v.r.z, v.l.w, v.r.w) : v.r);
 }
 
-void gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
+void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc, const Pair4 bias) {
     if (!is_inside(t, row, col)) return;
     // Gated products have no C.
-    const vec4 l = epilogue_pre4(t, acc.l, vec4(0.0), bias.l);
-    const vec4 r = epilogue_pre4(t, acc.r, vec4(0.0), bias.r);
+    const vec4 scaled_l = scaled4(t, row, gated_columns4(col, 0), acc.l);
+    const vec4 scaled_r = scaled4(t, row, gated_columns4(col, 1), acc.r);
+    const vec4 l = epilogue_pre4(t, scaled_l, vec4(0.0), bias.l);
+    const vec4 r = epilogue_pre4(t, scaled_r, vec4(0.0), bias.r);
     if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, size_n() - col, Pair4(l, r));
     vec4 v;
     [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(gate(l[e], r[e]));
     store_d4(t.d, row, col, v);
 }
-void gated_store4(const Tile t, uint row, uint col, const Pair4 acc) {
+void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc) {
     gated_store4(t, row, col, acc, gated_bias4(t, row, col));
 }

@@ -18,12 +18,15 @@ const uint B_HALVES = GATED ? 1 - B_PAIRS : 0;
 uint b_columns() { return B_PAIRS != 0 ? 2 * size_n() : size_n(); }
 uint b_column(uint col) { return B_PAIRS != 0 ? 2 * col : col; }
 
-// An x4 of the left product and of the right one.
+// An x4 of the left product and of the right one, and their accumulators.
 struct Pair4 {
     vec4 l, r;
 };
+struct AccPair4 {
+    ACC4 l, r;
+};
 
 // The pairs of two neighbouring x4s of accumulators.
-Pair4 paired(vec4 low, vec4 high) {
-    return Pair4(vec4(low.xz, high.xz), vec4(low.yw, high.yw));
+AccPair4 paired(ACC4 low, ACC4 high) {
+    return AccPair4(ACC4(low.xz, high.xz), ACC4(low.yw, high.yw));
 }

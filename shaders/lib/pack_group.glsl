@@ -1,4 +1,5 @@
-// pack_group.glsl: which tile of a 16-bit operand a workgroup packs, and the loads from the source.
+// pack_group.glsl: which tile of an operand a workgroup packs, and the loads from the source, a group (16
+// bytes) at a time.
 // Two halves of a gated product's B (PACK_HALVES) are packed one behind the other; neighbouring
 // columns of a source whose outer direction is K may be of both (GATE_INTERLEAVED).
 
@@ -21,28 +22,35 @@ PackTile pack_tile() {
     t.copy = p.copy + batch * p.copy_batch;
     if (t.right != 0) {
         if (GATE_INTERLEAVED == 0) t.source += p.b_right;
-        t.copy += uint64_t(p.copy_ld) * p.copy_depth * 2;
+        t.copy += uint64_t(p.copy_ld) * p.copy_depth * IN_SIZE;
     }
     return t;
 }
 
-// The first `valid` of eight elements, then zeros.
+// The first `valid` elements of a group, then zeros.
 uvec4 load_group(uint64_t at, uint valid) {
-    if (A_VECTOR != 0 && valid >= 8) return U32x4(at).x;
+    if (A_VECTOR != 0 && valid >= GROUP) return U32x4(at).x;
     uvec4 data = uvec4(0);
-    [[unroll]] for (uint e = 0; e < 8; ++e)
-        if (e < valid) data[e / 2] |= uint(U16(at + e * 2).x) << (e % 2 * 16);
+    [[unroll]] for (uint e = 0; e < GROUP; ++e)
+        if (e < valid)
+            data[e / WORD_ELEMENTS] |= load_bits(at + e * IN_SIZE) << (e % WORD_ELEMENTS * 8 * IN_SIZE);
     return data;
 }
 
-// Eight elements of the source from element `inner` of line `outer` on, of which `valid` exist.
+// Of each word its first elements, of pairs (side 0), or the second ones: 16 bits.
+uvec4 other_elements(const uvec4 words, const uint side) {
+    const uvec4 chosen = words >> (side * 8 * IN_SIZE);
+    return IN_SIZE == 1 ? (chosen & 0xffu) | ((chosen >> 8) & 0xff00u) : chosen & 0xffffu;
+}
+
+// A group of the source from element `inner` of line `outer` on, of which `valid` exist.
 uvec4 load_source(const PackTile t, uint outer, uint inner, uint valid) {
-    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * 2;
-    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * 2, valid);
-    // Of sixteen, every other one.
-    const uint64_t at = line + uint64_t(inner) * 4;
+    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * IN_SIZE;
+    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * IN_SIZE, valid);
+    // Of two groups every other element.
+    const uint64_t at = line + uint64_t(inner) * 2 * IN_SIZE;
     const uvec4 low = load_group(at, 2 * valid);
-    const uvec4 high = load_group(at + 16, valid > 4 ? 2 * valid - 8 : 0);
+    const uvec4 high = load_group(at + 16, valid > GROUP / 2 ? 2 * valid - GROUP : 0);
     const uvec4 even = uvec4(low.xz, high.xz), odd = uvec4(low.yw, high.yw);
-    return t.right != 0 ? (even >> 16) | (odd & 0xffff0000u) : (even & 0xffffu) | (odd << 16);
+    return other_elements(even, t.right) | other_elements(odd, t.right) << 16;
 }

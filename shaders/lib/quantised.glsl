@@ -2,7 +2,11 @@
 // values are computed in f32 and rounded to nearest even by integers: the same bits everywhere.
 #include "code_sizes.glsl"
 
+#if IN_TYPE == TYPE_S8
+const bool QUANTISED = false;  // codes are multiplied as floats
+#else
 const bool QUANTISED = CODES != CODES_NONE;
+#endif
 const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K), CODES);  // of a column, with its scales
 
 // Where scale and zero point of element (k, n) stand, and the codes of k to k + 7.

@@ -1,4 +1,4 @@
-// split_k.glsl: workgroups with the same tile multiply different slices of K. Their f32 results,
+// split_k.glsl: workgroups with the same tile multiply different slices of K. Their results,
 // partial ones, stand in the workspace, a matrix for each slice of each batch, until somebody adds
 // them in the order of the slices and runs the epilogue: the same bits however the device
 // schedules, and whoever adds.
@@ -10,7 +10,7 @@
 
 // Written by one workgroup and read by another one, maybe of the same dispatch.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent buffer Partial4 {
-    vec4 x;
+    ACC4 x;
 };
 
 uint partial_row() { return (size_n() + 3) / 4 * 4; }

@@ -1,6 +1,18 @@
 // store_d.glsl: how D is stored. An x4 is four neighbours of a row, of which the first is in a
 // column that is a multiple of 4.
 
+// Stores the bits of an x4 of a 32-bit D.
+void store_bits4(uint64_t d, uint row, uint col, uvec4 bits) {
+    const bool col_major = D_COL_MAJOR != 0;
+    const uint64_t at = element(d, D_TYPE, col_major, row, p.ldd, col);
+    if (D_VECTOR != 0) {
+        U32x4(at).x = bits;
+        return;
+    }
+    [[unroll]] for (uint e = 0; e < 4; ++e)
+        if (col + e < size_n()) U32(at + e * row_step(D_TYPE, col_major, p.ldd)).x = bits[e];
+}
+
 // Stores an x4 of the D that begins at `d`; nothing past the last column.
 void store_d4(uint64_t d, uint row, uint col, vec4 v) {
     const bool col_major = D_COL_MAJOR != 0;

@@ -6,6 +6,7 @@ struct Tile {
     uint k_begin, k_end;  // range of K
     float alpha;
     uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
+    uint64_t row_scales, column_scales;
     // With split-K: element (0, 0) of this slice's partial results and of those of slice 0.
     uint64_t partial, first_partial;
 };
@@ -17,6 +18,12 @@ uint size_ldb() { return STATIC_LDB != 0 ? STATIC_LDB : p.ldb; }
 
 #include "gated_tile.glsl"
 #include "split_k.glsl"
+
+// Of one matrix.
+uint64_t column_scales_bytes() {
+    const uint64_t bytes = uint64_t(size_n()) * 4;
+    return GATED ? bytes * 2 : bytes;
+}
 
 // The operands of one batch, no tile yet.
 Tile batch_tile(uint64_t batch) {
@@ -32,6 +39,10 @@ Tile batch_tile(uint64_t batch) {
     t.d = p.d + batch * p.d_batch;
     t.bias = p.bias + batch * p.bias_batch;
     t.aux = p.aux + batch * p.aux_batch;
+    t.row_scales = p.row_scales;
+    t.column_scales = p.column_scales;
+    if (ROW_SCALES == SCALES_PER_MATRIX) t.row_scales += batch * p.m * 4;
+    if (COLUMN_SCALES == SCALES_PER_MATRIX) t.column_scales += batch * column_scales_bytes();
     t.partial = t.first_partial = 0;
     return t;
 }

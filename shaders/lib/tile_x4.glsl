@@ -6,7 +6,7 @@ vec4 tile_c4(const Tile t, uint row, uint col) {
 vec4 tile_bias4(const Tile t, uint row, uint col) {
     return SPLIT == SPLIT_NONE ? epilogue_bias4(t, row, col) : vec4(0.0);
 }
-void tile_store4(const Tile t, uint row, uint col, vec4 acc, vec4 c, vec4 bias) {
+void tile_store4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     if (SPLIT == SPLIT_NONE)
         epilogue_store4(t, row, col, acc, c, bias);
     else if (is_inside(t, row, col))
@@ -18,7 +18,7 @@ Pair4 tile_gated_bias4(const Tile t, uint row, uint col) {
     if (SPLIT != SPLIT_NONE) return Pair4(vec4(0.0), vec4(0.0));
     return gated_bias4(t, row, col);
 }
-void tile_gated_store4(const Tile t, uint row, uint col, const Pair4 acc, const Pair4 bias) {
+void tile_gated_store4(const Tile t, uint row, uint col, const AccPair4 acc, const Pair4 bias) {
     if (SPLIT == SPLIT_NONE) {
         gated_store4(t, row, col, acc, bias);
     } else if (is_inside(t, row, col)) {

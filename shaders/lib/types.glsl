@@ -1,8 +1,8 @@
 // types.glsl: loads, stores and conversions of elements. A type has a row in types.h and here five
 // functions and, as an input of products, its name, the scalar of cooperative matrices, the use
-// that a matrix of it has that nv stores, and the scalar of accumulators. Types at run time are
+// that a matrix of it has that nv stores, and the scalar of accumulators and a vector of four. Types at run time are
 // specialization constants: branches of other types cost nothing. bf16 is handled as bits outside
-// of matrices, so that it needs no extension.
+// of matrices, so that it needs no extension. Of integers there are inputs, and sums of products.
 
 // NaN is recognised by its bits: compilers may take it that there is none. On the H200 (driver
 // 580.159.04) x < 0 ? 0 : x became a maximum, which makes 0 of NaN.
@@ -81,10 +81,41 @@ float unpack_F32(uvec4 group, const uint e) { return uintBitsToFloat(group[e]); 
 #define ACC_SCALAR float
 #endif
 
+// --- s8
+
+#if IN_TYPE == TYPE_S8
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : enable
+#extension GL_EXT_shader_8bit_storage : require
+layout(buffer_reference, std430, buffer_reference_align = 1) buffer U8 { uint8_t x; };
+int unpack_S8(uvec4 group, const uint e) {
+    return bitfieldExtract(int(group[e / 4]), int(e % 4 * 8), 8);
+}
+#define IN_NAME S8
+#define IN_BYTES 1
+#define IN_SCALAR int8_t
+#define ACC_SCALAR int
+#define ACC4 ivec4
+#endif
+
+// --- accumulators
+
+#ifndef ACC4
+#define ACC4 vec4
+#endif
+#if IN_TYPE == TYPE_S8
+ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return a * b + sum; }
+ACC4 acc_of_bits(uvec4 bits) { return ACC4(bits); }
+uvec4 bits_of_acc(ACC4 acc) { return uvec4(acc); }
+#else
+ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return fma(a, b, sum); }
+ACC4 acc_of_bits(uvec4 bits) { return uintBitsToFloat(bits); }
+uvec4 bits_of_acc(ACC4 acc) { return floatBitsToUint(acc); }
+#endif
+
 // --- elements of a type that is a specialization constant
 
 #define BYTES_IF(name, bytes) type == TYPE_##name ? bytes :
-uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) 0; }
+uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) VKGEMM_INTEGERS(BYTES_IF) 0; }
 
 #define LOAD_IF(name, bytes) if (type == TYPE_##name) v = load_##name(at);
 float load1(uint64_t at, const uint type) {
@@ -135,7 +166,7 @@ const uint GROUP = 16 / IN_BYTES;
 
 #define PASTED(a, b) a##b
 #define OF_INPUT(function, name) PASTED(function, name)
-float group_element(uvec4 group, const uint e) { return OF_INPUT(unpack_, IN_NAME)(group, e); }
+ACC_SCALAR group_element(uvec4 group, const uint e) { return OF_INPUT(unpack_, IN_NAME)(group, e); }
 
 // The size alone decides how the bits of an element are loaded, and how elements share the words of
 // a group.
@@ -143,6 +174,8 @@ float group_element(uvec4 group, const uint e) { return OF_INPUT(unpack_, IN_NAM
 uint load_bits(uint64_t at) { return U32(at).x; }
 #elif IN_BYTES == 2
 uint load_bits(uint64_t at) { return uint(U16(at).x); }
+#elif IN_BYTES == 1
+uint load_bits(uint64_t at) { return uint(U8(at).x); }
 #else
 #error no loads of single elements of this size
 #endif

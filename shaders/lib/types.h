@@ -1,5 +1,5 @@
 // types.h: the element types, one row each. Compiled as C++ and GLSL; types.glsl says how a type is
-// loaded, stored and converted.
+// loaded, stored and converted. Integers are of products of s8 alone.
 #ifndef VKGEMM_TYPES_H
 #define VKGEMM_TYPES_H
 
@@ -8,11 +8,17 @@
 #define TYPE_F16 1
 #define TYPE_BF16 2
 #define TYPE_F32 3
+#define TYPE_S8 4
+#define TYPE_S32 5
 
 // X(name, bytes of an element)
 #define VKGEMM_TYPES(X) \
     X(F16, 2) \
     X(BF16, 2) \
     X(F32, 4)
+
+#define VKGEMM_INTEGERS(X) \
+    X(S8, 1) \
+    X(S32, 4)
 
 #endif

@@ -69,6 +69,7 @@ VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device
     c.architecture_by_properties = boolean(cpp.architecture_by_properties);
     c.bf16_matrices = boolean(cpp.bf16_matrices);
     c.int16_arithmetic = boolean(cpp.int16_arithmetic);
+    c.int8_arithmetic = boolean(cpp.int8_arithmetic);
     c.workgroups_make_progress = boolean(cpp.workgroups_make_progress);
     c.device_barrier = boolean(cpp.device_barrier.available);
     c.device_barrier_reason = cpp.device_barrier.reason.c_str();

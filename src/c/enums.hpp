@@ -63,9 +63,9 @@ struct EnumTable<DataType> {
   static constexpr const char* name = "VkgemmDataType";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_DATA_TYPE;
   static constexpr EnumPair<DataType, C> pairs[] = {
-      {DataType::f16, VKGEMM_DATA_TYPE_F16},
-      {DataType::bf16, VKGEMM_DATA_TYPE_BF16},
-      {DataType::f32, VKGEMM_DATA_TYPE_F32},
+      {DataType::f16, VKGEMM_DATA_TYPE_F16}, {DataType::bf16, VKGEMM_DATA_TYPE_BF16},
+      {DataType::f32, VKGEMM_DATA_TYPE_F32}, {DataType::s8, VKGEMM_DATA_TYPE_S8},
+      {DataType::s32, VKGEMM_DATA_TYPE_S32},
   };
 };
 
@@ -116,6 +116,18 @@ struct EnumTable<Bias> {
       {Bias::none, VKGEMM_BIAS_NONE},
       {Bias::along_n, VKGEMM_BIAS_ALONG_N},
       {Bias::along_m, VKGEMM_BIAS_ALONG_M},
+  };
+};
+
+template <>
+struct EnumTable<Scales> {
+  using C = VkgemmScales;
+  static constexpr const char* name = "VkgemmScales";
+  static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_SCALES;
+  static constexpr EnumPair<Scales, C> pairs[] = {
+      {Scales::none, VKGEMM_SCALES_NONE},
+      {Scales::shared, VKGEMM_SCALES_SHARED},
+      {Scales::per_matrix, VKGEMM_SCALES_PER_MATRIX},
   };
 };
 
@@ -370,7 +382,7 @@ constexpr void for_each_enumeration(Visit&& visit) {
   each.template
   operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
              OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,
-             RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout>();
+             RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout, Scales>();
 }
 
 }  // namespace vkgemm::c

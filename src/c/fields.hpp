@@ -26,8 +26,8 @@ namespace vkgemm::c {
 template <class C>
 struct Fields;
 
-// The parts of a problem that is handed to the caller.
-struct ProblemParts {
+// The parts of a problem, or of a quantisation of rows, that is handed to the caller.
+struct Parts {
   VkgemmMatrix a, b, c, d, aux;
   VkgemmEpilogue epilogue;
   VkgemmQuantisation quantised_b;
@@ -35,6 +35,7 @@ struct ProblemParts {
   VkgemmGrouping grouping;
   VkgemmRowReduction row_reduction;
   VkgemmSplitK split_k;
+  VkgemmMatrix source, codes;
 };
 
 template <class C>
@@ -87,12 +88,12 @@ class ToCpp {
   template <class T, class U>
   void told(T&, const U&) {}
   template <class C>
-  void part(std::string_view name, const C* c, typename Fields<C>::Cpp& cpp, C ProblemParts::*) {
+  void part(std::string_view name, const C* c, typename Fields<C>::Cpp& cpp, C Parts::*) {
     if (c != nullptr && !failure_) failure_ = read(*c, name, cpp);
   }
   template <class C>
   void part(std::string_view name, const C* c, std::optional<typename Fields<C>::Cpp>& cpp,
-            C ProblemParts::*) {
+            C Parts::*) {
     if (c != nullptr && !failure_) failure_ = read(*c, name, cpp.emplace());
   }
 
@@ -123,8 +124,8 @@ class ToCpp {
 // To the caller.
 class ToC {
  public:
-  // Without a place for them, the parts of a problem are null.
-  explicit ToC(ProblemParts* parts = nullptr) : parts_(parts) {}
+  // Without a place for them, parts are null.
+  explicit ToC(Parts* parts = nullptr) : parts_(parts) {}
 
   template <class T, class U>
   void number(std::string_view, T& c, const U& cpp) {
@@ -157,8 +158,7 @@ class ToC {
     c = cpp;
   }
   template <class C>
-  void part(std::string_view, const C*& c, const typename Fields<C>::Cpp& cpp,
-            C ProblemParts::*place) {
+  void part(std::string_view, const C*& c, const typename Fields<C>::Cpp& cpp, C Parts::*place) {
     c = nullptr;
     if (parts_ == nullptr) return;
     parts_->*place = structure<C>(cpp);
@@ -166,14 +166,14 @@ class ToC {
   }
   template <class C>
   void part(std::string_view name, const C*& c, const std::optional<typename Fields<C>::Cpp>& cpp,
-            C ProblemParts::*place) {
+            C Parts::*place) {
     c = nullptr;
     if (cpp) part(name, c, *cpp, place);
   }
 
   // A structure for the caller. Texts in it are those of `cpp`.
   template <class C>
-  static C structure(const typename Fields<C>::Cpp& cpp, ProblemParts* parts = nullptr) {
+  static C structure(const typename Fields<C>::Cpp& cpp, Parts* parts = nullptr) {
     C c{};
     c.struct_size = sizeof(C);
     ToC map(parts);
@@ -182,7 +182,7 @@ class ToC {
   }
 
  private:
-  ProblemParts* parts_;
+  Parts* parts_;
 };
 
 // The defaults of the C++ API.
@@ -219,6 +219,8 @@ struct Fields<VkgemmEpilogue> {
     map.boolean("aux", c.aux, cpp.aux);
     map.real("clamp_min", c.clamp_min, cpp.clamp_min);
     map.real("clamp_max", c.clamp_max, cpp.clamp_max);
+    map.enumerator("row_scales", c.row_scales, cpp.row_scales);
+    map.enumerator("column_scales", c.column_scales, cpp.column_scales);
     map.reserved(c.reserved);
   }
 };
@@ -292,17 +294,17 @@ struct Fields<VkgemmProblem> {
     map.number("n", c.n, cpp.n);
     map.number("k", c.k, cpp.k);
     map.number("batch", c.batch, cpp.batch);
-    map.part("a", c.a, cpp.a, &ProblemParts::a);
-    map.part("b", c.b, cpp.b, &ProblemParts::b);
-    map.part("c", c.c, cpp.c, &ProblemParts::c);
-    map.part("d", c.d, cpp.d, &ProblemParts::d);
-    map.part("aux", c.aux, cpp.aux, &ProblemParts::aux);
-    map.part("epilogue", c.epilogue, cpp.epilogue, &ProblemParts::epilogue);
-    map.part("quantised_b", c.quantised_b, cpp.quantised_b, &ProblemParts::quantised_b);
-    map.part("gated", c.gated, cpp.gated, &ProblemParts::gated);
-    map.part("grouping", c.grouping, cpp.grouping, &ProblemParts::grouping);
-    map.part("row_reduction", c.row_reduction, cpp.row_reduction, &ProblemParts::row_reduction);
-    map.part("split_k", c.split_k, cpp.split_k, &ProblemParts::split_k);
+    map.part("a", c.a, cpp.a, &Parts::a);
+    map.part("b", c.b, cpp.b, &Parts::b);
+    map.part("c", c.c, cpp.c, &Parts::c);
+    map.part("d", c.d, cpp.d, &Parts::d);
+    map.part("aux", c.aux, cpp.aux, &Parts::aux);
+    map.part("epilogue", c.epilogue, cpp.epilogue, &Parts::epilogue);
+    map.part("quantised_b", c.quantised_b, cpp.quantised_b, &Parts::quantised_b);
+    map.part("gated", c.gated, cpp.gated, &Parts::gated);
+    map.part("grouping", c.grouping, cpp.grouping, &Parts::grouping);
+    map.part("row_reduction", c.row_reduction, cpp.row_reduction, &Parts::row_reduction);
+    map.part("split_k", c.split_k, cpp.split_k, &Parts::split_k);
     map.number("max_workspace_bytes", c.max_workspace_bytes, cpp.max_workspace_bytes);
     map.number("max_dispatch_ms", c.max_dispatch_ms, cpp.max_dispatch_ms);
     map.number("estimate_scale", c.estimate_scale, cpp.estimate_scale);
@@ -328,6 +330,8 @@ struct Fields<VkgemmOperands> {
     map.span(c.workspace, cpp.workspace);
     map.fingerprint(c.a_fingerprint, cpp.a_fingerprint);
     map.fingerprint(c.b_fingerprint, cpp.b_fingerprint);
+    map.span(c.row_scales, cpp.row_scales);
+    map.span(c.column_scales, cpp.column_scales);
   }
 };
 
@@ -350,6 +354,30 @@ struct Fields<VkgemmPackedLayout> {
     map.number("matrix_bytes", c.matrix_bytes, cpp.matrix_bytes);
     map.number("alignment", c.alignment, cpp.alignment);
     map.fingerprint(c.fingerprint, cpp.fingerprint);
+  }
+};
+
+template <>
+struct Fields<VkgemmRowQuantisation> {
+  using Cpp = RowQuantisation;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.number("rows", c.rows, cpp.rows);
+    map.number("columns", c.columns, cpp.columns);
+    map.number("batch", c.batch, cpp.batch);
+    map.part("source", c.source, cpp.source, &Parts::source);
+    map.part("codes", c.codes, cpp.codes, &Parts::codes);
+  }
+};
+
+template <>
+struct Fields<VkgemmQuantiseSpans> {
+  using Cpp = QuantiseSpans;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.span(c.source, cpp.source);
+    map.span(c.codes, cpp.codes);
+    map.span(c.scales, cpp.scales);
   }
 };
 

@@ -1,4 +1,4 @@
-// plan.cpp: plans of products and of packing, and their recording.
+// plan.cpp: plans of products, of packing and of quantisation, and their recording.
 #include "c/call.hpp"
 
 using namespace vkgemm;
@@ -38,6 +38,10 @@ VkgemmPlan::VkgemmPlan(Plan&& from)
     : plan(std::move(from)),
       config(to_string(plan.config())),
       problem(ToC::structure<VkgemmProblem>(plan.problem(), &parts)) {}
+
+VkgemmQuantisePlan::VkgemmQuantisePlan(QuantisePlan&& from)
+    : plan(std::move(from)),
+      quantisation(ToC::structure<VkgemmRowQuantisation>(plan.quantisation(), &parts)) {}
 
 VkgemmStatus vkgemm_plan_create(const VkgemmContext* context, const VkgemmProblem* problem,
                                 const char* config, VkgemmPlan** plan, VkgemmError* error) {
@@ -201,5 +205,56 @@ VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan, VkCommandBuffer
   return call(error, {handle(plan, "plan")}, [&] {
     return failure_of(plan->plan.record(command_buffer, {source.address, source.bytes},
                                         {destination.address, destination.bytes}));
+  });
+}
+
+VkgemmStatus vkgemm_quantise_plan_create(const VkgemmContext* context,
+                                         const VkgemmRowQuantisation* quantisation,
+                                         VkgemmQuantisePlan** plan, VkgemmError* error) {
+  return call(
+      error,
+      {handle(context, "context"), pointer(quantisation, "quantisation"), pointer(plan, "plan")},
+      [&]() -> MaybeFailure {
+        RowQuantisation read;
+        if (auto failure = ToCpp::read(*quantisation, "quantisation", read)) return failure;
+        Result<QuantisePlan> made = context->context.plan_quantise_rows(read);
+        if (!made) return failure_of(made.error());
+        *plan = new VkgemmQuantisePlan(*std::move(made));
+        return {};
+      });
+}
+
+VkgemmStatus vkgemm_quantise_plan_destroy(VkgemmQuantisePlan* plan) {
+  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
+}
+
+VkgemmStatus vkgemm_quantise_plan_quantisation(const VkgemmQuantisePlan* plan,
+                                               VkgemmRowQuantisation* quantisation) {
+  return call(nullptr, {handle(plan, "plan"), pointer(quantisation, "quantisation")},
+              [&] { return write_structure(plan->quantisation, quantisation, "quantisation"); });
+}
+
+VkgemmStatus vkgemm_quantise_plan_source_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
+  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
+              [&] { *bytes = plan->plan.source_bytes(); });
+}
+
+VkgemmStatus vkgemm_quantise_plan_codes_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
+  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
+              [&] { *bytes = plan->plan.codes_bytes(); });
+}
+
+VkgemmStatus vkgemm_quantise_plan_scales_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
+  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
+              [&] { *bytes = plan->plan.scales_bytes(); });
+}
+
+VkgemmStatus vkgemm_quantise_plan_record(const VkgemmQuantisePlan* plan,
+                                         VkCommandBuffer command_buffer,
+                                         const VkgemmQuantiseSpans* spans, VkgemmError* error) {
+  return call(error, {handle(plan, "plan"), pointer(spans, "spans")}, [&]() -> MaybeFailure {
+    QuantiseSpans read;
+    if (auto failure = ToCpp::read(*spans, "spans", read)) return failure;
+    return failure_of(plan->plan.record(command_buffer, read));
   });
 }

@@ -11,6 +11,7 @@
 #include "base/environment.hpp"
 #include "base/text.hpp"
 #include "device/architecture.hpp"
+#include "device/caps.hpp"
 #include "device/deny_list.hpp"
 #include "lib/abi.h"
 #include "problem/data_type.hpp"
@@ -101,6 +102,7 @@ std::optional<MatrixTypes> matrix_types(const Listing& listing, const DeviceCaps
   if (!caps.bf16_matrices && (needs_bfloat16(*input) || needs_bfloat16(*accumulator))) {
     return std::nullopt;
   }
+  if (!loads(caps, *input)) return std::nullopt;
   return MatrixTypes{*input, *accumulator};
 }
 
@@ -403,6 +405,8 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
                        usable.has(Feature::bfloat16_type) &&
                        usable.has(Feature::bfloat16_cooperative_matrix);
   caps.int16_arithmetic = usable.has(Feature::shader_int16);
+  caps.int8_arithmetic =
+      usable.has(Feature::shader_int8) && usable.has(Feature::storage_buffer_8bit_access);
   if (use_deny_list && environment_variable("VKGEMM_DENY_LIST") != "0") {
     caps.denials = denials_of(built_in_deny_list(), caps);
   }

@@ -21,7 +21,9 @@ constexpr std::string_view executable = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EX
 constexpr std::array<Description, static_cast<std::size_t>(Feature::count)> descriptions{{
     {"shaderInt64", ""},
     {"shaderInt16", ""},
+    {"shaderInt8", ""},
     {"storageBuffer16BitAccess", ""},
+    {"storageBuffer8BitAccess", ""},
     {"shaderFloat16", ""},
     {"bufferDeviceAddress", ""},
     {"vulkanMemoryModel", ""},
@@ -50,6 +52,8 @@ void visit_vulkan11(Structure& s, Visit&& visit) {
 
 template <class Structure, class Visit>
 void visit_vulkan12(Structure& s, Visit&& visit) {
+  visit(Feature::storage_buffer_8bit_access, s.storageBuffer8BitAccess);
+  visit(Feature::shader_int8, s.shaderInt8);
   visit(Feature::shader_float16, s.shaderFloat16);
   visit(Feature::buffer_device_address, s.bufferDeviceAddress);
   visit(Feature::vulkan_memory_model, s.vulkanMemoryModel);
@@ -142,6 +146,11 @@ FeatureSet read_features(const void* chain) noexcept {
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
         add(Feature::shader_float16,
             as<VkPhysicalDeviceShaderFloat16Int8Features>(s).shaderFloat16);
+        add(Feature::shader_int8, as<VkPhysicalDeviceShaderFloat16Int8Features>(s).shaderInt8);
+        break;
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
+        add(Feature::storage_buffer_8bit_access,
+            as<VkPhysicalDevice8BitStorageFeatures>(s).storageBuffer8BitAccess);
         break;
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
         add(Feature::buffer_device_address,

@@ -16,7 +16,9 @@ namespace vkgemm {
 enum class Feature : std::uint8_t {
   shader_int64,
   shader_int16,
+  shader_int8,
   storage_buffer_16bit_access,
+  storage_buffer_8bit_access,
   shader_float16,
   buffer_device_address,
   vulkan_memory_model,

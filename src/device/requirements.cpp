@@ -33,6 +33,8 @@ constexpr const char* useful_extensions[] = {
 constexpr Feature useful_features[] = {
     Feature::shader_float16,
     Feature::shader_int16,
+    Feature::shader_int8,
+    Feature::storage_buffer_8bit_access,
     Feature::vulkan_memory_model_device_scope,
     Feature::subgroup_size_control,
     Feature::compute_full_subgroups,

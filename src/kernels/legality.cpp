@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/caps.hpp"
 #include "kernels/check.hpp"
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
@@ -23,6 +24,7 @@ namespace vkgemm {
 
 bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
   if (!has_kernels(loop, input)) return false;
+  if (!loads(caps, input)) return false;
   if (descriptor(loop).widens_inputs) return true;
   switch (row_of(input).matrix_units) {
     case MatrixUnits::none:
@@ -35,14 +37,17 @@ bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
   return true;
 }
 
-std::string why_not_multiplied(MainLoop loop, DataType input) {
+std::string why_not_multiplied(MainLoop loop, DataType input, const DeviceCaps& caps) {
   const std::string_view type = to_string(input), path = to_string(path_of(loop));
-  if (descriptor(loop).widens_inputs) {
-    return concat("input type ", type, ": main loop ", to_string(loop), " has no kernels for it");
-  }
-  if (row_of(input).matrix_units == MatrixUnits::none) {
+  if (!descriptor(loop).widens_inputs && row_of(input).matrix_units == MatrixUnits::none) {
     return concat("input type ", type, " needs true ", type, " arithmetic, which path ", path,
                   " does not have");
+  }
+  if (!has_kernels(loop, input)) {
+    return concat("input type ", type, ": main loop ", to_string(loop), " has no kernels for it");
+  }
+  if (!loads(caps, input)) {
+    return "input type s8 needs shaderInt8 and storageBuffer8BitAccess";
   }
   return concat("input type ", type, " on path ", path, " needs ", type,
                 " cooperative matrices (VK_KHR_shader_bfloat16)");
@@ -88,7 +93,7 @@ bool check_unused(const Case& s) {
 bool check_input_type(const Case& s) {
   const MainLoop loop = s.config.main_loop();
   if (multiplies(loop, s.problem.a.type, s.caps)) return true;
-  return s.refuse(why_not_multiplied(loop, s.problem.a.type));
+  return s.refuse(why_not_multiplied(loop, s.problem.a.type, s.caps));
 }
 
 bool check_registers(const Case& s) {

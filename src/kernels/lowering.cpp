@@ -64,11 +64,13 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
 // of accumulators have and their fragments don't.
 bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps& caps) {
   const auto narrows = descriptor(c).narrows_slices;
-  if (narrows == nullptr || !narrows(c, caps) || c.slices != 1 || p.rows || p.gated) return false;
+  if (narrows == nullptr || p.a.type == DataType::s8 || !narrows(c, caps) || c.slices != 1 ||
+      p.rows || p.gated)
+    return false;
   const Epilogue& e = p.epilogue;
-  return !p.has_c() && !p.has_bias() && !p.has_aux() && e.activation == Activation::none &&
-         !e.clamp_min && !e.clamp_max && size_in_bytes(p.d.type) == 2 &&
-         p.d.layout == Layout::row_major && p.d.allows_vectors(16);
+  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() &&
+         e.activation == Activation::none && !e.clamp_min && !e.clamp_max &&
+         size_in_bytes(p.d.type) == 2 && p.d.layout == Layout::row_major && p.d.allows_vectors(16);
 }
 
 GemmParams make_params(const ResolvedProblem& p) {

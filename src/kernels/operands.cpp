@@ -68,6 +68,32 @@ void add_inputs(OperandList& out, const ResolvedProblem& p) {
   out.add(b);
 }
 
+// A transposed problem scales the caller's columns as its rows.
+void add_scales(OperandList& out, const ResolvedProblem& p) {
+  const auto add = [&](std::string_view name, DeviceSpan Operands::*span,
+                       std::uint64_t Addresses::*address, std::uint64_t bytes,
+                       std::uint64_t row_step, std::uint64_t batch_step) {
+    if (bytes == 0) return;
+    out.add({.name = name,
+             .span = span,
+             .address = address,
+             .bytes = bytes,
+             .alignment = sizeof(float),
+             .row_step = row_step,
+             .batch_step = batch_step});
+  };
+  const auto step = [](Scales scales, std::uint64_t length) {
+    return scales == Scales::per_matrix ? length * sizeof(float) : 0;
+  };
+  const bool swapped = p.transposed;
+  add(swapped ? "column_scales" : "row_scales",
+      swapped ? &Operands::column_scales : &Operands::row_scales, &Addresses::row_scales,
+      p.row_scales_bytes(), sizeof(float), step(p.epilogue.row_scales, p.m));
+  add(swapped ? "row_scales" : "column_scales",
+      swapped ? &Operands::row_scales : &Operands::column_scales, &Addresses::column_scales,
+      p.column_scales_bytes(), 0, step(p.epilogue.column_scales, p.product_n()));
+}
+
 void add_row_reduction(OperandList& out, const ResolvedProblem& p) {
   const RowReduction& rows = *p.rows;
   const std::uint32_t vector = size_in_bytes(rows.vector_type);
@@ -108,6 +134,18 @@ std::uint32_t bias_constant(Bias bias) {
       return BIAS_ALONG_M;
   }
   return BIAS_NONE;
+}
+
+std::uint32_t scales_constant(Scales scales) {
+  switch (scales) {
+    case Scales::none:
+      return SCALES_NONE;
+    case Scales::shared:
+      return SCALES_SHARED;
+    case Scales::per_matrix:
+      return SCALES_PER_MATRIX;
+  }
+  return SCALES_NONE;
 }
 
 std::uint32_t activation_constant(Activation activation) {
@@ -153,6 +191,7 @@ OperandList operands_of(const ResolvedProblem& p) {
              .row_step = p.epilogue.bias == Bias::along_m ? element : 0,
              .batch_step = p.epilogue.bias_batch_stride * element});
   }
+  add_scales(out, p);
   if (p.has_aux()) {
     out.add(result_operand("aux", &Operands::aux, &Addresses::aux, p.aux, p, true));
   }
@@ -197,6 +236,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
                 (p.has_c() && stands_in_columns(p.c)) || (p.has_aux() && stands_in_columns(p.aux)));
   constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
+  constants.set(SPEC_ROW_SCALES, scales_constant(e.row_scales));
+  constants.set(SPEC_COLUMN_SCALES, scales_constant(e.column_scales));
   constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
 }

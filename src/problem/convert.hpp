@@ -1,10 +1,13 @@
 // convert.hpp: numbers of element types on the host, to and from double: rounded to nearest even,
-// NaN and Inf kept.
+// NaN and Inf kept by types that have them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "vkgemm/problem.hpp"
 
@@ -18,6 +21,10 @@ auto visit_type(DataType type, Function&& function) {
       return function.template operator()<DataType::f16>();
     case DataType::bf16:
       return function.template operator()<DataType::bf16>();
+    case DataType::s8:
+      return function.template operator()<DataType::s8>();
+    case DataType::s32:
+      return function.template operator()<DataType::s32>();
     case DataType::f32:
       break;
   }
@@ -79,6 +86,15 @@ std::uint16_t rounded_bits(double value) noexcept {
 inline std::uint16_t double_to_f16(double value) noexcept { return rounded_bits<5, 10>(value); }
 inline std::uint16_t double_to_bf16(double value) noexcept { return rounded_bits<8, 7>(value); }
 
+// The nearest integer that there is, of two the even one; of a NaN 0.
+template <class Integer>
+Integer double_to_integer(double value) noexcept {
+  using Limits = std::numeric_limits<Integer>;
+  if (std::isnan(value)) return 0;
+  return static_cast<Integer>(std::nearbyint(
+      std::clamp(value, static_cast<double>(Limits::min()), static_cast<double>(Limits::max()))));
+}
+
 // Element `index` of an array of `type`.
 inline double load_element(const void* data, DataType type, std::uint64_t index) noexcept {
   const auto* at = static_cast<const unsigned char*>(data) + index * size_in_bytes(type);
@@ -93,6 +109,10 @@ inline double load_element(const void* data, DataType type, std::uint64_t index)
       return bf16_to_double(read(std::uint16_t{}));
     case DataType::f32:
       return static_cast<double>(read(float{}));
+    case DataType::s8:
+      return read(std::int8_t{});
+    case DataType::s32:
+      return read(std::int32_t{});
   }
   return 0.0;
 }
@@ -106,6 +126,10 @@ inline void store_element(void* data, DataType type, std::uint64_t index, double
       return write(double_to_bf16(value));
     case DataType::f32:
       return write(static_cast<float>(value));
+    case DataType::s8:
+      return write(double_to_integer<std::int8_t>(value));
+    case DataType::s32:
+      return write(double_to_integer<std::int32_t>(value));
   }
 }
 

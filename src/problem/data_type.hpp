@@ -68,6 +68,22 @@ inline constexpr DataTypeRow data_types[] = {
      .smallest = 0x1p-126,
      .largest = 0x1.ffffffp127,
      .matrix_units = MatrixUnits::none},
+    // Integers, and what is narrowed to them is one.
+    {.type = DataType::s8,
+     .name = "s8",
+     .constant = TYPE_S8,
+     .npy = "|i1",
+     .component = VK_COMPONENT_TYPE_SINT8_KHR,
+     .largest = 127.0,
+     .matrix_units = MatrixUnits::listed,
+     .accumulator = DataType::s32},
+    {.type = DataType::s32,
+     .name = "s32",
+     .constant = TYPE_S32,
+     .npy = "<i4",
+     .component = VK_COMPONENT_TYPE_SINT32_KHR,
+     .largest = 0x7fffffffp0,
+     .accumulator = DataType::s32},
 };
 
 // The row of an enumerator.
@@ -81,7 +97,8 @@ static_assert(
         std::uint32_t constant, bytes;
       };
 #define VKGEMM_SHADER_TYPE(name, bytes) {TYPE_##name, bytes},
-      constexpr ShaderType shader_types[] = {VKGEMM_TYPES(VKGEMM_SHADER_TYPE)};
+      constexpr ShaderType shader_types[] = {VKGEMM_TYPES(VKGEMM_SHADER_TYPE)
+                                                 VKGEMM_INTEGERS(VKGEMM_SHADER_TYPE)};
 #undef VKGEMM_SHADER_TYPE
       if (std::size(shader_types) != std::size(data_types)) return false;
       for (std::size_t i = 0; i < std::size(data_types); ++i) {
@@ -94,6 +111,11 @@ static_assert(
       return true;
     }(),
     "the rows here and in types.h are in the order of the enumerators, and agree");
+
+// True if operands of it can be packed.
+constexpr bool is_packable(DataType type) noexcept {
+  return size_in_bytes(type) == 2 || type == DataType::s8;
+}
 
 // True if cooperative matrices multiply it anywhere.
 constexpr bool on_matrix_units(DataType type) noexcept {

@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 2> offset_type_names{"int32", "int64"};
 constexpr std::array<std::string_view, 2> along_names{"m", "k"};
 constexpr std::array<std::string_view, 2> grouped_b_names{"shared", "per_group"};
 constexpr std::array<std::string_view, 3> bias_names{"none", "along_n", "along_m"};
+constexpr std::array<std::string_view, 3> scales_names{"none", "shared", "per_matrix"};
 
 // A command line under construction: " --flag value", nothing for what is at its default.
 class Arguments {
@@ -81,6 +82,7 @@ std::string_view to_string(Layout layout) noexcept { return name_of(layout_names
 std::string_view to_string(Packing packing) noexcept { return name_of(packing_names, packing); }
 std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
 std::string_view to_string(Bias bias) noexcept { return name_of(bias_names, bias); }
+std::string_view to_string(Scales scales) noexcept { return name_of(scales_names, scales); }
 std::string_view to_string(Gate gate) noexcept { return name_of(gate_names, gate); }
 std::string_view to_string(GatedB b) noexcept { return name_of(gated_b_names, b); }
 std::string_view to_string(OffsetType type) noexcept { return name_of(offset_type_names, type); }
@@ -105,6 +107,9 @@ std::optional<Activation> parse_activation(std::string_view text) noexcept {
 }
 std::optional<Bias> parse_bias(std::string_view text) noexcept {
   return find_name<Bias>(bias_names, text);
+}
+std::optional<Scales> parse_scales(std::string_view text) noexcept {
+  return find_name<Scales>(scales_names, text);
 }
 std::optional<Gate> parse_gate(std::string_view text) noexcept {
   return find_name<Gate>(gate_names, text);
@@ -164,6 +169,12 @@ std::string to_command_line(const Problem& problem) {
     arguments.add("--beta", epilogue.beta);
     arguments.add("--dtype-c", to_string(problem.c.type));
     arguments.add_matrix("c", problem.c, problem.d.layout);
+  }
+  if (epilogue.row_scales != Scales::none) {
+    arguments.add("--row-scales-mode", to_string(epilogue.row_scales));
+  }
+  if (epilogue.column_scales != Scales::none) {
+    arguments.add("--column-scales-mode", to_string(epilogue.column_scales));
   }
   if (epilogue.bias != Bias::none) {
     arguments.add("--bias-mode", to_string(epilogue.bias));

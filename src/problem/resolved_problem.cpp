@@ -25,35 +25,7 @@ constexpr std::uint32_t load_bytes = 16;
 // Of packed operands, in bytes.
 constexpr std::uint32_t packed_alignment = 256;
 
-using MaybeError = std::optional<Error>;
-
 Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
-
-std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
-  if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
-  return a * b;
-}
-
-std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
-  if (a > std::numeric_limits<std::uint64_t>::max() - b) return std::nullopt;
-  return a + b;
-}
-
-// Bytes from the first to the last element of `count` pieces of `length` elements that start
-// `stride` elements apart; nothing if that does not fit 64 bits.
-std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t stride,
-                                             std::uint64_t length, DataType type) {
-  if (count == 0 || length == 0) return 0;
-  const auto last = checked_multiply(count - 1, stride);
-  const auto elements = last ? checked_add(*last, length) : std::nullopt;
-  return elements ? checked_multiply(*elements, size_in_bytes(type)) : std::nullopt;
-}
-
-MaybeError check_size(std::string_view field, std::uint64_t value) {
-  if (value <= largest_size) return std::nullopt;
-  return invalid_argument(
-      concat(field, " is ", value, ": at most ", largest_size, " is supported"));
-}
 
 MaybeError check_number(std::string_view field, float value) {
   if (!std::isnan(value)) return std::nullopt;
@@ -77,6 +49,8 @@ MaybeError check_enumerators(const Problem& problem) {
     if (auto error = check(concat(name, ".packing"), matrix->packing)) return error;
   }
   const Epilogue& epilogue = problem.epilogue;
+  if (auto error = check("epilogue.row_scales", epilogue.row_scales)) return error;
+  if (auto error = check("epilogue.column_scales", epilogue.column_scales)) return error;
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
   if (auto error = check("epilogue.activation", epilogue.activation)) return error;
@@ -96,6 +70,61 @@ MaybeError check_enumerators(const Problem& problem) {
   if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
   if (auto error = check("grouping.along", problem.grouping->along)) return error;
   return check("grouping.b", problem.grouping->b);
+}
+
+// Integers are of one kind of product.
+MaybeError check_integers(const Problem& problem) {
+  const auto is_integer = [](DataType type) {
+    return type == DataType::s8 || type == DataType::s32;
+  };
+  const Epilogue& epilogue = problem.epilogue;
+  const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
+                                                          {"b", problem.b.type}};
+  for (const auto& [name, type] : inputs) {
+    if (type == DataType::s32) {
+      return unsupported(concat(name, ".type is s32: A and B are f16, bf16, f32 or s8"));
+    }
+  }
+  const bool sums = problem.d.type == DataType::s32;
+  if (problem.d.type == DataType::s8 || (sums && problem.a.type != DataType::s8)) {
+    return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
+                              to_string(problem.a.type),
+                              ": D is f16, bf16 or f32, or of s8 inputs s32"));
+  }
+  const std::pair<std::string_view, std::optional<DataType>> others[] = {
+      {"c.type", epilogue.beta != 0.0f ? std::optional(problem.c.type) : std::nullopt},
+      {"aux.type", epilogue.aux ? std::optional(problem.aux.type) : std::nullopt},
+      {"epilogue.bias_type",
+       epilogue.bias != Bias::none ? std::optional(epilogue.bias_type) : std::nullopt},
+      {"row_reduction.vector_type",
+       problem.row_reduction ? std::optional(problem.row_reduction->vector_type) : std::nullopt},
+      {"row_reduction.value_type",
+       problem.row_reduction ? std::optional(problem.row_reduction->value_type) : std::nullopt}};
+  for (const auto& [field, type] : others) {
+    if (type && is_integer(*type)) {
+      return unsupported(concat(field, " is ", to_string(*type), ": it must be f16, bf16 or f32"));
+    }
+  }
+  if (problem.a.type != DataType::s8) return std::nullopt;
+  // (-128)² each.
+  constexpr std::uint64_t deepest = (std::uint64_t{1} << 17) - 1;
+  if (problem.k > deepest) {
+    return unsupported(concat("k is ", problem.k, " and a.type is s8: sums of at most ", deepest,
+                              " products fit s32"));
+  }
+  if (!sums) return std::nullopt;
+  if (epilogue != Epilogue{}) {
+    return unsupported("d.type is s32 and epilogue is not at its default: D holds the sums alone");
+  }
+  if (problem.gated) {
+    return unsupported(concat("d.type is s32 and gated.gate is ", to_string(problem.gated->gate),
+                              ": D holds the sums alone"));
+  }
+  if (problem.row_reduction) {
+    return unsupported(concat("d.type is s32 and row_reduction.op is ",
+                              to_string(problem.row_reduction->op), ": D holds the sums alone"));
+  }
+  return std::nullopt;
 }
 
 MaybeError check_grouping(const Problem& problem) {
@@ -138,9 +167,9 @@ MaybeError check_packing(const Problem& problem) {
                                                                {"b", &problem.b}};
   for (const auto& [name, matrix] : inputs) {
     if (matrix->packing == Packing::plain) continue;
-    if (size_in_bytes(matrix->type) != 2) {
+    if (!is_packable(matrix->type)) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
-                                to_string(matrix->type), ": 16-bit types are packed"));
+                                to_string(matrix->type), ": 16-bit types and s8 are packed"));
     }
     if (matrix->ld) {
       return invalid_argument(concat(name, ".ld is ", *matrix->ld, " and ", name,
@@ -217,91 +246,6 @@ MaybeError check_epilogue(const Epilogue& epilogue) {
   return std::nullopt;
 }
 
-enum class Access : std::uint8_t { read, write };
-
-// The part of the problem that messages about one operand need.
-struct OperandInfo {
-  std::string_view name;       // the caller's field
-  std::string_view rows_name;  // what its rows and columns are: M, N or K
-  std::string_view cols_name;
-  Access access = Access::read;
-  std::string_view collection = "batch";  // whose matrices there are
-};
-
-MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
-                              const ResolvedMatrix& out, std::uint64_t outer, std::uint64_t batch) {
-  if (info.access == Access::read || batch <= 1) return std::nullopt;
-  if (matrix.batch_stride == std::uint64_t{0}) {
-    return invalid_argument(concat(info.name, ".batch_stride is 0: the ", batch,
-                                   " matrices of the ", info.collection,
-                                   " would overwrite each other"));
-  }
-  if (outer == 0 || out.contiguous() == 0) return std::nullopt;
-  // outer and ld are below 2^31: no overflow here.
-  const std::uint64_t extent = (outer - 1) * out.ld + out.contiguous();
-  if (out.batch_stride >= extent) return std::nullopt;
-  // The batch may also lie side by side within the rows, as heads of an attention layer do.
-  const auto last = checked_multiply(batch - 1, out.batch_stride);
-  const auto side_by_side = last ? checked_add(*last, out.contiguous()) : std::nullopt;
-  if (out.batch_stride >= out.contiguous() && side_by_side && *side_by_side <= out.ld) {
-    return std::nullopt;
-  }
-  return invalid_argument(concat(info.name, ".batch_stride is ", out.batch_stride,
-                                 ": the matrices of the ", info.collection,
-                                 " would overlap, at least ", extent, " is needed"));
-}
-
-// `touched`: whether the problem accesses the operand at all.
-Result<ResolvedMatrix> resolve_matrix(const OperandInfo& info, const Matrix& matrix,
-                                      std::uint64_t rows, std::uint64_t cols, std::uint64_t batch,
-                                      bool touched) {
-  const bool row_major = matrix.layout == Layout::row_major;
-  const std::uint32_t element = size_in_bytes(matrix.type);
-  ResolvedMatrix out{.type = matrix.type,
-                     .layout = matrix.layout,
-                     .rows = rows,
-                     .cols = cols,
-                     .alignment = matrix.alignment};
-  const std::uint64_t length = out.contiguous();
-  const std::uint64_t outer = row_major ? rows : cols;
-
-  if (matrix.ld) {
-    const auto what = concat(row_major ? "a row" : "a column", " of ",
-                             row_major ? info.cols_name : info.rows_name, " = ", length);
-    if (*matrix.ld == 0) {
-      return invalid_argument(
-          concat(info.name, ".ld is 0: ", what, " needs at least ", length == 0 ? 1 : length));
-    }
-    if (*matrix.ld < length) {
-      return invalid_argument(
-          concat(info.name, ".ld is ", *matrix.ld, ": ", what, " needs at least ", length));
-    }
-    if (auto error = check_size(concat(info.name, ".ld"), *matrix.ld)) return *error;
-  }
-  out.ld = matrix.ld.value_or(length);
-
-  const std::uint32_t alignment = matrix.alignment;
-  if (alignment < element || (alignment & (alignment - 1)) != 0) {
-    return invalid_argument(concat(info.name, ".alignment is ", alignment,
-                                   ": a power of two is needed, at least ", element,
-                                   ", the size of ", to_string(matrix.type)));
-  }
-
-  // A stride that is never taken is 0, so that it cannot stand in the way of vectors.
-  out.batch_stride = batch > 1 ? matrix.batch_stride.value_or(outer * out.ld) : 0;
-  if (auto error = check_batch_stride(info, matrix, out, outer, batch)) return *error;
-
-  if (!touched || outer == 0 || length == 0 || batch == 0) return out;
-  const std::uint64_t extent = (outer - 1) * out.ld + length;
-  const auto bytes = extent_in_bytes(batch, out.batch_stride, extent, matrix.type);
-  if (!bytes) {
-    return invalid_argument(concat(info.name, ".batch_stride is ", out.batch_stride,
-                                   ": a batch of ", batch, " does not fit 64 bits of bytes"));
-  }
-  out.bytes = *bytes;
-  return out;
-}
-
 // A packed operand: `width` wide along M or N, K deep, in one piece or two halves. K is the outer
 // direction. What is beyond fragments is added where their order is known.
 Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix,
@@ -348,6 +292,7 @@ void transpose(ResolvedProblem& problem) {
   }
   Bias& bias = problem.epilogue.bias;
   if (bias != Bias::none) bias = bias == Bias::along_n ? Bias::along_m : Bias::along_n;
+  std::swap(problem.epilogue.row_scales, problem.epilogue.column_scales);
   problem.transposed = true;
 }
 
@@ -369,18 +314,6 @@ MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_
 }
 
 }  // namespace
-
-std::uint64_t ResolvedMatrix::half_elements() const noexcept {
-  if (!quantisation) return ld * lines();
-  return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
-}
-
-bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
-  // Products may wrap: the remainder modulo a power of two stays right.
-  const std::uint64_t element = size_in_bytes(type);
-  return alignment % width_bytes == 0 && ld * element % width_bytes == 0 &&
-         batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
-}
 
 std::uint64_t ResolvedProblem::b_count() const noexcept {
   if (!grouping) return batch;
@@ -425,6 +358,17 @@ std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
       .value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
+std::uint64_t ResolvedProblem::row_scales_bytes() const noexcept {
+  if (epilogue.row_scales == Scales::none || is_empty()) return 0;
+  return (epilogue.row_scales == Scales::per_matrix ? batch : 1) * m * sizeof(float);
+}
+
+std::uint64_t ResolvedProblem::column_scales_bytes() const noexcept {
+  if (epilogue.column_scales == Scales::none || is_empty()) return 0;
+  return (epilogue.column_scales == Scales::per_matrix ? bias_count() : 1) * product_n() *
+         sizeof(float);
+}
+
 Result<ResolvedProblem> resolve(const Problem& problem) {
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
       {"m", problem.m}, {"n", problem.n}, {"k", problem.k}, {"batch", problem.batch}};
@@ -432,6 +376,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(problem)) return *error;
+  if (auto error = check_integers(problem)) return *error;
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
@@ -526,6 +471,14 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (auto error = check_bias(out)) return *error;
   if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;
+  // An empty sum has no factors, and one matrix no others.
+  for (Scales* scales : {&out.epilogue.row_scales, &out.epilogue.column_scales}) {
+    if (k == 0) *scales = Scales::none;
+    if (*scales != Scales::none && out.bias_count() <= 1) *scales = Scales::shared;
+  }
+  if (out.is_grouped(GroupAlong::m) && out.epilogue.row_scales != Scales::none) {
+    out.epilogue.row_scales = Scales::shared;
+  }
 
   // Rows that are reduced stay rows, columns that are paired stay columns, codes are of B.
   if (problem.d.layout == Layout::col_major && !out.rows && !out.gated && !problem.quantised_b) {

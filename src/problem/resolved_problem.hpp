@@ -4,73 +4,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "problem/resolved_matrix.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
-
-// The pieces in which a packed operand lies (shaders/lib/fragment_words.glsl): fragments along M or
-// N and along K, of which each invocation of a subgroup has 16 bytes.
-struct FragmentOrder {
-  std::uint32_t mn = 0;
-  std::uint32_t k = 0;
-  std::uint32_t subgroup_size = 0;
-  bool swapped = false;      // of A: SWAP_A
-  bool interleaved = false;  // INTERLEAVE_K
-  bool operator==(const FragmentOrder&) const = default;
-};
-
-// A packed operand is as wide and deep as multiples of these, with zeros where there was nothing.
-// Elements: a cache line of 16-bit ones, and the deepest k-tile that tables propose.
-inline constexpr std::uint64_t packed_width = 64;
-inline constexpr std::uint64_t packed_depth = 128;
-
-// How an operand comes to the product.
-enum class Form : std::uint8_t {
-  plain,
-  given_packed,   // by the caller: Packing::packed
-  copied_packed,  // into the workspace, by a dispatch before the product
-};
-
-// A Matrix with its shape and nothing optional. `bytes` is how far the last element that the
-// problem touches reaches from the first, over the whole batch: what a span must hold.
-struct ResolvedMatrix {
-  DataType type = DataType::f16;
-  Layout layout = Layout::row_major;
-  std::uint64_t rows = 0;
-  std::uint64_t cols = 0;
-  std::uint64_t ld = 0;
-  std::uint64_t batch_stride = 0;  // 0 if there is only one matrix
-  std::uint32_t alignment = 16;
-  std::uint64_t bytes = 0;
-  bool by_slots = false;  // a copy in which groups begin where tiles do
-
-  // What is packed has K as its outer direction, and its padding belongs to rows and cols.
-  Form form = Form::plain;
-  // Packed B of a gated product: the right half lies behind the left one, each `cols` wide.
-  bool halves_apart = false;
-  // Packed codes, B: strides are their bytes, counted in elements of `type`.
-  std::optional<Quantisation> quantisation = std::nullopt;
-  // Packed in these fragments; none: in rows. Of what the caller packed it is the device's order
-  // (DeviceTables::set_orders).
-  std::optional<FragmentOrder> fragments = std::nullopt;
-
-  bool is_packed() const noexcept { return form != Form::plain; }
-  // Lines of what is packed: how deep it is.
-  std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
-
-  // Elements of one packed matrix, of a gated product both halves.
-  std::uint64_t packed_elements() const noexcept {
-    return (halves_apart ? 2 : 1) * half_elements();
-  }
-  std::uint64_t half_elements() const noexcept;
-
-  // Elements that stand next to each other: the length of a row, or of a column.
-  std::uint64_t contiguous() const noexcept { return layout == Layout::row_major ? cols : rows; }
-
-  // True if every row of every matrix of the batch can be accessed in pieces of `width_bytes`.
-  bool allows_vectors(std::uint32_t width_bytes) const noexcept;
-};
 
 // D, C and aux are row-major here, but for row reductions, gates and codes: a column-major problem
 // is turned into the product of the transposes, D^T = B^T · A^T, which swaps A with B, M with N,
@@ -137,8 +75,13 @@ struct ResolvedProblem {
   bool a_allows_vectors() const noexcept;
   bool b_allows_vectors() const noexcept;
 
-  // Bytes that the bias span must hold; 0 without a bias.
+  // Bytes that the bias span must hold; 0 without a bias. So of scales.
   std::uint64_t bias_bytes() const noexcept;
+  std::uint64_t row_scales_bytes() const noexcept;
+  std::uint64_t column_scales_bytes() const noexcept;
+  bool has_scales() const noexcept {
+    return epilogue.row_scales != Scales::none || epilogue.column_scales != Scales::none;
+  }
 };
 
 // Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.

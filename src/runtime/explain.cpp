@@ -188,7 +188,8 @@ std::string describe_conversion(const Plan::Impl& plan) {
   const DataType input = plan.resolved.a.type;
   if (!descriptor(plan.config).widens_inputs || input == DataType::f32) return {};
   std::string line =
-      concat("  ", to_string(input), " is widened to f32 and multiplied by fma (exact, slower)");
+      concat("  ", to_string(input), " is widened to ", to_string(row_of(input).accumulator),
+             " and multiplied by fma (exact, slower)");
   if (row_of(input).matrix_units == MatrixUnits::listed_bfloat16 && !plan.caps->bf16_matrices) {
     line += ": no bf16 cooperative matrices on this device";
   }
@@ -241,7 +242,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     if (first == nullptr) first = loop;
     multiplied = multiplied || multiplies(loop->loop, input, *plan.caps);
   }
-  if (!multiplied) return why_not_multiplied(first->loop, input);
+  if (!multiplied) return why_not_multiplied(first->loop, input, *plan.caps);
   for (const ScoredRow& scored : context.tables.rank(plan.resolved, *plan.caps)) {
     if (scored.row->config.path() != path) continue;
     if (!plan.choice) return "the caller chose the configuration";

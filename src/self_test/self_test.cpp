@@ -134,10 +134,11 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
       const bool any_m = std::get<KhrDirectLoop>(config.loop).interleave_k;
       problem.m = any_m ? problem.m + 3 : rounded_up(problem.m, config.tile_m);
       problem.k = rounded_up(problem.k, config.tile_k);
+      if (problem.n % config.tile_n == 0) problem.n += 4;
       while (problem.n == problem.m || problem.n == problem.k) problem.n += 8;
       if (problem.k == problem.m) problem.k += config.tile_k;
-      problem.a.ld = problem.k + 8;
-      problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 8;
+      problem.a.ld = problem.k + 16;
+      problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 16;
     }
     return problems;
   }
@@ -165,7 +166,7 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     }
   }
   const auto narrows = descriptor(config).narrows_slices;
-  if (narrows == nullptr || !narrows(config, caps)) return problems;
+  if (narrows == nullptr || kind.input == DataType::s8 || !narrows(config, caps)) return problems;
   for (const DataType output : {DataType::f16, DataType::bf16}) {
     problems.push_back(
         product(config, kind.input, Layout::row_major, Layout::row_major, true, output));

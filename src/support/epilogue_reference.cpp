@@ -36,8 +36,17 @@ Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t
   const double alpha = static_cast<double>(epilogue_.alpha);
   const double beta = static_cast<double>(epilogue_.beta);
   // K = 0 is defined as epilogue(beta * C), whatever alpha is.
-  const double product = problem_.k == 0 ? 0.0 : alpha * dot;
-  const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha) * magnitude;
+  const auto scale = [&](Scales scales, const void* factors, std::uint64_t length,
+                         std::uint64_t at) {
+    if (scales == Scales::none) return 1.0;
+    const std::uint64_t first = scales == Scales::per_matrix ? batch * length : 0;
+    return load_element(factors, DataType::f32, first + at);
+  };
+  const double row_scale = scale(epilogue_.row_scales, operands_.row_scales, problem_.m, i);
+  const double scales = row_scale * scale(epilogue_.column_scales, operands_.column_scales,
+                                          product_columns(problem_), j);
+  const double product = problem_.k == 0 ? 0.0 : alpha * (scales * dot);
+  const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha * scales) * magnitude;
   Expected expected;
   double& value = expected.pre[0];
   value = product;
@@ -55,7 +64,8 @@ Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t
     value += bias;
     size += std::fabs(bias);
   }
-  bound(expected, product_size, magnitude, size);
+  const double scaled = magnitude * std::max(std::fabs(row_scale), std::fabs(scales));
+  bound(expected, product_size, std::max(magnitude, scaled), scales, size);
   return expected;
 }
 
@@ -69,14 +79,18 @@ double EpilogueOracle::clamp(double x) const {
   return x;
 }
 
-void EpilogueOracle::bound(Expected& expected, double product_size, double magnitude,
+void EpilogueOracle::bound(Expected& expected, double product_size, double magnitude, double scales,
                            double size) const {
   const double k = static_cast<double>(problem_.k);
   const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
-  // The accumulation; then four roundings of the epilogue; then results below f32's smallest
-  // normal number, which a device may flush to zero.
-  expected.pre_bound[0] = (2.0 * k + 2.0) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
-                          (k + 4.0) * 0x1p-126 * std::max(1.0, alpha);
+  if (problem_.d.type == DataType::s32) return;  // exact
+  // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings
+  // of the epilogue; then results below f32's smallest normal number, which a device may flush to
+  // zero.
+  const double sums = problem_.a.type == DataType::s8 ? 1.0 : 2.0 * k + 2.0;
+  const double factors = has_scales() ? 2.0 : 0.0;
+  expected.pre_bound[0] = (sums + factors) * 0x1p-23 * product_size + 4.0 * 0x1p-23 * size +
+                          (k + 4.0) * 0x1p-126 * std::max({1.0, alpha, std::fabs(alpha * scales)});
   const double largest = static_cast<double>(FLT_MAX);
   expected.unpredictable = std::isfinite(size) && (size > largest || magnitude > largest);
 }

@@ -35,7 +35,11 @@ class EpilogueOracle {
   Expected pre(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
                double magnitude) const;
   double clamp(double x) const;
-  void bound(Expected& expected, double product_size, double magnitude, double size) const;
+  void bound(Expected& expected, double product_size, double magnitude, double scales,
+             double size) const;
+  bool has_scales() const {
+    return epilogue_.row_scales != Scales::none || epilogue_.column_scales != Scales::none;
+  }
 
   const Problem& problem_;
   const Views& views_;

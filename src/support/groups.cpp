@@ -112,12 +112,19 @@ std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands
     p.aux = one_of(p.aux, views.aux);
     const std::uint64_t bias =
         g * epilogue.bias_batch_stride + (epilogue.bias == Bias::along_m ? row : 0);
+    const auto own = [&](Scales scales, std::uint64_t length) {
+      return scales == Scales::per_matrix ? g * length : 0;
+    };
+    const std::uint64_t row_scales = along_m ? row : own(epilogue.row_scales, problem.m);
+    const std::uint64_t column_scales = own(epilogue.column_scales, product_columns(problem));
     product.operands = {
         .a = advanced(operands.a, bytes_to(views.a, 0, row, k)),
         .b = advanced(operands.b, bytes_to(views.b, own_b, k, 0)),
         .c = advanced(operands.c, bytes_to(views.c, own_d, row, 0)),
         .bias = advanced(operands.bias, bias * size_in_bytes(epilogue.bias_type)),
         .b_right = advanced(operands.b_right, bytes_to(views.b, own_b, k, 0)),
+        .row_scales = advanced(operands.row_scales, row_scales * sizeof(float)),
+        .column_scales = advanced(operands.column_scales, column_scales * sizeof(float)),
     };
     product.d = bytes_to(views.d, own_d, row, 0);
     product.aux = bytes_to(views.aux, own_d, row, 0);

@@ -90,6 +90,7 @@ class Kernel {
   void carry();
   void pack();
   void pack_codes();
+  void quantise_rows();
 
   std::vector<Access> accesses;
 
@@ -195,6 +196,15 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
     const std::uint64_t length = constant(SPEC_BIAS) == BIAS_ALONG_M ? p.m : aux_n;
     read("bias", vector(p.bias, length * element, p.bias_batch, bias));
   }
+  const auto factors = [&](std::string_view name, std::size_t id, std::uint64_t address,
+                           std::uint64_t length, Batches matrices) {
+    if (constant(id) == SCALES_NONE) return;
+    const std::uint64_t bytes = length * sizeof(float);
+    const bool many = constant(id) == SCALES_PER_MATRIX;
+    read(name, vector(address, bytes, many ? bytes : 0, matrices));
+  };
+  factors("row_scales", SPEC_ROW_SCALES, p.row_scales, p.m, batches);
+  factors("column_scales", SPEC_COLUMN_SCALES, p.column_scales, aux_n, bias);
 }
 
 void Kernel::store_d(const gpu::GemmParams& p, Batches batches) {
@@ -355,12 +365,14 @@ void Kernel::reset() {
 void Kernel::pack() {
   const auto p = block<gpu::PackParams>();
   // Lines of the source are as long as it is deep, or wide.
+  const std::uint64_t own = input_bytes(launch_.module);
+  const std::uint64_t element = own != 0 ? own : sizeof(std::uint16_t);
   const bool halves = constant(SPEC_PACK_HALVES) != 0;
   const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
   const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,
-                     constant(SPEC_A_COL_MAJOR) == 0, packed_element};
+                     constant(SPEC_A_COL_MAJOR) == 0, element};
   const std::uint64_t depth = halves ? 2 * std::uint64_t{p.copy_depth} : p.copy_depth;
-  const Shape copy{depth, p.copy_ld, p.copy_ld, false, packed_element};
+  const Shape copy{depth, p.copy_ld, p.copy_ld, false, element};
   if (constant(SPEC_GROUPED) != GROUPED_NONE) read_offsets(p);
   read("source", matrix(p.source, source, p.source_batch, launched(p)));
   if (halves && !by_turns) {
@@ -397,6 +409,17 @@ void Kernel::pack_codes() {
         vector(p.copy, halves * code_bytes(p.copy_ld, p.copy_depth), p.copy_batch, launched(p)));
 }
 
+void Kernel::quantise_rows() {
+  const auto p = block<gpu::QuantiseRowsParams>();
+  const std::uint64_t element = bytes_of(constant(SPEC_SOURCE_TYPE));
+  const std::uint64_t scales = p.rows * sizeof(float);
+  read("source", matrix(p.source, {p.rows, p.columns, p.source_ld, false, element}, p.source_batch,
+                        launched(p)));
+  write("codes",
+        matrix(p.codes, {p.rows, p.columns, p.codes_ld, false, 1}, p.codes_batch, launched(p)));
+  write("scales", vector(p.scales, scales, scales, launched(p)));
+}
+
 // By the first part of a module's name: kernels that each main loop has, and others. Longer names
 // come first.
 struct Row {
@@ -409,11 +432,13 @@ constexpr Row rows[] = {
     {"grouped_", &Kernel::grouped},
     {"reduce_tiles_", &Kernel::reduce_tiles},
     {"sum_slices", &Kernel::sum_slices},
+    {"sum_integer_slices", &Kernel::sum_slices},
     {"reduce_rows", &Kernel::reduce_rows},
     {"merge_states", &Kernel::merge_states},
     {"reset", &Kernel::reset},
     {"pack_codes", &Kernel::pack_codes},
     {"pack", &Kernel::pack},
+    {"quantise_rows", &Kernel::quantise_rows},
     {"carry", &Kernel::carry},
 };
 

@@ -1,6 +1,6 @@
-// npy.hpp: NumPy's .npy files, versions 1.0 to 3.0, C and Fortran order, f16, f32, and bf16 stored
-// as uint16 (NumPy has no bf16); offsets of groups as int32 or int64. Files above 4 GiB work. Every
-// malformed header is an Error that says what is wrong and where.
+// npy.hpp: NumPy's .npy files, versions 1.0 to 3.0, C and Fortran order, f16, f32, s8, s32, and
+// bf16 stored as uint16 (NumPy has no bf16); offsets of groups as int32 or int64. Files above 4 GiB
+// work. Every malformed header is an Error that says what is wrong and where.
 #pragma once
 
 #include <cstddef>

@@ -374,11 +374,20 @@ OperandBytes operand_bytes(const Problem& problem) {
   bytes.d = views.d.bytes;
   if (epilogue.beta != 0.0f) bytes.c = views.c.bytes;
   if (epilogue.aux) bytes.aux = views.aux.bytes;
+  const std::uint64_t matrices = problem.grouping ? problem.grouping->groups : problem.batch;
+  if (epilogue.row_scales != Scales::none) {
+    const bool by_rows = problem.grouping && problem.grouping->along == GroupAlong::m;
+    const bool many = epilogue.row_scales == Scales::per_matrix && !by_rows;
+    bytes.row_scales = (many ? matrices : 1) * problem.m * sizeof(float);
+  }
+  if (epilogue.column_scales != Scales::none) {
+    const bool many = epilogue.column_scales == Scales::per_matrix;
+    bytes.column_scales = (many ? matrices : 1) * product_columns(problem) * sizeof(float);
+  }
   if (epilogue.bias != Bias::none) {
     const std::uint64_t length =
         epilogue.bias == Bias::along_n ? product_columns(problem) : problem.m;
-    const std::uint64_t count = problem.grouping ? problem.grouping->groups : problem.batch;
-    const std::uint64_t last = (count - 1) * epilogue.bias_batch_stride;
+    const std::uint64_t last = (matrices - 1) * epilogue.bias_batch_stride;
     bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);
   }
   if (const auto& rows = problem.row_reduction) {

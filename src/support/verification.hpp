@@ -16,6 +16,8 @@ struct HostOperands {
   const void* gamma = nullptr;  // of a row reduction
   const void* beta = nullptr;
   const void* b_right = nullptr;  // GatedB::separate
+  const void* row_scales = nullptr;
+  const void* column_scales = nullptr;
 };
 
 enum class Verify : std::uint8_t { off, sampled, full };

@@ -52,6 +52,10 @@ bool add_part(const std::string& part, Epilogue& epilogue) {
     epilogue.bias = Bias::along_n;
   } else if (part == "bias_m") {
     epilogue.bias = Bias::along_m;
+  } else if (part == "row_scales") {
+    epilogue.row_scales = Scales::shared;
+  } else if (part == "column_scales") {
+    epilogue.column_scales = Scales::shared;
   } else if (part == "residual") {
     epilogue.beta = 1.0f;
   } else if (part == "aux") {
@@ -127,7 +131,7 @@ void CaseOptions::add(CLI::App& app) {
   app.add_option(
          "--epilogue", epilogue,
          "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "
-         "bias, bias_m, residual, aux, an activation")
+         "bias, bias_m, row_scales, column_scales, residual, aux, an activation")
       ->check([](const std::string& text) {
         return parse_epilogue(text)
                    ? std::string()
@@ -157,9 +161,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.n = shape.n;
       problem.k = shape.k.value();
       problem.batch = batch;
-      for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &problem.aux}) {
-        matrix->type = *type;
-      }
+      problem.a.type = problem.b.type = *type;
       problem.a.layout = layout_a.value_or(Layout::row_major);
       problem.b.layout = layout_b.value_or(Layout::row_major);
       wishes.apply_to(problem);
@@ -167,6 +169,9 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.row_reduction = rows.reduction();
       problem.epilogue = parse_epilogue(epilogue).value();
       problem.grouping = one.groups.grouping;
+      for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) {
+        matrix->type = default_result(problem);
+      }
       problem = packs.packed(problem);
       cases.push_back(std::move(one));
     }

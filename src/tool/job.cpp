@@ -52,7 +52,9 @@ Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const Matrix
   return matrix;
 }
 
-void epilogue_without_operands(const EpilogueOptions& from, Epilogue& to) {
+void epilogue_without_operands(const JobOptions& options, Epilogue& to) {
+  const EpilogueOptions& from = options.epilogue;
+  to.aux = from.with_aux || !options.aux_file.empty();
   to.alpha = from.alpha;
   to.beta = from.beta;
   to.activation = from.activation;
@@ -117,6 +119,37 @@ void load_bias_file(const JobOptions& options, Job& job) {
   p.epilogue.bias_type = bias.type;
   p.epilogue.bias_batch_stride = bias.batch == 1 ? 0 : bias.length;
   job.bias = std::move(bias.data);
+}
+
+// Factors of the rows or the columns of a product, one vector or one for each of `count`.
+std::vector<std::byte> load_factors(const std::string& option, const std::string& file,
+                                    Scales given, std::uint64_t length, std::uint64_t count,
+                                    Scales& scales) {
+  if (given != Scales::none) {
+    usage(option + "-mode is for generated matrices: a file's shape says how many there are");
+  }
+  if (file.empty()) return {};
+  LoadedBias factors = load_bias(file, false);
+  if (factors.type != DataType::f32 || factors.length != length ||
+      (factors.batch != 1 && factors.batch != count)) {
+    usage(option + " must be f32, " + number(length) + " values or " + number(count) + " x " +
+          number(length) + ", but " + factors.describe() + " is " +
+          std::string(to_string(factors.type)));
+  }
+  scales = factors.batch == 1 ? Scales::shared : Scales::per_matrix;
+  return std::move(factors.data);
+}
+
+void load_scales(const JobOptions& options, Job& job) {
+  Problem& p = job.problem;
+  const EpilogueOptions& given = options.epilogue;
+  const std::uint64_t groups = p.grouping ? p.grouping->groups : p.batch;
+  const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
+  job.row_scales = load_factors("--row-scales", options.row_scales_file, given.row_scales, p.m,
+                                by_rows ? 1 : groups, p.epilogue.row_scales);
+  job.column_scales =
+      load_factors("--column-scales", options.column_scales_file, given.column_scales,
+                   support::product_columns(p), groups, p.epilogue.column_scales);
 }
 
 // gamma or beta of a row reduction. The first one's type is that of both.
@@ -207,11 +240,12 @@ Job job_from_files(const JobOptions& options) {
   const support::MatrixCounts counts(p);
   p.a = file_matrix(a, counts.a, options.a, "a");
   p.b = file_matrix(b, counts.b, options.b, "b");
-  p.d = options.d.matrix(a.type, Layout::row_major);
-  epilogue_without_operands(options.epilogue, p.epilogue);
-  load_c(options, counts.d, job);
-  load_bias_file(options, job);
+  epilogue_without_operands(options, p.epilogue);
   p.row_reduction = options.rows.reduction();
+  load_bias_file(options, job);
+  load_scales(options, job);
+  p.d = options.d.matrix(default_result(p), Layout::row_major);
+  load_c(options, counts.d, job);
   load_row_vectors(options, job);
   job.packed_a = std::move(a.packed);
   job.packed_b = std::move(b.packed);
@@ -221,11 +255,14 @@ Job job_from_files(const JobOptions& options) {
 }
 
 Job generated_job(const JobOptions& options) {
-  const std::pair<const char*, const std::string&> files[] = {{"--b-right", options.b_right_file},
-                                                              {"--c", options.c_file},
-                                                              {"--bias", options.bias_file},
-                                                              {"--row-gamma", options.gamma_file},
-                                                              {"--row-beta", options.beta_file}};
+  const std::pair<const char*, const std::string&> files[] = {
+      {"--b-right", options.b_right_file},
+      {"--c", options.c_file},
+      {"--bias", options.bias_file},
+      {"--row-scales", options.row_scales_file},
+      {"--column-scales", options.column_scales_file},
+      {"--row-gamma", options.gamma_file},
+      {"--row-beta", options.beta_file}};
   for (const auto& [option, file] : files) {
     if (file.empty()) continue;
     usage(std::string(option) + " needs --a and --b: all operands are from files, or none");
@@ -244,13 +281,15 @@ Job generated_job(const JobOptions& options) {
   const DataType type = options.type.value_or(DataType::f16);
   p.a = options.a.matrix(type, Layout::row_major);
   p.b = options.b.matrix(type, Layout::row_major);
-  p.d = options.d.matrix(type, Layout::row_major);
-  p.c = options.c.matrix(p.d.type, p.d.layout);
-  epilogue_without_operands(options.epilogue, p.epilogue);
+  epilogue_without_operands(options, p.epilogue);
   p.epilogue.bias = options.epilogue.bias.value_or(Bias::none);
   p.epilogue.bias_type = options.epilogue.bias_type.value_or(DataType::f32);
   p.epilogue.bias_batch_stride = options.epilogue.bias_batch_stride;
+  p.epilogue.row_scales = options.epilogue.row_scales;
+  p.epilogue.column_scales = options.epilogue.column_scales;
   p.row_reduction = options.rows.reduction();
+  p.d = options.d.matrix(default_result(p), Layout::row_major);
+  p.c = options.c.matrix(p.d.type, p.d.layout);
   return job;
 }
 
@@ -274,6 +313,13 @@ void JobOptions::add(CLI::App& app) {
   app.add_option("--b-right", b_right_file, "Right half of B, see --gated")->type_name("FILE");
   app.add_option("--c", c_file, "C, M x N")->type_name("FILE");
   app.add_option("--bias", bias_file, "Bias, N values (or M, see --bias-mode)")->type_name("FILE");
+  app.add_option("--row-scales", row_scales_file,
+                 "Factors of the rows of A*B, f32: M values, or batch x M")
+      ->type_name("FILE");
+  app.add_option(
+         "--column-scales", column_scales_file,
+         "Factors of its columns, f32: N values, or batch x N; of groups along m groups x N")
+      ->type_name("FILE");
   app.add_option("--out,--d", d_file, "Write D")->type_name("FILE");
   app.add_option("--aux", aux_file, "Write aux, the value before the activation")
       ->type_name("FILE");
@@ -318,7 +364,6 @@ void JobOptions::add_problem(CLI::App& app) {
 Job make_job(const JobOptions& options) {
   Job job = options.from_files() ? job_from_files(options) : generated_job(options);
   Problem& p = job.problem;
-  p.epilogue.aux = options.epilogue.with_aux || !options.aux_file.empty();
   p.aux = options.aux.matrix(p.d.type, p.d.layout);
   check_results(options, p);
   job.offsets = job.groups.encoded();
@@ -345,6 +390,8 @@ void generate_operands(const JobOptions& options, Job& job) {
   }
   const support::OperandBytes bytes = support::operand_bytes(p);
   job.bias = generate(p.epilogue.bias_type, bytes.bias, options.fill, options.seed + 3);
+  job.row_scales = generate(DataType::f32, bytes.row_scales, options.fill, options.seed + 6);
+  job.column_scales = generate(DataType::f32, bytes.column_scales, options.fill, options.seed + 7);
   const DataType vectors = p.row_reduction.value_or(RowReduction{}).vector_type;
   job.gamma = generate(vectors, bytes.row_vector, options.fill, options.seed + 4);
   job.beta = generate(vectors, bytes.row_vector, options.fill, options.seed + 5);

@@ -21,6 +21,7 @@ namespace vkgemm::tool {
 // The command line's options for a job, and the files that results go to.
 struct JobOptions {
   std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
+  std::string row_scales_file, column_scales_file;
   std::string gamma_file, beta_file, row_values_file;
   bool bf16 = false;
   std::optional<std::uint64_t> m, n, k;
@@ -48,12 +49,13 @@ struct Job {
   Problem source;
   Groups groups;
   std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
+  std::vector<std::byte> row_scales, column_scales;
   // Of operands from .vkp files, whose payloads are in a, b and b_right.
   std::optional<support::PackedHeader> packed_a, packed_b;
 
   support::HostOperands operands() const {
-    return {a.data(),       b.data(),     c.data(),    bias.data(),
-            offsets.data(), gamma.data(), beta.data(), b_right.data()};
+    return {a.data(),     b.data(),    c.data(),       bias.data(),       offsets.data(),
+            gamma.data(), beta.data(), b_right.data(), row_scales.data(), column_scales.data()};
   }
 };
 

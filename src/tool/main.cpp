@@ -92,6 +92,7 @@ int run_tool(const std::vector<std::string>& arguments) {
   add_run(app, exit_code);
   add_pack(app);
   add_quantise(app);
+  add_quantise_rows(app);
   add_make(app);
   add_bench(app, exit_code);
   add_tune(app, exit_code);

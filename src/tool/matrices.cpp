@@ -73,6 +73,7 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
                                 std::uint64_t long_from) {
   std::vector<std::byte> data(bytes);
   const std::uint64_t count = bytes / size_in_bytes(type);
+  const double times = type == DataType::s8 && fill == Fill::random ? 128.0 : 1.0;
   const std::uint64_t parts = count < long_from ? 1 : 10;
   const auto begin_of = [&](std::uint64_t part) {
     return count / parts * part + count % parts * part / parts;
@@ -85,7 +86,7 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
     const std::uint64_t begin = begin_of(part);
     in_parallel(begin_of(part + 1) - begin, [&](std::uint64_t first, std::uint64_t last) {
       for (std::uint64_t i = begin + first; i < begin + last; ++i) {
-        store_element(data.data(), type, i, element(fill, seed, i));
+        store_element(data.data(), type, i, times * element(fill, seed, i));
       }
     });
   }

@@ -106,6 +106,12 @@ Matrix MatrixOptions::matrix(DataType default_type, Layout default_layout) const
   return matrix;
 }
 
+DataType default_result(const Problem& problem) {
+  if (problem.a.type != DataType::s8) return problem.a.type;
+  const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
+  return sums ? DataType::s32 : DataType::f16;
+}
+
 void EpilogueOptions::add(CLI::App& app) {
   app.add_option("--alpha", alpha, "Factor of A*B")->capture_default_str();
   app.add_option("--beta", beta, "Factor of C; 0: there is no C")->capture_default_str();
@@ -120,6 +126,11 @@ void EpilogueOptions::add(CLI::App& app) {
   add_type(app, "--dtype-bias", bias_type, "Element type of a generated bias");
   add_size(app, "--batch-stride-bias", bias_batch_stride,
            "Elements from one bias of the batch to the next; 0: one for all", UINT64_MAX >> 8);
+  add_named(app, "--row-scales-mode", row_scales,
+            "Generated factors of the rows of A*B, f32: shared by the batch, or per_matrix",
+            names_of<Scales>(), parse_scales);
+  add_named(app, "--column-scales-mode", column_scales, "The same of its columns",
+            names_of<Scales>(), parse_scales);
   add_named(app, "--activation", activation, "Function applied before the cast",
             names_of<Activation>(), parse_activation);
   app.add_option("--clamp-min", clamp_min, "Lower bound of D");

@@ -80,12 +80,18 @@ struct MatrixOptions {
   Matrix matrix(DataType default_type, Layout default_layout) const;
 };
 
+// The type of results, where nothing says another: that of the inputs. Of s8 it is s32 where D may
+// be the sums themselves, else f16.
+DataType default_result(const Problem& problem);
+
 struct EpilogueOptions {
   float alpha = 1.0f;
   float beta = 0.0f;
   std::optional<Bias> bias;
   std::optional<DataType> bias_type;
   std::uint64_t bias_batch_stride = 0;
+  Scales row_scales = Scales::none;
+  Scales column_scales = Scales::none;
   Activation activation = Activation::none;
   std::optional<float> clamp_min;
   std::optional<float> clamp_max;

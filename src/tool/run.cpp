@@ -40,7 +40,8 @@ struct RunOptions {
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 struct DeviceOperands {
-  Buffer a, b, b_right, c, bias, d, aux, offsets, gamma, beta, row_values, workspace;
+  Buffer a, b, b_right, c, bias, row_scales, column_scales, d, aux, offsets, gamma, beta;
+  Buffer row_values, workspace;
   std::optional<PackedBuffer> packed_a, packed_b, packed_right;
 
   Operands operands() const {
@@ -53,6 +54,8 @@ struct DeviceOperands {
             .c = c.span(),
             .d = d.span(),
             .bias = bias.span(),
+            .row_scales = row_scales.span(),
+            .column_scales = column_scales.span(),
             .aux = aux.span(),
             .offsets = offsets.span(),
             .gamma = gamma.span(),
@@ -94,6 +97,8 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
           .b_right = plain(bytes.b_right, job.packed_b),
           .c = buffer(bytes.c),
           .bias = buffer(bytes.bias),
+          .row_scales = buffer(bytes.row_scales),
+          .column_scales = buffer(bytes.column_scales),
           .d = buffer(bytes.d),
           .aux = buffer(bytes.aux),
           .offsets = buffer(bytes.offsets),
@@ -142,6 +147,8 @@ void upload(Runner& runner, Job& job, DeviceOperands& device) {
   }
   place(job.c, device.c);
   place(job.bias, device.bias);
+  place(job.row_scales, device.row_scales);
+  place(job.column_scales, device.column_scales);
   place(job.offsets, device.offsets);
   place(job.gamma, device.gamma);
   place(job.beta, device.beta);

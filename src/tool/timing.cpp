@@ -51,8 +51,10 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   gamma_ = pool.get(rows.vector_type, bytes_.row_vector, 7);
   beta_ = pool.get(rows.vector_type, bytes_.row_vector, 6);
   bias_ = pool.get(problem.epilogue.bias_type, bytes_.bias, 4);
-  host_ = {a_.values,       b_.values,     c_.values,    bias_.values,
-           offsets_.data(), gamma_.values, beta_.values, b_right_.values};
+  row_scales_ = pool.get(DataType::f32, bytes_.row_scales, 8);
+  column_scales_ = pool.get(DataType::f32, bytes_.column_scales, 9);
+  host_ = {a_.values,     b_.values,    c_.values,       bias_.values,       offsets_.data(),
+           gamma_.values, beta_.values, b_right_.values, row_scales_.values, column_scales_.values};
   const auto packed = [&](PackedOperand operand, const OperandPool::Operand& from) {
     std::optional<PackedBuffer> to(prepare_packing(runner, problem_, operand));
     pack(runner, from.device, *to);
@@ -101,6 +103,8 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
                           .c = c_.device,
                           .d = device_d_.span(),
                           .bias = bias_.device,
+                          .row_scales = row_scales_.device,
+                          .column_scales = column_scales_.device,
                           .aux = device_aux_.span(),
                           .offsets = device_offsets_.span(),
                           .gamma = gamma_.device,
@@ -187,8 +191,9 @@ double TimedCase::bytes() const {
   if (!elements_b_.empty()) {
     b = packed_b_->layout.bytes + (packed_right_ ? packed_right_->layout.bytes : 0);
   }
-  return static_cast<double>(offsets_.size() + bytes_.a + b + bytes_.c + bytes_.bias + bytes_.d +
-                             bytes_.aux + 2 * bytes_.row_vector + bytes_.row_values);
+  return static_cast<double>(offsets_.size() + bytes_.a + b + bytes_.c + bytes_.bias +
+                             bytes_.row_scales + bytes_.column_scales + bytes_.d + bytes_.aux +
+                             2 * bytes_.row_vector + bytes_.row_values);
 }
 
 }  // namespace vkgemm::tool

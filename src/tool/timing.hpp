@@ -89,7 +89,7 @@ class TimedCase {
   const Groups& groups_;
   const support::OperandBytes bytes_;
   std::vector<std::byte> offsets_;
-  OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_;
+  OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_, row_scales_, column_scales_;
   std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
   std::vector<std::byte> elements_b_, elements_right_;  // that codes stand for
   support::HostOperands host_;

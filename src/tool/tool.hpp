@@ -60,6 +60,7 @@ inline void unwrap(const Result<void>& result) {
 void add_run(CLI::App& app, int& exit_code);
 void add_pack(CLI::App& app);
 void add_quantise(CLI::App& app);
+void add_quantise_rows(CLI::App& app);
 void add_make(CLI::App& app);
 void add_info(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);

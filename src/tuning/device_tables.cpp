@@ -21,7 +21,7 @@ namespace {
 ResolvedProblem packed_product(const ResolvedMatrix& packed) {
   constexpr std::uint64_t size = 128;
   const Matrix matrix{.type = packed.type};
-  Problem out{.m = size, .n = size, .k = size, .a = matrix, .b = matrix, .d = matrix};
+  Problem out{.m = size, .n = size, .k = size, .a = matrix, .b = matrix};
   if (packed.quantisation) out.b.packing = Packing::packed;
   out.quantised_b = packed.quantisation;
   return resolve(out).value();
@@ -68,7 +68,9 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
 }
 
 bool DeviceTables::gains_by_packing(DataType type, const DeviceCaps& caps) const {
-  return size_in_bytes(type) == 2 && std::ranges::any_of(main_loops(), [&](const auto* loop) {
+  // Rows of s8 nobody takes.
+  if (type == DataType::s8) return fragment_order({.type = type}, true, caps).has_value();
+  return is_packable(type) && std::ranges::any_of(main_loops(), [&](const auto* loop) {
            return (loop->gains_by_packing || loop->takes_fragments()) &&
                   has_kernels(loop->loop, type) && caps.path(path_of(loop->loop)).available;
          });

@@ -20,6 +20,16 @@ void expect_status(VkgemmStatus status, VkgemmStatus expected, const char* file,
           (int)status, (int)expected, message_of_error());
 }
 
+VkgemmDeviceSpan span_of(Buffer buffer) { return (VkgemmDeviceSpan){buffer.address, buffer.bytes}; }
+
+VkgemmDeviceCaps caps_of(const Device* device) {
+  const VkgemmCaps* caps = NULL;
+  EXPECT_SUCCESS(vkgemm_context_caps(device->context, &caps));
+  VkgemmDeviceCaps is = {.struct_size = sizeof is};
+  EXPECT_SUCCESS(vkgemm_caps_device(caps, &is));
+  return is;
+}
+
 const char* text_of(const VkgemmProblem* problem) {
   static char text[1024];
   size_t size = sizeof text;
@@ -82,6 +92,8 @@ int main(int argc, char** argv) {
   test_parts(&device);
   test_candidates(&device);
   test_products(&device);
+  test_integers(&device);
+  test_quantised_rows(&device);
   test_lifetimes(&device, argv[1]);
   EXPECT(device.messages > 0);
   close_device(&device);

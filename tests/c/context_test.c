@@ -53,6 +53,7 @@ void test_caps(const Device* device) {
   EXPECT(is.vendor_id != 0 && is.device_id == of_needs.device_id && is.architecture[0] != '\0');
   EXPECT(memcmp(is.pipeline_cache_uuid, of_needs.pipeline_cache_uuid, VK_UUID_SIZE) == 0);
   EXPECT(is.fragment_shape_count == of_needs.fragment_shape_count && is.kernel_kind_count >= 1);
+  EXPECT(is.int8_arithmetic <= VK_TRUE && is.int8_arithmetic == of_needs.int8_arithmetic);
   EXPECT((is.device_barrier == VK_TRUE) == (is.device_barrier_reason[0] == '\0'));
   VkgemmLimits limits = {.struct_size = sizeof limits};
   EXPECT_SUCCESS(vkgemm_caps_limits(caps, &limits));

@@ -57,8 +57,12 @@ typedef enum Kind {
   CONTEXT,
   CANDIDATES,
   PLAN,
-  PACK
+  PACK,
+  QUANTISE
 } Kind;
+
+// All of a buffer.
+VkgemmDeviceSpan span_of(Buffer buffer);
 
 // Hands something to every function that takes a handle; `kind` is what it is.
 void refuse_everywhere(void* bad, Kind kind);
@@ -71,6 +75,9 @@ typedef struct Device {
   int messages;
 } Device;
 
+// What the device says of itself.
+VkgemmDeviceCaps caps_of(const Device* device);
+
 void test_without_device(void);
 void test_no_handles(void);
 void test_no_pointers(void);
@@ -81,6 +88,8 @@ void test_problem(const Device* device);
 void test_parts(const Device* device);
 void test_candidates(const Device* device);
 void test_products(const Device* device);
+void test_integers(const Device* device);
+void test_quantised_rows(const Device* device);
 void test_lifetimes(const Device* device, const char* folder);
 
 #endif  // VKGEMM_TESTS_C_EXPECT_H

@@ -13,6 +13,8 @@ void refuse_everywhere(void* bad, Kind kind) {
   VkgemmPackedLayout layout = {.struct_size = sizeof layout};
   INIT(VkgemmProblem, problem, vkgemm_problem_init);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
+  INIT(VkgemmRowQuantisation, rows, vkgemm_row_quantisation_init);
+  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
   const VkPhysicalDeviceFeatures2* features = NULL;
   const char* const* names = NULL;
   const VkgemmCaps* caps = NULL;
@@ -20,6 +22,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   VkgemmCandidates* candidates = NULL;
   VkgemmPlan* plan = NULL;
   VkgemmPackPlan* pack_plan = NULL;
+  VkgemmQuantisePlan* quantise_plan = NULL;
   VkgemmStatus status = VKGEMM_SUCCESS;
   VkResult result = VK_SUCCESS;
   VkBool32 boolean = VK_FALSE;
@@ -62,6 +65,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(CONTEXT, vkgemm_plan_create(bad, &problem, NULL, &plan, error));
   NONE_OF(CONTEXT, vkgemm_packed_layout(bad, &problem, b, &layout, error));
   NONE_OF(CONTEXT, vkgemm_pack_plan_create(bad, &problem, b, &pack_plan, error));
+  NONE_OF(CONTEXT, vkgemm_quantise_plan_create(bad, &rows, &quantise_plan, error));
   NONE_OF(CONTEXT, vkgemm_context_record(bad, bad, VK_NULL_HANDLE, &operands, NULL, error));
   NONE_OF(CANDIDATES, vkgemm_candidates_count(bad, &count));
   NONE_OF(CANDIDATES, vkgemm_candidates_get(bad, 0, &text, &other));
@@ -78,6 +82,11 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(PACK, vkgemm_pack_plan_code_bytes(bad, &bytes, &bytes, &bytes));
   NONE_OF(PACK, vkgemm_pack_plan_record(bad, VK_NULL_HANDLE, span, span, error));
   NONE_OF(PACK, vkgemm_pack_plan_record_codes(bad, VK_NULL_HANDLE, span, span, span, span, error));
+  NONE_OF(QUANTISE, vkgemm_quantise_plan_quantisation(bad, &rows));
+  NONE_OF(QUANTISE, vkgemm_quantise_plan_source_bytes(bad, &bytes));
+  NONE_OF(QUANTISE, vkgemm_quantise_plan_codes_bytes(bad, &bytes));
+  NONE_OF(QUANTISE, vkgemm_quantise_plan_scales_bytes(bad, &bytes));
+  NONE_OF(QUANTISE, vkgemm_quantise_plan_record(bad, VK_NULL_HANDLE, &spans, error));
   if (bad != NULL) {  // destroying null does nothing, an error may be null
     NONE_OF(ERRORS, vkgemm_verdicts_count(NULL, &count));
     NONE_OF(ERRORS, vkgemm_error_destroy(bad));
@@ -88,6 +97,7 @@ void refuse_everywhere(void* bad, Kind kind) {
     NONE_OF(CANDIDATES, vkgemm_candidates_destroy(bad));
     NONE_OF(PLAN, vkgemm_plan_destroy(bad));
     NONE_OF(PACK, vkgemm_pack_plan_destroy(bad));
+    NONE_OF(QUANTISE, vkgemm_quantise_plan_destroy(bad));
   }
 }
 
@@ -107,6 +117,7 @@ void test_no_handles(void) {
   EXPECT_SUCCESS(vkgemm_candidates_destroy(NULL));
   EXPECT_SUCCESS(vkgemm_plan_destroy(NULL));
   EXPECT_SUCCESS(vkgemm_pack_plan_destroy(NULL));
+  EXPECT_SUCCESS(vkgemm_quantise_plan_destroy(NULL));
 
   // What was destroyed is usually told. The address sanitizer tells it always, and ends the
   // process.

@@ -25,6 +25,8 @@ void test_problem(const Device* device) {
   epilogue.aux = VK_TRUE;
   epilogue.clamp_min = -1.5f;
   epilogue.clamp_max = 6.0f;
+  epilogue.row_scales = VKGEMM_SCALES_SHARED;
+  epilogue.column_scales = VKGEMM_SCALES_PER_MATRIX;
   problem.m = 33;
   problem.n = 40;
   problem.k = 48;
@@ -57,6 +59,7 @@ void test_problem(const Device* device) {
   snprintf(mine, sizeof mine, "%s", text_of(&problem));
   snprintf(its, sizeof its, "%s", text_of(&back));
   EXPECT(strcmp(mine, its) == 0 && strstr(mine, "--clamp-max 6") != NULL);
+  EXPECT(strstr(mine, "shared") != NULL && strstr(mine, "per_matrix") != NULL);
 
   double ms = 0.0;
   uint32_t dispatches = 0;

@@ -8,20 +8,21 @@
 // Products of small integers are exact: A·B + C, plain, with a packed B, cut into dispatches.
 enum { m = 40, n = 48, k = 32 };
 
-static VkgemmDeviceSpan span_of(Buffer buffer) {
-  return (VkgemmDeviceSpan){buffer.address, buffer.bytes};
-}
-
 // -3 to 3, as f16
 static const uint16_t f16_integers[7] = {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200};
 static int a_of(int i, int l) { return (i * 5 + l * 3) % 7; }
 static int b_of(int l, int j) { return (l * 2 + j * 11) % 7; }
 
+static int sum_of(int i, int j) {
+  int sum = 0;
+  for (int l = 0; l < k; ++l) sum += (a_of(i, l) - 3) * (b_of(l, j) - 3);
+  return sum;
+}
+
 static void expect_product(const float* d, int line) {
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
-      int sum = 0;
-      for (int l = 0; l < k; ++l) sum += (a_of(i, l) - 3) * (b_of(l, j) - 3);
+      const int sum = sum_of(i, j);
       if (d[i * n + j] == (float)sum) continue;
       ++failures;
       fprintf(stderr, "%s:%d: D[%d, %d] is %g, not %d\n", __FILE__, line, i, j,
@@ -166,4 +167,87 @@ void test_products(const Device* device) {
   app_destroy_buffer(app, &b);
   app_destroy_buffer(app, &d);
   app_destroy_buffer(app, &workspace);
+}
+
+// A plan of the problem, run once. The operands have no workspace yet.
+static void run_product(const Device* device, const VkgemmProblem* problem,
+                        VkgemmOperands operands) {
+  VkgemmPlan* plan = NULL;
+  EXPECT_SUCCESS(vkgemm_plan_create(device->context, problem, NULL, &plan, error));
+  if (plan == NULL) return;
+  uint64_t bytes = 0;
+  EXPECT_SUCCESS(vkgemm_plan_workspace_bytes(plan, &bytes));
+  Buffer workspace = app_create_buffer(device->app, bytes);
+  operands.workspace = span_of(workspace);
+  VkCommandBuffer commands = app_begin(device->app);
+  EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &operands, NULL, error));
+  app_run(device->app, commands);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+  app_destroy_buffer(device->app, &workspace);
+}
+
+// The same numbers as s8: their sums in s32, and scaled by powers of two in f32.
+void test_integers(const Device* device) {
+  if (caps_of(device).int8_arithmetic == VK_FALSE) {
+    puts("s8 was not tried: this device has no 8-bit arithmetic");
+    return;
+  }
+  App* const app = device->app;
+  Buffer a = app_create_buffer(app, m * k), b = app_create_buffer(app, k * n);
+  Buffer d = app_create_buffer(app, 4 * m * n);
+  Buffer rows = app_create_buffer(app, 4 * m), columns = app_create_buffer(app, 4 * n);
+  for (int i = 0; i < m * k; ++i) ((int8_t*)a.data)[i] = (int8_t)(a_of(i / k, i % k) - 3);
+  for (int i = 0; i < k * n; ++i) ((int8_t*)b.data)[i] = (int8_t)(b_of(i / n, i % n) - 3);
+  for (int i = 0; i < m; ++i) ((float*)rows.data)[i] = ldexpf(1.0f, i % 5 - 2);
+  for (int j = 0; j < n; ++j) ((float*)columns.data)[j] = ldexpf(1.0f, j % 3);
+  INIT(VkgemmMatrix, s8, vkgemm_matrix_init);
+  s8.type = VKGEMM_DATA_TYPE_S8;
+  INIT(VkgemmMatrix, result, vkgemm_matrix_init);
+  result.type = VKGEMM_DATA_TYPE_S32;
+  INIT(VkgemmEpilogue, epilogue, vkgemm_epilogue_init);
+  INIT(VkgemmProblem, problem, vkgemm_problem_init);
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.a = problem.b = &s8;
+  problem.d = &result;
+  problem.epilogue = &epilogue;
+  INIT(VkgemmOperands, operands, vkgemm_operands_init);
+  operands.a = span_of(a);
+  operands.b = span_of(b);
+  operands.d = span_of(d);
+  memset(d.data, 0xFF, d.bytes);
+  run_product(device, &problem, operands);
+  int wrong = 0;
+  for (int i = 0; i < m * n; ++i) wrong += ((int32_t*)d.data)[i] != sum_of(i / n, i % n);
+  EXPECT(wrong == 0);
+
+  VkgemmPlan* plan = NULL;
+  epilogue.row_scales = epilogue.column_scales = VKGEMM_SCALES_SHARED;
+  EXPECT_ERROR(vkgemm_plan_create(device->context, &problem, NULL, &plan, error),
+               VKGEMM_ERROR_UNSUPPORTED, "d.type is s32");
+  result.type = VKGEMM_DATA_TYPE_F32;
+  EXPECT_SUCCESS(vkgemm_plan_create(device->context, &problem, NULL, &plan, error));
+  VkCommandBuffer commands = app_begin(app);
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_SPAN_TOO_SMALL, "row_scales");
+  operands.row_scales = span_of(rows);
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_SPAN_TOO_SMALL, "column_scales");
+  app_run(app, commands);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+  operands.column_scales = span_of(columns);
+  memset(d.data, 0xFF, d.bytes);
+  run_product(device, &problem, operands);
+  wrong = 0;
+  for (int i = 0; i < m * n; ++i) {
+    const float scale = ((float*)rows.data)[i / n] * ((float*)columns.data)[i % n];
+    wrong += ((float*)d.data)[i] != scale * (float)sum_of(i / n, i % n);
+  }
+  EXPECT(wrong == 0);
+  app_destroy_buffer(app, &a);
+  app_destroy_buffer(app, &b);
+  app_destroy_buffer(app, &d);
+  app_destroy_buffer(app, &rows);
+  app_destroy_buffer(app, &columns);
 }

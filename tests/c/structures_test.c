@@ -23,7 +23,7 @@ static void test_names(void) {
   EXPECT(value == VKGEMM_DATA_TYPE_BF16);
 
   // Each name leads back, and no enumeration is without names.
-  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_CODE_LAYOUT; ++e) {
+  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_SCALES; ++e) {
     int count = 0;
     for (int32_t v = 0; v < 64; ++v) {
       if (vkgemm_enumerator_name((VkgemmEnumeration)e, v, &name) != VKGEMM_SUCCESS) continue;
@@ -56,6 +56,8 @@ static void test_defaults(void) {
   INIT(VkgemmEpilogue, epilogue, vkgemm_epilogue_init);
   EXPECT(epilogue.alpha == 1.0f && epilogue.beta == 0.0f && epilogue.aux == VK_FALSE);
   EXPECT(epilogue.bias == VKGEMM_BIAS_NONE && epilogue.bias_type == VKGEMM_DATA_TYPE_F32);
+  EXPECT(epilogue.row_scales == VKGEMM_SCALES_NONE);
+  EXPECT(epilogue.column_scales == VKGEMM_SCALES_NONE);
   EXPECT(isnan(epilogue.clamp_min) && isnan(epilogue.clamp_max));
   INIT(VkgemmGated, gated, vkgemm_gated_init);
   EXPECT(gated.gate == VKGEMM_GATE_SWIGLU && gated.b == VKGEMM_GATED_B_HALVES);
@@ -75,6 +77,11 @@ static void test_defaults(void) {
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0);
   INIT(VkgemmDispatchRange, range, vkgemm_dispatch_range_init);
   EXPECT(range.first == 0 && range.count == UINT32_MAX);
+  INIT(VkgemmRowQuantisation, quantisation, vkgemm_row_quantisation_init);
+  EXPECT(quantisation.rows == 0 && quantisation.columns == 0 && quantisation.batch == 1);
+  EXPECT(quantisation.source == NULL && quantisation.codes == NULL);
+  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
+  EXPECT(spans.source.address == 0 && spans.scales.bytes == 0);
   INIT(VkgemmKernelKind, kind, vkgemm_kernel_kind_init);
   EXPECT(kind.loop == VKGEMM_MAIN_LOOP_FMA && kind.input == VKGEMM_DATA_TYPE_F32);
   INIT(VkgemmVerdict, verdict, vkgemm_verdict_init);
@@ -106,6 +113,15 @@ static void test_older_callers(void) {
   a.alignment = 4;
   a.reserved = 0;
   EXPECT(strstr(text_of(&problem), "--ld-a 24 --alignment-a 4") != NULL);
+
+  // An epilogue of a caller who knows no column scales has none.
+  VkgemmEpilogue epilogue;
+  EXPECT_SUCCESS(vkgemm_epilogue_init(&epilogue, sizeof epilogue));
+  epilogue.column_scales = VKGEMM_SCALES_SHARED;
+  problem.epilogue = &epilogue;
+  EXPECT(strstr(text_of(&problem), "--column-scales") != NULL);
+  epilogue.struct_size = offsetof(VkgemmEpilogue, column_scales);
+  EXPECT(strstr(text_of(&problem), "--column-scales") == NULL);
 
   // What vkgemm fills in ends where the caller's structure ends.
   VkgemmConfig config;
@@ -174,6 +190,8 @@ static void test_impossible_structures(void) {
   REFUSED(a.layout, 0xFFFFFFFF, "a.layout is -1: no VkgemmLayout");
   REFUSED(a.reserved, 1, "a.reserved is 1: 0 is needed");
   REFUSED(epilogue.aux, 2, "epilogue.aux is 2: VK_FALSE or VK_TRUE is needed");
+  REFUSED(epilogue.row_scales, 3, "epilogue.row_scales is 3: no VkgemmScales");
+  REFUSED(epilogue.column_scales, 4, "epilogue.column_scales is 4: no VkgemmScales");
   REFUSED(problem.reserved, 3, "problem.reserved is 3: 0 is needed");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));
   EXPECT(strcmp(message_of_error(), "") == 0);

@@ -414,6 +414,20 @@ TEST(CompileQuantised, TheBestWithoutSpills) {
   }
 }
 
+// Rows that become codes: kept in registers, and several to a workgroup.
+TEST(CompileQuantiseRows, EveryPipeline) {
+  if (!runner().caps().int8_arithmetic) {
+    GTEST_SKIP() << runner().caps().name << " has no shaderInt8 and storageBuffer8BitAccess";
+  }
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+    for (const std::uint64_t columns : {8u, 9u, 100u, 4096u}) {
+      const auto plan = runner().context().plan_quantise_rows(
+          {.rows = 64, .columns = columns, .source = {.type = type}});
+      EXPECT_TRUE(plan) << plan.error().message;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vkgemm::test
 

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "base/arithmetic.hpp"
+#include "base/text.hpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
 #include "problem/resolved_problem.hpp"
+#include "quantise_rows.hpp"
 #include "runtime/operand_check.hpp"
 #include "support/groups.hpp"
 #include "support/quantised.hpp"
@@ -291,6 +293,7 @@ class Guards : public EachPath {
     EXPECT_TRUE(report.passed()) << report.first_failure;
   }
   static void expect_codes_inside(const Problem& problem, Path path, std::size_t turn);
+  static void expect_rows_inside(DataType type);
   static void expect_all_codes_inside(Path path);
 
  private:
@@ -538,6 +541,47 @@ TEST_P(GuardsOfRows, StandBesideCodes) {
   VKGEMM_SKIP_IF(why_not());
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   expect_all_codes_inside(GetParam());
+}
+
+// Rows, their codes and scales beside guards.
+void Guards::expect_rows_inside(DataType type) {
+  running.names = {"source", "codes", "scales"};
+  for (const std::uint64_t columns : {1u, 8u, 9u, 40u, 257u, 9000u}) {
+    for (const bool aligned : {false, true}) {
+      RowQuantisation q{.rows = 3, .columns = columns, .batch = 2, .source = {.type = type}};
+      q = with_padding(q, aligned ? 16 - columns % 16 : 1, aligned);
+      const auto plan = own_runner_->context().plan_quantise_rows(q);
+      ASSERT_TRUE(succeeds(plan));
+      running.text = concat(columns, " columns of ", to_string(type));
+      for (const Guard touched : {Guard::before, Guard::behind}) {
+        QuantisedRows rows(q);
+        rows.fill(1);
+        const QuantiseSpans spans{
+            .source = memories_[0]->place(plan->source_bytes(), q.source.alignment, touched),
+            .codes = memories_[1]->place(plan->codes_bytes(), q.codes.alignment, touched),
+            .scales = memories_[2]->place(plan->scales_bytes(), sizeof(float), touched)};
+        std::memcpy(memories_[0]->data(), rows.source_bytes().data(), plan->source_bytes());
+        std::memset(memories_[1]->data(), 0xff, plan->codes_bytes());
+        EXPECT_TRUE(succeeds(own_runner_->submit(
+            [&](VkCommandBuffer commands) { return plan->record(commands, spans); })));
+        ASSERT_TRUE(rows.run());  // elsewhere, the same bytes
+        EXPECT_EQ(std::memcmp(memories_[1]->data(), rows.codes_bytes().data(), plan->codes_bytes()),
+                  0);
+        EXPECT_EQ(
+            std::memcmp(memories_[2]->data(), rows.scales_bytes().data(), plan->scales_bytes()), 0);
+      }
+    }
+  }
+}
+
+// No path has a part in it: once.
+TEST_P(Guards, StandBesideQuantisedRows) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(why_not_quantised());
+  VKGEMM_SKIP_IF(GetParam() == Path::fma ? "" : "rows are quantised alike on all paths");
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
+    expect_rows_inside(type);
+  }
 }
 
 // Groups whose offsets say all sorts of things.

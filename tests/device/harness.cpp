@@ -77,6 +77,21 @@ constexpr std::string_view fma_texts[] = {
     "skinny:tile=3x16x32,swizzle=2",  // for few rows
     "skinny:tile=1x32x64",
 };
+// Of s8, whose groups of 16 bytes are 16 elements.
+constexpr std::string_view byte_texts[] = {
+    "khr:tile=32x16x16,fragment=16x16x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
+    "khr_direct:tile=16x16x64,fragment=8x8x16,subgroups=2x1,subgroup_size=8,peel=0,swap_a=1,"
+    "interleave_k=1,subgroups_k=2,swizzle=2,pack=ab",
+    "khr_direct:tile=8x16x32,fragment=8x8x16,subgroups=1x2,subgroup_size=8,peel=0,pack=ab",
+    "khr:tile=64x32x64,fragment=16x16x32,subgroups=2x2,subgroup_size=32,subtiles=2,swizzle=2",
+    "khr_direct:tile=64x32x64,fragment=16x16x32,subgroups=2x1,subgroup_size=32,subtiles=2,swap_a=1,"
+    "interleave_k=1,swizzle=2,pack=ab",
+    "khr_direct:tile=16x32x64,fragment=16x16x32,subgroups=1x2,subgroup_size=32,subgroups_k=3,pack="
+    "ab",
+    "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
+    "fma:tile=16x32x16,fragment=4x4,swizzle=2,peel=0",
+    "fma:tile=32x16x32,fragment=8x4,swizzle=2",
+};
 constexpr std::string_view nv_texts[] = {
     "nv:tile=32x32x32,invocations=128,swizzle=2",
     "nv:tile=64x32x16,invocations=128,swizzle=2,unroll_k=4",
@@ -91,7 +106,7 @@ constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::ui
           .input = input,
           .m = fragment,
           .n = fragment,
-          .k = fragment,
+          .k = input == DataType::s8 ? 2 * fragment : fragment,
           .subgroup_size = size,
           .a_in_rows = a_in_rows,
           .code_run = code_run};
@@ -100,6 +115,10 @@ const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::s8, 8, 8), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::s8, 16, 32), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::s8, 8, 8, true), .outcome = Outcome::passed},
+    {.kind = direct_kind(DataType::s8, 16, 32, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 8, 8, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::f16, 16, 32, true), .outcome = Outcome::passed},
     {.kind = direct_kind(DataType::bf16, 16, 32, true), .outcome = Outcome::passed},
@@ -110,7 +129,8 @@ const Verdict trusted[] = {
     {.kind = direct_kind(DataType::bf16, 16, 32, false, 4), .outcome = Outcome::passed},
 };
 
-std::vector<std::string_view> texts_of(Path path) {
+std::vector<std::string_view> texts_of(Path path, DataType input) {
+  if (input == DataType::s8) return {std::begin(byte_texts), std::end(byte_texts)};
   switch (path) {
     case Path::nv:
       return {std::begin(nv_texts), std::end(nv_texts)};
@@ -183,14 +203,15 @@ bool peels(const Config& config) {
 
 std::vector<Config> small_configs(Path path, DataType input) {
   // The strictest layouts: what is legal here is legal for all others.
-  const Matrix plain{.type = input};
+  const Matrix plain{.type = input}, d{.type = input == DataType::s8 ? DataType::f32 : input};
   std::vector<Config> legal;
-  for (const std::string_view text : texts_of(path)) {
+  for (const std::string_view text : texts_of(path, input)) {
     const Config config = parse_config(text).value();
+    if (config.path() != path) continue;
     bool everywhere = true;
     for (const Layout a : {Layout::row_major, Layout::col_major}) {
       for (const Layout b : {Layout::row_major, Layout::col_major}) {
-        Problem problem{.m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .d = plain};
+        Problem problem{.m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .d = d};
         problem.a.layout = a;
         problem.b.layout = b;
         everywhere = everywhere && is_legal(config, resolve(problem).value(), target());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "quantise_rows.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -222,6 +223,43 @@ TEST(OddDevices, ReadParametersInMemoryWhereverTheyStand) {
   const auto plan = device->context().plan(rows, two_pass);
   ASSERT_TRUE(succeeds(plan));
   EXPECT_NE(plan->explain().find("parameters: in the workspace"), std::string::npos);
+}
+
+// Few workgroups in a dispatch, of few invocations each.
+TEST(OddDevices, QuantiseRowsInManyDispatches) {
+  VKGEMM_SKIP_IF(why_not_quantised());
+  const auto device = another_runner(told({.properties = [](VkPhysicalDeviceProperties2& p) {
+    p.properties.limits.maxComputeWorkGroupCount[0] = 3;
+    p.properties.limits.maxComputeWorkGroupCount[1] = 2;
+    p.properties.limits.maxComputeWorkGroupInvocations = 128;
+    p.properties.limits.maxComputeWorkGroupSize[0] = 128;
+  }}));
+  EXPECT_EQ(device->caps().limits.max_workgroup_count[1], 2u);
+  for (const std::uint64_t columns : {3u, 70u, 5000u}) {
+    for (const bool aligned : {false, true}) {
+      RowQuantisation q{.rows = columns < 10 ? 1000u : 20u, .columns = columns, .batch = 5};
+      QuantisedRows rows(with_padding(q, 16 - columns % 16, aligned));
+      rows.fill(1);
+      ASSERT_TRUE(rows.run(*device));
+      EXPECT_TRUE(rows.is_exact()) << columns;
+    }
+  }
+}
+
+TEST(OddDevices, QuantiseNoRowsWithoutBytes) {
+  const Odd lacking[] = {
+      {.features = without<VkPhysicalDeviceVulkan12Features,
+                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                           &VkPhysicalDeviceVulkan12Features::shaderInt8>},
+      {.features = without<VkPhysicalDeviceVulkan12Features,
+                           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                           &VkPhysicalDeviceVulkan12Features::storageBuffer8BitAccess>}};
+  for (const Odd& odd_device : lacking) {
+    const auto device = another_runner(told(odd_device));
+    EXPECT_TRUE(fails_with(
+        device->context().plan_quantise_rows({.rows = 4, .columns = 8}), Status::unsupported,
+        {caps().name, ": codes.type is s8: it needs shaderInt8 and storageBuffer8BitAccess"}));
+  }
 }
 
 struct Lacking {

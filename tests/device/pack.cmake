@@ -114,6 +114,25 @@ tool(2 "b.0, 70, 69. is inf" run --a a.npy --b infinite.npy --quantised-b int8)
 tool(2 "b.0, 64, 69. is .*: the scale of its group, or what it gives, is too large"
      quantise --b large.npy --bf16 --format int4:group=32 --out none.vkp)
 
+# Rows and columns that become s8.
+tool(0 "quantised +a, 37 rows of 71, f16, 1 matrix\nerror +0.00[0-9]+ of the elements' norm, 0.0[0-9]+ at most\nwrote"
+     quantise-rows --a a.npy --out a8.npy --scales a_scales.npy)
+tool(0 "quantised +b, 70 columns of 71, f16, 1 matrix\nerror +0.00" quantise-rows --b b.npy --out b8.npy
+     --scales b_scales.npy)
+tool(0 "b, 24 columns of 71, f16, 3 matrices" quantise-rows --b experts.npy --out experts8.npy --scales scales.npy)
+tool(0 "not finite +1 columns, whose codes are 0" quantise-rows --b infinite.npy --out none.npy --scales scales.npy)
+tool(2 "a8.npy .37, 71. is s8: f16, f32, or with --bf16 bf16 is needed" quantise-rows --a a8.npy --out none.npy
+     --scales scales.npy)
+foreach(header IN ITEMS "a8 .i1 False .37,.71." "b8 .i1 True .71,.70." "experts8 .i1 False .3,.71,.24." "a_scales .f4 False .37,."
+        "b_scales .f4 False .70,.")
+  separate_arguments(header)
+  list(POP_FRONT header name descr order shape)
+  file(STRINGS ${FOLDER}/${name}.npy words LIMIT_INPUT 118 REGEX "descr")
+  if(NOT words MATCHES "'descr': '${descr}', 'fortran_order': ${order}, 'shape': ${shape}")
+    message(FATAL_ERROR "${name}.npy begins with ${words}")
+  endif()
+endforeach()
+
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
 tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)

@@ -75,10 +75,21 @@ HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
   return buffer;
 }
 
+// Integers of all of the type, where random.
 void fill_matrix(HostBuffer& buffer, const View& view, Fill fill, std::uint64_t seed) {
+  const double times = view.matrix.type == DataType::s8 && fill == Fill::random ? 128.0 : 1.0;
   view.each([&](std::uint64_t index) {
-    store_element(buffer.data(), view.matrix.type, index, fill_value(fill, seed, index));
+    store_element(buffer.data(), view.matrix.type, index, times * fill_value(fill, seed, index));
   });
+}
+
+// Powers of two, where integers stay exact.
+void fill_factors(HostBuffer& buffer, Fill fill, std::uint64_t seed) {
+  for (std::uint64_t i = 0; i < buffer.size / sizeof(float); ++i) {
+    const double value = fill_value(fill, seed, i);
+    store_element(buffer.data(), DataType::f32, i,
+                  fill == Fill::integers ? std::exp2(std::floor(value / 2.0)) : value);
+  }
 }
 
 std::uint64_t bias_length(const Problem& p) {
@@ -311,6 +322,10 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   d_ = make_buffer(bytes.d, problem.d.type, options.shift);
   aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
   bias_ = make_buffer(bytes.bias, epilogue.bias_type, options.shift);
+  row_scales_ = make_buffer(bytes.row_scales, DataType::f32, options.shift);
+  column_scales_ = make_buffer(bytes.column_scales, DataType::f32, options.shift);
+  fill_factors(row_scales_, fill, options.seed * 8 + 7);
+  fill_factors(column_scales_, fill, options.seed * 8 + 9);
   const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
   gamma_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
   beta_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
@@ -371,6 +386,11 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
                   col, element);
     return;
   }
+  if (operand == 'm' || operand == 'n') {
+    store_element((operand == 'm' ? row_scales_ : column_scales_).data(), DataType::f32,
+                  operand == 'm' ? row : col, element);
+    return;
+  }
   const View where = view(problem_, operand);
   HostBuffer& buffer = operand == 'a' ? a_ : operand == 'b' ? b_ : operand == 'r' ? b_right_ : c_;
   store_element(buffer.data(), where.matrix.type, where.index(batch, row, col), element);
@@ -388,8 +408,8 @@ void Trial::store_elements() {
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(),       b_.data(),     c_.data(),    bias_.data(),
-          offsets_.data(), gamma_.data(), beta_.data(), b_right_.data()};
+  return {a_.data(),     b_.data(),    c_.data(),       bias_.data(),       offsets_.data(),
+          gamma_.data(), beta_.data(), b_right_.data(), row_scales_.data(), column_scales_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -420,7 +440,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   row_values_ = poisoned(row_values_);
-  DeviceCopy a, b, b_right, c, d, aux, bias, offsets, gamma, beta, row_values;
+  DeviceCopy a, b, b_right, c, d, aux, bias, offsets, gamma, beta, row_values, row_scales,
+      column_scales;
   for (const auto& [copy, host] : {std::pair{&a, &a_},
                                    {&b, &b_},
                                    {&b_right, &b_right_},
@@ -431,6 +452,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
                                    {&offsets, &offsets_},
                                    {&gamma, &gamma_},
                                    {&beta, &beta_},
+                                   {&row_scales, &row_scales_},
+                                   {&column_scales, &column_scales_},
                                    {&row_values, &row_values_}}) {
     if (auto uploaded = copy->upload(device(), *host); !uploaded) return uploaded;
   }
@@ -441,6 +464,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (epilogue.beta != 0.0f) operands.c = options_.in_place ? d.span() : c.span();
   if (epilogue.aux) operands.aux = aux.span();
   if (epilogue.bias != Bias::none) operands.bias = bias.span();
+  if (epilogue.row_scales != Scales::none) operands.row_scales = row_scales.span();
+  if (epilogue.column_scales != Scales::none) operands.column_scales = column_scales.span();
   if (problem_.grouping) operands.offsets = offsets.span();
   if (const auto& rows = problem_.row_reduction) {
     if (rows->gamma) operands.gamma = gamma.span();

@@ -65,7 +65,7 @@ class Trial {
   Trial(const Problem& problem, Fill fill, const TrialOptions& options = {});
 
   // Sets one element: operand 'a', 'b', 'r' (b_right), 'c', 'v' (bias; row 0), 'g' or 's' (gamma,
-  // beta; row 0).
+  // beta; row 0), 'm' or 'n' (row_scales, column_scales of the first matrix).
   void set(char operand, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
 
@@ -103,7 +103,7 @@ class Trial {
 
   Problem problem_;
   TrialOptions options_;
-  HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_;
+  HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_, row_scales_, column_scales_;
   std::shared_ptr<support::CodeMatrix> codes_, right_codes_;
   HostBuffer d_, aux_, row_values_;  // what the device wrote
   std::uint32_t bad_group_ = 0;

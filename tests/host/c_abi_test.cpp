@@ -1,6 +1,7 @@
 // The C API's tables against the C++ API: what is added to one and not to the other is seen here.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -33,7 +34,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       EXPECT_EQ(named, std::size(EnumTable<Cpp>::pairs)) << EnumTable<Cpp>::name;
     }
   });
-  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_CODE_LAYOUT + 1);
+  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_SCALES + 1);
 }
 
 // These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
@@ -41,7 +42,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
 [[maybe_unused]] void every_field_has_its_place() {
   [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing] =
       Matrix{};
-  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9] = Epilogue{};
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11] = Epilogue{};
   [[maybe_unused]] const auto& [g1, g2] = Gated{};
   [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
@@ -49,9 +50,11 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
                                 p16, p17, p18] = Problem{};
-  [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14] =
-      Operands{};
+  [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
+                                o16] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
+  [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5] = RowQuantisation{};
+  [[maybe_unused]] const auto& [qs1, qs2, qs3] = QuantiseSpans{};
   [[maybe_unused]] const auto& [pl1, pl2, pl3, pl4] = PackedLayout{};
   [[maybe_unused]] const auto& [c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14] =
       Config{};
@@ -64,13 +67,13 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [st1, st2, st3, st4, st5, st6, st7] = SelfTest{};
   [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11] = ContextCreateInfo{};
   [[maybe_unused]] const auto& [dc1, dc2, dc3, dc4, dc5, dc6, dc7, dc8, dc9, dc10, dc11, dc12, dc13,
-                                dc14, dc15, dc16, dc17, dc18, dc19, dc20, dc21, dc22, dc23] =
+                                dc14, dc15, dc16, dc17, dc18, dc19, dc20, dc21, dc22, dc23, dc24] =
       DeviceCaps{};
 }
 
 template <class C>
 void expect_round_trip(const typename Fields<C>::Cpp& cpp) {
-  ProblemParts parts;
+  Parts parts;
   const C c = ToC::structure<C>(cpp, &parts);
   EXPECT_EQ(c.struct_size, sizeof(C));
   typename Fields<C>::Cpp back;
@@ -90,6 +93,8 @@ TEST(CAbi, FieldsComeBack) {
   expect_round_trip<VkgemmMatrix>(matrix);
   expect_round_trip<VkgemmMatrix>({});
   const Epilogue epilogue{.alpha = 2.0f,
+                          .row_scales = Scales::per_matrix,
+                          .column_scales = Scales::shared,
                           .beta = 3.0f,
                           .bias = Bias::along_m,
                           .bias_type = DataType::f16,
@@ -144,6 +149,9 @@ TEST(CAbi, FieldsComeBack) {
                                     .max_dispatch_ms = 6.0,
                                     .estimate_scale = 7.0});
   expect_round_trip<VkgemmProblem>({});
+  expect_round_trip<VkgemmRowQuantisation>(
+      {.rows = 1, .columns = 2, .batch = 3, .source = others[0], .codes = others[1]});
+  expect_round_trip<VkgemmRowQuantisation>({});
   expect_round_trip<VkgemmKernelKind>({.loop = MainLoop::khr_direct,
                                        .input = DataType::bf16,
                                        .m = 1,
@@ -161,23 +169,42 @@ TEST(CAbi, FieldsComeBack) {
 
 TEST(CAbi, OperandsComeOver) {
   Operands cpp;
-  DeviceSpan* const spans[] = {&cpp.a,     &cpp.b,    &cpp.b_right,    &cpp.c,
-                               &cpp.d,     &cpp.bias, &cpp.aux,        &cpp.offsets,
-                               &cpp.gamma, &cpp.beta, &cpp.row_values, &cpp.workspace};
+  DeviceSpan* const spans[] = {&cpp.a,          &cpp.b,
+                               &cpp.b_right,    &cpp.c,
+                               &cpp.d,          &cpp.bias,
+                               &cpp.aux,        &cpp.offsets,
+                               &cpp.gamma,      &cpp.beta,
+                               &cpp.row_values, &cpp.workspace,
+                               &cpp.row_scales, &cpp.column_scales};
   for (std::uint64_t i = 0; i < std::size(spans); ++i) *spans[i] = {100 + i, 200 + i};
   cpp.a_fingerprint.bytes[3] = 1;
   cpp.b_fingerprint.bytes[63] = 2;
   const auto c = ToC::structure<VkgemmOperands>(cpp);
   Operands back;
   ASSERT_FALSE(ToCpp::read(c, "operands", back));
-  const DeviceSpan* const read[] = {&back.a,     &back.b,    &back.b_right,    &back.c,
-                                    &back.d,     &back.bias, &back.aux,        &back.offsets,
-                                    &back.gamma, &back.beta, &back.row_values, &back.workspace};
+  const DeviceSpan* const read[] = {&back.a,          &back.b,
+                                    &back.b_right,    &back.c,
+                                    &back.d,          &back.bias,
+                                    &back.aux,        &back.offsets,
+                                    &back.gamma,      &back.beta,
+                                    &back.row_values, &back.workspace,
+                                    &back.row_scales, &back.column_scales};
   for (std::uint64_t i = 0; i < std::size(read); ++i) {
     EXPECT_EQ(read[i]->address, 100 + i);
     EXPECT_EQ(read[i]->bytes, 200 + i);
   }
   EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint && back.b_fingerprint == cpp.b_fingerprint);
+}
+
+TEST(CAbi, SpansOfAQuantisationComeOver) {
+  const QuantiseSpans cpp{.source = {1, 2}, .codes = {3, 4}, .scales = {5, 6}};
+  QuantiseSpans back;
+  ASSERT_FALSE(ToCpp::read(ToC::structure<VkgemmQuantiseSpans>(cpp), "spans", back));
+  const auto numbers = [](const QuantiseSpans& spans) {
+    return std::array{spans.source.address, spans.source.bytes,   spans.codes.address,
+                      spans.codes.bytes,    spans.scales.address, spans.scales.bytes};
+  };
+  EXPECT_EQ(numbers(back), numbers(cpp));
 }
 
 TEST(CAbi, NoExceptionGetsOut) {

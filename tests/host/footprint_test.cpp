@@ -2,6 +2,7 @@
 // specialization constants in the SPIR-V of every kernel that the built-in tables lead to.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <iterator>
@@ -22,6 +23,7 @@
 #include "kernels/lowering.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/quantised.hpp"
+#include "kernels/quantise_rows.hpp"
 #include "kernels/steps.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
@@ -225,8 +227,9 @@ DeviceCaps any_device() {
   caps.limits.max_subgroup_size = 128;
   caps.limits.max_subgroups_per_workgroup = 64;
   caps.limits.compute_units = 0;  // not known
-  for (const DataType type : {DataType::f16, DataType::bf16}) {
-    caps.flexible_shapes.push_back({type, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0});
+  for (const DataType type : {DataType::f16, DataType::bf16, DataType::s8}) {
+    caps.flexible_shapes.push_back(
+        {type, row_of(type).accumulator, MatrixScope::subgroup, 8, 8, 8, 0});
   }
   caps.fragment_shapes.push_back(test::shape(DataType::f16, 8, 8, 8));
   DeviceCaps trusted = trusting(caps);
@@ -266,9 +269,10 @@ class Footprint : public testing::Test {
         const std::string_view name = step.key.module;
         modules_.emplace(name);
         expect_agreement(step.key,
-                         name == "pack"              ? PACK_BYTES
-                         : name.starts_with("pack_") ? PACK_FRAGMENTS_BYTES
-                         : name == "reduce_rows"     ? REDUCE_ROWS_BYTES
+                         name == "pack" ? PACK_BYTES
+                         : name.starts_with("pack_")
+                             ? PACK_FRAGMENTS_BYTES(name.ends_with("_s8") ? 1 : 2)
+                         : name == "reduce_rows" ? REDUCE_ROWS_BYTES
                          : name.starts_with("gemm") || name.starts_with("reduce_tiles") ? computed
                                                                                         : 0,
                          config);
@@ -333,6 +337,7 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
     for (const TuningRow& row : built_in.rows) {
       const int before = count_;
       for (const DataTypeRow& type : data_types) {
+        if (!has_kernels(MainLoop::fma, type.type)) continue;  // is no input
         for (const Layout a : {Layout::row_major, Layout::col_major}) {
           for (const Layout b : {Layout::row_major, Layout::col_major}) {
             Problem whole = test::gemm(1000, 256, 1000, type.type);
@@ -358,6 +363,7 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
   for (const embedded::Module& module : embedded::modules()) {
     if (module.name.starts_with("ceiling") || module.name == "bandwidth") continue;
     if (module.name.starts_with("pack_codes")) continue;  // of plans that pack: below
+    if (module.name == "quantise_rows") continue;         // of plans of its own: below
     if (without_in_memory(module.name) != module.name || module.name == "carry") continue;  // below
     EXPECT_TRUE(modules_.contains(module.name)) << module.name << " was never lowered";
   }
@@ -368,6 +374,7 @@ TEST_F(Footprint, IsTheSameWithParametersInMemory) {
   caps.limits.max_push_constant_bytes = 128;
   for (const TuningRow& row : built_in_table("generic").rows) {
     for (const DataTypeRow& type : data_types) {
+      if (!has_kernels(MainLoop::fma, type.type)) continue;
       for (const Problem& problem : parts_of(test::gemm(1000, 256, 1000, type.type))) {
         check_all(row.config, resolve(problem).value(), caps);
         if (HasFatalFailure()) return;
@@ -398,6 +405,16 @@ TEST_F(Footprint, IsWhatKernelsThatPackCodesDeclare) {
     copy.fragments = FragmentOrder{.mn = 16, .k = 16, .subgroup_size = 32};
     EXPECT_EQ(declared_bytes(pack_codes_step(problem, source, copy, 1, limits).key),
               std::uint64_t{PACK_TILE} * KHR_LINE(PACK_TILE, 2) * UNIT_BYTES);
+  }
+}
+
+TEST_F(Footprint, IsWhatTheKernelThatQuantisesRowsDeclares) {
+  const ResolvedRowQuantisation rows = resolve(RowQuantisation{.rows = 3, .columns = 8}).value();
+  Limits limits = test::h200().limits;
+  for (const std::uint32_t invocations : {128u, 256u, 1024u}) {
+    limits.max_invocations = invocations;
+    EXPECT_EQ(declared_bytes(quantise_rows_step(rows, limits).key),
+              QUANTISE_ROWS_BYTES(std::min(invocations, std::uint32_t{QUANTISE_LOCAL_SIZE})));
   }
 }
 

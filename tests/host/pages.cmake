@@ -1,11 +1,11 @@
 # The pages name nothing that is not there: no option of the tool, no key of tuning tables. No key is left out.
 # TOOL, SOURCE.
 cmake_minimum_required(VERSION 3.25)
-set(commands info run pack quantise make bench tune)
+set(commands info run pack quantise quantise-rows make bench tune)
 foreach(command IN LISTS commands)
   execute_process(COMMAND ${TOOL} ${command} --help OUTPUT_VARIABLE ${command} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
-set(any "${info}${run}${pack}${quantise}${make}${bench}${tune}")
+set(any "${info}${run}${pack}${quantise}${quantise-rows}${make}${bench}${tune}")
 
 # Without what CMake's lists are made of.
 function(read file variable)

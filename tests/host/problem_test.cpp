@@ -30,10 +30,11 @@ void expect_names_round_trip(int count, Parse parse) {
 }
 
 TEST(Problem, NamesRoundTrip) {
-  expect_names_round_trip<DataType>(3, parse_data_type);
+  expect_names_round_trip<DataType>(5, parse_data_type);
   expect_names_round_trip<Layout>(2, parse_layout);
   expect_names_round_trip<Activation>(7, parse_activation);
   expect_names_round_trip<Bias>(3, parse_bias);
+  expect_names_round_trip<Scales>(3, parse_scales);
   expect_names_round_trip<OffsetType>(2, parse_offset_type);
   expect_names_round_trip<GroupAlong>(2, parse_group_along);
 }

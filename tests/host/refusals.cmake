@@ -40,7 +40,7 @@ if(NOT WINDOWS AND EXISTS /dev/null)
 endif()
 
 # a command that there is not
-refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, quantise, make, bench, tune")
+refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, quantise, quantise-rows, make, bench, tune")
 refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
 
 # What is not computed is not verified either, and --help says so.
@@ -108,6 +108,15 @@ refused("quantise --b b.npy --out x.vkp" "--format is required")
 refused("quantise --b b.npy --format int5 --out x.vkp" "--format: quantisation 'int5': 'int5' is none of int8, int4")
 refused("quantise --b b.npy --format int4:group=x --out x.vkp" "part 'group=x': a number is needed, or all")
 refused("quantise --b b.npy --format int4 --out x.npy" "--out is 'x.npy': a name that ends in .vkp is needed")
+
+# rows that become s8
+refused("quantise-rows --out x.npy --scales s.npy" "give --a, whose rows are quantised, or --b, whose columns are")
+refused("quantise-rows --a a.npy --b b.npy --out x.npy --scales s.npy" "--a excludes --b")
+refused("quantise-rows --a a.npy --out x.npy" "--scales is required")
+refused("quantise-rows --a a.npy --scales s.npy" "--out is required")
+refused("quantise-rows --a short.npy --out x.npy --scales s.npy" "short.npy: shape (5,): a matrix")
+refused("quantise-rows --a a.npy --out none/x.npy --scales s.npy" "none/x.npy")
+refused("quantise-rows --a a.npy --out x.npy --scales none/s.npy" "none/s.npy")
 refused("run --a a.npy --b none.vkp" "none.vkp: no such file")
 file(COPY_FILE ${FOLDER}/b.npy ${FOLDER}/foreign.vkp)
 refused("run --a a.npy --b foreign.vkp" "foreign.vkp: not a .vkp file: it does not begin with vkgemmVP")

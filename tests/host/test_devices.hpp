@@ -16,7 +16,7 @@
 namespace vkgemm::test {
 
 inline FragmentShape shape(DataType input, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
-  return {.input = input, .accumulator = DataType::f32, .m = m, .n = n, .k = k};
+  return {.input = input, .accumulator = row_of(input).accumulator, .m = m, .n = n, .k = k};
 }
 
 inline DeviceCaps base_device(std::string name, std::string architecture) {
@@ -34,6 +34,7 @@ inline DeviceCaps base_device(std::string name, std::string architecture) {
   caps.khr = {.available = true, .reason = ""};
   caps.fma = {.available = true, .reason = ""};
   caps.device_barrier = {.available = true, .reason = ""};
+  caps.int8_arithmetic = true;
   return caps;
 }
 
@@ -54,7 +55,9 @@ inline DeviceCaps h200() {
                           shape(DataType::f16, 16, 8, 16),
                           shape(DataType::f16, 16, 8, 8),
                           shape(DataType::bf16, 16, 16, 16),
-                          {DataType::f16, DataType::f16, 16, 16, 16}};
+                          {DataType::f16, DataType::f16, 16, 16, 16},
+                          shape(DataType::s8, 16, 16, 32),
+                          shape(DataType::s8, 16, 8, 32)};
   for (const DataType input : {DataType::f16, DataType::bf16}) {
     caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 16, 16, 128});
     caps.flexible_shapes.push_back({input, DataType::f32, MatrixScope::workgroup, 32, 32, 16, 256});
@@ -83,9 +86,10 @@ inline DeviceCaps lavapipe() {
   caps.limits.min_subgroup_size = 8;
   caps.limits.max_subgroup_size = 8;
   caps.limits.max_subgroups_per_workgroup = 32;
-  caps.fragment_shapes = {shape(DataType::f16, 8, 8, 8)};
+  caps.fragment_shapes = {shape(DataType::f16, 8, 8, 8), shape(DataType::s8, 8, 8, 8)};
   caps.limits.nv_max_dimension = 1024;
-  caps.flexible_shapes = {{DataType::f16, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0}};
+  caps.flexible_shapes = {{DataType::f16, DataType::f32, MatrixScope::subgroup, 8, 8, 8, 0},
+                          {DataType::s8, DataType::s32, MatrixScope::subgroup, 8, 8, 8, 0}};
   return caps;
 }
 
@@ -94,7 +98,7 @@ inline DeviceCaps navi31() {
   caps.limits.min_subgroup_size = 32;
   caps.limits.max_subgroup_size = 64;
   caps.limits.compute_units = 48;
-  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16)};
+  caps.fragment_shapes = {shape(DataType::f16, 16, 16, 16), shape(DataType::s8, 16, 16, 16)};
   return caps;
 }
 
@@ -139,7 +143,8 @@ inline std::vector<DeviceCaps> tabled_devices() {
 
 inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,
                     DataType type = DataType::f16) {
-  return {.m = m, .n = n, .k = k, .a = {.type = type}, .b = {.type = type}, .d = {.type = type}};
+  const DataType output = type == DataType::s8 ? DataType::f16 : type;
+  return {.m = m, .n = n, .k = k, .a = {.type = type}, .b = {.type = type}, .d = {.type = output}};
 }
 
 // For problems that a test knows to be right.

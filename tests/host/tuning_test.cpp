@@ -287,8 +287,8 @@ std::uint64_t size_within(const Range& range) {
 TEST(BuiltInTables, EveryRowIsLegalSomewhere) {
   for (const TuningRow& row : built_in_table("generic").rows) {
     for (int layouts = 0; layouts < 4; ++layouts) {
-      Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k));
-      if (!row.input_types.empty()) p.a.type = p.b.type = p.d.type = row.input_types[0];
+      Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k),
+                       row.input_types.empty() ? DataType::f16 : row.input_types[0]);
       if (row.family == "grouped") p.grouping = Grouping{.groups = 1};
       p.a.layout = static_cast<Layout>(layouts % 2);
       p.b.layout = static_cast<Layout>(layouts / 2);

@@ -57,14 +57,22 @@ EPSILON = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
 
 
 def values(shape: tuple[int, ...], element: str = "f32", seed: int = 0) -> Any:
-    """Normal numbers of an element type; bf16 as uint16.
+    """Normal numbers of an element type, of s8 any; bf16 as uint16.
 
     f32 by default, whose kernels the driver on the CPU compiles in half the time.
     """
-    numbers = np.random.default_rng([seed, *shape]).standard_normal(shape)
+    generator = np.random.default_rng([seed, *shape])
+    if element == "s8":
+        return generator.integers(-128, 128, shape, np.int8)
+    numbers = generator.standard_normal(shape)
     if element == "bf16":
         return vkgemm.to_bf16(numbers)
     return numbers.astype({"f16": np.float16, "f32": np.float32}[element])
+
+
+def factors(shape: tuple[int, ...], seed: int = 0) -> Any:
+    """Numbers of f32 for row_scales and column_scales, of the size of 1 / 100."""
+    return values(shape, seed=seed) / np.float32(100)
 
 
 def wide(array: Any) -> Any:

@@ -188,7 +188,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("fma: yes", output)
 
     def test_run(self):
-        for dtype in ("f16", "bf16", "f32"):
+        for dtype in ("f16", "bf16", "f32", "s8"):
             code, output = self.run_main("run", "--m", "20", "--n", "25", "--k", "30", "--dtype",
                                          dtype, "--explain")
             self.assertEqual(code, 0, output)

@@ -6,8 +6,8 @@ to compile, and of f16 a second.
 """
 
 import numpy as np
-from reference import (ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, OnDevice, assert_close, values,
-                       wide)
+from reference import (ACTIVATIONS, GATES, ROW_OPS, ROW_VALUES, OnDevice, assert_close, factors,
+                       values, wide)
 
 import vkgemm
 from vkgemm.binding import enumerator_names
@@ -230,6 +230,221 @@ class RowReduction(OnDevice):
         rows, d = self.device.row_reduction(a, b, "sum", store_d=True)
         assert_close(rows, product.sum(-1))
         assert_close(d, product)
+
+
+class Integers(OnDevice):
+    """int8 A and B: their sums, which are exact, and what is made of them."""
+
+    def assert_sums(self, d, a, b):
+        self.assertEqual(d.dtype, np.int32)
+        np.testing.assert_array_equal(d, a.astype(np.int32) @ b.astype(np.int32))
+
+    def test_shapes(self):
+        for m, n, k in ((1, 1, 1), (3, 130, 7), (65, 2, 129), (20, 25, 30), (0, 5, 3), (5, 0, 3),
+                        (5, 3, 0)):
+            with self.subTest(m=m, n=n, k=k):
+                a, b = values((m, k), "s8"), values((k, n), "s8")
+                self.assert_sums(self.device.gemm(a, b), a, b)
+
+    def test_the_largest_sums(self):
+        a, b = np.full((2, 131071), -128, np.int8), np.full((131071, 3), -128, np.int8)
+        b[:, 1] = 127
+        self.assert_sums(self.device.gemm(a, b), a, b)
+
+    def test_views_and_batches(self):
+        a, b = values((30, 20), "s8"), values((25, 30), "s8")
+        self.assert_sums(self.device.gemm(a.T, b.T), a.T, b.T)
+        out = np.full((20, 50), 7, np.int32)
+        self.device.gemm(a.T, b.T, out=out[:, ::2])
+        self.assert_sums(out[:, ::2], a.T, b.T)
+        self.assertTrue((out[:, 1::2] == 7).all())
+        for a_shape, b_shape in (((3, 20, 30), (3, 30, 25)), ((20, 30), (3, 30, 25)),
+                                 ((3, 20, 30), (30, 25))):
+            with self.subTest(a=a_shape, b=b_shape):
+                a, b = values(a_shape, "s8"), values(b_shape, "s8")
+                self.assert_sums(self.device.gemm(a, b), a, b)
+
+    def test_split_k(self):
+        a, b = values((16, 2000), "s8"), values((2000, 16), "s8")
+        for slices in (1, 4):
+            self.assert_sums(self.device.gemm(a, b, split_k=slices), a, b)
+
+    def test_packed(self):
+        b = values((30, 25), "s8")
+        packed = self.device.pack(b)
+        self.assertIn("s8", repr(packed))
+        for m in (1, 20):
+            a = values((m, 30), "s8")
+            self.assert_sums(self.device.gemm(a, packed), a, b)
+        batch = values((3, 30, 25), "s8")
+        self.assert_sums(self.device.gemm(a, self.device.pack(batch)), a, batch)
+        offsets = np.array([0, 4, 4, 20])
+        d = self.device.grouped(a, self.device.pack(batch), offsets)
+        for g in range(3):
+            rows = slice(offsets[g], offsets[g + 1])
+            self.assert_sums(d[rows], a[rows], batch[g])
+        pair, columns = values((30, 48), "s8"), factors((48,))
+        d = self.device.gated(a, self.device.pack(pair, gated_b="halves"), "reglu",
+                              column_scales=columns)
+        product = wide(columns) * (wide(a) @ wide(pair))
+        assert_close(d, GATES["reglu"](product[:, :24], product[:, 24:]))
+
+    def test_groups(self):
+        a, b, offsets = values((40, 30), "s8"), values((2, 30, 25), "s8"), np.array([0, 15, 40])
+        d = self.device.grouped(a, b, offsets)
+        self.assert_sums(d[:15], a[:15], b[0])
+        self.assert_sums(d[15:], a[15:], b[1])
+        a, b = values((20, 40), "s8"), values((40, 25), "s8")
+        d = self.device.grouped(a, b, offsets, along="k")
+        self.assert_sums(d[0], a[:, :15], b[:15])
+        self.assert_sums(d[1], a[:, 15:], b[15:])
+
+    def test_types_of_d(self):
+        """int32 by default where D is the sums, else float32."""
+        a, b, rows = values((20, 30), "s8"), values((30, 48), "s8"), factors((20,))
+        sums, gemm = wide(a) @ wide(b), self.device.gemm
+        self.assert_sums(gemm(a, b, alpha=1, activation="none", clamp=(None, None), beta=0), a, b)
+        self.assert_sums(gemm(a, b, out_dtype=np.int32), a, b)
+        for out_dtype, element in ((np.float32, "f32"), ("f16", "f16")):
+            d = gemm(a, b, alpha=0.01, out_dtype=out_dtype)
+            self.assertEqual(d.dtype, np.dtype({"f32": np.float32, "f16": np.float16}[element]))
+            assert_close(d, 0.01 * sums, element)
+        for named, expected in (({"alpha": 0.5}, 0.5 * sums),
+                                ({"row_scales": rows}, wide(rows)[:, None] * sums),
+                                ({"bias": values((48,))}, sums + wide(values((48,)))),
+                                ({"activation": "relu"}, np.maximum(sums, 0)),
+                                ({"clamp": (0, None)}, np.maximum(sums, 0)),
+                                ({"residual": values((20, 48))}, sums + wide(values((20, 48))))):
+            with self.subTest(named=list(named)):
+                d = gemm(a, b, **named)
+                self.assertEqual(d.dtype, np.float32)
+                assert_close(d, expected)
+        for d in (*gemm(a, b, aux=True), self.device.gated(a, b, "reglu"),
+                  self.device.row_reduction(a, b, "l2_normalize")):
+            self.assertEqual(d.dtype, np.float32)
+
+    def test_a_quantised_layer(self):
+        """What it is for: rows and weights of 8 bits, each with a factor for a row."""
+        a, b, bias = values((20, 64)), values((64, 25)), values((25,))
+        rows, columns = np.abs(a).max(1) / np.float32(127), np.abs(b).max(0) / np.float32(127)
+        codes = np.rint(a / rows[:, None]).astype(np.int8), np.rint(b / columns).astype(np.int8)
+        d = self.device.gemm(*codes, row_scales=rows, column_scales=columns, bias=bias,
+                             activation="silu")
+        product = wide(rows)[:, None] * wide(columns) * (wide(codes[0]) @ wide(codes[1]))
+        assert_close(d, ACTIVATIONS["silu"](product + wide(bias)))
+        self.assertLess(np.abs(product - wide(a) @ wide(b)).max(), 0.3)
+
+
+class Scales(OnDevice):
+    """row_scales and column_scales, with every type and family."""
+
+    def test_types(self):
+        rows, columns = factors((20,)), factors((25,), seed=1)
+        for element in ("f16", "bf16", "f32", "s8"):
+            a, b = values((20, 30), element), values((30, 25), element)
+            product = wide(a) @ wide(b)
+            for named, expected in (
+                    ({"row_scales": rows}, wide(rows)[:, None] * product),
+                    ({"column_scales": columns}, product * wide(columns)),
+                    ({"row_scales": rows, "column_scales": columns},
+                     wide(rows)[:, None] * product * wide(columns))):
+                with self.subTest(element=element, named=list(named)):
+                    d = self.device.gemm(a, b, out_dtype="f32", bf16=True, **named)
+                    assert_close(d, expected)
+
+    def test_order_of_the_epilogue(self):
+        """Scales are of A·B alone, before alpha and all that is added."""
+        a, b, c, bias = values((20, 30)), values((30, 25)), values((20, 25)), values((25,))
+        rows, columns = factors((20,)), factors((25,), seed=1)
+        d, aux = self.device.gemm(a, b, row_scales=rows, column_scales=columns, alpha=30,
+                                  residual=c, beta=0.5, bias=bias, activation="relu", aux=True)
+        before = (30 * wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b)) + 0.5 * wide(c)
+                  + wide(bias))
+        assert_close(aux, before)
+        assert_close(d, np.maximum(before, 0))
+
+    def test_batches(self):
+        a, b = values((3, 20, 30)), values((30, 25))
+        product = wide(a) @ wide(b)
+        for rows, columns in (((20,), (3, 25)), ((3, 20), (25,)), ((3, 20), (3, 25))):
+            with self.subTest(rows=rows, columns=columns):
+                rows, columns = factors(rows), factors(columns, seed=1)
+                d = self.device.gemm(a, b, row_scales=rows, column_scales=columns)
+                assert_close(d, wide(rows)[..., None] * product * wide(columns)[..., None, :])
+
+    def test_strided_views(self):
+        a, b = values((20, 30)), values((30, 25))
+        rows, columns = factors((40,))[::2], factors((75,), seed=1)[::3]
+        d = self.device.gemm(a, b, row_scales=rows, column_scales=columns)
+        assert_close(d, wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b)))
+
+    def test_split_k(self):
+        for element in ("f32", "s8"):
+            a, b = values((16, 2000), element), values((2000, 16), element)
+            rows, columns = factors((16,)), factors((16,), seed=1)
+            d = self.device.gemm(a, b, row_scales=rows, column_scales=columns, split_k=4)
+            assert_close(d, wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b)))
+
+    def test_groups_along_m(self):
+        a, b, offsets = values((40, 30)), values((3, 30, 25)), np.array([2, 19, 19, 37])
+        rows = factors((40,))
+        for shape in ((25,), (3, 25)):
+            columns = factors(shape, seed=1)
+            d = self.device.grouped(a, b, offsets, row_scales=rows, column_scales=columns)
+            expected = np.zeros((40, 25))
+            for g, part in enumerate((slice(2, 19), slice(19, 19), slice(19, 37))):
+                own = columns[g] if columns.ndim == 2 else columns
+                expected[part] = wide(rows)[part, None] * wide(own) * (wide(a)[part] @ wide(b)[g])
+            with self.subTest(columns=shape):
+                assert_close(d, expected)
+
+    def test_groups_along_k(self):
+        a, b, offsets = values((20, 50)), values((50, 25)), np.array([0, 17, 17, 45])
+        products = np.stack([wide(a)[:, g] @ wide(b)[g]
+                             for g in (slice(0, 17), slice(17, 17), slice(17, 45))])
+        for rows, columns in (((20,), (25,)), ((3, 20), (3, 25))):
+            rows, columns = factors(rows), factors(columns, seed=1)
+            d = self.device.grouped(a, b, offsets, along="k", row_scales=rows,
+                                    column_scales=columns)
+            with self.subTest(rows=rows.shape):
+                assert_close(d, wide(rows)[..., None] * products * wide(columns)[..., None, :])
+
+    def test_gates(self):
+        rows, columns, bias = factors((20,)), factors((48,), seed=1), values((48,))
+        order = np.arange(48).reshape(2, 24).T.reshape(48)
+        for element in ("f32", "s8"):
+            a, b = values((20, 30), element), values((30, 48), element)
+            product = wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b)) + wide(bias)
+            with self.subTest(element=element):
+                d = self.device.gated(a, b, "swiglu", row_scales=rows, column_scales=columns,
+                                      bias=bias)
+                assert_close(d, GATES["swiglu"](product[:, :24], product[:, 24:]))
+                same = self.device.gated(
+                    a, np.ascontiguousarray(b[:, order]), "swiglu", gated_b="interleaved",
+                    row_scales=rows, column_scales=columns[order], bias=bias[order])
+                np.testing.assert_array_equal(same, d)
+                same = self.device.gated(a, b[:, :24], "swiglu", gated_b="separate",
+                                         b_right=b[:, 24:], row_scales=rows,
+                                         column_scales=columns, bias=bias)
+                np.testing.assert_array_equal(same, d)
+
+    def test_gates_of_groups(self):
+        a, b, offsets = values((40, 30)), values((2, 30, 48)), np.array([0, 15, 40])
+        rows, columns = factors((40,)), factors((2, 48), seed=1)
+        d = self.device.grouped(a, b, offsets, gate="glu", row_scales=rows, column_scales=columns)
+        for g, part in enumerate((slice(0, 15), slice(15, 40))):
+            product = wide(rows)[part, None] * wide(columns)[g] * (wide(a)[part] @ wide(b)[g])
+            assert_close(d[part], GATES["glu"](product[:, :24], product[:, 24:]))
+
+    def test_row_reductions(self):
+        rows, columns = factors((20,)), factors((25,), seed=1)
+        for element in ("f32", "s8"):
+            a, b = values((20, 30), element), values((30, 25), element)
+            product = wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b))
+            for op, expected in (("softmax", ROW_OPS["softmax"]), ("max", ROW_VALUES["max"])):
+                with self.subTest(element=element, op=op):
+                    d = self.device.row_reduction(a, b, op, row_scales=rows, column_scales=columns)
+                    assert_close(d, expected(product))
 
 
 class Packed(OnDevice):

@@ -12,6 +12,8 @@ class Refusals(OnDevice):
         grouped, rows, pack = self.device.grouped, self.device.row_reduction, self.device.pack
         a, b, two = values((4, 6), "f16"), values((6, 8), "f16"), values((2, 6, 8), "f16")
         offsets, packed = np.array([0, 4]), pack(b)
+        s8, ones = (values((4, 6), "s8"), values((6, 8), "s8")), np.ones(8, np.float32)
+        packed_s8 = pack(s8[1])
         frozen = np.zeros((4, 8), np.float16)
         frozen.flags.writeable = False
         for call, *arguments, keywords, message in (
@@ -24,6 +26,32 @@ class Refusals(OnDevice):
                 (gemm, np.stack([a] * 3), two, {}, "b.shape is (2, 6, 8): a has 3 matrices"),
                 (gemm, a, b, {"bias": b[0, :7]}, "bias.shape is (7,): it must be (8,) or (1, 8)"),
                 (gemm, a, b, {"bias": np.ones(8)}, "bias.dtype is float64"),
+                (gemm, a, b, {"row_scales": ones}, "row_scales.shape is (8,): it must be (4,)"),
+                (gemm, a, b, {"row_scales": np.ones((1, 4), np.float32)},
+                 "row_scales.shape is (1, 4): it must be (4,)"),
+                (gemm, np.stack([a] * 2), two, {"row_scales": ones},
+                 "row_scales.shape is (8,): it must be (4,) or (2, 4)"),
+                (gemm, a, b, {"column_scales": ones[1:]}, "column_scales.shape is (7,)"),
+                (gemm, a, b, {"column_scales": b[0]},
+                 "column_scales.dtype is float16: it must be float32"),
+                (gemm, a, b, {"column_scales": 2}, "column_scales is int: it must be a numpy"),
+                (gated, a, b, "glu", {"column_scales": ones[4:]},
+                 "column_scales.shape is (4,): it must be (8,)"),
+                (grouped, a, b, offsets, {"row_scales": np.ones((1, 4), np.float32)},
+                 "row_scales.shape is (1, 4): it must be (4,)"),
+                (gemm, s8[0], b, {}, "b.dtype is f16: a.dtype is s8"),
+                (gemm, a, packed_s8, {}, "b.dtype is s8: a.dtype is f16"),
+                (gemm, s8[0].astype(np.int32), s8[1], {},
+                 "a.dtype is int32: it must be float16, bfloat16, float32 or int8"),
+                (gemm, *s8, {"out_dtype": np.int8},
+                 "out_dtype is int8: it must be float16, bfloat16, float32 or int32"),
+                (gemm, *s8, {"out_dtype": "s8"}, "out_dtype is s8: it must be float16"),
+                (gemm, *s8, {"residual": np.ones((4, 8), np.int32)}, "residual.dtype is int32"),
+                (gemm, *s8, {"bias": np.ones(8, np.int32)}, "bias.dtype is int32"),
+                (gemm, a, b, {"out_dtype": "s32"}, "out_dtype is s32: it must be float16, bfloat16 "
+                 "or float32"),
+                (gemm, a, b, {"out": np.zeros((4, 8), np.int32)}, "out.dtype is int32"),
+                (rows, *s8, "rms_norm", {"gamma": s8[1][0]}, "gamma.dtype is int8"),
                 (gemm, a, b, {"residual": b}, "residual.shape is (6, 8): it must be (4, 8)"),
                 (gemm, a, b, {"beta": 2}, "beta is 2, and residual is None"),
                 (gemm, a, b, {"alpha": "x"}, "alpha is 'x'"),
@@ -86,6 +114,21 @@ class Refusals(OnDevice):
                                 "epilogue.beta is 1 and gated")):
             with self.assertRaises(vkgemm.Error) as caught:
                 self.device.grouped(a, b, np.array([0, 4]), gate="glu", **wrong)
+            self.assertEqual(caught.exception.status, "unsupported")
+            self.assertIn(message, caught.exception.message)
+        a8, b8 = values((4, 6), "s8"), values((6, 8), "s8")
+        for call, message in (
+                (lambda: self.device.gemm(a8, b8, alpha=2, out_dtype="s32"),
+                 "d.type is s32 and epilogue"),
+                (lambda: self.device.gated(a8, b8, "glu", out_dtype="s32"),
+                 "d.type is s32 and gated.gate is glu"),
+                (lambda: self.device.row_reduction(a8, b8, "softmax", out_dtype="s32"),
+                 "d.type is s32 and row_reduction.op is softmax"),
+                (lambda: self.device.gemm(np.zeros((1, 131072), np.int8),
+                                          np.zeros((131072, 1), np.int8)),
+                 "k is 131072 and a.type is s8")):
+            with self.subTest(message=message), self.assertRaises(vkgemm.Error) as caught:
+                call()
             self.assertEqual(caught.exception.status, "unsupported")
             self.assertIn(message, caught.exception.message)
         with self.assertRaises(vkgemm.Error) as caught:

@@ -140,7 +140,7 @@ class Dlpack(unittest.TestCase):
         lender = Lender(memory)
         for index, (shape, element, dtype) in enumerate((
                 ((4, 6), "f32", np.float32), ((2, 3, 8), "f16", np.float16),
-                ((24,), "int32", np.int32), ((12,), "int64", np.int64),
+                ((24,), "s32", np.int32), ((96,), "s8", np.int8), ((12,), "int64", np.int64),
                 ((0, 5), "f32", np.float32))):
             tensor = np.from_dlpack(Lent(lender.lend(shape, element)))
             self.assertEqual((tensor.shape, tensor.dtype), (shape, dtype))

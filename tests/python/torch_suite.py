@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import test_products
+import test_quantise_rows
 import torch
 from reference import GATES, ROW_OPS, assert_close
 
@@ -44,9 +45,10 @@ class NumpyOnTensors:
         if out is not None:
             named["out"] = self._moved(out)
         if out_dtype is not None:
-            named["out_dtype"] = {np.dtype(np.float32): torch.float32,
-                                  np.dtype(np.float16): torch.float16,
-                                  np.dtype(np.uint16): torch.bfloat16}.get(out_dtype, out_dtype)
+            named["out_dtype"] = out_dtype if isinstance(out_dtype, str) else {
+                np.dtype(np.float32): torch.float32, np.dtype(np.float16): torch.float16,
+                np.dtype(np.uint16): torch.bfloat16,
+                np.dtype(np.int32): torch.int32}[np.dtype(out_dtype)]
         result = getattr(self._device, method)(
             *map(moved, arguments), **{name: moved(value) for name, value in named.items()})
         if out is not None:
@@ -66,7 +68,8 @@ class NumpyOnTensors:
         return shared
 
     def __getattr__(self, name):
-        if name in ("gemm", "gated", "grouped", "row_reduction", "explain", "pack"):
+        if name in ("gemm", "gated", "grouped", "row_reduction", "explain", "pack",
+                    "quantise_rows"):
             return lambda *arguments, **named: self._call(name, *arguments, **named)
         return getattr(self._device, name)
 
@@ -125,6 +128,67 @@ class Tensors(WithTensors):
                              ROW_OPS["layer_norm"](numbers(product)), element)
                 offsets = self.device.shared(torch.tensor([0, 9, 24]).to(self.place))
                 self.assert_right(self.device.grouped(a, b, offsets), product)
+
+    def test_integers(self):
+        generator = torch.Generator().manual_seed(0)
+        a, b = (self.device.shared(torch.randint(-128, 128, shape, dtype=torch.int8,
+                                                 generator=generator).to(self.place))
+                for shape in ((24, 32), (32, 48)))
+        rows, columns = self.shared(24), self.shared(48)
+        out = self.device.empty(24, 48, dtype=torch.int32)
+        with self.nothing_is_copied():
+            for _ in range(2):
+                d = self.device.gemm(a, b)
+                self.device.gemm(a, b, out=out)
+                scaled = self.device.gemm(a, b, row_scales=rows, column_scales=columns)
+        sums = (numbers(a).astype(int) @ numbers(b)).astype(np.int32)
+        for result in (d, out):
+            self.assertEqual(result.dtype, torch.int32)
+            np.testing.assert_array_equal(numbers(result), sums)
+        self.assert_right(scaled, rows.double()[:, None] * columns.double()
+                          * torch.from_numpy(sums).to(self.place))
+        odd = self.device.empty(33, 48, dtype=torch.int8)
+        odd[1:] = b
+        with self.nothing_is_copied():  # a view at an address that is not a multiple of 4
+            d = self.device.gemm(a[:, 1:], odd.view(-1)[49:49 + 31 * 48].view(31, 48))
+        np.testing.assert_array_equal(
+            numbers(d), numbers(a)[:, 1:].astype(int)
+            @ numbers(odd).reshape(-1)[49:49 + 31 * 48].reshape(31, 48))
+
+    def test_rows_become_codes(self):
+        a, weight, wide = (self.shared(20, 64, element="f16"), self.shared(25, 64, element="f16"),
+                           self.shared(20, 101))
+        with self.nothing_is_copied():
+            for view in (a, wide, wide[3:, 5:42], wide[::2], wide.expand(3, 20, 101),
+                         wide.view(2, 10, 101)[:, 1:6, 3:], wide[:0], wide[:, :0]):
+                for _ in range(2):  # the second by the commands of the first
+                    codes, scales = self.device.quantise_rows(view)
+                self.assertEqual((codes.dtype, codes.shape), (torch.int8, view.shape))
+                self.assertEqual((scales.dtype, scales.shape), (torch.float32, view.shape[:-1]))
+                expected = test_quantise_rows.reference(numbers(view))
+                np.testing.assert_array_equal(numbers(codes), expected[0])
+                np.testing.assert_array_equal(numbers(scales), expected[1])
+            codes, rows = self.device.quantise_rows(a)
+            right, columns = self.device.quantise_rows(weight)
+            d = self.device.gemm(codes, right.t(), row_scales=rows, column_scales=columns)
+        self.assert_right(d, (codes.double() * rows.double()[:, None])
+                          @ (right.double() * columns.double()[:, None]).t())
+
+    def test_transposed_rows_are_copied_and_it_says_so(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        b = device.shared(self.random(30, 40))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            codes, scales = device.quantise_rows(b.t())
+            device.gemm(b.t(), b)  # which reads it as it lies
+        expected = test_quantise_rows.reference(numbers(b).T)
+        np.testing.assert_array_equal(numbers(codes), expected[0])
+        np.testing.assert_array_equal(numbers(scales), expected[1])
+        self.assertEqual([str(one.message).split(":")[0] for one in said],
+                         ["a lies with strides (1, 40)"])
+        self.assertEqual(said[0].filename, __file__)
+        self.assertEqual(dict(device.copies), {"a": 1})
 
     def test_results_are_tensors_in_shared_memory(self):
         a, b = self.shared(20, 30), self.shared(30, 40)
@@ -361,9 +425,20 @@ class Tensors(WithTensors):
                 (lambda: gemm(a, b, out=self.shared(4, 8).requires_grad_()),
                  "out.requires_grad is True"),
                 (lambda: self.device.quantise(grad), "b.requires_grad is True"),
+                (lambda: self.device.quantise_rows(grad), "a.requires_grad is True"),
+                (lambda: self.device.quantise_rows(a[0]), "a.shape is (6,)"),
+                (lambda: self.device.quantise_rows(a.char()), "a.dtype is torch.int8: it must be "
+                 "torch.float16, torch.bfloat16 or torch.float32"),
                 (lambda: gemm(a, b, split_k=513), "split_k.slices is 513"),
                 (lambda: self.device.grouped(a, b, offsets), "offsets is torch.float32"),
-                (lambda: self.device.empty(2, dtype=torch.int8), "dtype is torch.int8")):
+                (lambda: gemm(a, b, row_scales=self.shared(8)), "row_scales.shape is (8,)"),
+                (lambda: gemm(a, b, column_scales=self.shared(8, element="f16")),
+                 "column_scales.dtype is torch.float16: it must be torch.float32"),
+                (lambda: gemm(a, b, row_scales=self.shared(4).requires_grad_()),
+                 "row_scales.requires_grad is True"),
+                (lambda: gemm(a.int(), b.int()), "a.dtype is torch.int32: it must be "
+                 "torch.float16, torch.bfloat16, torch.float32 or torch.int8"),
+                (lambda: self.device.empty(2, dtype=torch.uint8), "dtype is torch.uint8")):
             with self.subTest(message=message), self.assertRaises(vkgemm.ArgumentError) as caught:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -399,13 +474,16 @@ class Tensors(WithTensors):
 
 
 def families(base):
-    """The tests of test_products.py, with tensors: by the names of their classes."""
+    """The tests of test_products.py, and of rows, with tensors: by the names of their classes."""
     made = {}
-    for name in ("Gemm", "Gated", "Grouped", "RowReduction", "Packed"):
+    products = ("Gemm", "Gated", "Grouped", "RowReduction", "Integers", "Scales", "Packed")
+    for tests in (*(getattr(test_products, name) for name in products),
+                  test_quantise_rows.QuantiseRows):
         def set_up(cls):
             base.setUpClass.__func__(cls)
             cls.device = NumpyOnTensors(cls.device, cls.place)
-        made[f"{name}OfTensors"] = type(f"{name}OfTensors", (getattr(test_products, name), base), {
+        name = f"{tests.__name__}OfTensors"
+        made[name] = type(name, (tests, base), {
             "setUpClass": classmethod(set_up), "test_device_time": None,
             "test_memory_is_freed": None})
     return made

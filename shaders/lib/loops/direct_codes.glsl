@@ -164,16 +164,15 @@ HALVES float_values(const uint word, const uint pair) {
 // The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
-ELEMENT_PAIR dequantised_pair(const uint word, const uint pair, const uvec2 scale,
-                              const uvec2 zero) {
+WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero) {
     const HALVES value = CODES_ARE_INTEGERS ? integer_values(word, pair, zero)
                                             : float_values(word, pair);
 #if IN_TYPE == TYPE_F16
     if (SCALE_TYPE == TYPE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
-    return pair_of(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
+    return word_from(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
 #else
     const vec2 product = value * vec2(scale_value(scale.x), scale_value(scale.y));
-    return pair_of(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
+    return word_from(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
 #endif
 }
 
@@ -187,7 +186,7 @@ void take_codes(out Fragments f, const uint slot, const uint step) {
             const uvec2 scale = uvec2(unit_scales[s][j][low], unit_scales[s][j][high]);
             uvec2 zero = uvec2(CODE_ZERO(CODES));
             if (CODE_ZEROS != 0) zero = uvec2(unit_zeros[s][j][low], unit_zeros[s][j][high]);
-            const ELEMENT_PAIR pair =
+            const WORD pair =
                 dequantised_pair(unit_codes[slot][j][pair_word(step, w)], w, scale, zero);
             f.b[j][2 * w] = pair.x;
             f.b[j][2 * w + 1] = pair.y;

@@ -1,6 +1,6 @@
-// fma.glsl: plain multiply-adds, true f32 arithmetic for every input type. A and B are
-// staged in shared memory as f32 with K as the outer direction, so that an invocation reads
-// neighbours along M and N as vec4.
+// fma.glsl: plain multiply-adds, true f32 arithmetic for every float input type, and integer arithmetic
+// for s8. A and B are staged in shared memory as numbers of that arithmetic, with K as the outer direction,
+// so that an invocation reads neighbours along M and N as vectors of four.
 const bool SPREAD_LINES = false;
 #include "staging.glsl"
 
@@ -9,7 +9,7 @@ const uint B_STRIDE = FMA_LINE(TILE_N);
 const uint B_OFFSET = TILE_K * A_STRIDE;
 const uint STAGE = FMA_STAGE(TILE_M, TILE_N, TILE_K);
 const uint SCRATCH = ROW_OP == ROW_OP_NONE ? 1 : FMA_SCRATCH(TILE_M, TILE_N, FRAGMENT_M);
-shared vec4 sh[FOOTPRINT_MAX(STAGE, SCRATCH)];
+shared ACC4 sh[FOOTPRINT_MAX(STAGE, SCRATCH)];
 
 // An invocation holds X4_M × X4_N blocks of 4 × 4, spread over the tile so that neighbouring
 // invocations read neighbouring vec4s (no bank conflicts) and store neighbouring parts of a row.
@@ -19,12 +19,12 @@ const uint LANES_M = TILE_M / FRAGMENT_M;
 const uint LANES_N = TILE_N / FRAGMENT_N;
 
 struct Acc {
-    vec4 x4[FRAGMENT_M][X4_N];
+    ACC4 x4[FRAGMENT_M][X4_N];
 };
 
 void acc_clear(out Acc acc) {
     [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
-        [[unroll]] for (uint j = 0; j < X4_N; ++j) acc.x4[i][j] = vec4(0.0);
+        [[unroll]] for (uint j = 0; j < X4_N; ++j) acc.x4[i][j] = ACC4(0);
 }
 
 uvec2 lane_position() {
@@ -56,7 +56,7 @@ void store_group(const uint i) {
     } else {
         [[unroll]] for (uint e = 0; e < GROUP; e += 4)
             sh[offset + line * stride + (column + e) / 4] =
-                vec4(group_element(stage_data[i], e), group_element(stage_data[i], e + 1),
+                ACC4(group_element(stage_data[i], e), group_element(stage_data[i], e + 1),
                      group_element(stage_data[i], e + 2), group_element(stage_data[i], e + 3));
     }
 }
@@ -68,13 +68,13 @@ void store_group(const uint i) {
 const uint UNROLLED_K = FRAGMENT_M * FRAGMENT_N > 64 ? 8 : TILE_K;
 
 void multiply_step(inout Acc acc, const uvec2 lane, const uint k) {
-    vec4 a[X4_M], b[X4_N];
+    ACC4 a[X4_M], b[X4_N];
     [[unroll]] for (uint i = 0; i < X4_M; ++i) a[i] = sh[k * A_STRIDE + i * LANES_M + lane.x];
     [[unroll]] for (uint j = 0; j < X4_N; ++j)
         b[j] = sh[B_OFFSET + k * B_STRIDE + j * LANES_N + lane.y];
     [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
         [[unroll]] for (uint j = 0; j < X4_N; ++j)
-            acc.x4[i][j] = fma(vec4(a[i / 4][i % 4]), b[j], acc.x4[i][j]);
+            acc.x4[i][j] = multiply_add(ACC4(a[i / 4][i % 4]), b[j], acc.x4[i][j]);
 }
 
 void multiply(inout Acc acc) {
@@ -107,21 +107,21 @@ uint value_row(const uint slice, const uint row) { return slice * VALUE_ROWS + r
 void begin_slice(const Acc acc, const uint slice) {}
 
 // A choice instead of an index: the accumulators stay in registers.
-vec4 slice_x4(const Acc acc, const uint slice, const uint line, const uint column) {
-    vec4 v = acc.x4[line][column];
+ACC4 slice_x4(const Acc acc, const uint slice, const uint line, const uint column) {
+    ACC4 v = acc.x4[line][column];
     [[unroll]] for (uint i = 1; i < VALUE_SLICES; ++i)
         v = i == slice ? acc.x4[4 * i + line][column] : v;
     return v;
 }
 
-vec4 slice_value(const Acc acc, const uint slice, const uint i) {
+ACC4 slice_value(const Acc acc, const uint slice, const uint i) {
     return slice_x4(acc, slice, i / X4_N, i % X4_N);
 }
 
-Pair4 slice_pair(const Acc acc, const uint slice, const uint i) {
+AccPair4 slice_pair(const Acc acc, const uint slice, const uint i) {
     const uint line = i / VALUE_COLUMNS, column = i % VALUE_COLUMNS;
-    return Pair4(slice_x4(acc, slice, line, column),
-                 slice_x4(acc, slice, line, column + VALUE_COLUMNS));
+    return AccPair4(slice_x4(acc, slice, line, column),
+                    slice_x4(acc, slice, line, column + VALUE_COLUMNS));
 }
 
 // Slices share the code of their epilogue, which is long; values are registers.
@@ -137,5 +137,7 @@ uint value_column(const uint i) { return i % VALUE_COLUMNS; }
 // The memory of the k-tiles is the scratch memory, too.
 const uint VALUE_STRIDE = FMA_SCRATCH_LINE(TILE_N);
 void begin_scratch() { barrier(); }
-void set_scratch(const uint at, const vec2 value) { sh[at] = vec4(value, 0.0, 0.0); }
-vec2 scratch(const uint at) { return sh[at].xy; }
+void set_scratch(const uint at, const vec2 value) {
+    sh[at] = acc_of_bits(floatBitsToUint(vec4(value, 0.0, 0.0)));
+}
+vec2 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at]).xy); }

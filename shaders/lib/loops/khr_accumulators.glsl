@@ -19,7 +19,7 @@ struct Acc {
 };
 
 void acc_clear(out Acc acc) {
-    EACH_FRAGMENT(i, j) acc.fragment[i][j] = ACC_FRAGMENT(0.0);
+    EACH_FRAGMENT(i, j) acc.fragment[i][j] = ACC_FRAGMENT(ACC_SCALAR(0));
 }
 
 // Where this subgroup's part stands in the tile, and which part of K it takes (SUBGROUPS_K).

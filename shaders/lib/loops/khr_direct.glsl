@@ -13,8 +13,10 @@
 shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 #define SLICES_ALONE
 #include "khr_slices.glsl"
+#if IN_TYPE != TYPE_S8
 #define HAS_NARROW_SLICES
 #include "khr_narrow.glsl"
+#endif
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
 

@@ -63,24 +63,24 @@ void begin_slice(const Acc acc, const uint slice) {
 }
 
 // The sum, over the subgroups that share K, of what stands at a place of a slice.
-vec4 slice_sum(const uint place) {
-    vec4 sum = uintBitsToFloat(sh[place]);
+ACC4 slice_sum(const uint place) {
+    ACC4 sum = acc_of_bits(sh[place]);
     [[unroll]] for (uint k = 1; k < SUBGROUPS_K; ++k)
-        sum += uintBitsToFloat(sh[place + k * SLICE_SIZE]);
+        sum += acc_of_bits(sh[place + k * SLICE_SIZE]);
     return sum;
 }
 
-vec4 slice_value(const Acc acc, const uint slice, const uint i) {
+ACC4 slice_value(const Acc acc, const uint slice, const uint i) {
     const uvec2 at = value_place(i);
     return slice_sum(at.x * VALUE_STRIDE + at.y);
 }
 
-Pair4 slice_pair(const Acc acc, const uint slice, const uint i) {
+AccPair4 slice_pair(const Acc acc, const uint slice, const uint i) {
     const uvec2 at = value_place(i);
     const uint line = at.x * VALUE_STRIDE;
-    const vec4 one = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y : at.y));
-    const vec4 other = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y + 1 : at.y + HALF_N / 4));
-    return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
+    const ACC4 one = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y : at.y));
+    const ACC4 other = slice_sum(line + (B_PAIRS != 0 ? 2 * at.y + 1 : at.y + HALF_N / 4));
+    return B_PAIRS != 0 ? paired(one, other) : AccPair4(one, other);
 }
 
 // Slices share their code, which takes longer to compile than all the rest (H200, driver

@@ -119,10 +119,10 @@ vec4 total(const uint x4) {
     return sum;
 }
 
-Pair4 total_pair(const uint x4) {
+AccPair4 total_pair(const uint x4) {
     const vec4 one = total(B_PAIRS != 0 ? 2 * x4 : x4);
     const vec4 other = total(B_PAIRS != 0 ? 2 * x4 + 1 : x4 + HALF_N / 4);
-    return B_PAIRS != 0 ? paired(one, other) : Pair4(one, other);
+    return B_PAIRS != 0 ? paired(one, other) : AccPair4(one, other);
 }
 
 void store_tile(const Acc acc, const Tile t) {

@@ -102,9 +102,9 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
   }
 }
 
-void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
+void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const DataTypeRow& row : data_types) {
-    if (!has_kernels(MainLoop::fma, row.type)) continue;
+    if (!has_kernels(MainLoop::fma, row.type) || !loads(caps, row.type)) continue;
     out.push_back({.loop = MainLoop::fma, .input = row.type});
   }
 }

@@ -18,14 +18,21 @@ std::optional<Config> smaller(const Config& config) {
   return c;
 }
 
+// Fragments are loaded from shared memory by 16 bytes.
+void add_staged(std::vector<KernelKind>& kinds, const FragmentShape& shape,
+                const DeviceCaps& caps) {
+  const std::uint32_t width = 16 / size_in_bytes(shape.input);
+  if (shape.m % width != 0 || shape.n % width != 0 || shape.k % width != 0) return;
+  add_fragment_kinds(kinds, MainLoop::khr, shape, caps);
+}
+
 // Any multiple of a flexible shape is one, so those that anybody asks for: the smallest, and what
 // tables propose.
 void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
                   const DeviceCaps& caps, std::span<const Config> proposed) {
   const auto add = [&](const Size3& size) {
     if (size.m == 0 || !is_multiple(size, shape.input, shape)) return;
-    add_fragment_kinds(kinds, MainLoop::khr,
-                       {.input = shape.input, .m = size.m, .n = size.n, .k = size.k}, caps);
+    add_staged(kinds, {.input = shape.input, .m = size.m, .n = size.n, .k = size.k}, caps);
   };
   add({shape.granularity_m, shape.granularity_n, shape.granularity_k});
   for (const Config& c : proposed) {
@@ -36,7 +43,7 @@ void add_flexible(std::vector<KernelKind>& kinds, const FlexibleShape& shape,
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (is_used(shape)) add_fragment_kinds(out, MainLoop::khr, shape, caps);
+    if (is_used(shape)) add_staged(out, shape, caps);
   }
   for (const FlexibleShape& shape : caps.flexible_shapes) {
     if (is_used(shape) && shape.scope == MatrixScope::subgroup) {

@@ -63,11 +63,15 @@ std::uint32_t direct_invocations(const Config& c) {
 
 // An invocation holds 16 bytes of a fragment, and fragments divide the tiles of the kernel that
 // packs.
-bool fits_fragment_order(std::uint32_t m, std::uint32_t n, std::uint32_t k,
-                         std::uint32_t subgroup_size) {
-  return m == n && m * k == 8 * subgroup_size && m % 8 == 0 && k % 8 == 0 && PACK_TILE % m == 0 &&
-         PACK_TILE % k == 0;
+bool fits_fragment_order(const Size3& fragment, DataType input, std::uint32_t subgroup_size) {
+  const auto& [m, n, k] = fragment;
+  const std::uint32_t bytes = k * size_in_bytes(input);
+  return m == n && m * bytes == 16 * subgroup_size && m % 8 == 0 && bytes % 16 == 0 &&
+         PACK_TILE % m == 0 && PACK_TILE % k == 0;
 }
+
+// Elements along K that change places with each other.
+std::uint32_t interleaved_depth(DataType input) { return INTERLEAVED_BYTES / size_in_bytes(input); }
 
 // The depth of the codes that an invocation loads at once, in 16 bytes.
 std::uint32_t code_depth(std::uint32_t fragment_k, CodeType type) {
@@ -78,8 +82,9 @@ bool fits_code_units(std::uint32_t fragment_k, CodeType type) {
 }
 
 // With K interleaved four invocations share a row of A, and each has two rows of a fragment.
-bool fits_interleaved_rows(std::uint32_t m, std::uint32_t k, std::uint32_t subgroup_size) {
-  return m == 16 && k == 16 && subgroup_size == 32;
+bool fits_interleaved_rows(std::uint32_t m, std::uint32_t k, DataType input,
+                           std::uint32_t subgroup_size) {
+  return m == 16 && k * size_in_bytes(input) == 32 && subgroup_size == 32;
 }
 
 // A that isn't packed is loaded as it lies. The caller may call it B.
@@ -109,8 +114,8 @@ bool check_rows_of_a(const Case& s) {
                   p.a.ld);
   }
   if (l.interleave_k) {
-    if (fits_interleaved_rows(l.fragment_m, l.fragment_k, l.subgroup_size)) return true;
-    return refuse("with interleave_k only in fragments of 16x16 for subgroups of 32");
+    if (fits_interleaved_rows(l.fragment_m, l.fragment_k, p.a.type, l.subgroup_size)) return true;
+    return refuse("with interleave_k only in fragments of 16 rows of 32 bytes for subgroups of 32");
   }
   // Fragments end nowhere else. Rows in two passes are cut into parts that end anywhere.
   if (p.is_grouped(GroupAlong::m) || c.rows == RowStrategy::two_pass) {
@@ -131,7 +136,8 @@ bool check(const Case& s) {
   }
   if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
-  if (!fits_fragment_order(fragment.m, fragment.n, fragment.k, l.subgroup_size)) {
+  const DataType input = s.problem.a.type;
+  if (!fits_fragment_order(fragment, input, l.subgroup_size)) {
     return s.refuse("fragment ", fragment, " is not 16 bytes of A and of B for each of ",
                     l.subgroup_size, " invocations");
   }
@@ -147,10 +153,11 @@ bool check(const Case& s) {
     return s.refuse("tile_k is ", c.tile_k, ": with loads ahead an even number of steps of ",
                     fragment.k, " is taken at once");
   }
-  if (l.interleave_k && c.tile_k % INTERLEAVED_K != 0) {
-    return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", INTERLEAVED_K, "s");
+  if (l.interleave_k && c.tile_k % interleaved_depth(input) != 0) {
+    return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", interleaved_depth(input),
+                    "s");
   }
-  if (s.problem.a.type == DataType::bf16 && !s.caps.int16_arithmetic) {
+  if (input == DataType::bf16 && !s.caps.int16_arithmetic) {
     return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
   }
   if (l.ahead == 2 &&
@@ -177,11 +184,11 @@ bool check(const Case& s) {
                     limits.max_subgroups_per_workgroup);
   }
   const std::uint32_t subgroups = PACK_LOCAL_SIZE / l.subgroup_size;
-  if (limits.max_shared_memory_bytes < PACK_FRAGMENTS_BYTES ||
-      limits.max_subgroups_per_workgroup < subgroups) {
-    return s.refuse("the kernel that packs fragments takes ", subgroups, " subgroups and ",
-                    PACK_FRAGMENTS_BYTES, " bytes of shared memory, the device has ",
-                    limits.max_subgroups_per_workgroup, " and ", limits.max_shared_memory_bytes);
+  const std::uint32_t shared = PACK_FRAGMENTS_BYTES(size_in_bytes(input));
+  if (limits.max_shared_memory_bytes < shared || limits.max_subgroups_per_workgroup < subgroups) {
+    return s.refuse("the kernel that packs fragments takes ", subgroups, " subgroups and ", shared,
+                    " bytes of shared memory, the device has ", limits.max_subgroups_per_workgroup,
+                    " and ", limits.max_shared_memory_bytes);
   }
   return true;
 }
@@ -211,13 +218,19 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
   for (const FragmentShape& shape : caps.fragment_shapes) {
     if (!is_used(shape) || (shape.input == DataType::bf16 && !caps.int16_arithmetic)) continue;
     add_fragment_kinds(all, MainLoop::khr_direct, shape, caps);
+    // Of small elements deeper ones fill 16 bytes.
+    FragmentShape deeper = shape;
+    deeper.k *= 2;
+    if (is_flexible({deeper.m, deeper.n, deeper.k}, deeper.input, caps))
+      add_fragment_kinds(all, MainLoop::khr_direct, deeper, caps);
   }
   for (const KernelKind& kind : all) {
-    if (!fits_fragment_order(kind.m, kind.n, kind.k, kind.subgroup_size)) continue;
+    if (!fits_fragment_order({kind.m, kind.n, kind.k}, kind.input, kind.subgroup_size)) continue;
     add_kind(out, kind);
     KernelKind rows = kind;
     rows.a_in_rows = true;
     add_kind(out, rows);
+    if (kind.input == DataType::s8) continue;  // codes are multiplied as floats
     // Codes are packed in the order that a table proposes.
     for (const Config& c : proposed) {
       if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c) ||
@@ -245,13 +258,14 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
     switch_to_direct(c);
-    c.tile_k = std::max<std::uint32_t>(2 * kind.k, kind.code_run != 0 ? CODE_PIECE : INTERLEAVED_K);
+    c.tile_k = std::max<std::uint32_t>(
+        2 * kind.k, kind.code_run != 0 ? CODE_PIECE : interleaved_depth(kind.input));
     c.pack_a = !kind.a_in_rows;
     direct(c).code_run = std::max(kind.code_run, 1u);
     direct(c).swap_a = c.pack_a && c.tile_n > kind.n;
     direct(c).interleave_k =
         c.tile_n > kind.n &&
-        (c.pack_a || fits_interleaved_rows(kind.m, kind.k, kind.subgroup_size));
+        (c.pack_a || fits_interleaved_rows(kind.m, kind.k, kind.input, kind.subgroup_size));
   }
   Config sliced = configs.back();
   direct(sliced).ahead = 0;
@@ -319,8 +333,8 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
     for (std::size_t i = begin; i < out.size(); ++i) {
       const KhrLoop& l = khr(out[i]);
       direct(out[i]).interleave_k =
-          out[i].tile_k % INTERLEAVED_K == 0 &&
-          fits_interleaved_rows(l.fragment_m, l.fragment_k, l.subgroup_size);
+          out[i].tile_k % interleaved_depth(problem.a.type) == 0 &&
+          fits_interleaved_rows(l.fragment_m, l.fragment_k, problem.a.type, l.subgroup_size);
     }
     if (problem.typical_m() > few_rows) return;
     for (std::size_t i = begin, end = out.size(); i < end; ++i) {

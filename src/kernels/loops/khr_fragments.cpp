@@ -36,12 +36,9 @@ bool check_fragment(const Case& s) {
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
     return true;
   }
-  const auto flexible = [&](const FlexibleShape& shape) {
-    return shape.scope == MatrixScope::subgroup && is_multiple(fragment, input, shape);
-  };
-  if (!std::ranges::any_of(s.caps.flexible_shapes, flexible)) {
-    return s.refuse("fragment ", fragment, " with ", to_string(input),
-                    " inputs and f32 accumulators is not listed by the device");
+  if (!is_flexible(fragment, input, s.caps)) {
+    return s.refuse("fragment ", fragment, " with ", to_string(input), " inputs and ",
+                    to_string(wanted.accumulator), " accumulators is not listed by the device");
   }
   const std::uint32_t most = s.caps.limits.nv_max_dimension;
   if (std::max({fragment.m, fragment.n, fragment.k}) > most) {
@@ -102,6 +99,12 @@ TilePart khr_part(const Config& c) {
   return {c.tile_m / khr(c).subgroups_m, c.tile_n / khr(c).subgroups_n};
 }
 
+bool is_flexible(const Size3& fragment, DataType input, const DeviceCaps& caps) {
+  return std::ranges::any_of(caps.flexible_shapes, [&](const FlexibleShape& shape) {
+    return shape.scope == MatrixScope::subgroup && is_multiple(fragment, input, shape);
+  });
+}
+
 bool check_khr(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
@@ -118,8 +121,9 @@ bool check_khr(const Case& s) {
     return s.refuse("subtiles is ", l.subtiles, ": does not divide the ", rows,
                     " fragments that a subgroup holds along M");
   }
-  // Fragments are addressed in shared memory by loads, and rows of the epilogue's slices by x4.
-  const std::uint32_t width = load_width(p.a);
+  // Fragments are addressed in shared memory by loads, or, where they are packed, by eight
+  // elements, and rows of the epilogue's slices by x4.
+  const std::uint32_t width = descriptor(c).takes_fragments() ? 8 : load_width(p.a);
   const bool a_fits = (p.a.layout == Layout::row_major ? l.fragment_k : l.fragment_m) % width == 0;
   const bool b_fits = (is_k_inner_b(p) ? l.fragment_k : l.fragment_n) % width == 0;
   if (!a_fits || !b_fits || l.fragment_n % x4 != 0) {

@@ -85,6 +85,9 @@ inline constexpr void (*khr_steps[])(Config&) = {
 // 4096x4096x4096 (H200, driver 580.159.04, 2026-11-21), but those are packed instead.
 inline constexpr double khr_misaligned = 2.05;
 
+// True if it is a multiple of a shape of flexible dimensions.
+bool is_flexible(const Size3& fragment, DataType input, const DeviceCaps& caps);
+
 // The self-test of a loop: kinds by fragment and subgroup size, and small configurations, of khr.
 void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const FragmentShape& shape,
                         const DeviceCaps& caps);

@@ -1,6 +1,7 @@
 // nv.cpp: the main loop on workgroup-scope matrices of VK_NV_cooperative_matrix2.
 #include "kernels/loops/loops.hpp"
 #include "kernels/parts/split_k.hpp"
+#include "kernels/steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -116,7 +117,10 @@ void propose(std::vector<Config>& out, const ResolvedProblem& problem, const Dev
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const FlexibleShape& shape : caps.flexible_shapes) {
-    if (shape.scope != MatrixScope::workgroup || !is_used(shape)) continue;
+    if (shape.scope != MatrixScope::workgroup || !is_used(shape) ||
+        !has_kernels(MainLoop::nv, shape.input)) {
+      continue;
+    }
     add_kind(out, {.loop = MainLoop::nv,
                    .input = shape.input,
                    .m = shape.granularity_m,

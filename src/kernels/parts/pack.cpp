@@ -89,12 +89,20 @@ bool check(const Case& s) {
       !check_given(s, p.b, p.transposed ? "a" : "b", c.pack_b)) {
     return false;
   }
+  if (p.a.type == DataType::s8 && (c.pack_a || c.pack_b) && !descriptor(c).takes_fragments()) {
+    return s.refuse("pack is ",
+                    c.pack_a && c.pack_b ? "ab"
+                    : c.pack_a           ? "a"
+                                         : "b",
+                    " and inputs are s8: main loop ", to_string(c.main_loop()),
+                    " takes them plain");
+  }
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
-  if (size_in_bytes(p.a.type) != 2) {
+  if (!is_packable(p.a.type)) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
-                    " are not packed, 16-bit ones are");
+                    " are not packed, 16-bit ones and s8 are");
   }
   for (const ResolvedMatrix* matrix : {copies_a ? &p.a : nullptr, copies_b ? &p.b : nullptr}) {
     if (matrix == nullptr) continue;
@@ -281,7 +289,7 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
   const std::uint64_t halves = copy.halves_apart ? 2 : 1;
   const std::uint64_t tiles = halves * (copy.ld / PACK_TILE) * (depth / PACK_TILE + 1);
   if (copy.ld > most || depth > most || tiles > most ||
-      count > most_workspace_bytes / (halves * copy.ld * (depth + 1) * sizeof(std::uint16_t)) ||
+      count > most_workspace_bytes / (halves * copy.ld * (depth + 1) * size_in_bytes(copy.type)) ||
       dispatch_count(tiles, count, limits) > most_dispatches) {
     return concat(count, " copies of ", copy.ld, " by ", depth, " elements are too large");
   }

@@ -82,7 +82,7 @@ bool check(const Case& s) {
 // The module that adds partial results knows neither tiles nor A and B: one pipeline for all.
 PipelineKey sum_key(const ResolvedProblem& p) {
   PipelineKey key;
-  key.module = "sum_slices";
+  key.module = p.a.type == DataType::s8 ? "sum_integer_slices" : "sum_slices";
   Constants constants(key.constants);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{SUM_LOCAL_SIZE});
   constexpr std::size_t divisors[] = {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE};

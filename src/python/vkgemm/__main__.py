@@ -16,8 +16,11 @@ from . import Device, Error, __version__, devices, from_bf16, to_bf16
 
 def _operands(options: argparse.Namespace) -> tuple[Any, Any]:
     generator = np.random.default_rng(options.seed)
-    numbers = [generator.standard_normal(shape, np.float32)
-               for shape in ((options.m, options.k), (options.k, options.n))]
+    shapes = (options.m, options.k), (options.k, options.n)
+    if options.dtype == "s8":
+        a, b = (generator.integers(-128, 128, shape, np.int8) for shape in shapes)
+        return a, b
+    numbers = [generator.standard_normal(shape, np.float32) for shape in shapes]
     if options.dtype == "bf16":
         return to_bf16(numbers[0]), to_bf16(numbers[1])
     dtype = {"f16": np.float16, "f32": np.float32}[options.dtype]
@@ -45,9 +48,10 @@ def run(options: argparse.Namespace) -> int:
             print(device.explain(a, b, config=options.config, bf16=True))
         d = _wide(device.gemm(a, b, config=options.config, bf16=True))
     expected, absolute = _wide(a) @ _wide(b), np.abs(_wide(a)) @ np.abs(_wide(b))
-    # A rounding to D's type, and one to f32 for each term of the sum.
-    rounding = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}[options.dtype]
-    bound = 1.01 * rounding * np.abs(expected) + (options.k + 1) * 2.0**-24 * absolute + 2.0**-24
+    # A rounding to D's type, and one to f32 for each term of the sum; integers are exact.
+    rounding = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "s8": 0}[options.dtype]
+    terms = 0 if options.dtype == "s8" else options.k + 1
+    bound = 1.01 * rounding * np.abs(expected) + terms * 2.0**-24 * absolute + 2.0**-24
     worst = (np.abs(d - expected) / bound).max(initial=0.0)
     right = bool(worst <= 1)
     print(f"{options.m}x{options.n}x{options.k} {options.dtype}: {'right' if right else 'wrong'}, "
@@ -91,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         for size in ("--m", "--n", "--k"):
             sub.add_argument(size, type=int, default=512)
-        sub.add_argument("--dtype", choices=("f16", "bf16", "f32"), default="f16")
+        sub.add_argument("--dtype", choices=("f16", "bf16", "f32", "s8"), default="f16")
         sub.add_argument("--seed", type=int, default=0)
         sub.add_argument("--config", help="how to compute it, as --explain prints it")
         if command is run:

@@ -18,6 +18,17 @@ except ImportError:
 if TYPE_CHECKING:
     import torch
 
+# What numpy and torch call each element type.
+NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "s8": "int8", "s32": "int32"}
+
+FLOATS = ("f16", "bf16", "f32")
+INPUTS = (*FLOATS, "s8")  # of A and B
+SUMS = (*FLOATS, "s32")  # of D where they are s8
+
+_ELEMENTS = {np.dtype(name): element for element, name in NAMES.items() if element != "bf16"}
+if _bfloat16 is not None:
+    _ELEMENTS[np.dtype(_bfloat16)] = "bf16"
+
 Array = NDArray[Any]
 Operand: TypeAlias = "Array | torch.Tensor"
 
@@ -46,25 +57,29 @@ def bf16_dtype(bits: bool) -> np.dtype[Any]:
 
 
 def dtype_of(element: str, bf16: bool) -> np.dtype[Any]:
-    """The dtype of arrays of "f16", "bf16" or "f32"."""
-    if element == "bf16":
-        return bf16_dtype(bf16)
-    return np.dtype({"f16": np.float16, "f32": np.float32}[element])
+    """The dtype of arrays of an element type: "f16"."""
+    return bf16_dtype(bf16) if element == "bf16" else np.dtype(NAMES[element])
 
 
-def element_of(argument: str, dtype: DTypeLike, bf16: bool) -> str:
-    """The element type of a dtype, or of one of the names "f16", "bf16" and "f32"."""
-    if isinstance(dtype, str) and dtype in ("f16", "bf16", "f32"):
-        return dtype
-    found = np.dtype(dtype)
-    if found == np.float16:
-        return "f16"
-    if found == np.float32:
-        return "f32"
-    if (found == np.uint16 and bf16) or (_bfloat16 is not None and found == _bfloat16):
-        return "bf16"
-    hint = ", which needs bf16=True" if found == np.uint16 else ""
-    raise ArgumentError(f"{argument} is {found}{hint}: it must be float16, bfloat16 or float32")
+def one_of(elements: tuple[str, ...], prefix: str = "") -> str:
+    """What messages call element types: "float16 or float32"."""
+    names = [prefix + NAMES[element] for element in elements]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def element_of(argument: str, dtype: DTypeLike, bf16: bool, elements: tuple[str, ...]) -> str:
+    """The element type of a dtype or of its name, "f16", which must be one of `elements`."""
+    if isinstance(dtype, str) and dtype in NAMES:
+        found: Any = dtype
+        element = dtype
+    else:
+        found = np.dtype(dtype)
+        element = "bf16" if bf16 and found == np.uint16 else _ELEMENTS.get(found, "")
+    if element in elements:
+        return element
+    needs_bf16 = not bf16 and found == np.uint16 and "bf16" in elements
+    hint = ", which needs bf16=True" if needs_bf16 else ""
+    raise ArgumentError(f"{argument} is {found}{hint}: it must be {one_of(elements)}")
 
 
 def as_matrix(argument: str, array: Any) -> Any:
@@ -88,8 +103,8 @@ class Arrays(Protocol):
     def array(self, argument: str, value: Any) -> Any:
         """The array itself: nothing is converted in silence."""
 
-    def element(self, argument: str, dtype: Any) -> str:
-        """The element type of a dtype, or of one of the names "f16", "bf16" and "f32"."""
+    def element(self, argument: str, dtype: Any, elements: tuple[str, ...] = FLOATS) -> str:
+        """The element type of a dtype or of its name, "f16", which must be one of `elements`."""
 
     def offset_type(self, offsets: Any) -> str | None:
         """"int32" or "int64"; None if they have another type."""
@@ -121,8 +136,8 @@ class Numpy:
             raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a numpy array")
         return value
 
-    def element(self, argument: str, dtype: Any) -> str:
-        return element_of(argument, dtype, self._bf16)
+    def element(self, argument: str, dtype: Any, elements: tuple[str, ...] = FLOATS) -> str:
+        return element_of(argument, dtype, self._bf16, elements)
 
     def offset_type(self, offsets: Array) -> str | None:
         return offsets.dtype.name if offsets.dtype in (np.int32, np.int64) else None

@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .arrays import Array, Arrays, Numpy, Operand, as_matrix
+from .arrays import INPUTS, Array, Arrays, Numpy, Operand, as_matrix
 from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initialized, lib, output,
                       owned, text, value_of, written)
 from .packed import PackedMatrix, PackPlan
 from .problem import Part, part, structure
 from .quantised import Codes, quantise
-from .request import Builder, Request
+from .request import Builder, Request, row_quantisation
 from .vulkan import Arena, Buffer, Gpu, Instance
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ _ALIGNMENT = 256  # of every operand, as a workspace needs it
 
 
 class _Plan:
-    """A plan, and the scratch memory that it needs."""
+    """A plan of a product, and the scratch memory that it needs."""
 
-    def __init__(self, gpu: Gpu, problem: Part, config: str | None):
-        fields, kept = structure("VkgemmProblem", problem)
+    def __init__(self, gpu: Gpu, request: Request):
+        self._gpu = gpu
+        fields, kept = structure("VkgemmProblem", request.problem)
+        config = request.config
         text_or_null = ffi.NULL if config is None else ffi.new("char[]", config.encode())
         self.handle = owned(
             "VkgemmPlan",
@@ -38,8 +41,41 @@ class _Plan:
             lib.vkgemm_plan_destroy)
         self.workspace_bytes = value_of("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
 
+    def operands(self, workspace: int) -> Any:
+        """No operand yet but the scratch memory, which is at this address."""
+        operands = initialized("VkgemmOperands")
+        operands.workspace = (workspace, self.workspace_bytes)
+        return operands
 
-def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _Plan]) -> None:
+    def record(self, commands: Any, operands: Any) -> None:
+        """Records it on these operands."""
+        self._gpu.calls(lib.vkgemm_plan_record, self.handle, commands, operands, ffi.NULL)
+
+
+class _QuantisePlan:
+    """The same of rows that become codes."""
+
+    workspace_bytes = 0
+
+    def __init__(self, gpu: Gpu, request: Request):
+        self._gpu = gpu
+        fields, kept = structure("VkgemmRowQuantisation", request.problem)
+        self.handle = owned(
+            "VkgemmQuantisePlan",
+            lambda out: gpu.calls(lib.vkgemm_quantise_plan_create, gpu.context, fields, out),
+            lib.vkgemm_quantise_plan_destroy)
+
+    def operands(self, workspace: int) -> Any:
+        return initialized("VkgemmQuantiseSpans")
+
+    def record(self, commands: Any, operands: Any) -> None:
+        self._gpu.calls(lib.vkgemm_quantise_plan_record, self.handle, commands, operands)
+
+
+_AnyPlan: TypeAlias = "_Plan | _QuantisePlan"
+
+
+def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _AnyPlan]) -> None:
     with gpu.lock:
         while gpu.at_close:
             gpu.at_close.pop()()
@@ -81,8 +117,9 @@ class Device:
     for the result and copies it back.  Any thread may call; calls follow each other.
 
     Arrays are float16, float32 or bfloat16 (of ml_dtypes); with bf16=True, uint16 arrays hold the
-    bits of bf16, and bf16 results are such arrays.  A and B share one type.  f32 is multiplied in
-    IEEE f32; f16 and bf16 are accumulated in f32.  Transposed views are read as they lie.
+    bits of bf16, and bf16 results are such arrays.  A and B share one type, which may also be int8.
+    f32 is multiplied in IEEE f32; f16 and bf16 are accumulated in f32, int8 in int32: exactly.
+    Transposed views are read as they lie.
 
     torch tensors on the same GPU are taken, too, and give tensors.  Such a call does not wait on
     the host: it runs in the order of torch's current stream.  Tensors of empty() and shared(), and
@@ -111,10 +148,10 @@ class Device:
                         tuning_file=tuning_file)
         self._arena = Arena(self._gpu)
         self._tensors: Tensors | None = None
-        self._plans: OrderedDict[tuple[Part, str | None], _Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[Part, str | None], _AnyPlan] = OrderedDict()
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
-        #: The milliseconds that the device took for the last product, without copies; None if it
-        #: keeps no time.
+        #: The milliseconds that the device took for the last product or quantise_rows(), without
+        #: copies; None if it keeps no time.
         self.last_ms: float | None = None
 
     def close(self) -> None:
@@ -187,23 +224,26 @@ class Device:
             result[name] = "" if available[0] else text(reason[0])
         return result
 
-    def gemm(self, a: Operand, b: Operand | PackedMatrix, *, bias: Operand | None = None,
+    def gemm(self, a: Operand, b: Operand | PackedMatrix, *, row_scales: Operand | None = None,
+             column_scales: Operand | None = None, bias: Operand | None = None,
              activation: str | None = None, residual: Operand | None = None, alpha: float = 1.0,
              beta: float | None = None, aux: bool = False,
              clamp: tuple[float | None, float | None] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
              split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
-        """D = clamp(activation(alpha · A·B + beta · residual + bias)).
+        """D = clamp(activation(alpha · row_scale·column_scale · A·B + beta · residual + bias)).
 
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.  A matrix that is alone
         serves the whole batch.
+        row_scales: (M,) or (batch, M), float32.  column_scales: (N,) or (batch, N), float32.
         bias: (N,), (1, N) or (M, 1), or (batch, 1, N) or (batch, M, 1).
         activation: "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid" or "tanh".
         residual: (M, N) or (batch, M, N).  beta is 1 if it is given.
         aux: whether to return the value before the activation, too: (D, aux).
         clamp: (min, max); None is no bound.
-        out_dtype: D's type, by default A's.  out: an array for D, of any strides.
+        out_dtype: D's type, by default A's.  Of int8 A it is int32, or float32 where D is not A·B
+        itself but anything more; int32 holds nothing more.  out: an array for D, of any strides.
         split_k: the slices of K that are multiplied apart; by default vkgemm chooses.
         max_workspace_bytes: the most scratch memory that vkgemm may choose.
         config: how to compute it, as explain() prints it; by default vkgemm chooses.
@@ -211,24 +251,27 @@ class Device:
         Returns D: (M, N) or (batch, M, N).
         """
         return self._call(
-            a, b, bias=bias, activation=activation, residual=residual, alpha=alpha, beta=beta,
-            aux=aux, clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
+            self._request, a, b=b, row_scales=row_scales, column_scales=column_scales, bias=bias,
+            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
+            out_dtype=out_dtype, out=out, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
-              b_right: Operand | PackedMatrix | None = None, bias: Operand | None = None,
+              b_right: Operand | PackedMatrix | None = None, row_scales: Operand | None = None,
+              column_scales: Operand | None = None, bias: Operand | None = None,
               alpha: float = 1.0, aux: bool = False,
               clamp: tuple[float | None, float | None] | None = None,
               out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
               split_k: int | None = None, max_workspace_bytes: int | None = None,
               config: str | None = None, bf16: bool = False) -> Any:
-        """D = clamp(gate(l, r)), where l and r are alpha · A·B + bias with two matrices B.
+        """D = clamp(gate(l, r)), where l and r are what gemm() computes with two matrices B.
 
         a: (M, K) or (batch, M, K).
         gate: "swiglu" (silu(l) · r), "geglu_erf", "geglu_tanh" (l · gelu(r)), "reglu", "glu"
         (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
         gated_b: "halves": b is (K, 2N), the N columns of l before those of r; "interleaved": b is
         (K, 2N), columns 2j and 2j + 1 are of l and r; "separate": b and b_right are (K, N).
+        column_scales: (2N,) or (batch, 2N), as B's columns.
         bias: (2N,) or (1, 2N), as B's columns, or (M, 1).
         aux: whether to return l and r, too, (M, 2N), as B's columns.
         All else is as in gemm().
@@ -236,14 +279,17 @@ class Device:
         Returns D: (M, N) or (batch, M, N), or (D, aux).
         """
         return self._call(
-            a, b, gate=gate, gated_b=gated_b, b_right=b_right, bias=bias, alpha=alpha, aux=aux,
+            self._request, a, b=b, gate=gate, gated_b=gated_b, b_right=b_right,
+            row_scales=row_scales, column_scales=column_scales, bias=bias, alpha=alpha, aux=aux,
             clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
                 gate: str | None = None, gated_b: str = "halves",
                 b_right: Operand | PackedMatrix | None = None,
-                bias: Operand | None = None, activation: str | None = None,
+                row_scales: Operand | None = None,
+                column_scales: Operand | None = None, bias: Operand | None = None,
+                activation: str | None = None,
                 residual: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
                 out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
@@ -257,20 +303,24 @@ class Device:
         Returns D: (M, N); rows of no group are as in `out`, or 0.
         along "k": groups are columns of A and rows of B.  b: (K, N).
         Returns D: (groups, M, N).
+        row_scales: (M,) or, along "k", (groups, M).  column_scales: (N,) or (groups, N).
         bias: (N,), (1, N), (M, 1) or (groups, 1, N).  residual: as D, or (M, N).
         gate, gated_b, b_right: as in gated(): b has 2N columns for D's N, or there are two matrices
-        B; bias and aux have 2N columns, and there is neither activation nor residual.
+        B; column_scales, bias and aux have 2N columns, and there is neither activation nor
+        residual.
         All else is as in gemm().
         """
         return self._call(
-            a, b, offsets=offsets, along=along, gate=gate, gated_b=gated_b, b_right=b_right,
-            bias=bias, activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux,
-            clamp=clamp, out_dtype=out_dtype, out=out, max_workspace_bytes=max_workspace_bytes,
-            config=config, bf16=bf16)
+            self._request, a, b=b, offsets=offsets, along=along, gate=gate, gated_b=gated_b,
+            b_right=b_right, row_scales=row_scales, column_scales=column_scales, bias=bias,
+            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
+            out_dtype=out_dtype, out=out, max_workspace_bytes=max_workspace_bytes, config=config,
+            bf16=bf16)
 
     def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
                       eps: float | None = None, gamma: Operand | None = None,
                       row_beta: Operand | None = None, store_d: bool = False,
+                      row_scales: Operand | None = None, column_scales: Operand | None = None,
                       bias: Operand | None = None, activation: str | None = None,
                       residual: Operand | None = None, alpha: float = 1.0,
                       beta: float | None = None, aux: bool = False,
@@ -290,7 +340,8 @@ class Device:
         All else is as in gemm().
         """
         return self._call(
-            a, b, op=op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d, bias=bias,
+            self._request, a, b=b, op=op, eps=eps, gamma=gamma, row_beta=row_beta,
+            store_d=store_d, row_scales=row_scales, column_scales=column_scales, bias=bias,
             activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
             out_dtype=out_dtype, out=out, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
@@ -321,7 +372,7 @@ class Device:
         arrays = Numpy(bf16)
         array = as_matrix("b", arrays.array("b", b))
         source, lies = arrays.lay_out(array)
-        matrix = part(type=arrays.element("b.dtype", array.dtype)) + lies
+        matrix = part(type=arrays.element("b.dtype", array.dtype, INPUTS)) + lies
         with self._gpu.lock:
             self._require_open()
             return self._pack(PackPlan(self._gpu, array.shape, matrix, gated_b), array, source)
@@ -395,10 +446,25 @@ class Device:
                 raise
             return plan.packed(target)
 
+    def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
+        """The rows of a matrix as int8 codes, with a scale each, made on the device.
+
+        a: (M, K) or (batch, M, K), float16, float32 or bfloat16.
+
+        Returns (codes, scales): int8 as a, and float32, (M,) or (batch, M).  In float32 a row's
+        scale is max|row| / 127, and a code rint(x · (127 / max|row|)).  Zeros have codes and scale
+        0, a row with NaN has the scale NaN, one with Inf the scale Inf, and both have codes 0:
+        their rows of a product are NaN.
+
+        They are gemm()'s a and row_scales.  Its b and column_scales are, of a matrix (K, N), what
+        quantise_rows(b.T) gives: codes.T, whose columns lie one behind the other, and scales.
+        """
+        return self._call(row_quantisation, a, bf16=bf16, in_rows=True)
+
     def empty(self, *shape: int, dtype: Any) -> Any:
         """A torch tensor of any values, in memory that this device and torch see both.
 
-        dtype: torch.float16, torch.bfloat16 or torch.float32.
+        dtype: torch.float16, torch.bfloat16, torch.float32, torch.int8 or torch.int32.
         """
         return self._shared().empty(shape, dtype)
 
@@ -425,7 +491,8 @@ class Device:
     def _request(self, arrays: Arrays, a: Any, b: Any, *, gate: str | None = None,
                  gated_b: str = "halves", b_right: Any = None, offsets: Any = None,
                  along: str = "m", op: str | None = None, eps: float | None = None,
-                 gamma: Any = None, row_beta: Any = None, store_d: bool = False, bias: Any = None,
+                 gamma: Any = None, row_beta: Any = None, store_d: bool = False,
+                 row_scales: Any = None, column_scales: Any = None, bias: Any = None,
                  activation: str | None = None, residual: Any = None, alpha: float = 1.0,
                  beta: float | None = None, aux: bool = False, clamp: Any = None,
                  out_dtype: Any = None, out: Any = None, split_k: int | None = None,
@@ -436,8 +503,8 @@ class Device:
         if offsets is not None:
             builder.grouped(offsets, along)
         builder.shapes()
-        builder.epilogue(alpha=alpha, bias=bias, residual=residual, beta=beta,
-                         activation=activation, aux=aux, clamp=clamp)
+        builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
+                         residual=residual, beta=beta, activation=activation, aux=aux, clamp=clamp)
         if op is not None:
             builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
         builder.split(split_k, max_workspace_bytes)
@@ -447,13 +514,14 @@ class Device:
                 raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
         return request
 
-    def _plan(self, request: Request) -> _Plan:
+    def _plan(self, request: Request) -> _AnyPlan:
         """The request's plan, from those that were kept or new."""
         self._require_open()
         key = (request.problem, request.config)
         plan = self._plans.get(key)
         if plan is None:
-            plan = _Plan(self._gpu, *key)
+            plan = (_Plan(self._gpu, request) if request.kind == "VkgemmProblem" else
+                    _QuantisePlan(self._gpu, request))
             self._plans[key] = plan
             if len(self._plans) > self.max_plans:
                 self._plans.popitem(last=False)
@@ -461,18 +529,20 @@ class Device:
             self._plans.move_to_end(key)
         return plan
 
-    def _call(self, a: Any, b: Any, *, bf16: bool, **arguments: Any) -> Any:
+    def _call(self, build: Callable[..., Request], a: Any, *, bf16: bool, in_rows: bool = False,
+              **arguments: Any) -> Any:
+        """Runs what `build` makes of the arguments; `in_rows`: it takes A in rows alone."""
         if type(a) is not np.ndarray and _is_tensor(a):
             self.last_ms = None
             tensors = self._tensors or self._tensors_of("a", a)
-            return tensors.run(self._request, self._plan, dict(a=a, b=b, **arguments))
-        request = self._request(Numpy(bf16), a, b, **arguments)
+            return tensors.run(build, self._plan, dict(a=a, **arguments), in_rows)
+        request = build(Numpy(bf16), a, **arguments)
         with self._gpu.lock:
             self._execute(self._plan(request), request)
         results = tuple(request.outputs.values())
         return results[0] if len(results) == 1 else results
 
-    def _execute(self, plan: _Plan, request: Request) -> None:
+    def _execute(self, plan: _AnyPlan, request: Request) -> None:
         """Copies operands to the device, computes, and copies what was written back.
 
         Inputs come first in memory, then outputs, then the workspace, which the host has none of.
@@ -485,12 +555,11 @@ class Device:
             offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         first_output = min(places[name] for name in request.outputs)
         device, host = self._arena.reserve(max(offset + plan.workspace_bytes, 1), max(offset, 1))
-        operands = initialized("VkgemmOperands")
+        operands = plan.operands(device.address + offset)
         for name, array in arrays.items():
             setattr(operands, name, (device.address + places[name], array.nbytes))
             if name in request.inputs or request.preserved:
                 _view(host, places[name], array)[...] = array
-        operands.workspace = (device.address + offset, plan.workspace_bytes)
         for name, matrix in request.packed.items():
             setattr(operands, name, (matrix.buffer.address, matrix.buffer.size))
             if matrix.fingerprint is not None:
@@ -499,7 +568,7 @@ class Device:
         gpu.copy(host, device, 0, offset if request.preserved else first_output)
         gpu.barrier()
         gpu.stamp(0)
-        gpu.calls(lib.vkgemm_plan_record, plan.handle, gpu.commands, operands, ffi.NULL)
+        plan.record(gpu.commands, operands)
         gpu.stamp(1)
         gpu.barrier()
         gpu.copy(device, host, first_output, offset - first_output)

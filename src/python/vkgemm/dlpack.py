@@ -10,7 +10,8 @@ from typing import Any
 from .binding import ffi
 
 # Code and bits of an element type.
-_TYPES = {"f16": (2, 16), "bf16": (4, 16), "f32": (2, 32), "int32": (0, 32), "int64": (0, 64)}
+_TYPES = {"f16": (2, 16), "bf16": (4, 16), "f32": (2, 32), "s8": (0, 8), "s32": (0, 32),
+          "int64": (0, 64)}
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Arrays, as_matrix, require_shape
+from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, enumerator, lib
 from .packed import PackedMatrix
 from .problem import Part, part
@@ -15,7 +15,10 @@ from .problem import Part, part
 
 @dataclass
 class Request:
-    """A problem and its operands by the names that VkgemmOperands has."""
+    """A problem and its operands by the names that VkgemmOperands has.
+
+    Of rows that become codes, what is quantised, and the names of VkgemmQuantiseSpans.
+    """
 
     problem: Part
     config: str | None
@@ -23,6 +26,18 @@ class Request:
     packed: dict[str, PackedMatrix] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)  # written, in the order of results
     preserved: bool = False  # outputs keep what the product does not write
+    kind: str = "VkgemmProblem"  # whose fields `problem` has
+
+
+def row_quantisation(arrays: Arrays, a: Any) -> Request:
+    """Rows that become codes, with a scale each."""
+    a = as_matrix("a", arrays.array("a", a))
+    shape = tuple(a.shape)
+    source = part(type=arrays.element("a.dtype", a.dtype)) + arrays.rows(a)
+    fields = part(rows=shape[-2], columns=shape[-1], batch=shape[0] if len(shape) == 3 else None,
+                  source=source)
+    outputs = {"codes": arrays.new(shape, "s8"), "scales": arrays.new(shape[:-1], "f32")}
+    return Request(fields, None, {"source": a}, outputs=outputs, kind="VkgemmRowQuantisation")
 
 
 def _real(argument: str, value: Any) -> float:
@@ -53,18 +68,19 @@ class Builder:
         self.b: Any = b
         if not isinstance(b, PackedMatrix):
             self.b = as_matrix("b", arrays.array("b", b))
-        self.element = arrays.element("a.dtype", self.a.dtype)
+        self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
         self.gate: str | None = None
         self.b_is_pair = False
         self.b_right: Any = None
         self.offsets: Any = None
         self.along: str | None = None
         self.has_d = True
+        self.is_sum = self.element == "s8"  # D is A·B itself, in integers
 
     def _matrix(self, name: str, array: Any, batched: bool) -> Part:
         self.inputs[name], lies = self.arrays.lay_out(array)
         shared = 0 if batched and array.ndim == 2 else None
-        element = self.arrays.element(f"{name}.dtype", array.dtype)
+        element = self.arrays.element(f"{name}.dtype", array.dtype, INPUTS)
         return part(type=element) + lies + part(batch_stride=shared)
 
     def _b_matrix(self, name: str, b: Any, batched: bool) -> Part:
@@ -85,6 +101,7 @@ class Builder:
             raise ArgumentError(f"b_right is {given} and gated_b is {gated_b!r}: "
                                 "two matrices B are 'separate'")
         self.gate = gate
+        self.is_sum = False
         self.parts["gated"] = part(gate=gate, b=gated_b)
         self.b_is_pair = gated_b != "separate"
         self.b_right = b_right
@@ -178,13 +195,26 @@ class Builder:
                     bias_type=self.arrays.element("bias.dtype", array.dtype),
                     bias_batch_stride=array.shape[1] * array.shape[2] if array.ndim == 3 else None)
 
-    def epilogue(self, *, alpha: float, bias: Any, residual: Any = None, beta: float | None = None,
-                 activation: str | None = None, aux: bool, clamp: Any) -> None:
-        """alpha, beta·C, bias, activation, aux and clamp."""
+    def _scales(self, name: str, scales: Any, length: int, has_many: bool) -> Part:
+        array = self.arrays.array(name, scales)
+        require_shape(name, array, (length,), *([(self.count, length)] if has_many else []))
+        self.arrays.element(f"{name}.dtype", array.dtype, ("f32",))
+        self.inputs[name] = array
+        return part(**{name: "shared" if array.ndim == 1 else "per_matrix"})
+
+    def epilogue(self, *, alpha: float, row_scales: Any, column_scales: Any, bias: Any,
+                 residual: Any = None, beta: float | None = None, activation: str | None = None,
+                 aux: bool, clamp: Any) -> None:
+        """alpha, scales, beta·C, bias, activation, aux and clamp."""
         fields = part(alpha=_real("alpha", alpha), aux=int(bool(aux)))
+        if row_scales is not None:
+            fields += self._scales("row_scales", row_scales, self.m, len(self.lead) > 0)
+        if column_scales is not None:
+            fields += self._scales("column_scales", column_scales, self.columns,
+                                   self.count is not None)
         if activation is not None:
             enumerator("activation", "VkgemmActivation", activation)
-            fields += part(activation=activation)
+            fields += part(activation=None if activation == "none" else activation)
         if bias is not None:
             fields += self._bias(bias)
         if residual is not None:
@@ -208,6 +238,7 @@ class Builder:
                            clamp_max=None if high is None else _real("clamp[1]", high))
         self.parts["epilogue"] = fields
         self.has_aux = bool(aux)
+        self.is_sum = self.is_sum and fields == part(alpha=1.0, aux=0)
 
     def row_reduction(self, op: str, *, eps: float | None, gamma: Any, row_beta: Any,
                       store_d: bool) -> None:
@@ -226,6 +257,7 @@ class Builder:
         if len(set(vectors.values())) > 1:
             raise ArgumentError(f"row_beta.dtype is {vectors['row_beta']}: "
                                 f"gamma.dtype is {vectors['gamma']}, and both must be one type")
+        self.is_sum = False
         self.has_d = store_d or not gives_values
         self.parts["row_reduction"] = part(
             op=op, eps=None if eps is None else _real("eps", eps), gamma=int(gamma is not None),
@@ -245,11 +277,14 @@ class Builder:
     def request(self, out_dtype: Any, out: Any) -> Request:
         """All of it.  D is `out`, or a new array."""
         shape = (*self.lead, self.m, self.n)
-        element = self.element
+        element, elements = self.element, FLOATS
+        if element == "s8":
+            element, elements = "s32" if self.is_sum else "f32", SUMS
         if out_dtype is not None:
-            element = self.arrays.element("out_dtype", out_dtype)
+            element = self.arrays.element("out_dtype", out_dtype, elements)
         elif out is not None:
-            element = self.arrays.element("out.dtype", self.arrays.array("out", out).dtype)
+            dtype = self.arrays.array("out", out).dtype
+            element = self.arrays.element("out.dtype", dtype, elements)
         preserved = self.along == "m"  # rows of no group
         self.parts["d"] = part(type=element)
         if not self.has_d and out is not None:
@@ -259,7 +294,7 @@ class Builder:
         elif self.has_d:
             array = self.arrays.array("out", out)
             require_shape("out", array, shape)
-            if self.arrays.element("out.dtype", array.dtype) != element:
+            if self.arrays.element("out.dtype", array.dtype, elements) != element:
                 raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
             self.arrays.require_writeable(array)
             self.outputs["d"] = array

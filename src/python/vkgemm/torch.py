@@ -16,7 +16,8 @@ import torch
 from torch.autograd import graph
 from torch.utils.dlpack import from_dlpack
 
-from .binding import ArgumentError, Error, ffi, initialized, lib
+from .arrays import FLOATS, INPUTS, NAMES, one_of
+from .binding import ArgumentError, Error
 from .cuda import Cuda, described, devices
 from .dlpack import nbytes
 from .packed import PackedMatrix, PackPlan
@@ -26,9 +27,8 @@ from .request import Request
 from .shared import Peer, Submissions, require_memory_export
 from .vulkan import Buffer, Gpu
 
-ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
-            torch.int32: "int32", torch.int64: "int64"}
-_DTYPES = {element: dtype for dtype, element in ELEMENTS.items()}
+ELEMENTS = {getattr(torch, name): element for element, name in NAMES.items()} | {
+    torch.int64: "int64"}
 
 # Autograd has to see what it did not write.  Before PyTorch 2.1 only a write tells it: one of no
 # element, here.
@@ -87,11 +87,10 @@ class Torch:
             raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a torch tensor")
         return value
 
-    def element(self, argument: str, dtype: Any) -> str:
+    def element(self, argument: str, dtype: Any, elements: tuple[str, ...] = FLOATS) -> str:
         element = dtype if isinstance(dtype, str) else ELEMENTS.get(dtype)
-        if element not in ("f16", "bf16", "f32"):
-            raise ArgumentError(f"{argument} is {dtype}: "
-                                "it must be torch.float16, torch.bfloat16 or torch.float32")
+        if element not in elements:
+            raise ArgumentError(f"{argument} is {dtype}: it must be {one_of(elements, 'torch.')}")
         return element
 
     def offset_type(self, offsets: Any) -> str | None:
@@ -124,9 +123,9 @@ class _Call:
     It holds no tensor: inputs may die, and their memory serves others.
     """
 
-    def __init__(self, plan: Any, request: Request):
+    def __init__(self, plan: Any, request: Request, workspace: Buffer):
         self.plan = plan
-        self.operands = initialized("VkgemmOperands")
+        self.operands = plan.operands(workspace.address)
         self.new = [(name, output) for name, output in request.outputs.items()
                     if isinstance(output, _New)]
         self.results = [name for name in request.outputs]
@@ -173,7 +172,7 @@ class Tensors:
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A tensor in shared memory, of any values."""
-        element = Torch().element("dtype", dtype)
+        element = Torch().element("dtype", dtype, tuple(NAMES))
         with self._gpu.lock, self._peer:
             self._require_open()
             return self._fresh(shape, element, self._stream())
@@ -201,7 +200,7 @@ class Tensors:
             arrays = Torch()
             _refuse_gradient("b", tensor)
             b = self._local("b", tensor, stream, depth=4)
-            matrix = part(type=arrays.element("b.dtype", b.dtype))
+            matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
             if b.dim() not in (2, 3):
                 raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
             plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b)
@@ -244,9 +243,10 @@ class Tensors:
             return build(Torch(), **arguments)
 
     def run(self, build: Callable[..., Request], plan: Callable[[Request], Any],
-            arguments: dict[str, Any]) -> Any:
+            arguments: dict[str, Any], in_rows: bool = False) -> Any:
         """Submits a product, in the stream's order, and returns its results.
 
+        `in_rows`: a transposed matrix is copied, too.
         A call with the same arguments at the same addresses as before runs the commands that were
         recorded then.
         """
@@ -259,7 +259,7 @@ class Tensors:
             key = _key(arguments)
             call = self._calls.get(key)
             if call is None:
-                copied = self._localize(arguments, stream)
+                copied = self._localize(arguments, stream, in_rows)
                 key = _key(arguments)
                 call = self._calls.get(key)
             if call is None:
@@ -317,14 +317,16 @@ class Tensors:
         copy.copy_(tensor.detach())
         return copy
 
-    def _local(self, name: str, tensor: Any, stream: int | None, depth: int = 6) -> Any:
+    def _local(self, name: str, tensor: Any, stream: int | None, depth: int = 6,
+               in_rows: bool = False) -> Any:
         """The tensor, if vkgemm can use it where it is, else a copy; without a stream, its like.
 
         `depth` counts the calls from the user's to this one.
         """
         self._require(tensor, name)
+        transposed = name in _MATRICES and not in_rows
         if name in _MATRICES or name in _ROWS:
-            lies = tensor.dim() < 2 or _lies(tensor, name in _MATRICES) is not None
+            lies = tensor.dim() < 2 or _lies(tensor, transposed) is not None
         else:
             lies = tensor.is_contiguous()
         if (lies and self._is_shared(tensor)) or tensor.dtype not in ELEMENTS:
@@ -336,7 +338,7 @@ class Tensors:
                   f"with strides {tuple(tensor.stride())}")
         self._say(name, f"lies {reason}: it is copied on the device, in every such call "
                         "(Device.empty() and Device.shared() allocate what is not)", depth + 1)
-        return self._copy(tensor, stream, transposed=name in _MATRICES)
+        return self._copy(tensor, stream, transposed)
 
     def _say(self, name: str, text: str, depth: int) -> None:
         """Counts a copy, and warns of the first one of its kind."""
@@ -345,12 +347,12 @@ class Tensors:
             warnings.warn(f"{name} {text}", stacklevel=depth)
         self.copies[name] += 1
 
-    def _localize(self, arguments: dict[str, Any], stream: int) -> bool:
+    def _localize(self, arguments: dict[str, Any], stream: int, in_rows: bool) -> bool:
         """Puts copies in the place of what has to be copied; whether there were any."""
         copied = False
         for name, value in arguments.items():
             if isinstance(value, torch.Tensor):
-                arguments[name] = self._local(name, value, stream)
+                arguments[name] = self._local(name, value, stream, in_rows=in_rows)
                 copied = copied or arguments[name] is not value
         return copied
 
@@ -375,9 +377,8 @@ class Tensors:
     def _prepared(self, build: Callable[..., Request], plan: Callable[[Request], Any],
                   arguments: dict[str, Any]) -> _Call:
         request = build(Torch(), **arguments)
-        call = _Call(plan(request), request)
-        workspace = self._scratch(max(call.plan.workspace_bytes, 1))
-        call.operands.workspace = (workspace.address, call.plan.workspace_bytes)
+        planned = plan(request)
+        call = _Call(planned, request, self._scratch(max(planned.workspace_bytes, 1)))
         for name, tensor in (request.inputs | request.outputs).items():
             if not isinstance(tensor, _New):
                 buffer, offset = self._place(tensor)
@@ -443,9 +444,11 @@ class Tensors:
         for (name, new), block in zip(call.new, blocks):
             setattr(call.operands, name, (block.buffer.address, new.nbytes))
         shared = {block.address: block.buffer for block in blocks + call.blocks}
-        return self._submissions.record(
-            lambda commands: self._gpu.calls(lib.vkgemm_plan_record, call.plan.handle, commands,
-                                             call.operands, ffi.NULL), list(shared.values()))
+
+        def record(commands: Any) -> None:
+            call.plan.record(commands, call.operands)
+
+        return self._submissions.record(record, list(shared.values()))
 
     def _submit(self, commands: Any, stream: int, blocks: list[Block]) -> None:
         try:

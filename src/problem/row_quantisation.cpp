@@ -1,0 +1,69 @@
+#include "problem/row_quantisation.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+
+namespace vkgemm {
+namespace {
+
+MaybeError check_enumerators(std::string_view name, const Matrix& matrix) {
+  const auto check = [&](std::string_view field, auto value) -> MaybeError {
+    if (to_string(value) != "?") return std::nullopt;
+    return invalid_argument(
+        concat(name, '.', field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+  };
+  if (auto error = check("type", matrix.type)) return error;
+  if (auto error = check("layout", matrix.layout)) return error;
+  return check("packing", matrix.packing);
+}
+
+// What is valid elsewhere, and not built here.
+MaybeError check_form(std::string_view name, const Matrix& matrix, bool has_type,
+                      std::string_view types) {
+  const auto refuse = [&](std::string_view field, std::string_view value, std::string_view wanted) {
+    return Error{Status::unsupported,
+                 concat(name, '.', field, " is ", value, ": it must be ", wanted)};
+  };
+  if (!has_type) return refuse("type", to_string(matrix.type), types);
+  if (matrix.layout != Layout::row_major) {
+    return refuse("layout", to_string(matrix.layout), "row_major, since rows are quantised");
+  }
+  if (matrix.packing == Packing::plain) return std::nullopt;
+  return refuse("packing", to_string(matrix.packing), "plain");
+}
+
+}  // namespace
+
+Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
+  const std::pair<std::string_view, std::uint64_t> sizes[] = {
+      {"rows", q.rows}, {"columns", q.columns}, {"batch", q.batch}};
+  for (const auto& [field, value] : sizes) {
+    if (auto error = check_size(field, value)) return *error;
+  }
+  if (auto error = check_enumerators("source", q.source)) return *error;
+  if (auto error = check_enumerators("codes", q.codes)) return *error;
+  const DataType from = q.source.type;
+  const bool has_number = from == DataType::f16 || from == DataType::bf16 || from == DataType::f32;
+  if (auto error = check_form("source", q.source, has_number, "f16, bf16 or f32")) return *error;
+  if (auto error = check_form("codes", q.codes, q.codes.type == DataType::s8, "s8")) return *error;
+
+  ResolvedRowQuantisation out{.rows = q.rows, .columns = q.columns, .batch = q.batch};
+  const auto resolve_into = [&](ResolvedMatrix& target, std::string_view name, Access access,
+                                const Matrix& matrix) -> MaybeError {
+    const OperandInfo info{
+        .name = name, .rows_name = "rows", .cols_name = "columns", .access = access};
+    auto resolved = resolve_matrix(info, matrix, q.rows, q.columns, q.batch, true);
+    if (!resolved) return resolved.error();
+    target = *std::move(resolved);
+    return std::nullopt;
+  };
+  if (auto error = resolve_into(out.source, "source", Access::read, q.source)) return *error;
+  if (auto error = resolve_into(out.codes, "codes", Access::write, q.codes)) return *error;
+  out.scales_bytes = q.batch * q.rows * sizeof(float);  // below 2^64, as sizes are below 2^31
+  return out;
+}
+
+}  // namespace vkgemm

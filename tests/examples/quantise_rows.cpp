@@ -1,0 +1,19 @@
+#include <vkgemm/vkgemm.hpp>
+
+// D = A·B of f16 matrices by products of 8 bits. B, K×N and column-major, becomes codes once, A as
+// it comes: each row of A and each column of B with a scale of its own.
+vkgemm::Result<vkgemm::QuantisePlan> plan_codes(const vkgemm::Context& context, std::uint64_t rows,
+                                                std::uint64_t k) {
+  return context.plan_quantise_rows({.rows = rows, .columns = k});  // columns of B are rows here
+}
+
+vkgemm::Result<vkgemm::Plan> plan_codes_product(const vkgemm::Context& context, std::uint64_t m,
+                                                std::uint64_t n, std::uint64_t k) {
+  return context.plan({.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = {.type = vkgemm::DataType::s8},
+                       .b = {.type = vkgemm::DataType::s8, .layout = vkgemm::Layout::col_major},
+                       .epilogue = {.row_scales = vkgemm::Scales::shared,
+                                    .column_scales = vkgemm::Scales::shared}});
+}
