@@ -97,11 +97,11 @@ std::vector<Problem> families() {
     all.push_back(gemm({9, 20, 300}, input));
     all.back().split_k.slices = 3;
     all.push_back(gemm({33, 40, 65}, input));
-    all.back().gated = {.gate = Gate::reglu};
+    all.back().gated = Gated{.gate = Gate::reglu};
     all.push_back(gemm({33, 40, 65}, input));
-    all.back().grouping = {.groups = 3};
+    all.back().grouping = Grouping{.groups = 3};
     all.push_back(gemm({33, 70, 65}, input));
-    all.back().row_reduction = {.op = RowOp::softmax};
+    all.back().row_reduction = RowReduction{.op = RowOp::softmax};
   }
   return all;
 }

@@ -400,9 +400,11 @@ void Trial::store_elements() {
   const View where = view(problem_, 'b');
   for (const auto& [codes, buffer] : {std::pair{&codes_, &b_}, {&right_codes_, &b_right_}}) {
     if (*codes == nullptr) continue;
-    each_code(**codes, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
-      store_element(buffer->data(), problem_.b.type, where.index(b, i, j),
-                    static_cast<double>((*codes)->element(b, i, j)));
+    const support::CodeMatrix& from = **codes;
+    std::byte* const to = buffer->data();
+    each_code(from, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+      store_element(to, problem_.b.type, where.index(b, i, j),
+                    static_cast<double>(from.element(b, i, j)));
     });
   }
 }
