@@ -84,7 +84,7 @@ uint divided(uint a, uint b) {
     const uint a_digits = (a & 0x7fffffu) | 0x800000u, b_digits = (b & 0x7fffffu) | 0x800000u;
     const uint less = a_digits < b_digits ? 1 : 0, shift = 23 + less;
     uint digits = uint(float(a_digits) / float(b_digits) * float(1u << shift));
-    // What is left over is small, so that it is known from its lower 32 bits.
+    // The remainder is small, so that it is known from its lower 32 bits.
     int rest = int((a_digits << shift) - digits * b_digits);
     [[unroll]] for (uint i = 0; i < 6; ++i) {
         const int step = rest < 0 ? -1 : rest >= int(b_digits) ? 1 : 0;

@@ -304,7 +304,7 @@ class VKGEMM_API QuantisePlan {
   QuantisePlan& operator=(QuantisePlan&&) noexcept;
   ~QuantisePlan();
 
-  // What was planned.
+  // The quantisation that was planned.
   const RowQuantisation& quantisation() const noexcept;
 
   // Bytes from the first element that is touched to the last: what each span must hold.

@@ -1144,7 +1144,7 @@ VKGEMM_API VkgemmStatus vkgemm_quantise_plan_create(const VkgemmContext* context
 // Destroys a plan of quantisation, as vkgemm_plan_destroy() one of a product. One thread.
 VKGEMM_API VkgemmStatus vkgemm_quantise_plan_destroy(VkgemmQuantisePlan* plan);
 
-// What was planned. Its matrices are valid as long as the plan. Any thread.
+// The quantisation that was planned; its matrices are valid as long as the plan. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_quantise_plan_quantisation(const VkgemmQuantisePlan* plan,
                                                           VkgemmRowQuantisation* quantisation);
 

@@ -37,7 +37,7 @@ uvec4 load_group(uint64_t at, uint valid) {
     return data;
 }
 
-// Of each word its first elements, of pairs (side 0), or the second ones: 16 bits.
+// The first elements (side 0) of the pairs of each word, or the second ones: 16 bits.
 uvec4 other_elements(const uvec4 words, const uint side) {
     const uvec4 chosen = words >> (side * 8 * IN_SIZE);
     return IN_SIZE == 1 ? (chosen & 0xffu) | ((chosen >> 8) & 0xff00u) : chosen & 0xffffu;
@@ -47,7 +47,7 @@ uvec4 other_elements(const uvec4 words, const uint side) {
 uvec4 load_source(const PackTile t, uint outer, uint inner, uint valid) {
     const uint64_t line = t.source + uint64_t(outer) * p.source_ld * IN_SIZE;
     if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * IN_SIZE, valid);
-    // Of two groups every other element.
+    // Every other element of two groups.
     const uint64_t at = line + uint64_t(inner) * 2 * IN_SIZE;
     const uvec4 low = load_group(at, 2 * valid);
     const uvec4 high = load_group(at + 16, valid > GROUP / 2 ? 2 * valid - GROUP : 0);

@@ -19,7 +19,7 @@ uint size_ldb() { return STATIC_LDB != 0 ? STATIC_LDB : p.ldb; }
 #include "gated_tile.glsl"
 #include "split_k.glsl"
 
-// Of one matrix.
+// Bytes of the column scales of one matrix.
 uint64_t column_scales_bytes() {
     const uint64_t bytes = uint64_t(size_n()) * 4;
     return GATED ? bytes * 2 : bytes;

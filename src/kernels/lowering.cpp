@@ -64,9 +64,9 @@ void set_operands(Constants& constants, const Config& c, const ResolvedProblem& 
 // of accumulators have and their fragments don't.
 bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps& caps) {
   const auto narrows = descriptor(c).narrows_slices;
-  if (narrows == nullptr || p.a.type == DataType::s8 || !narrows(c, caps) || c.slices != 1 ||
-      p.rows || p.gated)
+  if (narrows == nullptr || !narrows(c, p.a.type, caps) || c.slices != 1 || p.rows || p.gated) {
     return false;
+  }
   const Epilogue& e = p.epilogue;
   return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() &&
          e.activation == Activation::none && !e.clamp_min && !e.clamp_max &&

@@ -68,7 +68,7 @@ struct LoopDescriptor {
   bool multiplies_pairs = false;  // gated products
   bool stores_x4 = true;          // four elements at once; else whole matrices
   // D of a plain product may be stored from slices of its own 16 bits; null: never.
-  bool (*narrows_slices)(const Config&, const DeviceCaps&) = nullptr;
+  bool (*narrows_slices)(const Config&, DataType input, const DeviceCaps&) = nullptr;
   bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
   bool takes_codes = false;       // a quantised B

@@ -112,9 +112,10 @@ static_assert(
     }(),
     "the rows here and in types.h are in the order of the enumerators, and agree");
 
-// True if operands of it can be packed.
+// True if operands of it can be packed: in rows, with K as the outer direction, or in fragments.
+constexpr bool is_packed_in_rows(DataType type) noexcept { return size_in_bytes(type) == 2; }
 constexpr bool is_packable(DataType type) noexcept {
-  return size_in_bytes(type) == 2 || type == DataType::s8;
+  return is_packed_in_rows(type) || type == DataType::s8;
 }
 
 // True if cooperative matrices multiply it anywhere.

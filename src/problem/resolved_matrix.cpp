@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "base/errors.hpp"
-#include "base/text.hpp"
 #include "problem/data_type.hpp"
 #include "problem/quantised.hpp"
 
@@ -63,6 +61,12 @@ std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t 
   const auto last = checked_multiply(count - 1, stride);
   const auto elements = last ? checked_add(*last, length) : std::nullopt;
   return elements ? checked_multiply(*elements, size_in_bytes(type)) : std::nullopt;
+}
+
+MaybeError check_enumerators(std::string_view name, const Matrix& matrix) {
+  if (auto error = check_enumerator(concat(name, ".type"), matrix.type)) return error;
+  if (auto error = check_enumerator(concat(name, ".layout"), matrix.layout)) return error;
+  return check_enumerator(concat(name, ".packing"), matrix.packing);
 }
 
 MaybeError check_size(std::string_view field, std::uint64_t value) {

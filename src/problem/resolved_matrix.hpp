@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/errors.hpp"
+#include "base/text.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -47,7 +49,7 @@ struct ResolvedMatrix {
   std::uint64_t bytes = 0;
   bool by_slots = false;  // a copy in which groups begin where tiles do
 
-  // What is packed has K as its outer direction, and its padding belongs to rows and cols.
+  // A packed operand has K as its outer direction, and its padding belongs to rows and cols.
   Form form = Form::plain;
   // Packed B of a gated product: the right half lies behind the left one, each `cols` wide.
   bool halves_apart = false;
@@ -83,6 +85,15 @@ std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b);
 // `stride` elements apart; nothing if that does not fit 64 bits.
 std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t stride,
                                              std::uint64_t length, DataType type);
+
+// An error if `value` names nothing; of a matrix, if a field of it doesn't.
+template <class Enum>
+MaybeError check_enumerator(std::string_view field, Enum value) {
+  if (to_string(value) != "?") return std::nullopt;
+  return invalid_argument(
+      concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+}
+MaybeError check_enumerators(std::string_view name, const Matrix& matrix);
 
 // An error if the size of a matrix or batch is larger than kernels count.
 MaybeError check_size(std::string_view field, std::uint64_t value);

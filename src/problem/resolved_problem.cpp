@@ -33,10 +33,8 @@ MaybeError check_number(std::string_view field, float value) {
 }
 
 MaybeError check_enumerators(const Problem& problem) {
-  const auto check = [](std::string_view field, auto value) -> MaybeError {
-    if (to_string(value) != "?") return std::nullopt;
-    return invalid_argument(
-        concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
+  const auto check = [](std::string_view field, auto value) {
+    return check_enumerator(field, value);
   };
   const std::pair<std::string_view, const Matrix*> matrices[] = {{"a", &problem.a},
                                                                  {"b", &problem.b},
@@ -44,9 +42,7 @@ MaybeError check_enumerators(const Problem& problem) {
                                                                  {"d", &problem.d},
                                                                  {"aux", &problem.aux}};
   for (const auto& [name, matrix] : matrices) {
-    if (auto error = check(concat(name, ".type"), matrix->type)) return error;
-    if (auto error = check(concat(name, ".layout"), matrix->layout)) return error;
-    if (auto error = check(concat(name, ".packing"), matrix->packing)) return error;
+    if (auto error = check_enumerators(name, *matrix)) return error;
   }
   const Epilogue& epilogue = problem.epilogue;
   if (auto error = check("epilogue.row_scales", epilogue.row_scales)) return error;
@@ -113,16 +109,32 @@ MaybeError check_integers(const Problem& problem) {
                               " products fit s32"));
   }
   if (!sums) return std::nullopt;
-  if (epilogue != Epilogue{}) {
-    return unsupported("d.type is s32 and epilogue is not at its default: D holds the sums alone");
-  }
+  const auto alone = [](const auto&... other) {
+    return unsupported(concat("d.type is s32 and ", other..., ": D holds the sums alone"));
+  };
+  const auto off = [&](std::string_view field, const auto& value, const auto& fallback) {
+    if (value == fallback) return MaybeError();
+    return MaybeError(alone("epilogue.", field, " is ", value));
+  };
+  const auto named = [&](std::string_view field, auto value, auto fallback) {
+    return off(field, to_string(value), to_string(fallback));
+  };
+  const Epilogue plain;
+  if (auto error = off("alpha", epilogue.alpha, plain.alpha)) return error;
+  if (auto error = off("beta", epilogue.beta, plain.beta)) return error;
+  if (auto error = named("row_scales", epilogue.row_scales, plain.row_scales)) return error;
+  if (auto error = named("column_scales", epilogue.column_scales, plain.column_scales))
+    return error;
+  if (auto error = named("bias", epilogue.bias, plain.bias)) return error;
+  if (auto error = named("activation", epilogue.activation, plain.activation)) return error;
+  if (epilogue.aux) return alone("epilogue.aux is true");
+  if (epilogue.clamp_min) return alone("epilogue.clamp_min is ", *epilogue.clamp_min);
+  if (epilogue.clamp_max) return alone("epilogue.clamp_max is ", *epilogue.clamp_max);
   if (problem.gated) {
-    return unsupported(concat("d.type is s32 and gated.gate is ", to_string(problem.gated->gate),
-                              ": D holds the sums alone"));
+    return alone("gated.gate is ", to_string(problem.gated->gate));
   }
   if (problem.row_reduction) {
-    return unsupported(concat("d.type is s32 and row_reduction.op is ",
-                              to_string(problem.row_reduction->op), ": D holds the sums alone"));
+    return alone("row_reduction.op is ", to_string(problem.row_reduction->op));
   }
   return std::nullopt;
 }

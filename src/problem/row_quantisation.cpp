@@ -9,18 +9,7 @@
 namespace vkgemm {
 namespace {
 
-MaybeError check_enumerators(std::string_view name, const Matrix& matrix) {
-  const auto check = [&](std::string_view field, auto value) -> MaybeError {
-    if (to_string(value) != "?") return std::nullopt;
-    return invalid_argument(
-        concat(name, '.', field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
-  };
-  if (auto error = check("type", matrix.type)) return error;
-  if (auto error = check("layout", matrix.layout)) return error;
-  return check("packing", matrix.packing);
-}
-
-// What is valid elsewhere, and not built here.
+// Forms that are valid elsewhere, and not built here.
 MaybeError check_form(std::string_view name, const Matrix& matrix, bool has_type,
                       std::string_view types) {
   const auto refuse = [&](std::string_view field, std::string_view value, std::string_view wanted) {

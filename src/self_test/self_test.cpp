@@ -166,7 +166,7 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     }
   }
   const auto narrows = descriptor(config).narrows_slices;
-  if (narrows == nullptr || kind.input == DataType::s8 || !narrows(config, caps)) return problems;
+  if (narrows == nullptr || !narrows(config, kind.input, caps)) return problems;
   for (const DataType output : {DataType::f16, DataType::bf16}) {
     problems.push_back(
         product(config, kind.input, Layout::row_major, Layout::row_major, true, output));

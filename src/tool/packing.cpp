@@ -111,7 +111,7 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
     if (!std::isfinite(value)) refuse(matrix, k, n, value, ": what is quantised must be finite");
   });
   codes.quantise(element);
-  double squares = 0.0, errors = 0.0, largest = 0.0;
+  QuantisationErrors errors;
   each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
     const double before = element(matrix, k, n);
     store_element(elements.data(), view.type, view.index(matrix, k, n),
@@ -120,11 +120,9 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
     if (!std::isfinite(difference)) {
       refuse(matrix, k, n, before, ": the scale of its group, or what it gives, is too large");
     }
-    largest = std::max(largest, difference);
-    squares += before * before;
-    errors += difference * difference;
+    errors.add(before, difference);
   });
-  if (error != nullptr) *error = {largest, squares > 0.0 ? std::sqrt(errors / squares) : 0.0};
+  if (error != nullptr) *error = errors.all();
 
   support::Buffer buffers[3];
   CodeSpans spans;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,6 +55,20 @@ void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to);
 struct QuantisationError {
   double largest = 0.0;   // difference
   double relative = 0.0;  // root of the sum of squares, over that of the elements
+};
+class QuantisationErrors {
+ public:
+  void add(double element, double difference) {
+    largest_ = std::max(largest_, difference);
+    squares_ += element * element;
+    errors_ += difference * difference;
+  }
+  QuantisationError all() const {
+    return {largest_, squares_ > 0.0 ? std::sqrt(errors_ / squares_) : 0.0};
+  }
+
+ private:
+  double squares_ = 0.0, errors_ = 0.0, largest_ = 0.0;
 };
 
 // Quantises a plain B and packs it. `problem` says how, and how the elements lie; they become those

@@ -9,6 +9,7 @@
 #include "device/caps.hpp"
 #include "problem/convert.hpp"
 #include "tool/matrices.hpp"
+#include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
@@ -66,14 +67,14 @@ Lines load_lines(const QuantiseRowsCommand& command) {
 
 // How far what codes stand for is from the elements, and lines that codes can't stand for.
 struct LineErrors {
-  double largest = 0.0, relative = 0.0;
+  QuantisationError error;
   std::uint64_t not_finite = 0;
 };
 
 LineErrors errors_of(const Lines& lines, const std::vector<std::byte>& codes,
                      const std::vector<std::byte>& scales) {
   LineErrors out;
-  double squares = 0.0, errors = 0.0;
+  QuantisationErrors errors;
   for (std::uint64_t i = 0; i < lines.batch * lines.count; ++i) {
     const double scale = load_element(scales.data(), DataType::f32, i);
     if (!std::isfinite(scale)) {
@@ -82,13 +83,10 @@ LineErrors errors_of(const Lines& lines, const std::vector<std::byte>& codes,
     }
     for (std::uint64_t j = i * lines.length; j < (i + 1) * lines.length; ++j) {
       const double x = load_element(lines.data.data(), lines.type, j);
-      const double error = std::fabs(scale * load_element(codes.data(), DataType::s8, j) - x);
-      out.largest = std::max(out.largest, error);
-      squares += x * x;
-      errors += error * error;
+      errors.add(x, std::fabs(scale * load_element(codes.data(), DataType::s8, j) - x));
     }
   }
-  if (squares > 0.0) out.relative = std::sqrt(errors / squares);
+  out.error = errors.all();
   return out;
 }
 
@@ -138,8 +136,8 @@ void quantise_file(const QuantiseRowsCommand& command) {
               lines.describe().c_str(), std::string(to_string(lines.type)).c_str(),
               static_cast<unsigned long long>(lines.batch),
               lines.batch == 1 ? "matrix" : "matrices");
-  std::printf("error          %.3g of the elements' norm, %.3g at most\n", errors.relative,
-              errors.largest);
+  std::printf("error          %.3g of the elements' norm, %.3g at most\n", errors.error.relative,
+              errors.error.largest);
   if (errors.not_finite != 0) {
     std::printf("not finite     %llu %s, whose codes are 0: not in the error\n",
                 static_cast<unsigned long long>(errors.not_finite),

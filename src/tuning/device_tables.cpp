@@ -68,12 +68,12 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
 }
 
 bool DeviceTables::gains_by_packing(DataType type, const DeviceCaps& caps) const {
-  // Rows of s8 nobody takes.
-  if (type == DataType::s8) return fragment_order({.type = type}, true, caps).has_value();
-  return is_packable(type) && std::ranges::any_of(main_loops(), [&](const auto* loop) {
-           return (loop->gains_by_packing || loop->takes_fragments()) &&
-                  has_kernels(loop->loop, type) && caps.path(path_of(loop->loop)).available;
-         });
+  if (!is_packable(type)) return false;
+  if (!is_packed_in_rows(type)) return fragment_order({.type = type}, true, caps).has_value();
+  return std::ranges::any_of(main_loops(), [&](const auto* loop) {
+    return (loop->gains_by_packing || loop->takes_fragments()) && has_kernels(loop->loop, type) &&
+           caps.path(path_of(loop->loop)).available;
+  });
 }
 
 std::optional<FragmentOrder> DeviceTables::fragment_order(const ResolvedMatrix& matrix, bool of_a,

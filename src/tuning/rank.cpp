@@ -86,7 +86,7 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
                  (problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16));
   std::vector<Config> options;
   if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
-      size_in_bytes(problem.a.type) != 2) {
+      !is_packed_in_rows(problem.a.type)) {
     return options;
   }
   const double products = static_cast<double>(problem.m) *

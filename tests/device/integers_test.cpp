@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string>
 
 #include "device/caps.hpp"
 #include "direct.hpp"
@@ -89,6 +90,7 @@ TEST_P(Integers, DeepSumsFitS32) {
 
 // Slices are added as integers: any number of them gives the same bits.
 TEST_P(Integers, SlicesAddExactly) {
+  int ran = 0;
   for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
     for (Config config : configs_) {
       if (!descriptor(config).shows_stores && mode != ReductionMode::two_dispatches) continue;
@@ -99,12 +101,15 @@ TEST_P(Integers, SlicesAddExactly) {
       Trial trial(problem, Fill::random);
       ASSERT_TRUE(trial.run(config)) << describe(config, problem);
       EXPECT_TRUE(trial.is_exact()) << describe(config, problem);
+      ++ran;
     }
   }
+  EXPECT_GT(ran, 1);
 }
 
 // Factors of rows and columns before the rest of the epilogue, in both directions of D.
 TEST_P(Integers, ScalesAndTheWholeEpilogue) {
+  int ran = 0;
   for (const Config& config : configs_) {
     for (const DataType output : {DataType::f16, DataType::f32}) {
       for (const Layout layout : {Layout::row_major, Layout::col_major}) {
@@ -118,9 +123,11 @@ TEST_P(Integers, ScalesAndTheWholeEpilogue) {
         for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) matrix->layout = layout;
         if (!takes(config, problem)) continue;
         EXPECT_TRUE(passes_gates(config, problem)) << to_string(layout);
+        ++ran;
       }
     }
   }
+  EXPECT_GE(ran, 4);
 }
 
 TEST_P(Integers, EachMatrixHasItsScales) {
@@ -142,12 +149,15 @@ TEST_P(Integers, EachMatrixHasItsScales) {
 
 // With gates, groups and row reductions, as floats have them.
 TEST_P(Integers, Compose) {
+  std::set<std::string> ran;
   for (const Config& config : configs_) {
     Problem gated = scaled({33, 40, 96}, DataType::f16);
     gated.epilogue.bias = Bias::along_n;
     for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
       gated.gated = Gated{.gate = Gate::reglu, .b = b};
-      if (takes(config, gated)) EXPECT_TRUE(passes_gates(config, gated)) << to_string(b);
+      if (!takes(config, gated)) continue;
+      EXPECT_TRUE(passes_gates(config, gated)) << to_string(b);
+      ran.insert(std::string(to_string(b)));
     }
     for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
       Problem grouped = scaled({70, 40, 96});
@@ -159,13 +169,17 @@ TEST_P(Integers, Compose) {
                    .b = along == GroupAlong::m ? GroupedB::per_group : GroupedB::shared};
       if (!takes(config, grouped)) continue;
       EXPECT_TRUE(passes_gates(config, grouped, {.offsets = {3, 3, 40, 70}})) << to_string(along);
+      ran.insert(std::string(to_string(along)));
     }
     Problem rows = scaled({35, 40, 96});
     rows.row_reduction = RowReduction{.op = RowOp::softmax, .store_d = true};
     Config with_rows = config;
     with_rows.rows = RowStrategy::two_pass;
-    if (takes(with_rows, rows)) EXPECT_TRUE(passes_gates(with_rows, rows));
+    if (!takes(with_rows, rows)) continue;
+    EXPECT_TRUE(passes_gates(with_rows, rows));
+    ran.insert("rows");
   }
+  EXPECT_EQ(ran, (std::set<std::string>{"halves", "separate", "interleaved", "m", "k", "rows"}));
 }
 
 // An empty sum has no factors: K = 0, and groups of K that hold nothing.

@@ -12,26 +12,6 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr std::uint64_t margin = 256;
-
-HostBuffer make_buffer(std::uint64_t size, std::uint64_t shift) {
-  HostBuffer buffer;
-  buffer.begin = margin + shift;
-  buffer.size = size;
-  buffer.bytes.assign((buffer.begin + size + margin + 3) / 4 * 4, nan_byte);
-  return buffer;
-}
-
-testing::AssertionResult same_bytes(std::string_view name, const HostBuffer& got,
-                                    const HostBuffer& expected) {
-  const auto [at, other] = std::ranges::mismatch(got.bytes, expected.bytes);
-  if (at == got.bytes.end()) return testing::AssertionSuccess();
-  const std::int64_t byte = at - got.bytes.begin() - static_cast<std::int64_t>(got.begin);
-  return testing::AssertionFailure()
-         << name << " differ at byte " << byte << " of " << got.size << ": "
-         << std::to_integer<int>(*at) << ", expected " << std::to_integer<int>(*other);
-}
-
 support::View view_of(const RowQuantisation& q, const Matrix& matrix) {
   return support::view(matrix, q.rows, q.columns, q.batch);
 }
@@ -118,8 +98,8 @@ testing::AssertionResult QuantisedRows::run(support::Runner& device) {
 testing::AssertionResult QuantisedRows::repeats() {
   const HostBuffer codes = codes_, scales = scales_;
   if (auto again = run(); !again) return again;
-  if (auto same = same_bytes("codes", codes_, codes); !same) return same;
-  return same_bytes("scales", scales_, scales);
+  if (auto same = same_bytes("codes", codes_, codes, DataType::s8); !same) return same;
+  return same_bytes("scales", scales_, scales, DataType::f32);
 }
 
 testing::AssertionResult QuantisedRows::is_exact() const {
@@ -127,8 +107,8 @@ testing::AssertionResult QuantisedRows::is_exact() const {
   std::ranges::fill(codes.bytes, nan_byte);
   std::ranges::fill(scales.bytes, nan_byte);
   support::quantise_rows(q_, source_.data(), codes.data(), scales.data());
-  if (auto same = same_bytes("scales", scales_, scales); !same) return same;
-  return same_bytes("codes", codes_, codes);
+  if (auto same = same_bytes("scales", scales_, scales, DataType::f32); !same) return same;
+  return same_bytes("codes", codes_, codes, DataType::s8);
 }
 
 testing::AssertionResult QuantisedRows::is_near() const {

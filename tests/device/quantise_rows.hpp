@@ -11,7 +11,7 @@ namespace vkgemm::test {
 // The device's reason why not; empty: it quantises rows.
 std::string why_not_quantised(const support::Runner& device = runner());
 
-// Rows on the host, and what the device made of them. What no element stands on is NaN, and bytes
+// Rows on the host, and what the device made of them. Padding of the source is NaN, and bytes
 // that nothing writes are 0xff.
 class QuantisedRows {
  public:

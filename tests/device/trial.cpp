@@ -22,8 +22,6 @@ namespace {
 
 using support::Buffer;
 
-constexpr std::uint64_t margin = 256;
-
 // Where the elements of an operand stand.
 struct View {
   const Matrix& matrix;
@@ -67,12 +65,8 @@ View view(const Problem& p, char operand) {
   }
 }
 
-HostBuffer make_buffer(std::uint64_t size, DataType type, std::uint64_t shift) {
-  HostBuffer buffer;
-  buffer.begin = margin + shift * size_in_bytes(type);
-  buffer.size = size;
-  buffer.bytes.assign((buffer.begin + size + margin + 3) / 4 * 4, nan_byte);
-  return buffer;
+HostBuffer make_operand(std::uint64_t size, DataType type, std::uint64_t shift) {
+  return make_buffer(size, shift * size_in_bytes(type));
 }
 
 // Integers of all of the type, where random.
@@ -184,7 +178,7 @@ class PackedCopy {
          {std::tuple{&codes.codes, &source.codes, codes.source().codes.alignment},
           {&codes.scales, &source.scales, codes.source().scales.alignment},
           {&codes.zeros, &source.zeros, codes.source().zeros.alignment}}) {
-      HostBuffer host = make_buffer(bytes->size(), DataType::f32, 0);
+      HostBuffer host = make_operand(bytes->size(), DataType::f32, 0);
       host.begin += shift;
       std::ranges::copy(*bytes, host.data());
       if (auto uploaded = copies[i].upload(device, host); !uploaded) return uploaded;
@@ -270,27 +264,6 @@ testing::AssertionResult touches_operands(const Plan& plan, const Operands& oper
   return testing::AssertionSuccess();
 }
 
-// The first byte in which they differ, as what stands there.
-testing::AssertionResult same_bytes(const char* name, const HostBuffer& got,
-                                    const HostBuffer& expected, DataType type) {
-  const auto [at, other] = std::ranges::mismatch(got.bytes, expected.bytes);
-  if (at == got.bytes.end()) return testing::AssertionSuccess();
-  const std::int64_t byte = at - got.bytes.begin();
-  const std::int64_t size = size_in_bytes(type);
-  const std::int64_t inside = byte - static_cast<std::int64_t>(got.begin);
-  const std::int64_t element = inside >= 0 ? inside / size : (inside - size + 1) / size;
-  std::int64_t differences = 0;
-  for (std::size_t i = 0; i < got.bytes.size(); ++i)
-    differences += got.bytes[i] != expected.bytes[i];
-  const auto show = [&](const HostBuffer& buffer) {
-    return load_element(buffer.data() + element * size, type, 0);
-  };
-  return testing::AssertionFailure()
-         << name << " differs in " << differences << " bytes, first at element offset " << element
-         << " of " << got.size / static_cast<std::uint64_t>(size) << ": " << show(got)
-         << ", expected " << show(expected);
-}
-
 bool has_exact_results(const Problem& problem) {
   if (problem.gated) return problem.gated->gate == Gate::reglu;
   const Activation activation = problem.epilogue.activation;
@@ -315,21 +288,21 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     : problem_(problem), options_(options) {
   const support::OperandBytes bytes = support::operand_bytes(problem);
   const Epilogue& epilogue = problem.epilogue;
-  a_ = make_buffer(bytes.a, problem.a.type, options.shift);
-  b_ = make_buffer(bytes.b, problem.b.type, options.shift);
-  b_right_ = make_buffer(bytes.b_right, problem.b.type, options.shift);
-  c_ = make_buffer(bytes.c, problem.c.type, options.shift);
-  d_ = make_buffer(bytes.d, problem.d.type, options.shift);
-  aux_ = make_buffer(bytes.aux, problem.aux.type, options.shift);
-  bias_ = make_buffer(bytes.bias, epilogue.bias_type, options.shift);
-  row_scales_ = make_buffer(bytes.row_scales, DataType::f32, options.shift);
-  column_scales_ = make_buffer(bytes.column_scales, DataType::f32, options.shift);
+  a_ = make_operand(bytes.a, problem.a.type, options.shift);
+  b_ = make_operand(bytes.b, problem.b.type, options.shift);
+  b_right_ = make_operand(bytes.b_right, problem.b.type, options.shift);
+  c_ = make_operand(bytes.c, problem.c.type, options.shift);
+  d_ = make_operand(bytes.d, problem.d.type, options.shift);
+  aux_ = make_operand(bytes.aux, problem.aux.type, options.shift);
+  bias_ = make_operand(bytes.bias, epilogue.bias_type, options.shift);
+  row_scales_ = make_operand(bytes.row_scales, DataType::f32, options.shift);
+  column_scales_ = make_operand(bytes.column_scales, DataType::f32, options.shift);
   fill_factors(row_scales_, fill, options.seed * 8 + 7);
   fill_factors(column_scales_, fill, options.seed * 8 + 9);
   const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
-  gamma_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
-  beta_ = make_buffer(bytes.row_vector, rows.vector_type, options.shift);
-  row_values_ = make_buffer(bytes.row_values, rows.value_type, options.shift);
+  gamma_ = make_operand(bytes.row_vector, rows.vector_type, options.shift);
+  beta_ = make_operand(bytes.row_vector, rows.vector_type, options.shift);
+  row_values_ = make_operand(bytes.row_values, rows.value_type, options.shift);
   for (const auto& [buffer, at] : {std::pair{&gamma_, 5u}, {&beta_, 6u}}) {
     for (std::uint64_t j = 0; bytes.row_vector != 0 && j < problem.n; ++j) {
       store_element(buffer->data(), rows.vector_type, j,

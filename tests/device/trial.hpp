@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "host_buffer.hpp"
 #include "support/quantised.hpp"
 #include "support/reference.hpp"
 #include "support/runner.hpp"
@@ -27,19 +28,6 @@ enum class Fill : std::uint8_t {
 
 // Element `index` of a fill.
 double fill_value(Fill fill, std::uint64_t seed, std::uint64_t index);
-
-// One operand in host memory, with a margin of foreign bytes on both sides.
-struct HostBuffer {
-  std::vector<std::byte> bytes;
-  std::uint64_t begin = 0;  // of the span, in bytes
-  std::uint64_t size = 0;   // of the span
-
-  std::byte* data() { return bytes.data() + begin; }
-  const std::byte* data() const { return bytes.data() + begin; }
-};
-
-// A byte of NaN in every type. D and aux are full of it before every run, and so is all padding.
-inline constexpr std::byte nan_byte{0xff};
 
 struct TrialOptions {
   // Elements by which every span starts behind a 256-byte boundary; more than 0 only if the problem

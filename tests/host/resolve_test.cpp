@@ -128,6 +128,85 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
   }
 }
 
+TEST(Resolve, IntegersAreOfOneKindOfProduct) {
+  Problem sums = gemm(8, 16, 32);
+  sums.a.type = sums.b.type = DataType::s8;
+  sums.d.type = DataType::s32;
+  ASSERT_TRUE(resolve(sums));
+  Problem scaled = sums;
+  scaled.d.type = DataType::f16;
+  scaled.epilogue.row_scales = Scales::shared;
+  ASSERT_TRUE(resolve(scaled));
+  const auto why = [](Problem p, const auto& change) {
+    change(p);
+    const auto result = resolve(p);
+    return result ? std::string() : result.error().message;
+  };
+  const auto alone = [](std::string_view what) {
+    return "d.type is s32 and " + std::string(what) + ": D holds the sums alone";
+  };
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.alpha = 2.0f; }), alone("epilogue.alpha is 2"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.beta = 1.0f; }), alone("epilogue.beta is 1"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.row_scales = Scales::shared; }),
+            alone("epilogue.row_scales is shared"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.column_scales = Scales::per_matrix; }),
+            alone("epilogue.column_scales is per_matrix"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.bias = Bias::along_n; }),
+            alone("epilogue.bias is along_n"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.activation = Activation::relu; }),
+            alone("epilogue.activation is relu"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.aux = true; }), alone("epilogue.aux is true"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.epilogue.clamp_max = 6.0f; }),
+            alone("epilogue.clamp_max is 6"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.gated = Gated{.gate = Gate::reglu}; }),
+            alone("gated.gate is reglu"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.row_reduction = RowReduction{.op = RowOp::sum}; }),
+            alone("row_reduction.op is sum"));
+  EXPECT_EQ(why(sums, [](Problem& p) { p.k = 131071; }), "");
+  EXPECT_EQ(why(sums, [](Problem& p) { p.k = 131072; }),
+            "k is 131072 and a.type is s8: sums of at most 131071 products fit s32");
+  EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::s32; }),
+            "a.type is s32: A and B are f16, bf16, f32 or s8");
+  EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::f16; }),
+            "d.type is s32 and a.type is f16: D is f16, bf16 or f32, or of s8 inputs s32");
+  EXPECT_EQ(why(scaled, [](Problem& p) { p.d.type = DataType::s8; }),
+            "d.type is s8 and a.type is s8: D is f16, bf16 or f32, or of s8 inputs s32");
+  EXPECT_EQ(why(scaled, [](Problem& p) { p.epilogue.beta = 1.0f, p.c.type = DataType::s8; }),
+            "c.type is s8: it must be f16, bf16 or f32");
+  EXPECT_EQ(why(scaled, [](Problem& p) { p.b.type = DataType::f16; }),
+            "a.type is s8 and b.type is f16: A and B must share one type");
+}
+
+TEST(Resolve, ScalesAreOfWhatIsMultiplied) {
+  Problem p = gemm(8, 16, 32);
+  p.batch = 3;
+  p.epilogue.row_scales = Scales::per_matrix;
+  p.epilogue.column_scales = Scales::shared;
+  const ResolvedProblem rows = resolved(p);
+  EXPECT_EQ(rows.row_scales_bytes(), 3u * 8 * 4);
+  EXPECT_EQ(rows.column_scales_bytes(), 16u * 4);
+  // The transposed product has the columns as its rows.
+  p.d.layout = Layout::col_major;
+  const ResolvedProblem columns = resolved(p);
+  EXPECT_EQ(columns.row_scales_bytes(), 16u * 4);
+  EXPECT_EQ(columns.column_scales_bytes(), 3u * 8 * 4);
+  // One matrix has no others, an empty sum no factors.
+  p.batch = 1;
+  EXPECT_EQ(resolved(p).epilogue.column_scales, Scales::shared);
+  p.k = 0;
+  EXPECT_FALSE(resolved(p).has_scales());
+  // Groups of rows have factors of their own columns, and one for each row.
+  Problem grouped = gemm(64, 16, 32);
+  grouped.grouping = Grouping{.groups = 5};
+  grouped.epilogue.row_scales = grouped.epilogue.column_scales = Scales::per_matrix;
+  EXPECT_EQ(resolved(grouped).row_scales_bytes(), 64u * 4);
+  EXPECT_EQ(resolved(grouped).column_scales_bytes(), 5u * 16 * 4);
+  Problem gated = gemm(8, 16, 32);
+  gated.gated = Gated{.gate = Gate::swiglu};
+  gated.epilogue.column_scales = Scales::shared;
+  EXPECT_EQ(resolved(gated).column_scales_bytes(), 2u * 16 * 4);
+}
+
 TEST(Resolve, IgnoresWhatIsNotUsed) {
   Problem p = gemm(4, 6, 8);
   p.c = {.layout = Layout::col_major, .ld = 0, .alignment = 3};

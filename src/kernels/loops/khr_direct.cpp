@@ -203,7 +203,8 @@ void specialize(Constants& constants, const Config& c) {
 }
 
 // Devices list matrices of results by the product that they come from.
-bool narrows_slices(const Config& c, const DeviceCaps& caps) {
+bool narrows_slices(const Config& c, DataType input, const DeviceCaps& caps) {
+  if (row_of(input).accumulator != DataType::f32) return false;
   const KhrDirectLoop& l = direct(c);
   const auto has_results = [&](const FragmentShape& shape) {
     return shape.accumulator == DataType::f16 && shape.m == l.fragment_m && shape.n == l.fragment_n;
@@ -218,7 +219,7 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
   for (const FragmentShape& shape : caps.fragment_shapes) {
     if (!is_used(shape) || (shape.input == DataType::bf16 && !caps.int16_arithmetic)) continue;
     add_fragment_kinds(all, MainLoop::khr_direct, shape, caps);
-    // Of small elements deeper ones fill 16 bytes.
+    // Deeper fragments of small elements fill 16 bytes.
     FragmentShape deeper = shape;
     deeper.k *= 2;
     if (is_flexible({deeper.m, deeper.n, deeper.k}, deeper.input, caps))

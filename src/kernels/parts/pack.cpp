@@ -89,20 +89,16 @@ bool check(const Case& s) {
       !check_given(s, p.b, p.transposed ? "a" : "b", c.pack_b)) {
     return false;
   }
-  if (p.a.type == DataType::s8 && (c.pack_a || c.pack_b) && !descriptor(c).takes_fragments()) {
-    return s.refuse("pack is ",
-                    c.pack_a && c.pack_b ? "ab"
-                    : c.pack_a           ? "a"
-                                         : "b",
-                    " and inputs are s8: main loop ", to_string(c.main_loop()),
-                    " takes them plain");
-  }
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
   if (!is_packable(p.a.type)) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones and s8 are");
+  }
+  if (!is_packed_in_rows(p.a.type) && !descriptor(c).takes_fragments()) {
+    return s.refuse("pack is ", name, " and inputs are ", to_string(p.a.type), ": main loop ",
+                    to_string(c.main_loop()), " takes them plain");
   }
   for (const ResolvedMatrix* matrix : {copies_a ? &p.a : nullptr, copies_b ? &p.b : nullptr}) {
     if (matrix == nullptr) continue;
