@@ -1,7 +1,8 @@
 // Copies an operand into the order in which the direct loop holds it (lib/fragment_words.glsl), with
 // zeros where there was nothing. A workgroup copies PACK_TILE × PACK_TILE elements; workgroup y is a
 // matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B. GROUPED:
-// by slots of groups.
+// by slots of groups. With IN_PARTS an f32 of the source becomes several elements (lib/f32_parts.glsl); where
+// lines have scales, a workgroup copies all of K, which it reads twice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -11,10 +12,14 @@
 #include "lib/pack_group.glsl"
 #include "lib/fragment_words.glsl"
 #include "lib/pack_slots.glsl"
+#if IN_PARTS != 1
+#include "lib/f32_parts.glsl"
+#endif
 
 const bool K_INNER = A_COL_MAJOR == 0;
-const uint GROUPS = PACK_TILE / GROUP;  // of a line of a tile
-// The tile as it lies in the source, by x8s: eight elements, of which fragments are multiples.
+const uint GROUPS = PACK_TILE / SOURCE_GROUP;  // of a line of a tile
+// The tile as it lies in the source, one behind the other of all parts, by x8s: eight elements, of which
+// fragments are multiples.
 #if IN_BYTES == 1
 #define X8 uvec2
 #else
@@ -22,80 +27,178 @@ const uint GROUPS = PACK_TILE / GROUP;  // of a line of a tile
 #endif
 const uint X8_WORDS = 2 * IN_BYTES;
 const uint LINE = PACK_TILE / 8 + 1;
-shared X8 tile[PACK_TILE * LINE];
+const uint TILE_X8 = PACK_TILE * LINE;
+shared X8 tile[IN_PARTS * TILE_X8];
 
-void set_group(const uint line, const uint column, const uvec4 words) {
-    const uint at = line * LINE + column / 8;
+// The line of the tile where line `line` of the source goes, and the place there of word `word`.
+uint tile_line(const uint line) {
+    return K_INNER ? line : word_place(line / WORD_ELEMENTS) * WORD_ELEMENTS + line % WORD_ELEMENTS;
+}
+uint tile_word(const uint word) { return K_INNER ? word_place(word) : word; }
+
+void set_word(const uint part, const uint line, const uint word, const uint bits) {
+    const uint place = tile_word(word);
+    tile[part * TILE_X8 + tile_line(line) * LINE + place / X8_WORDS][place % X8_WORDS] = bits;
+}
+
+// Group i of a tile: its line and column there, and its elements.
+uvec2 group_place(const uint i) { return uvec2(i / GROUPS, i % GROUPS * SOURCE_GROUP); }
+uvec4 source_group(const PackTile t, const uvec2 at) {
+    const uint line = at.x, column = at.y;
+    const uvec2 mn =
+        place_in_source(GROUPED_ALONG_M, t.first_mn + (K_INNER ? line : column), p.width);
+    const uvec2 k = place_in_source(GROUPED_ALONG_K, t.first_k + (K_INNER ? column : line), p.depth);
+    const uvec2 outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
+    const bool exists = outer.x < outer.y && inner.x < inner.y;
+    return load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
+}
+
+#if IN_PARTS == 1
+void set_group(const PackTile t, const uvec2 at, const uvec4 words) {
+    if (INTERLEAVE_K != 0 && K_INNER) {
+        [[unroll]] for (uint w = 0; w < 4; ++w)
+            set_word(0, at.x, at.y / WORD_ELEMENTS + w, words[w]);
+        return;
+    }
+    const uint x8 = tile_line(at.x) * LINE + at.y / 8;
 #if IN_BYTES == 1
-    tile[at] = words.xy;
-    tile[at + 1] = words.zw;
+    tile[x8] = words.xy;
+    tile[x8 + 1] = words.zw;
 #else
-    tile[at] = words;
+    tile[x8] = words;
 #endif
 }
+#else
+#ifdef SCALES_IN_FRONT
+// Of the tile's lines along M or N: bits of the largest finite magnitudes, then the scales.
+shared uint line_scales[PACK_TILE];
+
+// The elements of a group are of one line, or of neighbouring ones.
+uint line_of(const uvec2 at, const uint e) { return K_INNER ? at.x : at.y + e; }
+float scaled(const uint bits, const uint line) {
+    return uintBitsToFloat(bits) * inverse_of(uintBitsToFloat(line_scales[line]));
+}
+
+void find_scales(PackTile t) {
+    for (uint i = gl_LocalInvocationIndex; i < PACK_TILE; i += LOCAL_SIZE) line_scales[i] = 0;
+    // An invocation has groups of the same lines in each tile.
+    const uint OWN = PACK_TILE * GROUPS / PACK_LOCAL_SIZE;
+    uint largest[OWN][SOURCE_GROUP];
+    [[unroll]] for (uint g = 0; g < OWN; ++g)
+        [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) largest[g][e] = 0;
+    for (t.first_k = 0; t.first_k < p.copy_depth; t.first_k += PACK_TILE) {
+        if (GROUPED == GROUPED_ALONG_K || (GROUPED == GROUPED_ALONG_M && t.first_k == 0)) {
+            barrier();
+            find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
+        }
+        uvec4 bits[OWN];
+        [[unroll]] for (uint g = 0; g < OWN; ++g)
+            bits[g] = source_group(t, group_place(gl_LocalInvocationIndex + g * PACK_LOCAL_SIZE));
+        [[unroll]] for (uint g = 0; g < OWN; ++g)
+            [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) {
+                const uint magnitude = bits[g][e] & 0x7fffffffu;
+                if (magnitude < 0x7f800000u) largest[g][e] = max(largest[g][e], magnitude);
+            }
+    }
+    barrier();
+    [[unroll]] for (uint g = 0; g < OWN; ++g)
+        [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e)
+            atomicMax(line_scales[line_of(
+                          group_place(gl_LocalInvocationIndex + g * PACK_LOCAL_SIZE), e)],
+                      largest[g][e]);
+    barrier();
+    for (uint i = gl_LocalInvocationIndex; i < PACK_TILE; i += LOCAL_SIZE) {
+        const uint scale = floatBitsToUint(scale_of_line(line_scales[i]));
+        line_scales[i] = scale;
+        if (t.first_mn + i < p.copy_ld) U32(t.copy + uint64_t(t.first_mn + i) * 4).x = scale;
+    }
+}
+#endif
+
+void set_group(const PackTile t, const uvec2 at, const uvec4 bits) {
+    uint words[IN_PARTS][2];
+    [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) {
+        uint parts[IN_PARTS];
+#ifdef SCALES_IN_FRONT
+        split(scaled(bits[e], line_of(at, e)), parts);
+#else
+        split(uintBitsToFloat(bits[e]), parts);
+#endif
+        [[unroll]] for (uint q = 0; q < IN_PARTS; ++q)
+            words[q][e / 2] = e % 2 == 0 ? parts[q] : words[q][e / 2] | parts[q] << 16;
+    }
+    [[unroll]] for (uint q = 0; q < IN_PARTS; ++q)
+        [[unroll]] for (uint w = 0; w < 2; ++w) set_word(q, at.x, at.y / 2 + w, words[q][w]);
+}
+#endif
 
 const uint FRAGMENT_MN = PACKS_B != 0 ? FRAGMENT_N : FRAGMENT_M;
 const uint ALONG = PACK_TILE / FRAGMENT_MN;  // fragments of a tile along M or N
 const uint FRAGMENTS = ALONG * (PACK_TILE / FRAGMENT_K);
 
-uvec4 words_of_a(const uint m, const uint k) {
+uvec4 words_of_a(const uint part, const uint m, const uint k) {
     FRAGMENT_A fragment;
+    const uint first = part * TILE_X8;
     if (K_INNER)
-        coopMatLoad(fragment, tile, m * LINE + k / 8, LINE, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(fragment, tile, first + m * LINE + k / 8, LINE,
+                    gl_CooperativeMatrixLayoutRowMajor);
     else
-        coopMatLoad(fragment, tile, k * LINE + m / 8, LINE,
+        coopMatLoad(fragment, tile, first + k * LINE + m / 8, LINE,
                     gl_CooperativeMatrixLayoutColumnMajor);
     uvec4 words;
     [[unroll]] for (uint w = 0; w < 4; ++w) words[a_place(w)] = GET_WORD(fragment, w);
     return words;
 }
 
-uvec4 words_of_b(const uint n, const uint k) {
+uvec4 words_of_b(const uint part, const uint n, const uint k) {
     FRAGMENT_B fragment;
+    const uint first = part * TILE_X8;
     if (K_INNER)
-        coopMatLoad(fragment, tile, n * LINE + k / 8, LINE,
+        coopMatLoad(fragment, tile, first + n * LINE + k / 8, LINE,
                     gl_CooperativeMatrixLayoutColumnMajor);
     else
-        coopMatLoad(fragment, tile, k * LINE + n / 8, LINE, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(fragment, tile, first + k * LINE + n / 8, LINE,
+                    gl_CooperativeMatrixLayoutRowMajor);
     uvec4 words;
     [[unroll]] for (uint w = 0; w < 4; ++w) words[w] = GET_WORD(fragment, w);
     return words;
 }
 
-void main() {
-    const PackTile t = pack_tile();
-
+void pack(const PackTile t) {
     if (GROUPED != GROUPED_NONE) find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
-        const uint line = i / GROUPS, column = i % GROUPS * GROUP;
-        const uvec2 mn =
-            place_in_source(GROUPED_ALONG_M, t.first_mn + (K_INNER ? line : column), p.width);
-        const uvec2 k =
-            place_in_source(GROUPED_ALONG_K, t.first_k + (K_INNER ? column : line), p.depth);
-        const uvec2 outer = K_INNER ? mn : k, inner = K_INNER ? k : mn;
-        const bool exists = outer.x < outer.y && inner.x < inner.y;
-        const uvec4 words = load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
-        if (K_INNER && INTERLEAVE_K != 0) {
-            [[unroll]] for (uint w = 0; w < 4; ++w) {
-                const uint place = word_place(column / WORD_ELEMENTS + w);
-                tile[line * LINE + place / X8_WORDS][place % X8_WORDS] = words[w];
-            }
-        } else {
-            const uint place = K_INNER ? line
-                                       : word_place(line / WORD_ELEMENTS) * WORD_ELEMENTS +
-                                             line % WORD_ELEMENTS;
-            set_group(place, column, words);
-        }
+        const uvec2 at = group_place(i);
+        set_group(t, at, source_group(t, at));
     }
     barrier();
+    uint64_t copy = t.copy;
+#ifdef SCALES_IN_FRONT
+    copy += uint64_t(p.copy_ld) * 4;
+#endif
     for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {
         const uint mn = i % ALONG * FRAGMENT_MN, k = i / ALONG * FRAGMENT_K;
         if (t.first_k + k >= p.copy_depth) continue;
         const uint divided = GROUPED == GROUPED_ALONG_M ? t.first_mn + mn : t.first_k + k;
         if (GROUPED != GROUPED_NONE && !is_written(divided)) continue;
-        const uvec4 words = PACKS_B != 0 ? words_of_b(mn, k) : words_of_a(mn, k);
         const uint64_t fragment = uint64_t((t.first_k + k) / FRAGMENT_K) * (p.copy_ld / FRAGMENT_MN) +
                                   (t.first_mn + mn) / FRAGMENT_MN;
-        U32x4(t.copy + (fragment * FRAGMENT_LANES + gl_SubgroupInvocationID) * 16).x = words;
+        [[unroll]] for (uint q = 0; q < IN_PARTS; ++q) {
+            const uvec4 words = PACKS_B != 0 ? words_of_b(q, mn, k) : words_of_a(q, mn, k);
+            const uint64_t lane = (fragment * IN_PARTS + q) * FRAGMENT_LANES + gl_SubgroupInvocationID;
+            U32x4(copy + lane * 16).x = words;
+        }
     }
+}
+
+void main() {
+    PackTile t = pack_tile();
+#ifdef SCALES_IN_FRONT
+    find_scales(t);
+    for (t.first_k = 0; t.first_k < p.copy_depth; t.first_k += PACK_TILE) {
+        barrier();
+        pack(t);
+    }
+#else
+    pack(t);
+#endif
 }

@@ -16,6 +16,31 @@ namespace vkgemm {
 // A and B, and s32 one of their product.
 enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 
+// The arithmetic of products of f32. All but ieee split each element into 16-bit parts that matrix
+// units multiply, which is faster where these are, and add the products in f32 (Ootomo and Yokota,
+// "Recovering single precision accuracy from Tensor Cores", 2022; BF16x9 of cuBLAS).
+//
+//   ieee    multiply-adds of f32.
+//   bf16x9  An element is the sum of three bf16, exactly, and all nine products of them are taken:
+//           f32's range and accuracy. Integers are exact whose products and sums are below 2^24.
+//   bf16x6  The three smallest products are left out, together less than 2^-23 of a·b.
+//   f16x3   An element is two f16, but for 2^-23 of it. Three products are taken, so that a product
+//           errs by 2^-21 of it. Before that rows of A and columns of B are divided by powers of
+//           two, so that their largest are from 2^14 to 2^15, and sums are multiplied by these. So
+//           elements below 2^-16 of their row's or column's largest err by 2^-39 of that.
+//
+// Beside that sums are rounded: 16 products, or as many as a fragment is deep, are added as the
+// matrix units do, which Vulkan doesn't bound, and their sums in f32: from K = 100 on less than
+// ieee's sum in the order of K errs; of few products of unlike size NVIDIA's units make up to twice
+// ieee's error (bench/NOTES.md). Elements below 2^-110 may lose bits in bf16, and lines whose
+// largest is below 2^-100 in f16x3.
+//
+// NaN and infinities are where ieee has them, but that Inf times less than 2^-133 (f16x3: less than
+// 2^-39 of the row's or column's largest) is NaN, and that sums beyond 0.99 of the largest f32 may
+// be infinite. Bits differ between arithmetics, and between configurations of one, never between
+// runs.
+enum class F32Arithmetic : std::uint8_t { ieee, bf16x9, bf16x6, f16x3 };
+
 // In which order the elements of a matrix stand in memory.
 enum class Layout : std::uint8_t {
   row_major,  // element (i, j) stands at i * ld + j
@@ -25,7 +50,8 @@ enum class Layout : std::uint8_t {
 // In which form an operand is given.
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
-  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types and s8
+  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types, of s8, and of f32
+           // where Problem::f32_arithmetic isn't ieee
 };
 
 // How one operand lies in memory. Units are elements unless a name says bytes.
@@ -34,10 +60,10 @@ enum class Packing : std::uint8_t {
 // alignment do not, and ld is an error. One packed B serves every M, batch of A, epilogue and
 // group, in the configurations of the main loops that take its order; with B in fragment order
 // these copy a plain A to the workspace, or take it as it lies. A packed matrix depends on
-// nothing but device and driver, type, N and K of B (M and K of A), whether a column-major D turns
-// the product round (not with gates or a row reduction), and of a gated product whether B is one
-// matrix. Not packed: A of grouped products, and B where groups are along K, because groups begin
-// anywhere.
+// nothing but device and driver, type (of f32 the arithmetic), N and K of B (M and K of A), whether
+// a column-major D turns the product round (not with gates or a row reduction), and of a gated
+// product whether B is one matrix. Not packed: A of grouped products, and B where groups are along
+// K, because groups begin anywhere.
 struct Matrix {
   DataType type = DataType::f16;
   Layout layout = Layout::row_major;
@@ -294,17 +320,17 @@ struct SplitK {
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. For a gated
 // product B and aux have 2N columns: struct Gated.
 //
-// Types: A and B share one type. f32 inputs are multiplied in true IEEE f32; f16 and bf16 products
-// are accumulated in f32, s8 ones in s32: exactly, so that K is at most 131071. C, D, aux and bias
-// may each be f16, bf16 or f32; the last cast rounds to nearest even. C, D and aux share one
-// layout. D of s8 inputs may be s32, the sums themselves: then no field of the epilogue is set, and
-// there are neither gates nor row reductions. NaN and Inf propagate, from A and B also where alpha
-// is 0 (only beta = 0 skips an operand). gelu and silu of -Inf are NaN (-Inf · 0), as in PyTorch.
-// f16 results are rounded by the device's own conversion: to nearest even on every driver that the
-// tests ran on; bf16 by vkgemm itself. Subnormals, as inputs and as results, are kept or taken for
-// zero, as the driver likes. M, N, batch or the number of groups = 0: nothing is done. K = 0, of a
-// group too: D = epilogue(beta * C). m, n, k, batch and every ld are at most 2^31 - 1; strides and
-// addresses are 64-bit throughout.
+// Types: A and B share one type. f32 inputs are multiplied in true IEEE f32, if f32_arithmetic says
+// nothing else; f16 and bf16 products are accumulated in f32, s8 ones in s32: exactly, so that K is
+// at most 131071. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to nearest
+// even. C, D and aux share one layout. D of s8 inputs may be s32, the sums themselves: then no
+// field of the epilogue is set, and there are neither gates nor row reductions. NaN and Inf
+// propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu and silu of
+// -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own conversion:
+// to nearest even on every driver that the tests ran on; bf16 by vkgemm itself. Subnormals, as
+// inputs and as results, are kept or taken for zero, as the driver likes. M, N, batch or the number
+// of groups = 0: nothing is done. K = 0, of a group too: D = epilogue(beta * C). m, n, k, batch and
+// every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
 struct Problem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
@@ -320,6 +346,13 @@ struct Problem {
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
+
+  // How f32 inputs are multiplied; of others it must be ieee. A and B become parts where they are
+  // packed: in the call (a workspace of 4 or 6 bytes for each element), or before
+  // (Packing::packed). A device without 16-bit matrices takes ieee instead, which is more accurate;
+  // explain() says so, and where another arithmetic is slower than ieee. f16x3 has no
+  // Epilogue::row_scales and column_scales.
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
   // The slices asked of the configuration that vkgemm chooses.
   SplitK split_k = {};
@@ -383,6 +416,7 @@ struct RowQuantisation {
 
 // The enumerator's name.
 VKGEMM_API std::string_view to_string(DataType type) noexcept;
+VKGEMM_API std::string_view to_string(F32Arithmetic arithmetic) noexcept;
 VKGEMM_API std::string_view to_string(Layout layout) noexcept;
 VKGEMM_API std::string_view to_string(Packing packing) noexcept;
 VKGEMM_API std::string_view to_string(CodeType type) noexcept;
@@ -399,6 +433,7 @@ VKGEMM_API std::string_view to_string(RowOp op) noexcept;
 
 // The inverse of to_string; nothing if the text names none of them.
 VKGEMM_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
+VKGEMM_API std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept;
 VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<CodeType> parse_code_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;

@@ -121,6 +121,16 @@ typedef enum VkgemmDataType {
   VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmDataType;
 
+// The arithmetic of products of f32. All but IEEE split each element into 16-bit parts that matrix
+// units multiply, and add the products in f32. vkgemm/problem.hpp says how much each errs.
+typedef enum VkgemmF32Arithmetic {
+  VKGEMM_F32_ARITHMETIC_IEEE = 0,    // multiply-adds of f32
+  VKGEMM_F32_ARITHMETIC_BF16X9 = 1,  // three bf16, nine products: f32's range and accuracy
+  VKGEMM_F32_ARITHMETIC_BF16X6 = 2,  // without the three smallest products
+  VKGEMM_F32_ARITHMETIC_F16X3 = 3,   // two f16, three products; rows and columns are scaled before
+  VKGEMM_F32_ARITHMETIC_MAX_ENUM = 0x7FFFFFFF
+} VkgemmF32Arithmetic;
+
 // In which order the elements of a matrix stand in memory.
 typedef enum VkgemmLayout {
   VKGEMM_LAYOUT_ROW_MAJOR = 0,  // element (i, j) stands at i * ld + j
@@ -130,8 +140,10 @@ typedef enum VkgemmLayout {
 
 // In which form an operand is given.
 typedef enum VkgemmPacking {
-  VKGEMM_PACKING_PLAIN = 0,   // rows or columns
-  VKGEMM_PACKING_PACKED = 1,  // as vkgemm_pack_plan_record() writes it: A and B of 16 bits or s8
+  VKGEMM_PACKING_PLAIN = 0,  // rows or columns
+  // As vkgemm_pack_plan_record() writes it: A and B of 16 bits, s8, and f32 where
+  // VkgemmProblem::f32_arithmetic isn't IEEE.
+  VKGEMM_PACKING_PACKED = 1,
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
 } VkgemmPacking;
 
@@ -338,6 +350,7 @@ typedef enum VkgemmEnumeration {
   VKGEMM_ENUMERATION_CODE_TYPE = 21,
   VKGEMM_ENUMERATION_CODE_LAYOUT = 22,
   VKGEMM_ENUMERATION_SCALES = 23,
+  VKGEMM_ENUMERATION_F32_ARITHMETIC = 24,
   VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmEnumeration;
 
@@ -375,11 +388,11 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 // --- Problem: what is to be computed, with no word about how -------------------------------------
 //
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. f32 inputs
-// are multiplied in IEEE f32; f16 and bf16 products are accumulated in f32, s8 ones in s32:
-// exactly, so that K is at most 131071. D of s8 inputs may be s32, the sums themselves: then the
-// epilogue is at its defaults, and there are neither gates nor row reductions. m, n, k, batch and
-// every leading dimension are at most 2^31 - 1. vkgemm/problem.hpp says more about NaN, rounding,
-// groups, gates and row reductions.
+// are multiplied in IEEE f32, if f32_arithmetic says nothing else; f16 and bf16 products are
+// accumulated in f32, s8 ones in s32: exactly, so that K is at most 131071. D of s8 inputs may be
+// s32, the sums themselves: then the epilogue is at its defaults, and there are neither gates nor
+// row reductions. m, n, k, batch and every leading dimension are at most 2^31 - 1.
+// vkgemm/problem.hpp says more about NaN, rounding, groups, gates and row reductions.
 
 // Not set, of a number in a VkgemmMatrix.
 #define VKGEMM_NOT_SET UINT64_MAX
@@ -486,7 +499,11 @@ typedef struct VkgemmQuantisation {
 // part.
 typedef struct VkgemmProblem {
   uint32_t struct_size;
-  uint32_t reserved;
+
+  // How f32 inputs are multiplied; of others it must be IEEE, the default. A device without 16-bit
+  // matrices takes IEEE instead, which is more accurate. F16X3 has no row_scales and column_scales.
+  VkgemmF32Arithmetic f32_arithmetic;
+
   uint64_t m;      // default 0; 0: nothing is done
   uint64_t n;      // default 0; 0: nothing is done
   uint64_t k;      // default 0; 0: D = epilogue(beta * C)

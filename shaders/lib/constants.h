@@ -22,6 +22,7 @@
 #define SCALES_NONE 0
 #define SCALES_SHARED 1
 #define SCALES_PER_MATRIX 2
+#define SCALES_OF_PARTS 3  // those of the lines of f32 in parts: f32_parts.glsl
 
 // Gates make D of the products with the left and the right half of B, see gated.glsl.
 #define GATE_NONE 0
@@ -134,7 +135,9 @@
     X(64, ROW_SCALES, SCALES_NONE) \
     X(65, COLUMN_SCALES, SCALES_NONE) \
     /* Rows that are quantised: quantise_rows.comp. */ \
-    X(66, SOURCE_TYPE, TYPE_F16)
+    X(66, SOURCE_TYPE, TYPE_F16) \
+    /* f32 in parts: f32_parts.glsl. */ \
+    X(67, LAST_ORDER, 0)
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

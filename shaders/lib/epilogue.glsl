@@ -16,15 +16,29 @@ vec4 epilogue_pre4(const Tile t, vec4 acc, vec4 c, vec4 bias) {
 
 // Accumulators times the factors of their row and their columns. An empty sum is 0, also times Inf.
 bool is_empty_sum(const Tile t) { return GROUPED == GROUPED_ALONG_K && t.k_begin == t.k_end; }
-float row_scale(const Tile t, uint row) { return F32(t.row_scales + uint64_t(row) * 4).x; }
+float row_scale(const Tile t, uint row) {
+    // Parts of groups' rows lie in slots.
+    if (ROW_SCALES == SCALES_OF_PARTS) row = row - t.row + t.a_row;
+    return F32(t.row_scales + uint64_t(row) * 4).x;
+}
 float column_scale(const Tile t, uint col) { return F32(t.column_scales + uint64_t(col) * 4).x; }
 
-float scaled(const Tile t, uint row, uint col, float acc) {
+// Of scales that are far apart the product with one may overflow, but not that with the smaller one.
+float scaled_by(const float acc, const float row_scale, const float column_scale) {
     precise float v = acc;
-    if (is_empty_sum(t)) return v;
-    if (ROW_SCALES != SCALES_NONE) v *= row_scale(t, row);
-    if (COLUMN_SCALES != SCALES_NONE) v *= column_scale(t, col);
+    if (ROW_SCALES == SCALES_OF_PARTS)
+        return v * min(row_scale, column_scale) * max(row_scale, column_scale);
+    if (ROW_SCALES != SCALES_NONE) v *= row_scale;
+    if (COLUMN_SCALES != SCALES_NONE) v *= column_scale;
     return v;
+}
+
+float scaled(const Tile t, uint row, uint col, float acc) {
+    if (is_empty_sum(t)) return acc;
+    float of_row = 1.0, of_column = 1.0;
+    if (ROW_SCALES != SCALES_NONE) of_row = row_scale(t, row);
+    if (COLUMN_SCALES != SCALES_NONE) of_column = column_scale(t, col);
+    return scaled_by(acc, of_row, of_column);
 }
 
 float clamped(float v) {
@@ -49,11 +63,14 @@ bool is_inside(const Tile t, uint row, uint col) {
 
 // An x4 of accumulators, and where among those of columns their factors stand.
 vec4 scaled4(const Tile t, uint row, const uvec4 cols, const ACC4 acc) {
-    precise vec4 v = vec4(acc);
+    vec4 v = vec4(acc);
     if (is_empty_sum(t)) return v;
-    if (ROW_SCALES != SCALES_NONE) v *= row_scale(t, row);
+    float of_row = 1.0;
+    vec4 of_column = vec4(1.0);
+    if (ROW_SCALES != SCALES_NONE) of_row = row_scale(t, row);
     if (COLUMN_SCALES != SCALES_NONE)
-        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] *= column_scale(t, cols[e]);
+        [[unroll]] for (uint e = 0; e < 4; ++e) of_column[e] = column_scale(t, cols[e]);
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = scaled_by(v[e], of_row, of_column[e]);
     return v;
 }
 // Columns past the edge repeat the last one: no branches around loads.

@@ -63,10 +63,11 @@
 #define PACK_LINE_WORDS (PACK_TILE / 2 + 1)
 #define PACK_BYTES (PACK_TILE * PACK_LINE_WORDS * 4)
 // pack_fragments.comp: lines with padding of eight elements, and three words for each slot
-// that a tile may touch (pack_slots.glsl): fragments, and so slots, are 8 elements wide or more.
+// that a tile may touch (pack_slots.glsl): fragments, and so slots, are 8 elements wide or more. A word
+// for each line, where lines have scales (f32_parts.glsl).
 #define PACK_SLOTS (PACK_TILE / 8 + 1)
-#define PACK_FRAGMENTS_BYTES(in_bytes) \
-    (PACK_TILE * (PACK_TILE + 8) * (in_bytes) + PACK_SLOTS * 3 * 4)
+#define PACK_FRAGMENTS_BYTES(element_bytes, line_scales) \
+    (PACK_TILE * (PACK_TILE + 8) * (element_bytes) + PACK_SLOTS * 3 * 4 + ((line_scales) ? PACK_TILE * 4 : 0))
 
 // quantise_rows.comp: a magnitude of each invocation.
 #define QUANTISE_ROWS_BYTES(local_size) ((local_size) * 4)

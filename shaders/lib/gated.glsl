@@ -20,6 +20,11 @@ uvec4 gated_columns4(uint col, const uint side) {
     return GATE_INTERLEAVED != 0 ? 2 * j + side : j + side * size_n();
 }
 
+// The same of factors: those of parts stand with each half of B.
+uvec4 scale_columns4(uint col, const uint side) {
+    return COLUMN_SCALES == SCALES_OF_PARTS ? columns4(col) : gated_columns4(col, side);
+}
+
 Pair4 gated_bias4(const Tile t, uint row, uint col) {
     Pair4 bias = Pair4(vec4(0.0), vec4(0.0));
     if (BIAS == BIAS_NONE || !is_inside(t, row, col)) return bias;
@@ -48,8 +53,10 @@ void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
 void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc, const Pair4 bias) {
     if (!is_inside(t, row, col)) return;
     // Gated products have no C.
-    const vec4 scaled_l = scaled4(t, row, gated_columns4(col, 0), acc.l);
-    const vec4 scaled_r = scaled4(t, row, gated_columns4(col, 1), acc.r);
+    Tile right = t;
+    if (COLUMN_SCALES == SCALES_OF_PARTS) right.column_scales += p.b_right;
+    const vec4 scaled_l = scaled4(t, row, scale_columns4(col, 0), acc.l);
+    const vec4 scaled_r = scaled4(right, row, scale_columns4(col, 1), acc.r);
     const vec4 l = epilogue_pre4(t, scaled_l, vec4(0.0), bias.l);
     const vec4 r = epilogue_pre4(t, scaled_r, vec4(0.0), bias.r);
     if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, size_n() - col, Pair4(l, r));

@@ -34,6 +34,7 @@ Tile tile_of_rows(uint id) {
     t.bias += found_group * p.bias_batch;
     if (COLUMN_SCALES == SCALES_PER_MATRIX)
         t.column_scales += found_group * column_scales_bytes();
+    if (COLUMN_SCALES == SCALES_OF_PARTS) t.column_scales += found_group * p.b_batch;
     t.row = found_begin + (slot - first) * TILE_M;
     t.a_row = slot * TILE_M;
     t.row_end = slot < first ? 0 : found_end;

@@ -3,6 +3,24 @@
 // Two halves of a gated product's B (PACK_HALVES) are packed one behind the other; neighbouring
 // columns of a source whose outer direction is K may be of both (GATE_INTERLEAVED).
 
+// Elements of the source: of IN_TYPE, or f32 that become parts of it.
+#if IN_PARTS == 1
+const uint SOURCE_BYTES = IN_BYTES;
+uint load_source_bits(uint64_t at) { return load_bits(at); }
+#else
+const uint SOURCE_BYTES = 4;
+uint load_source_bits(uint64_t at) { return U32(at).x; }
+#endif
+const uint SOURCE_GROUP = 16 / SOURCE_BYTES;
+const uint SOURCE_WORD = 4 / SOURCE_BYTES;  // elements of a word
+
+// Of the scale of a line along M or N that stands in front (f32_parts.glsl).
+#if IN_PARTS != 1 && IN_TYPE == TYPE_F16
+const uint LINE_SCALE_BYTES = 4;
+#else
+const uint LINE_SCALE_BYTES = 0;
+#endif
+
 struct PackTile {
     uint first_mn, first_k;
     uint right;  // 1: of the right half
@@ -22,35 +40,37 @@ PackTile pack_tile() {
     t.copy = p.copy + batch * p.copy_batch;
     if (t.right != 0) {
         if (GATE_INTERLEAVED == 0) t.source += p.b_right;
-        t.copy += uint64_t(p.copy_ld) * p.copy_depth * IN_SIZE;
+        t.copy += uint64_t(p.copy_ld) * (uint64_t(p.copy_depth) * IN_SIZE + LINE_SCALE_BYTES);
     }
     return t;
 }
 
 // The first `valid` elements of a group, then zeros.
 uvec4 load_group(uint64_t at, uint valid) {
-    if (A_VECTOR != 0 && valid >= GROUP) return U32x4(at).x;
+    if (A_VECTOR != 0 && valid >= SOURCE_GROUP) return U32x4(at).x;
     uvec4 data = uvec4(0);
-    [[unroll]] for (uint e = 0; e < GROUP; ++e)
+    [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e)
         if (e < valid)
-            data[e / WORD_ELEMENTS] |= load_bits(at + e * IN_SIZE) << (e % WORD_ELEMENTS * 8 * IN_SIZE);
+            data[e / SOURCE_WORD] |= load_source_bits(at + e * SOURCE_BYTES)
+                                     << (e % SOURCE_WORD * 8 * SOURCE_BYTES);
     return data;
 }
 
 // The first elements (side 0) of the pairs of each word, or the second ones: 16 bits.
 uvec4 other_elements(const uvec4 words, const uint side) {
-    const uvec4 chosen = words >> (side * 8 * IN_SIZE);
-    return IN_SIZE == 1 ? (chosen & 0xffu) | ((chosen >> 8) & 0xff00u) : chosen & 0xffffu;
+    const uvec4 chosen = words >> (side * 8 * SOURCE_BYTES);
+    return SOURCE_BYTES == 1 ? (chosen & 0xffu) | ((chosen >> 8) & 0xff00u) : chosen & 0xffffu;
 }
 
 // A group of the source from element `inner` of line `outer` on, of which `valid` exist.
 uvec4 load_source(const PackTile t, uint outer, uint inner, uint valid) {
-    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * IN_SIZE;
-    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * IN_SIZE, valid);
+    const uint64_t line = t.source + uint64_t(outer) * p.source_ld * SOURCE_BYTES;
+    if (GATE_INTERLEAVED == 0) return load_group(line + uint64_t(inner) * SOURCE_BYTES, valid);
     // Every other element of two groups.
-    const uint64_t at = line + uint64_t(inner) * 2 * IN_SIZE;
+    const uint64_t at = line + uint64_t(inner) * 2 * SOURCE_BYTES;
     const uvec4 low = load_group(at, 2 * valid);
-    const uvec4 high = load_group(at + 16, valid > GROUP / 2 ? 2 * valid - GROUP : 0);
+    const uvec4 high = load_group(at + 16, valid > SOURCE_GROUP / 2 ? 2 * valid - SOURCE_GROUP : 0);
+    if (SOURCE_BYTES == 4) return t.right == 0 ? uvec4(low.xz, high.xz) : uvec4(low.yw, high.yw);
     const uvec4 even = uvec4(low.xz, high.xz), odd = uvec4(low.yw, high.yw);
     return other_elements(even, t.right) | other_elements(odd, t.right) << 16;
 }

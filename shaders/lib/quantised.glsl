@@ -2,8 +2,8 @@
 // values are computed in f32 and rounded to nearest even by integers: the same bits everywhere.
 #include "code_sizes.glsl"
 
-#if IN_TYPE == TYPE_S8
-const bool QUANTISED = false;  // codes are multiplied as floats
+#if IN_TYPE == TYPE_S8 || IN_PARTS != 1
+const bool QUANTISED = false;  // codes are multiplied as 16-bit floats
 #else
 const bool QUANTISED = CODES != CODES_NONE;
 #endif

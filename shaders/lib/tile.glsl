@@ -43,6 +43,8 @@ Tile batch_tile(uint64_t batch) {
     t.column_scales = p.column_scales;
     if (ROW_SCALES == SCALES_PER_MATRIX) t.row_scales += batch * p.m * 4;
     if (COLUMN_SCALES == SCALES_PER_MATRIX) t.column_scales += batch * column_scales_bytes();
+    if (ROW_SCALES == SCALES_OF_PARTS) t.row_scales += batch * p.a_batch;
+    if (COLUMN_SCALES == SCALES_OF_PARTS) t.column_scales += batch * p.b_batch;
     t.partial = t.first_partial = 0;
     return t;
 }

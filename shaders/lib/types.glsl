@@ -161,7 +161,11 @@ void store4(uint64_t at, uint64_t step, const uint type, const bool vector, uint
 #error IN_TYPE is none of types.h
 #endif
 
-const uint IN_SIZE = IN_BYTES;
+// An f32 of an operand may lie as so many parts of IN_TYPE that add up to it: f32_parts.glsl.
+#ifndef IN_PARTS
+#define IN_PARTS 1
+#endif
+const uint IN_SIZE = IN_BYTES * IN_PARTS;  // of an element, all of its parts
 const uint GROUP = 16 / IN_BYTES;
 
 #define PASTED(a, b) a##b
@@ -186,8 +190,8 @@ const uint WORD_ELEMENTS = 4 / IN_BYTES;
 uvec4 load_elements(uint64_t at, uint valid) {
     uvec4 data = uvec4(0);
     [[unroll]] for (uint e = 0; e < GROUP; ++e)
-        data[e / WORD_ELEMENTS] |= load_bits(at + min(e, valid - 1) * IN_SIZE)
-                                   << (e % WORD_ELEMENTS * 8 * IN_SIZE);
+        data[e / WORD_ELEMENTS] |= load_bits(at + min(e, valid - 1) * IN_BYTES)
+                                   << (e % WORD_ELEMENTS * 8 * IN_BYTES);
     return data;
 }
 
@@ -196,7 +200,7 @@ uvec4 keep_elements(uvec4 data, uint valid) {
     [[unroll]] for (uint w = 0; w < 4; ++w) {
         uint kept = 0;
         [[unroll]] for (uint e = 1; e <= WORD_ELEMENTS; ++e)
-            kept = WORD_ELEMENTS * w + e <= valid ? 0xffffffffu >> (32 - e * 8 * IN_SIZE) : kept;
+            kept = WORD_ELEMENTS * w + e <= valid ? 0xffffffffu >> (32 - e * 8 * IN_BYTES) : kept;
         data[w] &= kept;
     }
     return data;

@@ -70,6 +70,19 @@ struct EnumTable<DataType> {
 };
 
 template <>
+struct EnumTable<F32Arithmetic> {
+  using C = VkgemmF32Arithmetic;
+  static constexpr const char* name = "VkgemmF32Arithmetic";
+  static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_F32_ARITHMETIC;
+  static constexpr EnumPair<F32Arithmetic, C> pairs[] = {
+      {F32Arithmetic::ieee, VKGEMM_F32_ARITHMETIC_IEEE},
+      {F32Arithmetic::bf16x9, VKGEMM_F32_ARITHMETIC_BF16X9},
+      {F32Arithmetic::bf16x6, VKGEMM_F32_ARITHMETIC_BF16X6},
+      {F32Arithmetic::f16x3, VKGEMM_F32_ARITHMETIC_F16X3},
+  };
+};
+
+template <>
 struct EnumTable<Layout> {
   using C = VkgemmLayout;
   static constexpr const char* name = "VkgemmLayout";
@@ -379,10 +392,10 @@ constexpr void for_each_enumeration(Visit&& visit) {
     static_assert((is_one_to_one<Cpp>() && ...));
     (visit.template operator()<Cpp>(), ...);
   };
-  each.template
-  operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
-             OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,
-             RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout, Scales>();
+  each.template operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate,
+                           GatedB, OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop,
+                           Schedule, ReductionMode, RowStrategy, MatrixScope, Outcome,
+                           PackedOperand, CodeType, CodeLayout, Scales, F32Arithmetic>();
 }
 
 }  // namespace vkgemm::c

@@ -289,7 +289,7 @@ template <>
 struct Fields<VkgemmProblem> {
   using Cpp = Problem;
   static void map(auto& map, auto& c, auto& cpp) {
-    map.reserved(c.reserved);
+    map.enumerator("f32_arithmetic", c.f32_arithmetic, cpp.f32_arithmetic);
     map.number("m", c.m, cpp.m);
     map.number("n", c.n, cpp.n);
     map.number("k", c.k, cpp.k);

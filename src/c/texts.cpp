@@ -48,7 +48,7 @@ void for_each_name(std::int32_t enumeration, const Visit& visit) {
 }
 
 Argument enumeration_argument(std::int32_t value) {
-  if (value >= 0 && value <= VKGEMM_ENUMERATION_SCALES) return {.name = "enumeration"};
+  if (value >= 0 && value <= VKGEMM_ENUMERATION_F32_ARITHMETIC) return {.name = "enumeration"};
   return {VKGEMM_ERROR_INVALID_ARGUMENT, "enumeration", " is no VkgemmEnumeration"};
 }
 

@@ -92,6 +92,18 @@ bool check_unused(const Case& s) {
 
 bool check_input_type(const Case& s) {
   const MainLoop loop = s.config.main_loop();
+  const ResolvedProblem& p = s.problem;
+  if (p.f32_arithmetic != F32Arithmetic::ieee) {
+    const auto refuse = [&](const auto&... why) {
+      return s.refuse("f32_arithmetic is ", to_string(p.f32_arithmetic), ": ", why...);
+    };
+    if (!descriptor(loop).takes_fragments()) {
+      return refuse("main loop ", to_string(loop), " doesn't have it, khr_direct does");
+    }
+    if (!p.a.is_packed() || !p.b.is_packed()) {
+      return refuse("A and B become parts where they are packed, pack has to be ab");
+    }
+  }
   if (multiplies(loop, s.problem.a.type, s.caps)) return true;
   return s.refuse(why_not_multiplied(loop, s.problem.a.type, s.caps));
 }

@@ -11,6 +11,7 @@
 #include "kernels/parts/split_k.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
+#include "problem/f32_arithmetic.hpp"
 
 namespace vkgemm {
 namespace {
@@ -68,7 +69,7 @@ bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps&
     return false;
   }
   const Epilogue& e = p.epilogue;
-  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() &&
+  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() && !p.a.line_scales &&
          e.activation == Activation::none && !e.clamp_min && !e.clamp_max &&
          size_in_bytes(p.d.type) == 2 && p.d.layout == Layout::row_major && p.d.allows_vectors(16);
 }
@@ -83,7 +84,7 @@ GemmParams make_params(const ResolvedProblem& p) {
   out.batch = narrow(p.batch);
   set_strides(out, p);
   if (p.gated && (p.b.halves_apart || p.gated->b != GatedB::separate)) {
-    out.b_right = p.right_offset() * size_in_bytes(p.b.type);
+    out.b_right = p.right_offset() * p.b.element_bytes();
   }
   out.alpha = p.k == 0 ? 0.0f : e.alpha;  // an empty sum stays 0, also times Inf
   out.beta = e.beta;
@@ -101,12 +102,14 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   out.workspace = workspace_layout(config, problem, caps.limits);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
-  product.key.module = module_name("gemm", config.main_loop(), problem.a.type);
+  product.key.module = module_name("gemm", config.main_loop(), problem.a);
   product.key.required_subgroup_size = required_subgroup_size(config, caps.limits);
   Constants constants(product.key.constants);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
   if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
+  constants.set(SPEC_LAST_ORDER, row_of(problem.f32_arithmetic).last_order);
+  out.line_scales = problem.a.line_scales;
   constants.set(SPEC_NARROW_SLICES, narrows_slices(config, problem, caps));
   GemmParams params = make_params(problem);
   params.slices = config.slices;

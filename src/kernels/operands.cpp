@@ -9,7 +9,7 @@ namespace {
 Operand matrix_operand(std::string_view name, DeviceSpan Operands::*span,
                        std::uint64_t Addresses::*address, const ResolvedMatrix& matrix,
                        std::uint64_t batch) {
-  const std::uint64_t element = size_in_bytes(matrix.type);
+  const std::uint64_t element = matrix.element_bytes();
   std::uint64_t line_bytes = matrix.contiguous() * element;
   std::uint64_t matrix_pitch = batch > 1 ? matrix.batch_stride * element : 0;
   if (matrix_pitch != 0 && matrix_pitch < matrix.ld * element) {
@@ -236,8 +236,12 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
                 (p.has_c() && stands_in_columns(p.c)) || (p.has_aux() && stands_in_columns(p.aux)));
   constants.set(SPEC_D_COL_MAJOR, p.has_d() && stands_in_columns(p.d));
   constants.set(SPEC_BIAS, bias_constant(e.bias));
-  constants.set(SPEC_ROW_SCALES, scales_constant(e.row_scales));
-  constants.set(SPEC_COLUMN_SCALES, scales_constant(e.column_scales));
+  // An empty sum has no scales: nothing is packed.
+  const auto scales = [&](const ResolvedMatrix& matrix, Scales given) {
+    return matrix.line_scales && p.k != 0 ? std::uint32_t{SCALES_OF_PARTS} : scales_constant(given);
+  };
+  constants.set(SPEC_ROW_SCALES, scales(p.a, e.row_scales));
+  constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));
   constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
 }

@@ -1,6 +1,7 @@
 #include "kernels/refusals.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
@@ -33,13 +34,22 @@ bool forbids(const Config& bad, const Config& config) noexcept {
          std::ranges::all_of(descriptor(bad).parameters, agree);
 }
 
+bool is_row_family(std::string_view name) {
+  return std::ranges::find(row_families, name) != std::end(row_families);
+}
+
+bool is_of_family(const ResolvedProblem& problem, std::string_view family) {
+  return family == "gemm" || (family == "grouped" && problem.grouping) ||
+         (family == "quantised" && problem.b.quantisation) ||
+         (family == "f32_parts" && problem.f32_arithmetic != F32Arithmetic::ieee);
+}
+
 std::optional<std::string> why_refused(std::span<const RefusedConfig> refused, const Config& config,
                                        const ResolvedProblem& problem,
                                        std::string_view architecture) {
   for (const RefusedConfig& bad : refused) {
     if (bad.architecture != architecture) continue;
-    if (bad.family == "grouped" && !problem.grouping) continue;
-    if (bad.family == "quantised" && !problem.b.quantisation) continue;
+    if (!is_of_family(problem, bad.family)) continue;
     const RowStrategy rows = bad.config ? bad.config->rows : *bad.rows;
     if (rows != RowStrategy::none && !have_one_kernel(rows, config.rows)) continue;
     if (!bad.config || forbids(*bad.config, config)) {

@@ -11,11 +11,17 @@
 
 namespace vkgemm {
 
+// What rows of tables are for: "gemm", all problems; "grouped"; "quantised", those with codes;
+// "f32_parts", those whose f32 are multiplied in parts.
+inline constexpr std::string_view row_families[] = {"gemm", "grouped", "quantised", "f32_parts"};
+bool is_row_family(std::string_view name);
+bool is_of_family(const ResolvedProblem& problem, std::string_view family);
+
 // A configuration that must not be used on an architecture, and why: compilers that spill, drivers
 // that compute wrongly.
 struct RefusedConfig {
   std::string architecture;
-  std::string family = "gemm";  // all problems; "grouped", "quantised": such ones only
+  std::string family = "gemm";  // which problems: is_of_family()
   std::optional<Config> config = std::nullopt;
   std::optional<RowStrategy> rows = std::nullopt;  // instead of config: all of that strategy
   std::string reason;

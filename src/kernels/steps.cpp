@@ -30,6 +30,12 @@ std::string_view module_name(std::string_view kernel, MainLoop loop, DataType in
   return embedded_name(concat(kernel, '_', descriptor(loop).name, '_', row_of(input).name));
 }
 
+std::string_view module_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input) {
+  if (input.parts == 1) return module_name(kernel, loop, input.type);
+  return embedded_name(
+      concat(kernel, '_', descriptor(loop).name, "_f32_in_", row_of(input.type).name));
+}
+
 bool has_main_loop(std::string_view module) {
   return std::ranges::any_of(data_types, [module](const DataTypeRow& row) {
     return without_in_memory(module).ends_with(concat('_', row.name));

@@ -18,6 +18,8 @@ inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 
 // The module of a kernel that has one for each main loop and input type (shaders/modules.txt).
 std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input);
+// The same for a matrix A or B as the kernel sees it, whose f32 may be in parts.
+std::string_view module_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input);
 
 // True if a module is such a one.
 bool has_main_loop(std::string_view module);

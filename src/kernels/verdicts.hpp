@@ -18,7 +18,7 @@ struct Inputs {
   bool codes = false;
 };
 inline Inputs inputs_of(const ResolvedProblem& problem) noexcept {
-  return {problem.a.type, problem.b.quantisation.has_value()};
+  return {problem.input_type(), problem.b.quantisation.has_value()};
 }
 
 bool covers(const KernelKind& kind, const Config& config, const Inputs& inputs) noexcept;

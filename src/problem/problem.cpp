@@ -7,6 +7,7 @@
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -78,6 +79,10 @@ std::string_view to_string(DataType type) noexcept {
   const auto index = static_cast<std::size_t>(type);
   return index < std::size(data_types) ? data_types[index].name : "?";
 }
+std::string_view to_string(F32Arithmetic arithmetic) noexcept {
+  const auto index = static_cast<std::size_t>(arithmetic);
+  return index < std::size(f32_arithmetics) ? f32_arithmetics[index].name : "?";
+}
 std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
 std::string_view to_string(Packing packing) noexcept { return name_of(packing_names, packing); }
 std::string_view to_string(Activation a) noexcept { return name_of(activation_names, a); }
@@ -96,6 +101,12 @@ std::string_view to_string(RowOp op) noexcept {
 std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   for (const DataTypeRow& row : data_types) {
     if (row.name == text) return row.type;
+  }
+  return std::nullopt;
+}
+std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept {
+  for (const F32ArithmeticRow& row : f32_arithmetics) {
+    if (row.name == text) return row.arithmetic;
   }
   return std::nullopt;
 }
@@ -160,6 +171,9 @@ std::string to_command_line(const Problem& problem) {
   arguments.add("--dtype", to_string(problem.a.type));
   if (problem.b.type != problem.a.type) arguments.add("--dtype-b", to_string(problem.b.type));
   arguments.add("--dtype-d", to_string(problem.d.type));
+  if (problem.f32_arithmetic != F32Arithmetic::ieee) {
+    arguments.add("--f32", to_string(problem.f32_arithmetic));
+  }
   arguments.add_matrix("a", problem.a, Layout::row_major);
   arguments.add_matrix("b", problem.b, Layout::row_major);
   arguments.add_matrix("d", problem.d, Layout::row_major);

@@ -39,13 +39,14 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
 }  // namespace
 
 std::uint64_t ResolvedMatrix::half_elements() const noexcept {
-  if (!quantisation) return ld * lines();
+  static_assert(sizeof(float) == 2 * 2, "a scale takes as much as an element of two 16-bit parts");
+  if (!quantisation) return ld * (lines() + (line_scales ? 1 : 0));
   return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
 }
 
 bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
   // Products may wrap: the remainder modulo a power of two stays right.
-  const std::uint64_t element = size_in_bytes(type);
+  const std::uint64_t element = element_bytes();
   return alignment % width_bytes == 0 && ld * element % width_bytes == 0 &&
          batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
 }

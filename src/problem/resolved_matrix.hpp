@@ -55,11 +55,16 @@ struct ResolvedMatrix {
   bool halves_apart = false;
   // Packed codes, B: strides are their bytes, counted in elements of `type`.
   std::optional<Quantisation> quantisation = std::nullopt;
+  // A packed f32 is so many numbers of `type`, which add up to it (shaders/lib/f32_parts.glsl);
+  // with scales of its lines along M or N in front, f32.
+  std::uint32_t parts = 1;
+  bool line_scales = false;
   // Packed in these fragments; none: in rows. Of what the caller packed it is the device's order
   // (DeviceTables::set_orders).
   std::optional<FragmentOrder> fragments = std::nullopt;
 
   bool is_packed() const noexcept { return form != Form::plain; }
+  std::uint32_t element_bytes() const noexcept { return size_in_bytes(type) * parts; }
   // Lines of what is packed: how deep it is.
   std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
 

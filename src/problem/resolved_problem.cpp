@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "problem/quantised.hpp"
 #include "problem/row_op.hpp"
 
@@ -50,6 +51,7 @@ MaybeError check_enumerators(const Problem& problem) {
   if (auto error = check("epilogue.bias", epilogue.bias)) return error;
   if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
   if (auto error = check("epilogue.activation", epilogue.activation)) return error;
+  if (auto error = check("f32_arithmetic", problem.f32_arithmetic)) return error;
   if (const auto& rows = problem.row_reduction) {
     if (auto error = check("row_reduction.op", rows->op)) return error;
     if (auto error = check("row_reduction.vector_type", rows->vector_type)) return error;
@@ -139,6 +141,27 @@ MaybeError check_integers(const Problem& problem) {
   return std::nullopt;
 }
 
+MaybeError check_f32_arithmetic(const Problem& problem) {
+  if (problem.f32_arithmetic == F32Arithmetic::ieee) return std::nullopt;
+  const auto asked = [&](const auto&... other) {
+    return concat("f32_arithmetic is ", to_string(problem.f32_arithmetic), " and ", other...);
+  };
+  if (problem.a.type != DataType::f32) {
+    return invalid_argument(
+        asked("a.type is ", to_string(problem.a.type), ": it is of f32 inputs"));
+  }
+  if (!row_of(problem.f32_arithmetic).scales_lines) return std::nullopt;
+  const Epilogue& epilogue = problem.epilogue;
+  const std::pair<std::string_view, Scales> factors[] = {{"row_scales", epilogue.row_scales},
+                                                         {"column_scales", epilogue.column_scales}};
+  for (const auto& [field, scales] : factors) {
+    if (scales == Scales::none) continue;
+    return unsupported(
+        asked("epilogue.", field, " is ", to_string(scales), ": not built together"));
+  }
+  return std::nullopt;
+}
+
 MaybeError check_grouping(const Problem& problem) {
   if (!problem.grouping) return std::nullopt;
   const Grouping& grouping = *problem.grouping;
@@ -179,9 +202,12 @@ MaybeError check_packing(const Problem& problem) {
                                                                {"b", &problem.b}};
   for (const auto& [name, matrix] : inputs) {
     if (matrix->packing == Packing::plain) continue;
-    if (!is_packable(matrix->type)) {
+    const bool in_parts = problem.f32_arithmetic != F32Arithmetic::ieee;
+    if (!is_packable(matrix->type) && !in_parts) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
-                                to_string(matrix->type), ": 16-bit types and s8 are packed"));
+                                to_string(matrix->type),
+                                matrix->type == DataType::f32 ? " and f32_arithmetic is ieee" : "",
+                                ": 16-bit types and s8 are packed, and f32 in parts"));
     }
     if (matrix->ld) {
       return invalid_argument(concat(name, ".ld is ", *matrix->ld, " and ", name,
@@ -258,10 +284,22 @@ MaybeError check_epilogue(const Epilogue& epilogue) {
   return std::nullopt;
 }
 
+}  // namespace
+
+void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic) {
+  if (arithmetic.arithmetic == F32Arithmetic::ieee) return;
+  packed.type = arithmetic.type;
+  packed.parts = arithmetic.parts;
+  packed.line_scales = arithmetic.scales_lines;
+}
+
+namespace {
+
 // A packed operand: `width` wide along M or N, K deep, in one piece or two halves. K is the outer
 // direction. What is beyond fragments is added where their order is known.
 Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix,
-                                      const std::optional<Quantisation>& quantisation, bool is_a,
+                                      const std::optional<Quantisation>& quantisation,
+                                      const F32ArithmeticRow& arithmetic, bool is_a,
                                       std::uint64_t width, std::uint64_t k, std::uint64_t halves,
                                       std::uint64_t count, bool touched) {
   ResolvedMatrix out{.type = matrix.type,
@@ -270,6 +308,7 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
                      .alignment = packed_alignment,
                      .form = Form::given_packed,
                      .halves_apart = halves == 2};
+  set_parts(out, arithmetic);
   if (quantisation && !is_a) out.quantisation = as_packed(*quantisation);
   const std::uint64_t depth = rounded_up(k, packed_depth);
   (is_a ? out.rows : out.cols) = out.ld;
@@ -283,7 +322,8 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
   if (!stride) return too_large();
   out.batch_stride = count > 1 ? *stride : 0;
   if (!touched) return out;
-  const auto bytes = extent_in_bytes(count, out.batch_stride, elements, matrix.type);
+  const auto extent = extent_in_bytes(count, out.batch_stride, elements, out.type);
+  const auto bytes = extent ? checked_multiply(*extent, out.parts) : std::nullopt;
   if (!bytes) return too_large();
   out.bytes = *bytes;
   return out;
@@ -327,6 +367,10 @@ MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_
 
 }  // namespace
 
+DataType ResolvedProblem::input_type() const noexcept {
+  return f32_arithmetic == F32Arithmetic::ieee ? a.type : row_of(f32_arithmetic).type;
+}
+
 std::uint64_t ResolvedProblem::b_count() const noexcept {
   if (!grouping) return batch;
   return grouping->b == GroupedB::per_group ? grouping->groups : 1;
@@ -358,7 +402,7 @@ std::uint64_t ResolvedProblem::right_offset() const noexcept {
 
 bool ResolvedProblem::b_allows_vectors() const noexcept {
   const bool halves_cut = is_gated(GatedB::halves) && !b.halves_apart &&
-                          right_offset() * size_in_bytes(b.type) % load_bytes != 0;
+                          right_offset() * b.element_bytes() % load_bytes != 0;
   const bool groups_cut = is_grouped(GroupAlong::k) && !b.by_slots && b.layout == Layout::col_major;
   return !halves_cut && !groups_cut && b.allows_vectors(load_bytes);
 }
@@ -389,6 +433,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
   if (auto error = check_enumerators(problem)) return *error;
   if (auto error = check_integers(problem)) return *error;
+  if (auto error = check_f32_arithmetic(problem)) return *error;
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
@@ -425,6 +470,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .gated = problem.gated,
                       .grouping = problem.grouping,
                       .rows = problem.row_reduction,
+                      .f32_arithmetic = problem.f32_arithmetic,
                       .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes,
                       .max_dispatch_us = 1000.0 * problem.max_dispatch_ms,
@@ -449,8 +495,9 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     }
     const bool is_a = &target == &out.a;
     const std::uint64_t halves = !is_a && cols != n ? 2 : 1;
-    auto resolved = resolve_packed(info, matrix, problem.quantised_b, is_a, is_a ? rows : n,
-                                   is_a ? cols : rows, halves, count, !out.is_empty());
+    auto resolved =
+        resolve_packed(info, matrix, problem.quantised_b, row_of(problem.f32_arithmetic), is_a,
+                       is_a ? rows : n, is_a ? cols : rows, halves, count, !out.is_empty());
     if (!resolved) return resolved.error();
     target = *resolved;
     return std::nullopt;

@@ -28,11 +28,15 @@ struct ResolvedProblem {
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> rows = std::nullopt;
   float eps = 0.0f;  // of rows
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any
   double estimate_scale = 1.0;   // of what is held against it
   bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
+
+  // The type of what is multiplied, and of A and B where they are packed.
+  DataType input_type() const noexcept;
 
   bool has_copies() const noexcept {
     return a.form == Form::copied_packed || b.form == Form::copied_packed;
@@ -83,6 +87,10 @@ struct ResolvedProblem {
     return epilogue.row_scales != Scales::none || epilogue.column_scales != Scales::none;
   }
 };
+
+// Says of a packed matrix that its f32 are in parts, if they are.
+struct F32ArithmeticRow;
+void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic);
 
 // Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.
 // Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").

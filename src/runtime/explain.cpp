@@ -13,6 +13,7 @@
 #include "kernels/parts/split_k.hpp"
 #include "kernels/verdicts.hpp"
 #include "problem/data_type.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "runtime/plan_impl.hpp"
 #include "self_test/self_test.hpp"
 
@@ -185,7 +186,7 @@ std::string describe_untested(const Plan::Impl& plan) {
 
 // Products in another type than the inputs' are worth a line; both are exact.
 std::string describe_conversion(const Plan::Impl& plan) {
-  const DataType input = plan.resolved.a.type;
+  const DataType input = plan.resolved.input_type();
   if (!descriptor(plan.config).widens_inputs || input == DataType::f32) return {};
   std::string line =
       concat("  ", to_string(input), " is widened to ", to_string(row_of(input).accumulator),
@@ -194,6 +195,32 @@ std::string describe_conversion(const Plan::Impl& plan) {
     line += ": no bf16 cooperative matrices on this device";
   }
   return line + "\n";
+}
+
+// Another arithmetic than ieee: its error, or why it isn't taken; and where ieee would be faster.
+std::string describe_f32_arithmetic(const Plan::Impl& plan) {
+  const F32ArithmeticRow& asked = row_of(plan.problem.f32_arithmetic);
+  if (asked.arithmetic == F32Arithmetic::ieee) return {};
+  const DeviceTables& tables = plan.context->tables;
+  if (plan.resolved.f32_arithmetic == F32Arithmetic::ieee) {
+    std::string line = concat("  f32 arithmetic: ieee in place of ", asked.name, ", as accurate");
+    if (const PathSupport& khr = plan.caps->path(Path::khr); !khr.available) {
+      return line + concat(": path khr is off: ", khr.reason, "\n");
+    }
+    return line + concat(": main loop khr_direct is not legal for ", to_string(asked.type), "\n");
+  }
+  std::string text = concat("  f32 arithmetic: ", asked.name, ", ", asked.products, " products of ",
+                            to_string(asked.type), " parts, which err by ", asked.error,
+                            " of |a*b| beside sums\n");
+  ResolvedProblem ieee = plan.resolved;
+  ieee.f32_arithmetic = F32Arithmetic::ieee;
+  if (ieee.a.is_packed() || ieee.b.is_packed() || !plan.estimate_us) return text;
+  const auto best = tables.best(ieee, *plan.caps);
+  if (best && best->cost < *plan.estimate_us) {
+    text +=
+        concat("  slower than ieee, which is estimated to take ", microseconds(best->cost), "\n");
+  }
+  return text;
 }
 
 // An estimate by another device's times is good for comparing configurations, not for a limit.
@@ -234,7 +261,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
   const PathSupport& support = plan.caps->path(path);
   if (!support.available) return support.reason;
-  const DataType input = plan.resolved.a.type;
+  const DataType input = plan.resolved.input_type();
   const LoopDescriptor* first = nullptr;
   bool multiplied = false;
   for (const LoopDescriptor* loop : main_loops()) {
@@ -282,6 +309,7 @@ std::string Plan::Impl::explain() const {
   text += concat("  provenance: ", provenance(), "\n");
   text += describe_tuning(*this);
   text += describe_untested(*this);
+  text += describe_f32_arithmetic(*this);
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";
   }
@@ -330,7 +358,7 @@ std::string Plan::Impl::explain() const {
     if (path >= config.path()) break;
     text += concat("not ", to_string(path), ": ", why_not(*this, path), "\n");
   }
-  for (const std::string& refused : refusals(p.a.type, known)) {
+  for (const std::string& refused : refusals(p.input_type(), known)) {
     text += concat("refused: ", refused, "\n");
   }
   return text;

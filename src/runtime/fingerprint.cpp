@@ -33,7 +33,9 @@ struct Identity {
   std::uint32_t subgroup_size = 0;
   std::uint32_t width = 0;
   std::uint32_t k = 0;
-  std::uint32_t interleaved = 0;
+  std::uint8_t interleaved = 0;
+  std::uint8_t parts = 0;  // of an f32; 0: it isn't one
+  std::array<std::uint8_t, 2> unused{};
   // A quantised B: type + 1, scale type, group_k / 32, zeros.
   QuantisationBytes quantisation{};
 };
@@ -90,6 +92,7 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .width = narrow(width),
                .k = narrow(k),
                .interleaved = order.interleaved,
+               .parts = static_cast<std::uint8_t>(packed.parts == 1 ? 0 : packed.parts),
                .quantisation = encoded(packed.quantisation)})};
 }
 
@@ -144,6 +147,8 @@ std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
     return differs("type", to_string(static_cast<DataType>(g.type)),
                    to_string(static_cast<DataType>(w.type)));
   }
+  const auto parts = [](const Identity& i) { return unsigned{i.parts}; };
+  if (g.parts != w.parts) return differs("number of parts of an f32", parts(g), parts(w));
   const auto place = [](const Identity& i) { return i.is_a != 0 ? "a" : "b"; };
   if (g.is_a != w.is_a) {
     return concat(differs("place in the product", place(g), place(w)),

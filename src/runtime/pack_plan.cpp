@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/quantised.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/recorder.hpp"
@@ -49,7 +50,8 @@ Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) 
               .a = is_a ? matrix : other,
               .b = is_a ? other : matrix,
               .d = {.layout = turned ? problem.d.layout : Layout::row_major},
-              .grouping = problem.grouping};
+              .grouping = problem.grouping,
+              .f32_arithmetic = problem.f32_arithmetic};
   if (!is_a) out.gated = problem.gated;
   if (codes) out.quantised_b = problem.quantised_b;
   return out;
@@ -85,9 +87,12 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
                  " and grouping.along is k: groups begin anywhere in B, it can't be packed")};
     }
   }
+  if (to_string(problem.f32_arithmetic) == "?") return resolve(problem).error();
+  ResolvedMatrix packed{.type = matrix.type};
+  set_parts(packed, row_of(problem.f32_arithmetic));
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
-       !context.tables.gains_by_packing(matrix.type, context.usable_caps()))) {
+       !context.tables.gains_by_packing(packed, context.usable_caps()))) {
     return out;
   }
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));
@@ -102,7 +107,7 @@ PackedLayout layout_of(const ResolvedProblem& packed, PackedOperand operand,
   const ResolvedMatrix& matrix = operand_of(packed, operand);
   const bool is_a = &matrix == &packed.a;
   return {.bytes = matrix.bytes,
-          .matrix_bytes = matrix.packed_elements() * size_in_bytes(matrix.type),
+          .matrix_bytes = matrix.packed_elements() * matrix.element_bytes(),
           .alignment = matrix.alignment,
           .fingerprint = fingerprint_of(matrix, is_a ? packed.m : packed.n, packed.k, caps)};
 }

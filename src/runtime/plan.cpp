@@ -64,6 +64,10 @@ class StepsRecorder {
       if (step.copied == &Addresses::b) own.b_right = given.b_right;
       record_step(recorder_, step, plan_.before[i], own, part);
     }
+    if (steps_.line_scales) {
+      at.row_scales = at.a;
+      at.column_scales = at.b;
+    }
     if (!steps_.before.empty()) recorder_.wait();
   }
 

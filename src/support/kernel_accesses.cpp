@@ -10,6 +10,7 @@
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
 #include "problem/data_type.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "problem/resolved_problem.hpp"
 
 namespace vkgemm::support {
@@ -25,8 +26,19 @@ std::uint64_t bytes_of(std::uint32_t type) {
   return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
 }
 
-// Of A and B: the module's name ends with their type.
+// The f32 of A and B in parts that a module's name ends with; null: none.
+const F32ArithmeticRow* parts_in(std::string_view module) {
+  const auto row = std::ranges::find_if(f32_arithmetics, [module](const F32ArithmeticRow& r) {
+    return r.parts != 1 && module.ends_with(concat("_f32_in_", to_string(r.type)));
+  });
+  return row != std::end(f32_arithmetics) ? row : nullptr;
+}
+
+// Of A and B as they are multiplied: the module's name ends with their type.
 std::uint64_t input_bytes(std::string_view module) {
+  if (const F32ArithmeticRow* parts = parts_in(module)) {
+    return std::uint64_t{parts->parts} * size_in_bytes(parts->type);
+  }
   const auto row =
       std::ranges::find_if(data_types, [name = without_in_memory(module)](const DataTypeRow& r) {
         return name.ends_with(concat('_', r.name));
@@ -101,6 +113,10 @@ class Kernel {
   }
   std::uint32_t constant(std::size_t id) const { return launch_.constants[id]; }
   bool is_gated() const { return constant(SPEC_GATE) != GATE_NONE; }
+  bool has_line_scales() const {
+    const F32ArithmeticRow* const parts = parts_in(launch_.module);
+    return parts != nullptr && parts->scales_lines;
+  }
   bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
   // Those of workgroups y.
   template <class Block>
@@ -166,7 +182,9 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   };
   const std::uint64_t m = width(SPEC_A_PADDED, p.m, SPEC_TILE_M, p.lda);
   const std::uint64_t n = width(SPEC_B_PADDED, p.n, SPEC_TILE_N, p.ldb);
-  read("a", matrix(p.a, {m, p.k, p.lda, a_columns, element}, p.a_batch, a));
+  // With scales of its lines in front.
+  const std::uint64_t depth = p.k + (has_line_scales() ? 1u : 0u);
+  read("a", matrix(p.a, {m, depth, p.lda, a_columns, element}, p.a_batch, a));
   const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns &&
                      constant(SPEC_B_PADDED) == 0;
   if (constant(SPEC_CODES) != CODES_NONE) {
@@ -177,7 +195,7 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
     if (is_gated()) read("b_right", right);
     return;
   }
-  const Shape half{p.k, pairs ? 2 * n : n, p.ldb, b_columns, element};
+  const Shape half{depth, pairs ? 2 * n : n, p.ldb, b_columns, element};
   read("b", matrix(p.b, half, p.b_batch, b));
   if (is_gated() && !pairs) read("b_right", matrix(p.b + p.b_right, half, p.b_batch, b));
 }
@@ -199,6 +217,12 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
   const auto factors = [&](std::string_view name, std::size_t id, std::uint64_t address,
                            std::uint64_t length, Batches matrices) {
     if (constant(id) == SCALES_NONE) return;
+    if (constant(id) == SCALES_OF_PARTS) {
+      const bool of_rows = id == SPEC_ROW_SCALES;
+      const std::uint64_t lines = of_rows ? p.lda : p.ldb;
+      read(name, vector(address, lines * sizeof(float), of_rows ? p.a_batch : p.b_batch, matrices));
+      return;
+    }
     const std::uint64_t bytes = length * sizeof(float);
     const bool many = constant(id) == SCALES_PER_MATRIX;
     read(name, vector(address, bytes, many ? bytes : 0, matrices));
@@ -366,12 +390,16 @@ void Kernel::pack() {
   const auto p = block<gpu::PackParams>();
   // Lines of the source are as long as it is deep, or wide.
   const std::uint64_t own = input_bytes(launch_.module);
+  const F32ArithmeticRow* const parts = parts_in(launch_.module);
   const std::uint64_t element = own != 0 ? own : sizeof(std::uint16_t);
+  const std::uint64_t read_element = parts != nullptr ? sizeof(float) : element;
   const bool halves = constant(SPEC_PACK_HALVES) != 0;
   const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
   const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,
-                     constant(SPEC_A_COL_MAJOR) == 0, element};
-  const std::uint64_t depth = halves ? 2 * std::uint64_t{p.copy_depth} : p.copy_depth;
+                     constant(SPEC_A_COL_MAJOR) == 0, read_element};
+  // Scales of lines are in front, as large as an element each.
+  const std::uint64_t half = std::uint64_t{p.copy_depth} + (has_line_scales() ? 1 : 0);
+  const std::uint64_t depth = halves ? 2 * half : half;
   const Shape copy{depth, p.copy_ld, p.copy_ld, false, element};
   if (constant(SPEC_GROUPED) != GROUPED_NONE) read_offsets(p);
   read("source", matrix(p.source, source, p.source_batch, launched(p)));

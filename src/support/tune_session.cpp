@@ -117,6 +117,9 @@ ordered_json to_row(const TunedShape& shape) {
                       {"config", to_string(shape.row.config)},
                       {"microseconds", shape.microseconds},
                       {"problem", shape.arguments}};
+  if (p.f32_arithmetic != F32Arithmetic::ieee) {
+    row["f32_arithmetic"] = to_string(p.f32_arithmetic);
+  }
   if (p.packed != PackedOperands::none) row["packed"] = to_string(p.packed);
   if (!shape.complete) row["complete"] = false;
   row["provenance"] = shape.row.provenance;

@@ -96,8 +96,8 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   const auto operand = read<std::uint32_t>(header, operand_offset);
   const auto type = read<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
-  if (type > static_cast<std::uint32_t>(DataType::bf16)) {
-    return refuse(concat("type is ", type, ": 0 (f16) or 1 (bf16) is needed"));
+  if (type > static_cast<std::uint32_t>(DataType::s8)) {
+    return refuse(concat("type is ", type, ": 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed"));
   }
   PackedHeader out{.operand = operand == 0 ? PackedOperand::a : PackedOperand::b,
                    .type = static_cast<DataType>(type),

@@ -20,7 +20,7 @@ namespace vkgemm::support {
 // zero.
 //    0  "vkgemmVP"         8  u32 version    12  u32 0
 //   16  u64 payload bytes 24  u64 hash
-//   32  u32 operand: 0 A, 1 B                36  u32 type: 0 f16, 1 bf16
+//   32  u32 operand: 0 A, 1 B                36  u32 type: 0 f16, 1 bf16, 2 f32, 3 s8
 //   40  u64 width: M of A, N of B            48  u64 K
 //   56  u64 matrices      64  u64 bytes from one matrix to the next
 //  128  u8[64] fingerprint

@@ -103,6 +103,9 @@ std::string name_epilogue(const CaseOptions& options) {
     add_type("values", options.rows.value_type);
     add_type("vectors", options.rows.vector_type);
   }
+  if (options.f32_arithmetic != F32Arithmetic::ieee) {
+    add(std::string(to_string(options.f32_arithmetic)));
+  }
   if (options.batch != 1) add("batch:" + std::to_string(options.batch));
   if (const SplitK& split = options.wishes.split_k; split != SplitK{}) {
     std::string slices = split.slices == 0 ? "auto" : std::to_string(split.slices);
@@ -126,6 +129,7 @@ void CaseOptions::add(CLI::App& app) {
       ->check(CLI::Range(std::uint64_t{1}, kMaxSize));
   app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
       ->capture_default_str();
+  add_f32_arithmetic(app, f32_arithmetic);
   add_layout(app, "--layout-a", layout_a, "Layout of A");
   add_layout(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
@@ -162,6 +166,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.k = shape.k.value();
       problem.batch = batch;
       problem.a.type = problem.b.type = *type;
+      problem.f32_arithmetic = f32_arithmetic;
       problem.a.layout = layout_a.value_or(Layout::row_major);
       problem.b.layout = layout_b.value_or(Layout::row_major);
       wishes.apply_to(problem);

@@ -27,6 +27,7 @@ struct CaseOptions {
   std::string shapes;
   std::uint64_t batch = 1;
   std::vector<std::string> types = {"f16"};
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";

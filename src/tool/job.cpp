@@ -341,6 +341,7 @@ void JobOptions::add_problem(CLI::App& app) {
   add_size(app, "--k", k, "Columns of A, rows of B");
   add_size(app, "--batch", batch, "Number of products");
   add_type(app, "--dtype", type, "Element type of A and B (default f16)");
+  add_f32_arithmetic(app, f32_arithmetic);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
 
@@ -364,6 +365,7 @@ void JobOptions::add_problem(CLI::App& app) {
 Job make_job(const JobOptions& options) {
   Job job = options.from_files() ? job_from_files(options) : generated_job(options);
   Problem& p = job.problem;
+  p.f32_arithmetic = options.f32_arithmetic;
   p.aux = options.aux.matrix(p.d.type, p.d.layout);
   check_results(options, p);
   job.offsets = job.groups.encoded();

@@ -28,6 +28,7 @@ struct JobOptions {
   std::optional<Gated> gated;
   std::uint64_t batch = 1;
   std::optional<DataType> type;
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   MatrixOptions a, b, c, d, aux;
   EpilogueOptions epilogue;
   GroupOptions groups;

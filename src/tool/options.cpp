@@ -68,6 +68,14 @@ CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<L
   return add_named(app, names, value, help, names_of<Layout>(), parse_layout);
 }
 
+CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value) {
+  return add_named(
+      app, "--f32", value,
+      "How f32 is multiplied: by f32 arithmetic, or in parts of 16 bits on matrix units, "
+      "whose number of products is the name's",
+      names_of<F32Arithmetic>(), parse_f32_arithmetic);
+}
+
 CLI::Option* add_fill(CLI::App& app, Fill& value) {
   return add_named(app, "--fill", value,
                    "Values of generated matrices: random in [-1, 1), or integers from -2 to 2, "

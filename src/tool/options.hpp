@@ -67,6 +67,9 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
       ->type_name(choices);
 }
 
+// Adds --f32.
+CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);
+
 // How an operand lies in memory, as far as the command line says.
 struct MatrixOptions {
   std::optional<DataType> type;

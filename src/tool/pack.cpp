@@ -29,6 +29,7 @@ struct PackCommand {
   MatrixOptions a, b;
   std::optional<Layout> layout_d;
   std::optional<Quantisation> codes;
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
   DeviceOptions device;
@@ -96,6 +97,7 @@ Source make_source(const PackCommand& command) {
           (source.is_a() ? "B: A is packed" : "A: B is packed"));
   }
   p.gated = command.gated;
+  p.f32_arithmetic = command.f32_arithmetic;
   p.d.layout = command.layout_d.value_or(Layout::row_major);
   if (!command.a_file.empty() || !command.b_file.empty()) {
     take_file(command, options, source);
@@ -224,6 +226,7 @@ void add_pack(CLI::App& app) {
   add_size(command, "--batch", options->batch,
            "Number of matrices: of a batch, or one for each group");
   add_type(command, "--dtype", options->type, "Element type (default f16)");
+  add_f32_arithmetic(command, options->f32_arithmetic);
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
   options->a.add(command, "a");

@@ -7,6 +7,7 @@
 
 #include "base/paths.hpp"
 #include "device/caps.hpp"
+#include "problem/resolved_problem.hpp"
 #include "support/device_listing.hpp"
 #include "support/groups.hpp"
 #include "support/reference.hpp"
@@ -334,6 +335,7 @@ int run(const RunOptions& options) {
   ResultFile values_file(options.job.row_values_file);
   Problem& problem = job.problem;
   options.wishes.apply_to(problem);
+  unwrap(resolve(problem));
 
   const std::unique_ptr<Runner> runner = options.device.open();
   const DeviceCaps& caps = runner->caps();

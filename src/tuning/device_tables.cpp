@@ -13,6 +13,7 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
+#include "problem/f32_arithmetic.hpp"
 
 namespace vkgemm {
 namespace {
@@ -53,11 +54,18 @@ Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
 
 std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
                                               const DeviceCaps& caps) const {
+  if (const auto& arithmetic = row_of(problem.f32_arithmetic); arithmetic.parts != 1) {
+    ResolvedMatrix parts;
+    set_parts(parts, arithmetic);
+    if (!gains_by_packing(parts, caps) && !problem.a.is_packed() && !problem.b.is_packed()) {
+      problem.f32_arithmetic = F32Arithmetic::ieee;
+    }
+  }
   for (ResolvedMatrix* matrix : {&problem.a, &problem.b}) {
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
-    if (!matrix->quantisation && !gains_by_packing(matrix->type, caps)) {
+    if (!matrix->quantisation && !gains_by_packing(*matrix, caps)) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
                           "Context::packed_layout() says 0 bytes")};
@@ -67,9 +75,12 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
   return std::nullopt;
 }
 
-bool DeviceTables::gains_by_packing(DataType type, const DeviceCaps& caps) const {
+bool DeviceTables::gains_by_packing(const ResolvedMatrix& packed, const DeviceCaps& caps) const {
+  const DataType type = packed.type;
   if (!is_packable(type)) return false;
-  if (!is_packed_in_rows(type)) return fragment_order({.type = type}, true, caps).has_value();
+  if (packed.parts != 1 || !is_packed_in_rows(type)) {
+    return fragment_order(packed, true, caps).has_value();
+  }
   return std::ranges::any_of(main_loops(), [&](const auto* loop) {
     return (loop->gains_by_packing || loop->takes_fragments()) && has_kernels(loop->loop, type) &&
            caps.path(path_of(loop->loop)).available;
@@ -113,7 +124,7 @@ std::optional<std::string> DeviceTables::why_denied(const Config& config,
                                                     const ResolvedProblem& problem,
                                                     const DeviceCaps& caps) const {
   for (const TuningTable& table : loaded_) {
-    if (const DeniedConfig* const found = denial(table, config, problem.a.type)) {
+    if (const DeniedConfig* const found = denial(table, config, problem.input_type())) {
       return concat("denied by ", table.source, ": ", found->reason);
     }
     if (const auto refused = why_refused(table.refused, config, problem, caps.architecture)) {
@@ -139,7 +150,7 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const 
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
       const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
       if (std::none_of(unique.begin(), unique.end(), same) &&
-          !denied(scored.config, problem.a.type, denials)) {
+          !denied(scored.config, problem.input_type(), denials)) {
         unique.push_back(scored);
       }
     }
@@ -152,7 +163,7 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
                                                                Denials denials) const {
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
-      if (!denied(scored.config, problem.a.type, denials)) return Estimated{table, scored};
+      if (!denied(scored.config, problem.input_type(), denials)) return Estimated{table, scored};
     }
   }
   return std::nullopt;
@@ -171,7 +182,7 @@ std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& oth
   for (const TuningTable* table : tables_) {
     const auto found = nearest_shape(*table, problem, [&](const Config& config) {
       return is_usable(config, problem, target(caps, denials)) &&
-             !denied(config, problem.a.type, denials);
+             !denied(config, problem.input_type(), denials);
     });
     if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
     // Rows that were loaded go before shapes that are built in.

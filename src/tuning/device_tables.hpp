@@ -42,9 +42,10 @@ class DeviceTables {
                                         const DeviceCaps& caps) const;
 
   // Sets the order of the operands that the caller packed: in fragments where a row that takes them
-  // so is legal here, else in rows. An error if the device gains nothing by packing.
+  // so is legal here, else in rows. An error if the device gains nothing by packing. Where f32 in
+  // parts have no order, f32_arithmetic becomes ieee.
   std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
-  bool gains_by_packing(DataType type, const DeviceCaps& caps) const;
+  bool gains_by_packing(const ResolvedMatrix& packed, const DeviceCaps& caps) const;
 
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;

@@ -18,6 +18,7 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "problem/quantised.hpp"
 
 namespace vkgemm {
@@ -41,7 +42,7 @@ constexpr double idle_time = 0.73;
 // The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
 // whole one. In place of those beyond the matrix others are loaded once more.
 double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
-  const double size = size_in_bytes(problem.a.type);
+  const double size = problem.a.element_bytes();
   // K is the inner direction of lines, or the other one.
   const auto bytes = [&](double outer, bool k_inner) {
     const double lines = k_inner ? outer : c.tile_k;
@@ -136,7 +137,7 @@ double together(double a, double b) {
 
 Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timing,
                            const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const double elements = size_in_bytes(problem.a.type) / kilobyte;
+  const double elements = problem.a.element_bytes() / kilobyte;
   const auto m = static_cast<double>(problem.m);
   const auto n = static_cast<double>(problem.product_n());
   const auto k = static_cast<double>(problem.typical_k());
@@ -167,7 +168,8 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   s.k_tiles = std::ceil(k / depth);
   const double slower = (vectors ? 1.0 : cost.misaligned) * factor(cost.single_products, problem) *
                         (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
-  s.k_tile_work = 2.0 * area * depth * slower * timing.compute_units / (rate * 1e6);
+  const double products = row_of(problem.f32_arithmetic).products;
+  s.k_tile_work = 2.0 * area * depth * products * slower * timing.compute_units / (rate * 1e6);
   const double waits =
       (cost.latency != nullptr ? timing.*cost.latency : 1.0) * factor(cost.single_latency, problem);
   s.latency = waits * timing.latency;
@@ -184,7 +186,7 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   s.store = stored(c, problem).values * sizeof(float) / kilobyte / timing.store;
   s.single = single_time(c, timing, problem);
   const double bits_b = problem.b.quantisation ? bits_of(problem.b.quantisation->type)
-                                               : 8.0 * size_in_bytes(problem.b.type);
+                                               : 8.0 * problem.b.element_bytes();
   const double operands =
       k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
   s.memory = (operands + result_kilobytes(problem)) / timing.memory;

@@ -34,7 +34,8 @@ double unlikeness(const Config& a, const Config& b) {
 }  // namespace
 
 double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
-  if (a.family != b.family || a.input_type != b.input_type || a.a_layout != b.a_layout ||
+  if (a.family != b.family || a.input_type != b.input_type ||
+      a.f32_arithmetic != b.f32_arithmetic || a.a_layout != b.a_layout ||
       a.b_layout != b.b_layout || a.aligned != b.aligned || a.packed != b.packed) {
     return std::numeric_limits<double>::infinity();
   }

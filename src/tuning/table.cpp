@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "embedded.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/refusals.hpp"
 
 namespace vkgemm {
 namespace {
@@ -210,7 +211,7 @@ std::string parse_provenance(const Node& node) {
 std::string parse_family(const Node& node) {
   const auto family = node.find("family");
   if (!family) return "gemm";
-  if (family->text() != "gemm" && family->text() != "grouped" && family->text() != "quantised") {
+  if (!is_row_family(family->text())) {
     fail(family->path(),
          concat(family->path(), " is ", in_quotes(family->text()), ", which is no kernel family"));
   }
@@ -295,8 +296,8 @@ RefusedConfig parse_refused(const Node& node) {
 
 TunedShape parse_tuned(const Node& node) {
   node.check_keys({"family", "input_type", "a_layout", "b_layout", "aligned", "packed", "epilogue",
-                   "d_type", "d_col_major", "m", "n", "k", "count", "config", "microseconds",
-                   "problem", "complete", "provenance"});
+                   "d_type", "d_col_major", "f32_arithmetic", "m", "n", "k", "count", "config",
+                   "microseconds", "problem", "complete", "provenance"});
   TunedShape shape;
   TunedProblem& p = shape.problem;
   const Node family = node.at("family");
@@ -310,6 +311,9 @@ TunedShape parse_tuned(const Node& node) {
   }
   if (const auto epilogue = node.find("epilogue")) {
     p.epilogue = epilogue->named(parse_epilogue_matrices, "epilogue: none, c, aux or c_aux");
+  }
+  if (const auto arithmetic = node.find("f32_arithmetic")) {
+    p.f32_arithmetic = arithmetic->named(parse_f32_arithmetic, "f32 arithmetic");
   }
   p.d_type = p.input_type;
   if (const auto type = node.find("d_type")) p.d_type = type->named(parse_data_type, "data type");
@@ -435,11 +439,9 @@ bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
     return !wanted || *wanted == layout;
   };
-  const bool type_fits =
-      input_types.empty() || std::ranges::find(input_types, problem.a.type) != input_types.end();
-  const bool family_fits = family == "gemm" || (family == "grouped" && problem.grouping) ||
-                           (family == "quantised" && problem.b.quantisation);
-  return family_fits && type_fits && agrees(a_layout, problem.a.layout) &&
+  const bool type_fits = input_types.empty() ||
+                         std::ranges::find(input_types, problem.input_type()) != input_types.end();
+  return is_of_family(problem, family) && type_fits && agrees(a_layout, problem.a.layout) &&
          agrees(b_layout, problem.b.layout);
 }
 

@@ -25,7 +25,7 @@ struct Range {
 
 // One row: where it applies, what it proposes, how good that is, and how anybody knows.
 struct TuningRow {
-  // "grouped": for grouped problems only; "quantised": for those with codes.
+  // Which problems it is for: is_of_family().
   std::string family = "gemm";
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any
@@ -100,9 +100,9 @@ std::string provenance_of(const TuningRow& row, const Config& config);
 //    "denied": [{"config": "khr:tile=…", "input_type": "f16", "verdict": "wrong",
 //                "reason": "…"}]}
 // Only architecture, rows, and in a row config, rate and provenance are required, of a tuned shape
-// all but packed, epilogue, d_type (the input type), d_col_major, count, problem and complete, and
-// of what is denied config and reason (verdict: "wrong" or "failed"); a timing has all members of
-// TimingModel. The last four are what `vkgemm tune` writes.
+// all but packed, epilogue, d_type (the input type), d_col_major, f32_arithmetic (ieee), count,
+// problem and complete, and of what is denied config and reason (verdict: "wrong" or "failed"); a
+// timing has all members of TimingModel. The last four are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // What the table denies the configuration for, with inputs of this type; null: nothing.

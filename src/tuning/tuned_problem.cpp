@@ -46,7 +46,8 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
     const std::string_view name = part->family(problem);
     if (!name.empty()) out.family += concat('+', name);
   }
-  out.input_type = problem.a.type;
+  out.input_type = problem.input_type();
+  out.f32_arithmetic = problem.f32_arithmetic;
   out.a_layout = problem.a.layout;
   out.b_layout = problem.b.layout;
   out.aligned = problem.a_allows_vectors() && problem.b_allows_vectors();

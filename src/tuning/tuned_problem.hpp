@@ -24,7 +24,8 @@ std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexc
 struct TunedProblem {
   // gemm, grouped_m or grouped_k; with "+gated", and with "+" and the operation on rows, if any.
   std::string family = "gemm";
-  DataType input_type = DataType::f16;
+  DataType input_type = DataType::f16;  // of f32 in parts that of these
+  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   Layout a_layout = Layout::row_major;
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time

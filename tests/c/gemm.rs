@@ -8,7 +8,7 @@ type Handle = *mut c_void; // also of Vulkan, and functions
 #[repr(C)] #[derive(Clone, Copy)] struct App { instance: Handle, physical_device: Handle, device: Handle, get: Handle }
 #[repr(C)] struct Buffer { handle: u64, memory: Handle, data: *mut u16, address: u64, bytes: u64 }
 #[repr(C)] struct ContextInfo { struct_size: u32, extension_count: u32, extensions: Handle, features: Handle, app: App }
-#[repr(C)] struct Problem { struct_size: u32, reserved: u32, m: u64, n: u64, k: u64 }
+#[repr(C)] struct Problem { struct_size: u32, f32_arithmetic: u32, m: u64, n: u64, k: u64 }
 #[repr(C)] struct Operands { struct_size: u32, reserved: u32, spans: [[u64; 2]; 12] }
 
 extern "C" {
@@ -48,7 +48,7 @@ fn main() { unsafe {
     check(vkgemm_context_create(&info, &mut context, error));
 
     let (m, n) = (40, 56);
-    let problem = Problem { struct_size: size_of::<Problem>() as u32, reserved: 0, m, n, k: m };
+    let problem = Problem { struct_size: size_of::<Problem>() as u32, f32_arithmetic: 0, m, n, k: m };
     check(vkgemm_plan_create(context, &problem, none, &mut plan, error));
     let mut workspace = 0;
     check(vkgemm_plan_workspace_bytes(plan, &mut workspace));

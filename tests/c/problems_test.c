@@ -38,6 +38,7 @@ void test_problem(const Device* device) {
   problem.b = &b;
   problem.c = problem.d = problem.aux = &d;
   problem.epilogue = &epilogue;
+  problem.f32_arithmetic = VKGEMM_F32_ARITHMETIC_BF16X9;
   problem.max_workspace_bytes = 1u << 20;
   problem.max_dispatch_ms = 5.0;
   problem.estimate_scale = 2.0;
@@ -53,12 +54,14 @@ void test_problem(const Device* device) {
   EXPECT(memcmp(back.epilogue, &epilogue, sizeof epilogue) == 0);
   EXPECT(back.gated == NULL && back.grouping == NULL && back.row_reduction == NULL);
   EXPECT(back.split_k != NULL && back.split_k->slices == 0);
+  EXPECT(back.f32_arithmetic == VKGEMM_F32_ARITHMETIC_BF16X9);
   EXPECT(back.max_workspace_bytes == 1u << 20 && back.max_dispatch_ms == 5.0);
   EXPECT(back.estimate_scale == 2.0);
   char mine[1024], its[1024];
   snprintf(mine, sizeof mine, "%s", text_of(&problem));
   snprintf(its, sizeof its, "%s", text_of(&back));
   EXPECT(strcmp(mine, its) == 0 && strstr(mine, "--clamp-max 6") != NULL);
+  EXPECT(strstr(mine, "--f32 bf16x9") != NULL);
   EXPECT(strstr(mine, "shared") != NULL && strstr(mine, "per_matrix") != NULL);
 
   double ms = 0.0;
@@ -149,6 +152,17 @@ void test_parts(const Device* device) {
   VkgemmPlan* plan = NULL;
   EXPECT_ERROR(vkgemm_plan_create(device->context, &problem, NULL, &plan, error),
                VKGEMM_ERROR_UNSUPPORTED, "gated");
+  INIT(VkgemmEpilogue, epilogue, vkgemm_epilogue_init);
+  epilogue.row_scales = VKGEMM_SCALES_SHARED;
+  problem = plain;
+  problem.epilogue = &epilogue;
+  problem.f32_arithmetic = VKGEMM_F32_ARITHMETIC_F16X3;
+  EXPECT_ERROR(vkgemm_plan_create(device->context, &problem, NULL, &plan, error),
+               VKGEMM_ERROR_UNSUPPORTED,
+               "f32_arithmetic is f16x3 and epilogue.row_scales is shared");
+  problem.a = problem.b = NULL;  // f16
+  EXPECT_ERROR(vkgemm_plan_create(device->context, &problem, NULL, &plan, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "f32_arithmetic is f16x3 and a.type is f16");
   f32.ld = 12;
   EXPECT_ERROR(vkgemm_plan_create(device->context, &plain, NULL, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "a.ld is 12");

@@ -23,7 +23,7 @@ static void test_names(void) {
   EXPECT(value == VKGEMM_DATA_TYPE_BF16);
 
   // Each name leads back, and no enumeration is without names.
-  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_SCALES; ++e) {
+  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_F32_ARITHMETIC; ++e) {
     int count = 0;
     for (int32_t v = 0; v < 64; ++v) {
       if (vkgemm_enumerator_name((VkgemmEnumeration)e, v, &name) != VKGEMM_SUCCESS) continue;
@@ -72,6 +72,7 @@ static void test_defaults(void) {
   INIT(VkgemmProblem, problem, vkgemm_problem_init);
   EXPECT(problem.batch == 1 && problem.quantised_b == NULL);
   EXPECT(problem.a == NULL && problem.epilogue == NULL);
+  EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0);
@@ -192,7 +193,7 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.aux, 2, "epilogue.aux is 2: VK_FALSE or VK_TRUE is needed");
   REFUSED(epilogue.row_scales, 3, "epilogue.row_scales is 3: no VkgemmScales");
   REFUSED(epilogue.column_scales, 4, "epilogue.column_scales is 4: no VkgemmScales");
-  REFUSED(problem.reserved, 3, "problem.reserved is 3: 0 is needed");
+  REFUSED(problem.f32_arithmetic, 4, "problem.f32_arithmetic is 4: no VkgemmF32Arithmetic");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));
   EXPECT(strcmp(message_of_error(), "") == 0);
 }

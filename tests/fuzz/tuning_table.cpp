@@ -19,6 +19,9 @@ using fuzz::require;
 std::vector<ResolvedProblem> problems() {
   std::vector<Problem> out = {test::gemm(512, 512, 512), test::gemm(4096, 4096, 64, DataType::bf16),
                               test::gemm(1, 12288, 4096), test::gemm(33, 17, 19, DataType::f32)};
+  Problem in_parts = test::gemm(512, 512, 512, DataType::f32);
+  in_parts.f32_arithmetic = F32Arithmetic::bf16x6;
+  out.push_back(in_parts);
   Problem split = test::gemm(16, 16, 65536);
   split.max_workspace_bytes = 64U << 20;
   out.push_back(split);

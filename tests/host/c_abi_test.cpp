@@ -34,7 +34,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       EXPECT_EQ(named, std::size(EnumTable<Cpp>::pairs)) << EnumTable<Cpp>::name;
     }
   });
-  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_SCALES + 1);
+  EXPECT_EQ(enumerations, VKGEMM_ENUMERATION_F32_ARITHMETIC + 1);
 }
 
 // These do not compile when a structure gets a field: give it a place in fields.hpp, device.cpp or
@@ -49,7 +49,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4, q5, q6] = Quantisation{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
-                                p16, p17, p18] = Problem{};
+                                p16, p17, p18, p19] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
@@ -144,6 +144,7 @@ TEST(CAbi, FieldsComeBack) {
                                     .gated = gated,
                                     .grouping = grouping,
                                     .row_reduction = rows,
+                                    .f32_arithmetic = F32Arithmetic::f16x3,
                                     .split_k = split_k,
                                     .max_workspace_bytes = 5,
                                     .max_dispatch_ms = 6.0,

@@ -256,6 +256,13 @@ class Footprint : public testing::Test {
     ASSERT_LT(computed - *declared, 32u) << key.module << ", " << to_string(config);
   }
 
+  static std::uint32_t pack_bytes(std::string_view module) {
+    if (module == "pack") return PACK_BYTES;
+    if (module.ends_with("_f32_in_bf16")) return PACK_FRAGMENTS_BYTES(3 * 2, false);
+    if (module.ends_with("_f32_in_f16")) return PACK_FRAGMENTS_BYTES(2 * 2, true);
+    return PACK_FRAGMENTS_BYTES(module.ends_with("_s8") ? 1 : 2, false);
+  }
+
   // Whatever a plan of it would dispatch, if it is legal.
   void check(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
     if (!is_legal(config, problem, caps)) return;
@@ -269,10 +276,8 @@ class Footprint : public testing::Test {
         const std::string_view name = step.key.module;
         modules_.emplace(name);
         expect_agreement(step.key,
-                         name == "pack" ? PACK_BYTES
-                         : name.starts_with("pack_")
-                             ? PACK_FRAGMENTS_BYTES(name.ends_with("_s8") ? 1 : 2)
-                         : name == "reduce_rows" ? REDUCE_ROWS_BYTES
+                         name.starts_with("pack") ? pack_bytes(name)
+                         : name == "reduce_rows"  ? REDUCE_ROWS_BYTES
                          : name.starts_with("gemm") || name.starts_with("reduce_tiles") ? computed
                                                                                         : 0,
                          config);
@@ -308,6 +313,14 @@ class Footprint : public testing::Test {
 
 std::vector<Problem> parts_of(Problem problem) {
   std::vector<Problem> out{problem};
+  if (problem.a.type == DataType::f32 && problem.f32_arithmetic == F32Arithmetic::ieee) {
+    for (const F32Arithmetic arithmetic : {F32Arithmetic::bf16x9, F32Arithmetic::f16x3}) {
+      problem.f32_arithmetic = arithmetic;
+      const std::vector<Problem> in_parts = parts_of(problem);
+      out.insert(out.end(), in_parts.begin(), in_parts.end());
+    }
+    problem.f32_arithmetic = F32Arithmetic::ieee;
+  }
   for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
     out.push_back(problem);
     out.back().gated = Gated{.gate = Gate::swiglu, .b = b};

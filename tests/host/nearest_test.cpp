@@ -86,6 +86,12 @@ TEST(Nearest, OtherKernelsSayNothing) {
     EXPECT_TRUE(std::isinf(shape_distance(at, other))) << i;
     EXPECT_EQ(parse_tuned_family(other.family), other.family);
   }
+  Problem ieee = plain;
+  ieee.a.type = ieee.b.type = DataType::f32;
+  Problem in_parts = ieee;
+  in_parts.f32_arithmetic = F32Arithmetic::bf16x9;
+  EXPECT_TRUE(
+      std::isinf(shape_distance(tuned_problem(resolved(ieee)), tuned_problem(resolved(in_parts)))));
   EXPECT_FALSE(parse_tuned_family("gemm+"));
   EXPECT_FALSE(parse_tuned_family("gemm+softmax+gated"));
   EXPECT_FALSE(parse_tuned_family("conv"));
@@ -412,6 +418,8 @@ TEST_F(TuningFile, ErrorsNameFileLineAndField) {
       {replaced("\"aligned\"", "\"epilogue\": \"d\", \"aligned\""), "line 5: tuned[0].epilogue"},
       {replaced("\"aligned\"", "\"d_type\": \"f8\", \"aligned\""),
        "line 5: tuned[0].d_type is 'f8'"},
+      {replaced("\"aligned\"", "\"f32_arithmetic\": \"tf32\", \"aligned\""),
+       "line 5: tuned[0].f32_arithmetic is 'tf32'"},
       {replaced("\"aligned\"", "\"complete\": 0, \"aligned\""),
        "line 5: tuned[0].complete is number"},
       {replaced("\"rows\": []",

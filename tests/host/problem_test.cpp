@@ -31,6 +31,7 @@ void expect_names_round_trip(int count, Parse parse) {
 
 TEST(Problem, NamesRoundTrip) {
   expect_names_round_trip<DataType>(5, parse_data_type);
+  expect_names_round_trip<F32Arithmetic>(4, parse_f32_arithmetic);
   expect_names_round_trip<Layout>(2, parse_layout);
   expect_names_round_trip<Activation>(7, parse_activation);
   expect_names_round_trip<Bias>(3, parse_bias);
@@ -124,6 +125,7 @@ Problem parse_line(const std::string& line) {
   const DataType type = flags.take_type("--dtype", DataType::f16);
   p.a = flags.take_matrix("a", type, Layout::row_major);
   p.b = flags.take_matrix("b", flags.take_type("--dtype-b", type), Layout::row_major);
+  if (const auto f32 = flags.take("--f32")) p.f32_arithmetic = parse_f32_arithmetic(*f32).value();
   p.d = flags.take_matrix("d", flags.take_type("--dtype-d", DataType::f16), Layout::row_major);
   Epilogue& e = p.epilogue;
   e.alpha = flags.take_float("--alpha").value_or(1.0f);
@@ -150,7 +152,11 @@ Problem parse_line(const std::string& line) {
 }
 
 TEST(Problem, CommandLineOfAPlainProductIsShort) {
-  EXPECT_EQ(to_command_line(test::gemm(5, 6, 7)), "--m 5 --n 6 --k 7 --dtype f16 --dtype-d f16");
+  Problem p = test::gemm(5, 6, 7);
+  EXPECT_EQ(to_command_line(p), "--m 5 --n 6 --k 7 --dtype f16 --dtype-d f16");
+  p.a.type = p.b.type = DataType::f32;
+  p.f32_arithmetic = F32Arithmetic::bf16x9;
+  EXPECT_EQ(to_command_line(p), "--m 5 --n 6 --k 7 --dtype f32 --dtype-d f16 --f32 bf16x9");
 }
 
 TEST(Problem, CommandLineSaysEverythingThatCounts) {
@@ -186,6 +192,7 @@ TEST(Problem, CommandLineSaysEverythingThatCounts) {
                             .along = static_cast<GroupAlong>(random() % 2),
                             .b = static_cast<GroupedB>(random() % 2)};
     }
+    p.f32_arithmetic = static_cast<F32Arithmetic>(random() % 4);
     Epilogue& e = p.epilogue;
     if (chance()) e.alpha = real();
     if (chance()) e.beta = real();

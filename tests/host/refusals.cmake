@@ -109,6 +109,14 @@ refused("quantise --b b.npy --format int5 --out x.vkp" "--format: quantisation '
 refused("quantise --b b.npy --format int4:group=x --out x.vkp" "part 'group=x': a number is needed, or all")
 refused("quantise --b b.npy --format int4 --out x.npy" "--out is 'x.npy': a name that ends in .vkp is needed")
 
+# f32 in parts
+refused("${generated} --f32 bf16x9" "f32_arithmetic is bf16x9 and a.type is f16: it is of f32 inputs")
+refused("${generated} --dtype s8 --f32 f16x3" "f32_arithmetic is f16x3 and a.type is s8: it is of f32 inputs")
+refused("${generated} --dtype f32 --f32 tf32" "--f32: is 'tf32': one of ieee|bf16x9|bf16x6|f16x3")
+refused("bench --shapes 8 --dtype f32 --f32 bf16" "--f32: is 'bf16': one of ieee|")
+refused("${generated} --dtype f32 --f32 f16x3 --row-scales-mode shared"
+        "f32_arithmetic is f16x3 and epilogue.row_scales is shared: not built together")
+
 # rows that become s8
 refused("quantise-rows --out x.npy --scales s.npy" "give --a, whose rows are quantised, or --b, whose columns are")
 refused("quantise-rows --a a.npy --b b.npy --out x.npy --scales s.npy" "--a excludes --b")

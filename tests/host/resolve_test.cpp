@@ -108,6 +108,9 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
        "aux.layout is col_major and d.layout is row_major"},
       {"type enumerator", [](Problem& p) { p.d.type = static_cast<DataType>(5); }, invalid,
        "d.type is 5"},
+      {"f32_arithmetic enumerator",
+       [](Problem& p) { p.f32_arithmetic = static_cast<F32Arithmetic>(4); }, invalid,
+       "f32_arithmetic is 4"},
       {"layout enumerator", [](Problem& p) { p.a.layout = static_cast<Layout>(9); }, invalid,
        "a.layout is 9"},
       {"activation enumerator",
@@ -175,6 +178,61 @@ TEST(Resolve, IntegersAreOfOneKindOfProduct) {
             "c.type is s8: it must be f16, bf16 or f32");
   EXPECT_EQ(why(scaled, [](Problem& p) { p.b.type = DataType::f16; }),
             "a.type is s8 and b.type is f16: A and B must share one type");
+}
+
+TEST(Resolve, PartsAreOfF32) {
+  Problem f32 = gemm(8, 16, 32);
+  f32.a.type = f32.b.type = DataType::f32;
+  const auto why = [&](F32Arithmetic arithmetic, const auto& change) {
+    Problem p = f32;
+    p.f32_arithmetic = arithmetic;
+    change(p);
+    const auto result = resolve(p);
+    return result ? std::string() : result.error().message;
+  };
+  const auto no_change = [](Problem&) {};
+  const auto f16 = [](Problem& p) { p.a.type = p.b.type = DataType::f16; };
+  const auto s8 = [](Problem& p) { p.a.type = p.b.type = DataType::s8; };
+  const auto rows = [](Problem& p) { p.epilogue.row_scales = Scales::shared; };
+  const auto columns = [](Problem& p) { p.epilogue.column_scales = Scales::per_matrix; };
+  const auto packed = [](Problem& p) { p.b.packing = Packing::packed; };
+  for (const F32Arithmetic arithmetic :
+       {F32Arithmetic::ieee, F32Arithmetic::bf16x9, F32Arithmetic::bf16x6, F32Arithmetic::f16x3}) {
+    EXPECT_EQ(why(arithmetic, no_change), "");
+  }
+  EXPECT_EQ(why(F32Arithmetic::ieee, f16), "");
+  EXPECT_EQ(why(F32Arithmetic::bf16x9, f16),
+            "f32_arithmetic is bf16x9 and a.type is f16: it is of f32 inputs");
+  EXPECT_EQ(why(F32Arithmetic::f16x3, s8),
+            "f32_arithmetic is f16x3 and a.type is s8: it is of f32 inputs");
+  EXPECT_EQ(why(F32Arithmetic::bf16x6, rows), "");
+  EXPECT_EQ(why(F32Arithmetic::f16x3, rows),
+            "f32_arithmetic is f16x3 and epilogue.row_scales is shared: not built together");
+  EXPECT_EQ(why(F32Arithmetic::f16x3, columns),
+            "f32_arithmetic is f16x3 and epilogue.column_scales is per_matrix: not built together");
+  EXPECT_EQ(why(F32Arithmetic::f16x3, packed), "");
+  EXPECT_EQ(why(F32Arithmetic::ieee, packed),
+            "b.packing is packed and b.type is f32 and f32_arithmetic is ieee: 16-bit types and s8 "
+            "are packed, and f32 in parts");
+}
+
+// Parts are what is packed: three bf16, or two f16 with scales of the lines along N.
+TEST(Resolve, PackedF32IsInParts) {
+  Problem p = gemm(8, 16, 32);
+  p.a.type = p.b.type = DataType::f32;
+  p.b.packing = Packing::packed;
+  p.f32_arithmetic = F32Arithmetic::bf16x6;
+  const ResolvedProblem bf16 = resolved(p);
+  EXPECT_EQ(bf16.input_type(), DataType::bf16);
+  EXPECT_EQ(bf16.a.type, DataType::f32);
+  EXPECT_EQ(bf16.b.type, DataType::bf16);
+  EXPECT_EQ(bf16.b.element_bytes(), 6u);
+  EXPECT_EQ(bf16.b.bytes, bf16.b.ld * bf16.b.lines() * 6);
+  p.f32_arithmetic = F32Arithmetic::f16x3;
+  const ResolvedProblem f16 = resolved(p);
+  EXPECT_EQ(f16.input_type(), DataType::f16);
+  EXPECT_EQ(f16.b.element_bytes(), 4u);
+  EXPECT_EQ(f16.b.bytes, f16.b.ld * f16.b.lines() * 4 + f16.b.ld * sizeof(float));
 }
 
 TEST(Resolve, ScalesAreOfWhatIsMultiplied) {

@@ -447,6 +447,87 @@ class Scales(OnDevice):
                     assert_close(d, expected(product))
 
 
+class F32Arithmetic(OnDevice):
+    """f32 in 16-bit parts, or, on a device that has no matrix units for these, in f32."""
+
+    # How much products err, of the sum of |a · b|, beside their sums.
+    ERRORS = {"ieee": 0.0, "bf16x9": 0.0, "bf16x6": 2.0**-25, "f16x3": 2.0**-21}
+
+    def assert_as_accurate(self, d, a, b, f32):
+        bound = (self.ERRORS[f32] + (a.shape[-1] / 16 + 2) * 2.0**-24) * (
+            np.abs(wide(a)) @ np.abs(wide(b)))
+        self.assertEqual(d.shape, bound.shape)
+        self.assertLessEqual((np.abs(wide(d) - wide(a) @ wide(b)) / bound).max(), 1)
+
+    def test_names(self):
+        self.assertEqual(list(self.ERRORS), enumerator_names("VkgemmF32Arithmetic"))
+
+    def test_errors(self):
+        a, b = values((20, 64)), values((64, 25))
+        a[:, ::3] *= np.float32(1e-3)
+        for f32 in self.ERRORS:
+            with self.subTest(f32=f32):
+                d = self.device.gemm(a, b, f32=f32)
+                self.assertEqual(d.dtype, np.float32)
+                self.assert_as_accurate(d, a, b, f32)
+                self.assert_as_accurate(self.device.gemm(a, b.T.copy().T, f32=f32), a, b, f32)
+
+    def test_integers_are_exact(self):
+        """Of 20 bits, so that no part may be missing."""
+        generator = np.random.default_rng(0)
+        a = generator.integers(-2**20, 2**20, (20, 30)).astype(np.float32)
+        b = (np.arange(30)[:, None] % 7 == np.arange(25) % 7).astype(np.float32) * 2
+        for f32 in self.ERRORS:
+            with self.subTest(f32=f32):
+                np.testing.assert_array_equal(self.device.gemm(a, b, f32=f32), wide(a) @ wide(b))
+                np.testing.assert_array_equal(self.device.gemm(b.T, a.T, f32=f32),
+                                              wide(b).T @ wide(a).T)
+
+    def test_it_is_asked_for(self):
+        a, b, pair = values((20, 64)), values((64, 25)), values((64, 48))
+        calls = {"gemm": (b, {}), "gated": (pair, {"gate": "swiglu"}),
+                 "grouped": (b, {"offsets": np.array([0, 20])}),
+                 "row_reduction": (b, {"op": "sum"})}
+        for name, (right, named) in calls.items():
+            with self.subTest(name=name):
+                explain = self.device.explain
+                self.assertNotIn("f32 arithmetic:", explain(a, right, **named))
+                for f32 in list(self.ERRORS)[1:]:
+                    line, = (line for line in explain(a, right, f32=f32, **named).splitlines()
+                             if "f32 arithmetic:" in line)
+                    self.assertIn(f32, line)
+
+    def test_families(self):
+        a, b, pair = values((20, 64)), values((64, 25)), values((64, 48))
+        product, wide_pair = wide(a) @ wide(b), wide(a) @ wide(pair)
+        offsets = np.array([0, 7, 20])
+        for f32 in list(self.ERRORS)[1:]:
+            with self.subTest(f32=f32):
+                assert_close(self.device.gemm(a, b, f32=f32, activation="silu", split_k=2),
+                             ACTIVATIONS["silu"](product))
+                assert_close(self.device.gated(a, pair, "swiglu", f32=f32),
+                             GATES["swiglu"](wide_pair[:, :24], wide_pair[:, 24:]))
+                assert_close(self.device.grouped(a, b, offsets, f32=f32), product)
+                assert_close(self.device.row_reduction(a, b, "layer_norm", f32=f32),
+                             ROW_OPS["layer_norm"](product))
+
+    def test_packed(self):
+        b, pair = values((64, 25)), values((64, 48))
+        for f32 in list(self.ERRORS)[1:]:
+            packed = self.device.pack(b, f32=f32)
+            self.assertIn(f"for {f32}", repr(packed))
+            for m in (1, 20):
+                with self.subTest(f32=f32, m=m):
+                    a = values((m, 64))
+                    self.assert_as_accurate(self.device.gemm(a, packed, f32=f32), a, b, f32)
+            columns = self.device.pack(b.T.copy().T, f32=f32)
+            self.assert_as_accurate(self.device.gemm(a, columns, f32=f32), a, b, f32)
+            halves = self.device.pack(pair, gated_b="halves", f32=f32)
+            product = wide(a) @ wide(pair)
+            assert_close(self.device.gated(a, halves, "glu", f32=f32),
+                         GATES["glu"](product[:, :24], product[:, 24:]))
+
+
 class Packed(OnDevice):
     def test_gemm(self):
         for element in ("f16", "bf16", "f32"):  # f32 stays in rows

@@ -14,6 +14,8 @@ class Refusals(OnDevice):
         offsets, packed = np.array([0, 4]), pack(b)
         s8, ones = (values((4, 6), "s8"), values((6, 8), "s8")), np.ones(8, np.float32)
         packed_s8 = pack(s8[1])
+        f32 = a.astype(np.float32), b.astype(np.float32)
+        packed_f32, packed_bf16x9 = pack(f32[1]), pack(f32[1], f32="bf16x9")
         frozen = np.zeros((4, 8), np.float16)
         frozen.flags.writeable = False
         for call, *arguments, keywords, message in (
@@ -63,6 +65,20 @@ class Refusals(OnDevice):
                 (gemm, a, b, {"out": b}, "out.shape is (6, 8): it must be (4, 8)"),
                 (gemm, a, b, {"out": frozen}, "out.flags.writeable is False"),
                 (gemm, a, b, {"out": frozen, "out_dtype": "f32"}, "out.dtype is float16"),
+                (gemm, *f32, {"f32": "tf32"},
+                 "f32 is 'tf32': it must be one of ieee, bf16x9, bf16x6, f16x3"),
+                (gemm, *f32, {"f32": None}, "f32 is None: it must be one of"),
+                (gemm, a, b, {"f32": "bf16x9"},
+                 "f32 is 'bf16x9' and a.dtype is f16: it is of f32 inputs"),
+                (gemm, *s8, {"f32": "f16x3"}, "f32 is 'f16x3' and a.dtype is s8"),
+                (gated, a, b, "glu", {"f32": "bf16x6"}, "f32 is 'bf16x6' and a.dtype is f16"),
+                (grouped, a, b, offsets, {"f32": "bf16x6"}, "f32 is 'bf16x6' and a.dtype is f16"),
+                (rows, a, b, "sum", {"f32": "bf16x6"}, "f32 is 'bf16x6' and a.dtype is f16"),
+                (gemm, f32[0], packed_bf16x9, {}, "f32 is 'ieee': b was packed for 'bf16x9'"),
+                (gemm, f32[0], packed_bf16x9, {"f32": "bf16x6"},
+                 "f32 is 'bf16x6': b was packed for 'bf16x9'"),
+                (gemm, f32[0], packed_f32, {"f32": "bf16x9"},
+                 "f32 is 'bf16x9': b was packed for 'ieee'"),
                 (gemm, a, b, {"split_k": -1}, "split_k is -1"),
                 (gemm, a, b, {"split_k": 513}, "split_k.slices is 513"),
                 (gemm, a, b, {"max_workspace_bytes": 0.5}, "max_workspace_bytes is 0.5"),
@@ -90,7 +106,9 @@ class Refusals(OnDevice):
                  "row_beta.dtype is f32: gamma.dtype is f16"),
                 (rows, a, b, "sum", {"out": np.zeros((4, 8), np.float16)}, "store_d is False"),
                 (pack, b[:, :7], {"gated_b": "halves"}, "b.shape is (6, 7)"),
-                (pack, b, {"gated_b": "x"}, "gated_b is 'x'")):
+                (pack, b, {"gated_b": "x"}, "gated_b is 'x'"),
+                (pack, f32[1], {"f32": "x3"}, "f32 is 'x3': it must be one of ieee"),
+                (pack, b, {"f32": "f16x3"}, "f32 is 'f16x3' and b.dtype is f16")):
             with self.subTest(message=message):
                 with self.assertRaises(vkgemm.ArgumentError) as caught:
                     call(*arguments, **keywords)
@@ -131,6 +149,11 @@ class Refusals(OnDevice):
                 call()
             self.assertEqual(caught.exception.status, "unsupported")
             self.assertIn(message, caught.exception.message)
+        with self.assertRaises(vkgemm.Error) as caught:
+            self.device.gemm(values((4, 6)), values((6, 8)), f32="f16x3", row_scales=values((4,)))
+        self.assertEqual(caught.exception.status, "unsupported")
+        self.assertIn("f32_arithmetic is f16x3 and epilogue.row_scales is shared",
+                      caught.exception.message)
         with self.assertRaises(vkgemm.Error) as caught:
             self.device.gemm(a, b, split_k=2, max_workspace_bytes=0)
         self.assertEqual(caught.exception.status, "unsupported")

@@ -34,6 +34,7 @@ if WHY:
         def test_tensors(self):
             pass
 else:
+    import test_products
     from torch_suite import Tensors, WithTensors, families
     from vkgemm.torch import device_index
 
@@ -130,6 +131,26 @@ else:
                 a, b = self.shared(1024, 2048, element=element), self.shared(2048, 1536,
                                                                             element=element)
                 self.assert_right(self.device.gemm(a, b), a.double() @ b.double())
+
+        def test_f32_in_parts(self):
+            """Each arithmetic is taken, and errs no more than it says; prints how much."""
+            device = vkgemm.Device(device_index("cuda"), self_test=True)
+            self.addCleanup(device.close)
+            a, b = (device.shared(self.random(1024, 1024, seed=seed)) for seed in range(2))
+            exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+            results = []
+            for f32, products in test_products.F32Arithmetic.ERRORS.items():
+                packed = device.pack(b, f32=f32)
+                for right in (b, packed):
+                    d = device.gemm(a, right, f32=f32)
+                    error = ((d.double() - exact).abs() / size).max().item()
+                    self.assertLessEqual(error, products + (1024 / 16 + 2) * 2.0**-24, f32)
+                if f32 != "ieee":
+                    self.assertIn(f"f32 arithmetic: {f32}, ", device.explain(a, b, f32=f32))
+                    self.assertIsNotNone(packed.fingerprint)
+                self.assertFalse(any(torch.equal(d, other) for other in results), f32)
+                results.append(d)
+                print(f"1024³ f32, {f32}: errs by at most 2^{np.log2(error):.1f} of |a|·|b|")
 
         def test_host_time(self):
             """Prints what a cached call takes of the host, and a queue of them of the GPU.

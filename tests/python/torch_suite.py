@@ -476,7 +476,8 @@ class Tensors(WithTensors):
 def families(base):
     """The tests of test_products.py, and of rows, with tensors: by the names of their classes."""
     made = {}
-    products = ("Gemm", "Gated", "Grouped", "RowReduction", "Integers", "Scales", "Packed")
+    products = ("Gemm", "Gated", "Grouped", "RowReduction", "Integers", "Scales", "F32Arithmetic",
+                "Packed")
     for tests in (*(getattr(test_products, name) for name in products),
                   test_quantise_rows.QuantiseRows):
         def set_up(cls):

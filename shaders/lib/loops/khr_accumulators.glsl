@@ -32,8 +32,8 @@ uint subgroup_k() { return SUBGROUPS_K == 1 ? 0 : gl_SubgroupID / SUBGROUPS_MN; 
 
 // The operands that a subgroup multiplies at once, FRAGMENT_K deep.
 struct Fragments {
-    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS];
-    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS];
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA> a[ROWS * IN_PARTS];
+    coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB> b[COLS * IN_PARTS];
 };
 
 void multiply(inout Acc acc, const Fragments f) {

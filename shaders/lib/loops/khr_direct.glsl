@@ -9,6 +9,7 @@
 #define TAKES_FRAGMENTS
 #include "khr_accumulators.glsl"
 #include "fragment_words.glsl"
+#include "khr_parts.glsl"
 
 shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 #define SLICES_ALONE
@@ -34,14 +35,14 @@ const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 
 // A may lie in rows, whose depth is whole k-tiles. With K interleaved an invocation loads two rows'
 // words of two steps at once, each 16 bytes; else the device loads fragments as it likes.
-const bool A_IN_ROWS = A_PADDED == 0;
+const bool A_IN_ROWS = IN_PARTS == 1 && A_PADDED == 0;
 const bool A_IN_PAIRS = A_IN_ROWS && INTERLEAVE_K != 0;
 const bool A_AS_MATRICES = A_IN_ROWS && !A_IN_PAIRS;
 const uint A_LANES = 4;                         // that share a row
 const uint A_ROWS = FRAGMENT_LANES / A_LANES;   // of which an invocation has two in a fragment
 
 // Words of A in fragment order are by slot. Those in pairs are of two steps, by row.
-uvec4 a_words[2][ROWS], b_words[SLOTS][COLS];
+uvec4 a_words[2][ROWS * IN_PARTS], b_words[SLOTS][COLS * IN_PARTS];
 
 // Bytes from the tile's first row of A to this invocation's.
 uint a_offsets[2][ROWS];
@@ -67,7 +68,7 @@ uint unit_word(const uint step, const uint i, const uint w) {
 
 // `right`: from where the tile's columns would stand in the left half to the right one.
 void load_step(const uint step, const Place at, const uint64_t right) {
-    [[unroll]] for (uint i = 0; i < ROWS && !A_IN_UNITS; ++i) {
+    [[unroll]] for (uint i = 0; i < ROWS * IN_PARTS && !A_IN_UNITS; ++i) {
         if (!A_IN_ROWS) {
             a_words[step % SLOTS][i] = Lanes(at.a).x[i * FRAGMENT_LANES];
         } else if (A_IN_PAIRS && step % 2 == 0) {
@@ -76,12 +77,13 @@ void load_step(const uint step, const Place at, const uint64_t right) {
         }
     }
     if (QUANTISED) return;
-    [[unroll]] for (uint j = 0; j < COLS; ++j)
-        b_words[step % SLOTS][j] = Lanes(j < LEFT_COLS ? at.b : at.b + right).x[j * FRAGMENT_LANES];
+    [[unroll]] for (uint j = 0; j < COLS * IN_PARTS; ++j)
+        b_words[step % SLOTS][j] =
+            Lanes(j < LEFT_COLS * IN_PARTS ? at.b : at.b + right).x[j * FRAGMENT_LANES];
 }
 
 void take_step(out Fragments f, const uint step, const uint64_t a) {
-    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint i = 0; i < ROWS * IN_PARTS; ++i) {
         if (A_IN_UNITS && !A_AS_MATRICES) {
             [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.a[i], w, unit_word(step, i, w))
         } else if (A_IN_PAIRS) {
@@ -99,7 +101,7 @@ void take_step(out Fragments f, const uint step, const uint64_t a) {
         take_codes(f, step / UNIT_STEPS % UNIT_SLOTS, step % UNIT_STEPS);
         return;
     }
-    [[unroll]] for (uint j = 0; j < COLS; ++j)
+    [[unroll]] for (uint j = 0; j < COLS * IN_PARTS; ++j)
         [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.b[j], w, b_words[step % SLOTS][j][w])
 }
 
@@ -119,7 +121,7 @@ uint64_t begin_rows(const Tile t, const uint row) {
 }
 
 // Subgroups that share K take its k-tiles in turn.
-void mma_tile(inout Acc acc, const Tile t) {
+void sum_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     if (QUANTISED) find_columns();
     const uint own = subgroup_k() * TILE_K;
     if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
@@ -132,8 +134,8 @@ void mma_tile(inout Acc acc, const Tile t) {
     Place at;
     at.a = A_IN_ROWS ? begin_rows(t, row) : t.a + uint64_t(row) * (FRAGMENT_K * IN_SIZE) + lane;
     at.b = t.b + uint64_t(col) * (FRAGMENT_K * IN_SIZE) + lane;
-    at.a += first * a_step;
-    at.b += first * b_step;
+    at.a += first * a_step + scales_bytes(size_lda());
+    at.b += first * b_step + scales_bytes(size_ldb());
     const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
     if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N) at.b += right;
     CodePlace codes = CodePlace(t.b, t.col);
@@ -172,10 +174,31 @@ void mma_tile(inout Acc acc, const Tile t) {
                           unit < UNITS ? k + unit * UNIT_DEPTH
                                        : next_k + (unit - UNITS) * UNIT_DEPTH);
             }
-            multiply(acc, f);
+            multiply(acc, f, largest_alone);
         }
         at = next;
         k = next_k;
         left -= SUBGROUPS_K == 1 ? TILE_K : min(left, SUBGROUPS_K * TILE_K);
     }
 }
+
+#if IN_PARTS == 1
+void mma_tile(inout Acc acc, const Tile t) { sum_tile(acc, t, false); }
+#else
+// A NaN of a sum may be Inf of the largest parts' product, plus 0 * Inf or -Inf of the others'. So where
+// there is any, the largest parts are multiplied alone, which are finite, Inf or NaN as their numbers are.
+void mma_tile(inout Acc acc, const Tile t) {
+    sum_tile(acc, t, false);
+    bool found = false;
+    EACH_FRAGMENT(i, j)
+        [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
+            found = found || is_nan(acc.fragment[i][j][e]);
+    if (!subgroupAny(found)) return;
+    Acc largest;
+    acc_clear(largest);
+    sum_tile(largest, t, true);
+    EACH_FRAGMENT(i, j)
+        [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
+            if (is_nan(acc.fragment[i][j][e])) acc.fragment[i][j][e] = largest.fragment[i][j][e];
+}
+#endif

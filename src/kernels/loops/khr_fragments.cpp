@@ -178,7 +178,7 @@ void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const
   constexpr std::pair<std::uint32_t, std::uint32_t> arrangements[] = {
       {1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 4}, {4, 2}, {4, 4}};
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (shape.input != problem.a.type || !is_used(shape)) continue;
+    if (shape.input != problem.input_type() || !is_used(shape)) continue;
     for (std::uint32_t size = std::max(caps.limits.min_subgroup_size, 1u);
          size <= caps.limits.max_subgroup_size; size *= 2) {
       for (const auto& [along_m, along_n] : arrangements) {

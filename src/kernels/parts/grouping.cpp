@@ -49,7 +49,7 @@ void lower(Lowering& l) {
   if (!l.problem.grouping) return;
   const Grouping& grouping = *l.problem.grouping;
   Step& product = l.plan.product;
-  product.key.module = module_name("grouped", l.config.main_loop(), l.problem.a.type);
+  product.key.module = module_name("grouped", l.config.main_loop(), l.problem.a);
   set_groups(l.constants, grouping);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
   gpu::GroupedParams params{.gemm = product.gemm()};

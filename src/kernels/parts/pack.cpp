@@ -13,6 +13,7 @@
 #include "kernels/verdicts.hpp"
 #include "kernels/workspace.hpp"
 #include "lib/footprint.h"
+#include "problem/f32_arithmetic.hpp"
 
 namespace vkgemm {
 namespace {
@@ -42,6 +43,7 @@ void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const C
   matrix.form = Form::copied_packed;
   matrix.halves_apart = !of_a && problem.gated;
   if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
+  set_parts(matrix, row_of(problem.f32_arithmetic));
   matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
   matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
   (of_a ? matrix.rows : matrix.cols) = matrix.ld;
@@ -92,11 +94,12 @@ bool check(const Case& s) {
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
-  if (!is_packable(p.a.type)) {
+  if (!is_packable(p.input_type())) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones and s8 are");
   }
-  if (!is_packed_in_rows(p.a.type) && !descriptor(c).takes_fragments()) {
+  const bool in_parts = p.f32_arithmetic != F32Arithmetic::ieee;
+  if ((in_parts || !is_packed_in_rows(p.a.type)) && !descriptor(c).takes_fragments()) {
     return s.refuse("pack is ", name, " and inputs are ", to_string(p.a.type), ": main loop ",
                     to_string(c.main_loop()), " takes them plain");
   }
@@ -113,13 +116,13 @@ bool check(const Case& s) {
 // loads that are ahead.
 std::uint64_t bytes_beyond(const ResolvedMatrix& copy, std::uint64_t steps, std::uint64_t tile) {
   if (!copy.fragments) return 0;
-  return (steps * copy.ld + tile) * copy.fragments->k * size_in_bytes(copy.type);
+  return (steps * copy.ld + tile) * copy.fragments->k * copy.element_bytes();
 }
 
 // Bytes that are copied, and those that the copy takes.
 std::uint64_t copied_bytes(const ResolvedMatrix& copy, std::uint64_t count) {
   if (copy.form != Form::copied_packed) return 0;
-  return copy.packed_elements() * size_in_bytes(copy.type) * matrices(copy, count);
+  return copy.packed_elements() * copy.element_bytes() * matrices(copy, count);
 }
 std::uint64_t workspace_bytes(const ResolvedMatrix& copy, const Config& c, std::uint64_t count) {
   const LoopDescriptor& loop = descriptor(c);
@@ -285,7 +288,7 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
   const std::uint64_t halves = copy.halves_apart ? 2 : 1;
   const std::uint64_t tiles = halves * (copy.ld / PACK_TILE) * (depth / PACK_TILE + 1);
   if (copy.ld > most || depth > most || tiles > most ||
-      count > most_workspace_bytes / (halves * copy.ld * (depth + 1) * size_in_bytes(copy.type)) ||
+      count > most_workspace_bytes / (halves * copy.ld * (depth + 1) * copy.element_bytes()) ||
       dispatch_count(tiles, count, limits) > most_dispatches) {
     return concat(count, " copies of ", copy.ld, " by ", depth, " elements are too large");
   }
@@ -305,14 +308,15 @@ void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const Resol
 }
 
 std::uint64_t pack_tiles(const ResolvedMatrix& copy) {
-  return divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) *
-         divided_up(copy.lines(), PACK_TILE);
+  // Scales are of whole lines, and so are a workgroup's then.
+  const std::uint64_t along_k = copy.line_scales ? 1 : divided_up(copy.lines(), PACK_TILE);
+  return divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) * along_k;
 }
 
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
                     const Limits& limits) {
   const FragmentOrder& order = *copy.fragments;
-  step.key.module = module_name(step.key.module, MainLoop::khr_direct, copy.type);
+  step.key.module = module_name(step.key.module, MainLoop::khr_direct, copy);
   if (limits.subgroup_size_control) step.key.required_subgroup_size = order.subgroup_size;
   constants.set(SPEC_FRAGMENT_M, order.mn);
   constants.set(SPEC_FRAGMENT_N, order.mn);
@@ -353,7 +357,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
   params.copy_ld = narrow(copy.ld);
   params.copy_depth = narrow(copy.lines());
   params.source_batch = source.batch_stride * size_in_bytes(source.type);
-  params.copy_batch = copy.batch_stride * size_in_bytes(copy.type);
+  params.copy_batch = copy.batch_stride * copy.element_bytes();
   step.params = params;
   const std::uint64_t tiles = pack_tiles(copy);
   const std::uint64_t count = of_a ? problem.a_count() : problem.b_count();

@@ -166,7 +166,7 @@ void lower(Lowering& l) {
   if (!problem.rows) return;
   DispatchPlan& out = l.plan;
   Step& product = out.product;
-  product.key.module = module_name("reduce_tiles", config.main_loop(), problem.a.type);
+  product.key.module = module_name("reduce_tiles", config.main_loop(), problem.a);
   set_rows(product, problem);
   gpu::ReduceTilesParams params{.gemm = product.gemm()};
   params.spin_limit = config.spin_limit;

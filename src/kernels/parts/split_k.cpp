@@ -108,7 +108,7 @@ void lower(Lowering& l) {
   for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
   const Limits& limits = l.target.caps.limits;
   if (adds_in_product(config)) {
-    product.key.module = module_name("gemm_split", config.main_loop(), l.problem.a.type);
+    product.key.module = module_name("gemm_split", config.main_loop(), l.problem.a);
     gpu::SplitParams params{.gemm = product.gemm()};
     params.spin_limit = config.spin_limit;
     product.params = params;

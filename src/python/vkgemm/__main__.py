@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import Device, Error, __version__, devices, from_bf16, to_bf16
+from .binding import enumerator_names
 
 
 def _operands(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -31,6 +32,10 @@ def _wide(array: Any) -> Any:
     return (from_bf16(array) if array.dtype == np.uint16 else array).astype(np.float64)
 
 
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    return {"f32": options.f32, "config": options.config, "bf16": True}
+
+
 def info(options: argparse.Namespace) -> int:
     print(f"vkgemm {__version__}")
     for index in range(len(devices())) if options.device is None else [options.device]:
@@ -45,13 +50,16 @@ def run(options: argparse.Namespace) -> int:
     a, b = _operands(options)
     with Device(options.device) as device:
         if options.explain:
-            print(device.explain(a, b, config=options.config, bf16=True))
-        d = _wide(device.gemm(a, b, config=options.config, bf16=True))
+            print(device.explain(a, b, **_how(options)))
+        d = _wide(device.gemm(a, b, **_how(options)))
     expected, absolute = _wide(a) @ _wide(b), np.abs(_wide(a)) @ np.abs(_wide(b))
-    # A rounding to D's type, and one to f32 for each term of the sum; integers are exact.
+    # A rounding to D's type, and one to f32 for each term of the sum; integers are exact.  Products
+    # of f32 in parts err, too.
     rounding = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "s8": 0}[options.dtype]
     terms = 0 if options.dtype == "s8" else options.k + 1
-    bound = 1.01 * rounding * np.abs(expected) + terms * 2.0**-24 * absolute + 2.0**-24
+    products = {"bf16x6": 2.0**-25, "f16x3": 2.0**-21}.get(options.f32, 0)
+    bound = (1.01 * rounding * np.abs(expected) + (terms * 2.0**-24 + products) * absolute
+             + 2.0**-24)
     worst = (np.abs(d - expected) / bound).max(initial=0.0)
     right = bool(worst <= 1)
     print(f"{options.m}x{options.n}x{options.k} {options.dtype}: {'right' if right else 'wrong'}, "
@@ -63,10 +71,10 @@ def bench(options: argparse.Namespace) -> int:
     a, b = _operands(options)
     calls, products = [], []
     with Device(options.device) as device:
-        device.gemm(a, b, config=options.config, bf16=True)  # plans and compiles
+        device.gemm(a, b, **_how(options))  # plans and compiles
         for _ in range(options.repeat):
             start = time.perf_counter()
-            device.gemm(a, b, config=options.config, bf16=True)
+            device.gemm(a, b, **_how(options))
             calls.append(1e3 * (time.perf_counter() - start))
             if device.last_ms is not None:
                 products.append(device.last_ms)
@@ -96,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for size in ("--m", "--n", "--k"):
             sub.add_argument(size, type=int, default=512)
         sub.add_argument("--dtype", choices=("f16", "bf16", "f32", "s8"), default="f16")
+        sub.add_argument("--f32", choices=enumerator_names("VkgemmF32Arithmetic"),
+                         default="ieee", help="how f32 is multiplied")
         sub.add_argument("--seed", type=int, default=0)
         sub.add_argument("--config", help="how to compute it, as --explain prints it")
         if command is run:

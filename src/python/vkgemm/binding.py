@@ -41,7 +41,7 @@ def text(pointer: Any) -> str:
 
 def enumeration(name: str) -> int:
     """The value of VkgemmEnumeration for an enumeration such as "VkgemmRowOp"."""
-    words = re.findall("[A-Z][a-z]*", name.removeprefix("Vkgemm"))
+    words = re.findall("[A-Z][a-z0-9]*", name.removeprefix("Vkgemm"))
     return int(getattr(lib, "VKGEMM_ENUMERATION_" + "_".join(words).upper()))
 
 
@@ -107,7 +107,7 @@ def owned(kind: str, create: Callable[..., Any], destroy: Callable[[Any], int]) 
 def initialized(kind: str) -> Any:
     """A structure at its defaults: initialized("VkgemmMatrix")."""
     structure = ffi.new(kind + " *")
-    name = "_".join(re.findall("[A-Z][a-z]*", kind)).lower()
+    name = "_".join(re.findall("[A-Z][a-z0-9]*", kind)).lower()
     check(getattr(lib, name + "_init")(structure, ffi.sizeof(kind)))
     return structure
 

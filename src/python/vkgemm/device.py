@@ -118,8 +118,8 @@ class Device:
 
     Arrays are float16, float32 or bfloat16 (of ml_dtypes); with bf16=True, uint16 arrays hold the
     bits of bf16, and bf16 results are such arrays.  A and B share one type, which may also be int8.
-    f32 is multiplied in IEEE f32; f16 and bf16 are accumulated in f32, int8 in int32: exactly.
-    Transposed views are read as they lie.
+    f32 is multiplied in IEEE f32, if the argument `f32` says nothing else; f16 and bf16 are
+    accumulated in f32, int8 in int32: exactly.  Transposed views are read as they lie.
 
     torch tensors on the same GPU are taken, too, and give tensors.  Such a call does not wait on
     the host: it runs in the order of torch's current stream.  Tensors of empty() and shared(), and
@@ -230,7 +230,7 @@ class Device:
              beta: float | None = None, aux: bool = False,
              clamp: tuple[float | None, float | None] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-             split_k: int | None = None, max_workspace_bytes: int | None = None,
+             f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
         """D = clamp(activation(alpha · row_scale·column_scale · A·B + beta · residual + bias)).
 
@@ -244,6 +244,10 @@ class Device:
         clamp: (min, max); None is no bound.
         out_dtype: D's type, by default A's.  Of int8 A it is int32, or float32 where D is not A·B
         itself but anything more; int32 holds nothing more.  out: an array for D, of any strides.
+        f32: how float32 inputs are multiplied.  "ieee": by f32 arithmetic.  The others split each
+        element into 16-bit parts for matrix units, which is faster where these are: "bf16x9" is as
+        accurate, "bf16x6" nearly, "f16x3" errs by 2**-21 of the sum of |a · b|.  A device without
+        such units takes "ieee" instead.  A packed b was packed with the same f32.
         split_k: the slices of K that are multiplied apart; by default vkgemm chooses.
         max_workspace_bytes: the most scratch memory that vkgemm may choose.
         config: how to compute it, as explain() prints it; by default vkgemm chooses.
@@ -253,7 +257,7 @@ class Device:
         return self._call(
             self._request, a, b=b, row_scales=row_scales, column_scales=column_scales, bias=bias,
             activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, split_k=split_k,
+            out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
@@ -262,7 +266,7 @@ class Device:
               alpha: float = 1.0, aux: bool = False,
               clamp: tuple[float | None, float | None] | None = None,
               out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-              split_k: int | None = None, max_workspace_bytes: int | None = None,
+              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
               config: str | None = None, bf16: bool = False) -> Any:
         """D = clamp(gate(l, r)), where l and r are what gemm() computes with two matrices B.
 
@@ -281,7 +285,7 @@ class Device:
         return self._call(
             self._request, a, b=b, gate=gate, gated_b=gated_b, b_right=b_right,
             row_scales=row_scales, column_scales=column_scales, bias=bias, alpha=alpha, aux=aux,
-            clamp=clamp, out_dtype=out_dtype, out=out, split_k=split_k,
+            clamp=clamp, out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
@@ -293,8 +297,8 @@ class Device:
                 residual: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
                 out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                max_workspace_bytes: int | None = None, config: str | None = None,
-                bf16: bool = False) -> Any:
+                f32: str = "ieee", max_workspace_bytes: int | None = None,
+                config: str | None = None, bf16: bool = False) -> Any:
         """A product for each group: group g is [offsets[g], offsets[g + 1]) of M or of K.
 
         a: (M, K).  offsets: (groups + 1,), int32 or int64; the host does not read those that are a
@@ -314,8 +318,8 @@ class Device:
             self._request, a, b=b, offsets=offsets, along=along, gate=gate, gated_b=gated_b,
             b_right=b_right, row_scales=row_scales, column_scales=column_scales, bias=bias,
             activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, max_workspace_bytes=max_workspace_bytes, config=config,
-            bf16=bf16)
+            out_dtype=out_dtype, out=out, f32=f32, max_workspace_bytes=max_workspace_bytes,
+            config=config, bf16=bf16)
 
     def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
                       eps: float | None = None, gamma: Operand | None = None,
@@ -326,8 +330,9 @@ class Device:
                       beta: float | None = None, aux: bool = False,
                       clamp: tuple[float | None, float | None] | None = None,
                       out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                      split_k: int | None = None, max_workspace_bytes: int | None = None,
-                      config: str | None = None, bf16: bool = False) -> Any:
+                      f32: str = "ieee", split_k: int | None = None,
+                      max_workspace_bytes: int | None = None, config: str | None = None,
+                      bf16: bool = False) -> Any:
         """A reduction of the rows of what gemm() computes, before the cast to D's type.
 
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.
@@ -343,7 +348,7 @@ class Device:
             self._request, a, b=b, op=op, eps=eps, gamma=gamma, row_beta=row_beta,
             store_d=store_d, row_scales=row_scales, column_scales=column_scales, bias=bias,
             activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, split_k=split_k,
+            out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
             max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
 
     def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
@@ -361,21 +366,24 @@ class Device:
                 request = self._request(Numpy(arguments.pop("bf16", False)), a, b, **arguments)
             return written(lib.vkgemm_plan_explain, self._plan(request).handle)
 
-    def pack(self, b: Operand, *, gated_b: str | None = None, bf16: bool = False) -> PackedMatrix:
+    def pack(self, b: Operand, *, gated_b: str | None = None, f32: str = "ieee",
+             bf16: bool = False) -> PackedMatrix:
         """B as the device loads it best, kept there for any number of products.
 
         b: (K, N), or (batch, K, N) for a batch or for groups.
         gated_b: for a product with a gate, how B's columns stand, as in gated().
+        f32: how a float32 b is multiplied, as in gemm().
         """
         if _is_tensor(b):
-            return self._tensors_of("b", b).pack(b, gated_b)
+            return self._tensors_of("b", b).pack(b, gated_b, f32)
         arrays = Numpy(bf16)
         array = as_matrix("b", arrays.array("b", b))
         source, lies = arrays.lay_out(array)
         matrix = part(type=arrays.element("b.dtype", array.dtype, INPUTS)) + lies
         with self._gpu.lock:
             self._require_open()
-            return self._pack(PackPlan(self._gpu, array.shape, matrix, gated_b), array, source)
+            plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
+            return self._pack(plan, array, source)
 
     def _pack(self, plan: PackPlan, array: Array, source: Array) -> PackedMatrix:
         gpu = self._gpu
@@ -495,9 +503,10 @@ class Device:
                  row_scales: Any = None, column_scales: Any = None, bias: Any = None,
                  activation: str | None = None, residual: Any = None, alpha: float = 1.0,
                  beta: float | None = None, aux: bool = False, clamp: Any = None,
-                 out_dtype: Any = None, out: Any = None, split_k: int | None = None,
-                 max_workspace_bytes: int | None = None, config: str | None = None) -> Request:
-        builder = Builder(arrays, a, b, config)
+                 out_dtype: Any = None, out: Any = None, f32: str = "ieee",
+                 split_k: int | None = None, max_workspace_bytes: int | None = None,
+                 config: str | None = None) -> Request:
+        builder = Builder(arrays, a, b, f32, config)
         if gate is not None:
             builder.gated(gate, gated_b, b_right)
         if offsets is not None:

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from .binding import (ArgumentError, check, enumerator, ffi, lib, output, owned, value_of)
-from .problem import Part, part, structure
+from .problem import Part, f32_arithmetic, part, structure
 from .vulkan import Buffer, Gpu
 
 _serials = itertools.count()
@@ -26,8 +26,10 @@ class PackedMatrix:
     """
 
     def __init__(self, gpu: Gpu, buffer: Buffer, shape: tuple[int, ...], element: str,
-                 fingerprint: Any, codes: Part | None = None):
+                 fingerprint: Any, codes: Part | None = None, f32: str = "ieee"):
         self.shape = shape
+        #: The arithmetic that it was packed for, if its elements are f32.
+        self.f32 = f32
         #: The fields of VkgemmQuantisation; None: it has elements.
         self.codes = codes
         self.element = element
@@ -47,6 +49,8 @@ class PackedMatrix:
         order = "rows" if self.fingerprint is None else "packed"
         if self.codes is not None:
             order = f"{dict(self.codes)['type']} codes"
+        if self.f32 != "ieee":
+            order += f" for {self.f32}"
         return f"<vkgemm.PackedMatrix {self.shape} {self.element}, {order}>"
 
 
@@ -57,7 +61,7 @@ class PackPlan:
     """
 
     def __init__(self, gpu: Gpu, shape: tuple[int, ...], matrix: Part, gated_b: str | None,
-                 codes: Part | None = None):
+                 codes: Part | None = None, f32: str = "ieee"):
         k, n = shape[-2:]
         if gated_b is not None:
             enumerator("gated_b", "VkgemmGatedB", gated_b)
@@ -65,11 +69,12 @@ class PackPlan:
         if pair and n % 2 != 0:
             raise ArgumentError(f"b.shape is {tuple(shape)}: two matrices have {n} columns")
         self._element = dict(matrix)["type"]
+        arithmetic = f32_arithmetic(f32, "b.dtype", self._element)
         problem = part(m=1, n=n // 2 if pair else n, k=k, a=part(type=self._element), b=matrix,
                        batch=shape[0] if len(shape) == 3 else None,
                        gated=None if gated_b is None else part(b=gated_b), quantised_b=codes)
-        self._codes = codes
-        fields, kept = structure("VkgemmProblem", problem)
+        self._codes, self._f32 = codes, f32
+        fields, kept = structure("VkgemmProblem", problem + arithmetic)
         self._gpu, self._shape = gpu, tuple(shape)
         self._handle = owned(
             "VkgemmPackPlan",
@@ -96,4 +101,4 @@ class PackPlan:
         """What was packed, or lies there in rows."""
         fingerprint = ffi.new("VkgemmFingerprint *", self._layout.fingerprint)
         return PackedMatrix(self._gpu, target, self._shape, self._element,
-                            fingerprint if self.bytes != 0 else None, self._codes)
+                            fingerprint if self.bytes != 0 else None, self._codes, self._f32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .binding import enumerator, ffi, initialized
+from .binding import ArgumentError, enumerator, ffi, initialized
 
 # A structure's fields that are not at their defaults, by name: a part of a problem is one, too, and
 # an enumerator is its name.
@@ -17,6 +17,14 @@ _ARGUMENTS = {("VkgemmGated", "b"): "gated_b"}
 def part(**fields: Any) -> Part:
     """The fields that are not None."""
     return tuple((name, value) for name, value in fields.items() if value is not None)
+
+
+def f32_arithmetic(f32: str, argument: str, element: str) -> Part:
+    """VkgemmProblem's field of how f32 is multiplied, where the element type is f32."""
+    enumerator("f32", "VkgemmF32Arithmetic", f32)
+    if f32 != "ieee" and element != "f32":
+        raise ArgumentError(f"f32 is {f32!r} and {argument} is {element}: it is of f32 inputs")
+    return part(f32_arithmetic=None if f32 == "ieee" else f32)
 
 
 def structure(kind: str, fields: Part) -> tuple[Any, list[Any]]:

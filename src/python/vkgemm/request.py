@@ -10,7 +10,7 @@ import numpy as np
 from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, enumerator, lib
 from .packed import PackedMatrix
-from .problem import Part, part
+from .problem import Part, f32_arithmetic, part
 
 
 @dataclass
@@ -57,10 +57,9 @@ def _whole(argument: str, value: Any, bits: int) -> int:
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
-    def __init__(self, arrays: Arrays, a: Any, b: Any, config: str | None):
+    def __init__(self, arrays: Arrays, a: Any, b: Any, f32: str, config: str | None):
         self.arrays = arrays
         self.config = config
-        self.parts: dict[str, Any] = {}
         self.inputs: dict[str, Any] = {}
         self.packed: dict[str, PackedMatrix] = {}
         self.outputs: dict[str, Any] = {}
@@ -69,6 +68,8 @@ class Builder:
         if not isinstance(b, PackedMatrix):
             self.b = as_matrix("b", arrays.array("b", b))
         self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
+        self.f32 = f32
+        self.parts: dict[str, Any] = dict(f32_arithmetic(f32, "a.dtype", self.element))
         self.gate: str | None = None
         self.b_is_pair = False
         self.b_right: Any = None
@@ -181,6 +182,9 @@ class Builder:
         if dict(self.parts["b"])["type"] != self.element:
             raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
                                 f"a.dtype is {self.element}, and both must be one type")
+        for name, matrix in self.packed.items():
+            if matrix.f32 != self.f32:
+                raise ArgumentError(f"f32 is {self.f32!r}: {name} was packed for {matrix.f32!r}")
 
     def _bias(self, bias: Any) -> Part:
         array = self.arrays.array("bias", bias)

@@ -192,7 +192,7 @@ class Tensors:
             self._require_open()
             self._release()
 
-    def pack(self, tensor: Any, gated_b: str | None) -> PackedMatrix:
+    def pack(self, tensor: Any, gated_b: str | None, f32: str) -> PackedMatrix:
         """Device.pack() of a tensor, in the stream's order."""
         with self._gpu.lock, self._peer:
             self._require_open()
@@ -203,7 +203,7 @@ class Tensors:
             matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
             if b.dim() not in (2, 3):
                 raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
-            plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b)
+            plan = PackPlan(self._gpu, b.shape, matrix + arrays.lay_out(b)[1], gated_b, f32=f32)
             if plan.bytes == 0 and not (b.is_contiguous() and self._is_shared(b)):
                 b = self._copy(b, stream, transposed=False)
             size = max(plan.bytes or b.numel() * b.element_size(), 1)
