@@ -70,7 +70,7 @@ void set_group(const PackTile t, const uvec2 at, const uvec4 words) {
 }
 #else
 #ifdef SCALES_IN_FRONT
-// Of the tile's lines along M or N: bits of the largest finite magnitudes, then the scales.
+// The bits of the largest finite magnitude of each of the tile's lines along M or N; then of its scale.
 shared uint line_scales[PACK_TILE];
 
 // The elements of a group are of one line, or of neighbouring ones.
@@ -81,16 +81,13 @@ float scaled(const uint bits, const uint line) {
 
 void find_scales(PackTile t) {
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE; i += LOCAL_SIZE) line_scales[i] = 0;
+    if (GROUPED != GROUPED_NONE) find_slots(t.first_mn);  // along M: along K there are no scales
     // An invocation has groups of the same lines in each tile.
     const uint OWN = PACK_TILE * GROUPS / PACK_LOCAL_SIZE;
     uint largest[OWN][SOURCE_GROUP];
     [[unroll]] for (uint g = 0; g < OWN; ++g)
         [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) largest[g][e] = 0;
     for (t.first_k = 0; t.first_k < p.copy_depth; t.first_k += PACK_TILE) {
-        if (GROUPED == GROUPED_ALONG_K || (GROUPED == GROUPED_ALONG_M && t.first_k == 0)) {
-            barrier();
-            find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
-        }
         uvec4 bits[OWN];
         [[unroll]] for (uint g = 0; g < OWN; ++g)
             bits[g] = source_group(t, group_place(gl_LocalInvocationIndex + g * PACK_LOCAL_SIZE));
@@ -165,7 +162,9 @@ uvec4 words_of_b(const uint part, const uint n, const uint k) {
 }
 
 void pack(const PackTile t) {
+#ifndef SCALES_IN_FRONT
     if (GROUPED != GROUPED_NONE) find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
+#endif
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uvec2 at = group_place(i);
         set_group(t, at, source_group(t, at));

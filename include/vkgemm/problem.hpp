@@ -22,23 +22,25 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 //
 //   ieee    multiply-adds of f32.
 //   bf16x9  An element is the sum of three bf16, exactly, and all nine products of them are taken:
-//           f32's range and accuracy. Integers are exact whose products and sums are below 2^24.
+//           f32's range and accuracy. Integers are exact if |a|·|b| add up to less than 2^23.
 //   bf16x6  The three smallest products are left out, together less than 2^-23 of a·b.
 //   f16x3   An element is two f16, but for 2^-23 of it. Three products are taken, so that a product
 //           errs by 2^-21 of it. Before that rows of A and columns of B are divided by powers of
 //           two, so that their largest are from 2^14 to 2^15, and sums are multiplied by these. So
-//           elements below 2^-16 of their row's or column's largest err by 2^-39 of that.
+//           elements below 2^-16 of their row's or column's largest err by 2^-39 of that. Not with
+//           groups along K, which would share scales, nor Epilogue::row_scales and column_scales.
 //
-// Beside that sums are rounded: 16 products, or as many as a fragment is deep, are added as the
-// matrix units do, which Vulkan doesn't bound, and their sums in f32: from K = 100 on less than
-// ieee's sum in the order of K errs; of few products of unlike size NVIDIA's units make up to twice
-// ieee's error (bench/NOTES.md). Elements below 2^-110 may lose bits in bf16, and lines whose
-// largest is below 2^-100 in f16x3.
+// Beside that sums are rounded. The products of a step, as many elements as a fragment is deep, are
+// added as the matrix units do, which Vulkan doesn't bound, and steps in f32. An H100 errs less
+// than ieee's sum in the order of K from K = 100 on, and of few products of unlike size up to twice
+// as much (bench/NOTES.md). Where the device takes subnormals for zero, elements below 2^-103 lose
+// bits in bf16, else below 2^-110, and in f16x3 those below 2^-28 of their line's largest. So do
+// lines whose largest is below 2^-100 in f16x3.
 //
 // NaN and infinities are where ieee has them, but that Inf times less than 2^-133 (f16x3: less than
-// 2^-39 of the row's or column's largest) is NaN, and that sums beyond 0.99 of the largest f32 may
-// be infinite. Bits differ between arithmetics, and between configurations of one, never between
-// runs.
+// 2^-39 of the row's or column's largest) may be NaN, and that sums beyond 0.99 of the largest f32
+// may be infinite. Bits differ between arithmetics, and between configurations of one, never
+// between runs.
 enum class F32Arithmetic : std::uint8_t { ieee, bf16x9, bf16x6, f16x3 };
 
 // In which order the elements of a matrix stand in memory.
@@ -348,10 +350,10 @@ struct Problem {
   std::optional<RowReduction> row_reduction = std::nullopt;
 
   // How f32 inputs are multiplied; of others it must be ieee. A and B become parts where they are
-  // packed: in the call (a workspace of 4 or 6 bytes for each element), or before
-  // (Packing::packed). A device without 16-bit matrices takes ieee instead, which is more accurate;
-  // explain() says so, and where another arithmetic is slower than ieee. f16x3 has no
-  // Epilogue::row_scales and column_scales.
+  // packed: before (Packing::packed), or in the call, which takes a workspace of 4 or 6 bytes for
+  // each of their elements, or is refused. Where no table has a configuration of main loop
+  // khr_direct that is legal for the parts (such matrices, and a self-test that they passed), ieee
+  // is taken. explain() says so, and where ieee is estimated to be faster for plain operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
   // The slices asked of the configuration that vkgemm chooses.

@@ -500,8 +500,9 @@ typedef struct VkgemmQuantisation {
 typedef struct VkgemmProblem {
   uint32_t struct_size;
 
-  // How f32 inputs are multiplied; of others it must be IEEE, the default. A device without 16-bit
-  // matrices takes IEEE instead, which is more accurate. F16X3 has no row_scales and column_scales.
+  // How f32 inputs are multiplied; of others it must be IEEE, the default. Where the device has no
+  // configuration for parts, IEEE is taken. F16X3 has neither row_scales and column_scales nor
+  // groups along K.
   VkgemmF32Arithmetic f32_arithmetic;
 
   uint64_t m;      // default 0; 0: nothing is done

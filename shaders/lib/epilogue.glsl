@@ -23,11 +23,14 @@ float row_scale(const Tile t, uint row) {
 }
 float column_scale(const Tile t, uint col) { return F32(t.column_scales + uint64_t(col) * 4).x; }
 
-// Of scales that are far apart the product with one may overflow, but not that with the smaller one.
+// The product with the larger one of two scales that are far apart may overflow.
 float scaled_by(const float acc, const float row_scale, const float column_scale) {
     precise float v = acc;
-    if (ROW_SCALES == SCALES_OF_PARTS)
-        return v * min(row_scale, column_scale) * max(row_scale, column_scale);
+    if (ROW_SCALES == SCALES_OF_PARTS) {
+        v *= min(row_scale, column_scale);
+        v *= max(row_scale, column_scale);
+        return v;
+    }
     if (ROW_SCALES != SCALES_NONE) v *= row_scale;
     if (COLUMN_SCALES != SCALES_NONE) v *= column_scale;
     return v;

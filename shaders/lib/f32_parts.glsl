@@ -1,10 +1,10 @@
 // f32_parts.glsl: an f32 as IN_PARTS numbers of IN_TYPE whose sum is the f32, or nearly: each is the rest
 // that those before it leave, rounded. NaN and infinities are the first part, and others are 0.
 //
-//   bf16, 3 parts   8 bits each: the sum is exact from 2^-110 on. What would be rounded to infinity
-//                   becomes the largest finite number.
-//   f16, 2 parts    11 bits each, the sum errs by 2^-23, relatively, or by 2^-25. Elements come scaled:
-//                   their lines' largest to 2^14 to 2^15 (scale_of_line).
+//   bf16, 3 parts   8 bits each: the sum is exact, but that small elements' parts may be subnormal. What
+//                   would be rounded to infinity becomes the largest finite number.
+//   f16, 2 parts    11 bits each, the sum errs by 2^-23, relatively, or by 2^-25, a subnormal's rounding.
+//                   Elements come scaled: their lines' largest to 2^14 to 2^15 (scale_of_line).
 //
 // Rounded by integers: NVIDIA's driver (580.159.04) takes an f32 that became f16 and f32 again for the first one.
 #if IN_TYPE == TYPE_BF16
@@ -37,7 +37,7 @@ void split(const float x, out uint parts[IN_PARTS]) {
 // The scales of a matrix's lines along M or N, f32, stand in front of its fragments.
 #define SCALES_IN_FRONT
 
-// By what the elements of a line are divided, a power of two. `largest`: the bits of the largest finite
+// The divisor of a line's elements, a power of two. `largest`: the bits of the largest finite
 // magnitude. Scales and their inverses are normal numbers.
 float scale_of_line(const uint largest) {
     const uint least = 127u - 100u, shift = 14u;

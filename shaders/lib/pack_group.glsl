@@ -14,7 +14,7 @@ uint load_source_bits(uint64_t at) { return U32(at).x; }
 const uint SOURCE_GROUP = 16 / SOURCE_BYTES;
 const uint SOURCE_WORD = 4 / SOURCE_BYTES;  // elements of a word
 
-// Of the scale of a line along M or N that stands in front (f32_parts.glsl).
+// The bytes of a line's scale, which stands in front of the fragments (f32_parts.glsl).
 #if IN_PARTS != 1 && IN_TYPE == TYPE_F16
 const uint LINE_SCALE_BYTES = 4;
 #else

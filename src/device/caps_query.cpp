@@ -22,6 +22,7 @@ namespace {
 
 struct Properties {
   VkPhysicalDeviceProperties2 core{};
+  VkPhysicalDeviceVulkan11Properties vulkan11{};
   VkPhysicalDeviceVulkan12Properties vulkan12{};
   VkPhysicalDeviceVulkan13Properties vulkan13{};
   VkPhysicalDeviceCooperativeMatrixPropertiesKHR cooperative_matrix{};
@@ -42,6 +43,7 @@ void query_properties(const InstanceFunctions& functions, VkPhysicalDevice physi
     *end = &structure;
     end = &structure.pNext;
   };
+  link(properties.vulkan11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
   link(properties.vulkan12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
   link(properties.vulkan13, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES);
   if (supported.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
@@ -246,6 +248,10 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
   if (!(properties.cooperative_matrix.cooperativeMatrixSupportedStages &
         VK_SHADER_STAGE_COMPUTE_BIT)) {
     return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
+  }
+  // What khr_direct does with NaN (shaders/lib/loops/khr_direct.glsl).
+  if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) == 0) {
+    return unavailable("subgroupSupportedOperations lacks votes");
   }
   // Where there is one subgroup size only, none has to be asked for (and NVK lets nobody ask).
   if (caps.limits.min_subgroup_size != caps.limits.max_subgroup_size) {

@@ -122,7 +122,7 @@ struct DispatchPlan {
   Step product;
   std::vector<Step> after;  // each behind a barrier
   bool values_in_d = false;
-  bool line_scales = false;         // of A and B: where these begin
+  bool line_scales = false;         // A and B begin with scales of their lines, for the product
   std::optional<RowChunks> chunks;  // product and after once for each, with barriers between
   WorkspaceLayout workspace;
   std::uint64_t shared_memory_bytes = 0;

@@ -14,12 +14,12 @@ struct F32ArithmeticRow {
   F32Arithmetic arithmetic = F32Arithmetic::ieee;
   std::string_view name;
   DataType type = DataType::f32;  // of what is multiplied
-  std::uint32_t parts = 1;        // so many of it add up to an element
-  // Of part q of A and part r of B the product is taken if q + r is at most this: so many.
+  std::uint32_t parts = 1;        // that add up to an element
+  // Part q of A is multiplied by part r of B if q + r is at most this.
   std::uint32_t last_order = 0;
   std::uint32_t products = 1;
-  bool scales_lines = false;    // along M and N, by powers of two
-  std::string_view error = {};  // of a product, at most, beside that of sums
+  bool scales_lines = false;   // along M and N, by powers of two
+  double product_error = 0.0;  // of a product, relative to it, at most
 };
 
 // In the order of the enumerators.
@@ -30,15 +30,14 @@ inline constexpr F32ArithmeticRow f32_arithmetics[] = {
      .type = DataType::bf16,
      .parts = 3,
      .last_order = 4,
-     .products = 9,
-     .error = "0"},
+     .products = 9},
     {.arithmetic = F32Arithmetic::bf16x6,
      .name = "bf16x6",
      .type = DataType::bf16,
      .parts = 3,
      .last_order = 2,
      .products = 6,
-     .error = "2^-23"},
+     .product_error = 0x1p-23},
     {.arithmetic = F32Arithmetic::f16x3,
      .name = "f16x3",
      .type = DataType::f16,
@@ -46,7 +45,7 @@ inline constexpr F32ArithmeticRow f32_arithmetics[] = {
      .last_order = 1,
      .products = 3,
      .scales_lines = true,
-     .error = "2^-21"},
+     .product_error = 0x1p-21},
 };
 
 // The row of an enumerator.
@@ -63,9 +62,13 @@ static_assert(
           for (std::uint32_t r = 0; r < row.parts; ++r) products += q + r <= row.last_order ? 1 : 0;
         }
         if (static_cast<std::size_t>(row.arithmetic) != i || products != row.products) return false;
+        // A scale stands in front of a line as one more element of it.
+        if (row.scales_lines && row.parts * size_in_bytes(row.type) != sizeof(float)) return false;
       }
       return true;
     }(),
-    "the rows are in the order of the enumerators, and their products are those up to last_order");
+    "the rows are in the order of the enumerators, products are those up to last_order, and scales "
+    "are as "
+    "large as elements");
 
 }  // namespace vkgemm

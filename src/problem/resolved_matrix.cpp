@@ -39,7 +39,6 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
 }  // namespace
 
 std::uint64_t ResolvedMatrix::half_elements() const noexcept {
-  static_assert(sizeof(float) == 2 * 2, "a scale takes as much as an element of two 16-bit parts");
   if (!quantisation) return ld * (lines() + (line_scales ? 1 : 0));
   return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
 }

@@ -148,9 +148,12 @@ MaybeError check_f32_arithmetic(const Problem& problem) {
   };
   if (problem.a.type != DataType::f32) {
     return invalid_argument(
-        asked("a.type is ", to_string(problem.a.type), ": it is of f32 inputs"));
+        asked("a.type is ", to_string(problem.a.type), ": only f32 is multiplied in parts"));
   }
   if (!row_of(problem.f32_arithmetic).scales_lines) return std::nullopt;
+  if (problem.grouping && problem.grouping->along == GroupAlong::k) {
+    return unsupported(asked("grouping.along is k: groups would share their lines' scales"));
+  }
   const Epilogue& epilogue = problem.epilogue;
   const std::pair<std::string_view, Scales> factors[] = {{"row_scales", epilogue.row_scales},
                                                          {"column_scales", epilogue.column_scales}};
@@ -284,17 +287,6 @@ MaybeError check_epilogue(const Epilogue& epilogue) {
   return std::nullopt;
 }
 
-}  // namespace
-
-void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic) {
-  if (arithmetic.arithmetic == F32Arithmetic::ieee) return;
-  packed.type = arithmetic.type;
-  packed.parts = arithmetic.parts;
-  packed.line_scales = arithmetic.scales_lines;
-}
-
-namespace {
-
 // A packed operand: `width` wide along M or N, K deep, in one piece or two halves. K is the outer
 // direction. What is beyond fragments is added where their order is known.
 Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix,
@@ -366,6 +358,13 @@ MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_
 }
 
 }  // namespace
+
+void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic) {
+  if (arithmetic.arithmetic == F32Arithmetic::ieee) return;
+  packed.type = arithmetic.type;
+  packed.parts = arithmetic.parts;
+  packed.line_scales = arithmetic.scales_lines;
+}
 
 DataType ResolvedProblem::input_type() const noexcept {
   return f32_arithmetic == F32Arithmetic::ieee ? a.type : row_of(f32_arithmetic).type;

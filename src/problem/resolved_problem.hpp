@@ -88,8 +88,9 @@ struct ResolvedProblem {
   }
 };
 
-// Says of a packed matrix that its f32 are in parts, if they are.
 struct F32ArithmeticRow;
+
+// Says of a packed matrix that its f32 are in parts, if they are.
 void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic);
 
 // Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.

@@ -203,15 +203,19 @@ std::string describe_f32_arithmetic(const Plan::Impl& plan) {
   if (asked.arithmetic == F32Arithmetic::ieee) return {};
   const DeviceTables& tables = plan.context->tables;
   if (plan.resolved.f32_arithmetic == F32Arithmetic::ieee) {
-    std::string line = concat("  f32 arithmetic: ieee in place of ", asked.name, ", as accurate");
-    if (const PathSupport& khr = plan.caps->path(Path::khr); !khr.available) {
-      return line + concat(": path khr is off: ", khr.reason, "\n");
-    }
-    return line + concat(": main loop khr_direct is not legal for ", to_string(asked.type), "\n");
+    const std::string line = concat("  f32 arithmetic: ieee in place of ", asked.name, ": ");
+    const PathSupport& khr = plan.caps->path(Path::khr);
+    if (!khr.available) return line + concat("path khr is off: ", khr.reason, "\n");
+    return line + concat("no table has a configuration of khr_direct for ", to_string(asked.type),
+                         " parts that is legal here, which takes a self-test\n");
   }
   std::string text = concat("  f32 arithmetic: ", asked.name, ", ", asked.products, " products of ",
-                            to_string(asked.type), " parts, which err by ", asked.error,
-                            " of |a*b| beside sums\n");
+                            to_string(asked.type), " parts, ");
+  if (asked.product_error == 0.0) {
+    text += "which are exact\n";
+  } else {
+    text += concat("which err by 2^", std::ilogb(asked.product_error), " at most\n");
+  }
   ResolvedProblem ieee = plan.resolved;
   ieee.f32_arithmetic = F32Arithmetic::ieee;
   if (ieee.a.is_packed() || ieee.b.is_packed() || !plan.estimate_us) return text;

@@ -34,7 +34,8 @@ const F32ArithmeticRow* parts_in(std::string_view module) {
   return row != std::end(f32_arithmetics) ? row : nullptr;
 }
 
-// Of A and B as they are multiplied: the module's name ends with their type.
+// The bytes of an element of A and B as they are multiplied: the module's name ends with their
+// type.
 std::uint64_t input_bytes(std::string_view module) {
   if (const F32ArithmeticRow* parts = parts_in(module)) {
     return std::uint64_t{parts->parts} * size_in_bytes(parts->type);

@@ -8,6 +8,7 @@
 
 #include "commit.hpp"
 #include "device/caps.hpp"
+#include "problem/f32_arithmetic.hpp"
 #include "support/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
@@ -208,7 +209,10 @@ class Bench {
     row.min_ms = *std::min_element(times.begin(), times.end());
     row.tflops = support::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();
-    row.ceiling_tflops = config.path() == Path::fma ? fma_ceiling_ : matrix_ceiling_;
+    // Of f32 in parts every product is several of matrices.
+    row.ceiling_tflops = config.path() == Path::fma
+                             ? fma_ceiling_
+                             : matrix_ceiling_ / row_of(problem.f32_arithmetic).products;
     row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
       const support::VerifyReport verified = data.verify();

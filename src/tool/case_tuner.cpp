@@ -58,7 +58,7 @@ constexpr std::size_t most_pending = 6;
 constexpr std::uint64_t large_results = std::uint64_t{1} << 30;
 
 bool is_denied(const Bench& bench, std::size_t index, const Config& config) {
-  const DataType type = bench.task.problems[index].problem.a.type;
+  const DataType type = unwrap(resolve(bench.task.problems[index].problem)).input_type();
   return is_denied(bench.task, config, type) || support::is_denied(bench.session, config, type);
 }
 

@@ -71,7 +71,7 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
     choose("estimate", built_in.best_estimate(problem, caps));
   }
   const auto allowed = [&](const Config& config) {
-    return is_wanted(task, config) && !is_denied(task, config, problem.a.type);
+    return is_wanted(task, config) && !is_denied(task, config, problem.input_type());
   };
   const auto search = [&](std::string_view architecture) {
     return support::search_space(built_in_table(architecture), problem, target, allowed);

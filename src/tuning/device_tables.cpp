@@ -18,11 +18,14 @@
 namespace vkgemm {
 namespace {
 
-// A plain product of the matrix's type and codes.
+// A plain product of the matrix's type, parts and codes.
 ResolvedProblem packed_product(const ResolvedMatrix& packed) {
   constexpr std::uint64_t size = 128;
-  const Matrix matrix{.type = packed.type};
+  const Matrix matrix{.type = packed.parts == 1 ? packed.type : DataType::f32};
   Problem out{.m = size, .n = size, .k = size, .a = matrix, .b = matrix};
+  for (const F32ArithmeticRow& row : f32_arithmetics) {
+    if (packed.parts != 1 && row.type == packed.type) out.f32_arithmetic = row.arithmetic;
+  }
   if (packed.quantisation) out.b.packing = Packing::packed;
   out.quantised_b = packed.quantisation;
   return resolve(out).value();

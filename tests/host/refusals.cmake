@@ -110,8 +110,8 @@ refused("quantise --b b.npy --format int4:group=x --out x.vkp" "part 'group=x': 
 refused("quantise --b b.npy --format int4 --out x.npy" "--out is 'x.npy': a name that ends in .vkp is needed")
 
 # f32 in parts
-refused("${generated} --f32 bf16x9" "f32_arithmetic is bf16x9 and a.type is f16: it is of f32 inputs")
-refused("${generated} --dtype s8 --f32 f16x3" "f32_arithmetic is f16x3 and a.type is s8: it is of f32 inputs")
+refused("${generated} --f32 bf16x9" "f32_arithmetic is bf16x9 and a.type is f16: only f32 is multiplied in parts")
+refused("${generated} --dtype s8 --f32 f16x3" "f32_arithmetic is f16x3 and a.type is s8: only f32 is multiplied in parts")
 refused("${generated} --dtype f32 --f32 tf32" "--f32: is 'tf32': one of ieee|bf16x9|bf16x6|f16x3")
 refused("bench --shapes 8 --dtype f32 --f32 bf16" "--f32: is 'bf16': one of ieee|")
 refused("${generated} --dtype f32 --f32 f16x3 --row-scales-mode shared"

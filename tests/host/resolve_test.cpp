@@ -202,15 +202,22 @@ TEST(Resolve, PartsAreOfF32) {
   }
   EXPECT_EQ(why(F32Arithmetic::ieee, f16), "");
   EXPECT_EQ(why(F32Arithmetic::bf16x9, f16),
-            "f32_arithmetic is bf16x9 and a.type is f16: it is of f32 inputs");
+            "f32_arithmetic is bf16x9 and a.type is f16: only f32 is multiplied in parts");
   EXPECT_EQ(why(F32Arithmetic::f16x3, s8),
-            "f32_arithmetic is f16x3 and a.type is s8: it is of f32 inputs");
+            "f32_arithmetic is f16x3 and a.type is s8: only f32 is multiplied in parts");
   EXPECT_EQ(why(F32Arithmetic::bf16x6, rows), "");
   EXPECT_EQ(why(F32Arithmetic::f16x3, rows),
             "f32_arithmetic is f16x3 and epilogue.row_scales is shared: not built together");
   EXPECT_EQ(why(F32Arithmetic::f16x3, columns),
             "f32_arithmetic is f16x3 and epilogue.column_scales is per_matrix: not built together");
   EXPECT_EQ(why(F32Arithmetic::f16x3, packed), "");
+  const auto groups = [](Problem& p) {
+    p.grouping = Grouping{.groups = 2, .along = GroupAlong::k};
+  };
+  EXPECT_EQ(why(F32Arithmetic::bf16x9, groups), "");
+  EXPECT_EQ(
+      why(F32Arithmetic::f16x3, groups),
+      "f32_arithmetic is f16x3 and grouping.along is k: groups would share their lines' scales");
   EXPECT_EQ(why(F32Arithmetic::ieee, packed),
             "b.packing is packed and b.type is f32 and f32_arithmetic is ieee: 16-bit types and s8 "
             "are packed, and f32 in parts");

@@ -451,7 +451,7 @@ class F32Arithmetic(OnDevice):
     """f32 in 16-bit parts, or, on a device that has no matrix units for these, in f32."""
 
     # How much products err, of the sum of |a · b|, beside their sums.
-    ERRORS = {"ieee": 0.0, "bf16x9": 0.0, "bf16x6": 2.0**-25, "f16x3": 2.0**-21}
+    ERRORS = {"ieee": 0.0, "bf16x9": 0.0, "bf16x6": 2.0**-23, "f16x3": 2.0**-21}
 
     def assert_as_accurate(self, d, a, b, f32):
         bound = (self.ERRORS[f32] + (a.shape[-1] / 16 + 2) * 2.0**-24) * (

@@ -69,7 +69,7 @@ class Refusals(OnDevice):
                  "f32 is 'tf32': it must be one of ieee, bf16x9, bf16x6, f16x3"),
                 (gemm, *f32, {"f32": None}, "f32 is None: it must be one of"),
                 (gemm, a, b, {"f32": "bf16x9"},
-                 "f32 is 'bf16x9' and a.dtype is f16: it is of f32 inputs"),
+                 "f32 is 'bf16x9' and a.dtype is f16: only f32 is multiplied in parts"),
                 (gemm, *s8, {"f32": "f16x3"}, "f32 is 'f16x3' and a.dtype is s8"),
                 (gated, a, b, "glu", {"f32": "bf16x6"}, "f32 is 'bf16x6' and a.dtype is f16"),
                 (grouped, a, b, offsets, {"f32": "bf16x6"}, "f32 is 'bf16x6' and a.dtype is f16"),

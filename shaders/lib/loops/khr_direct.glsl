@@ -121,7 +121,7 @@ uint64_t begin_rows(const Tile t, const uint row) {
 }
 
 // Subgroups that share K take its k-tiles in turn.
-void sum_tile(inout Acc acc, const Tile t, const bool largest_alone) {
+void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     if (QUANTISED) find_columns();
     const uint own = subgroup_k() * TILE_K;
     if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
@@ -183,12 +183,12 @@ void sum_tile(inout Acc acc, const Tile t, const bool largest_alone) {
 }
 
 #if IN_PARTS == 1
-void mma_tile(inout Acc acc, const Tile t) { sum_tile(acc, t, false); }
+void mma_tile(inout Acc acc, const Tile t) { multiply_tile(acc, t, false); }
 #else
 // A NaN of a sum may be Inf of the largest parts' product, plus 0 * Inf or -Inf of the others'. So where
 // there is any, the largest parts are multiplied alone, which are finite, Inf or NaN as their numbers are.
 void mma_tile(inout Acc acc, const Tile t) {
-    sum_tile(acc, t, false);
+    multiply_tile(acc, t, false);
     bool found = false;
     EACH_FRAGMENT(i, j)
         [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
@@ -196,7 +196,7 @@ void mma_tile(inout Acc acc, const Tile t) {
     if (!subgroupAny(found)) return;
     Acc largest;
     acc_clear(largest);
-    sum_tile(largest, t, true);
+    multiply_tile(largest, t, true);
     EACH_FRAGMENT(i, j)
         [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
             if (is_nan(acc.fragment[i][j][e])) acc.fragment[i][j][e] = largest.fragment[i][j][e];

@@ -16,8 +16,8 @@ namespace {
 // 128 accumulators (H200, driver 580.159.04).
 constexpr std::uint32_t most_accumulators = 128;
 
-// The same of f32 in parts, which have more words and sums of steps beside them. On an H100 (driver
-// 580.159.04) 32 are faster.
+// With f32 in parts more words and sums of steps stand beside them. 32 accumulators are faster
+// (H100, driver 580.159.04).
 constexpr std::uint32_t most_accumulators_of_parts = 64;
 
 // Fragments of a subgroup along M whose words of whole units stay in registers.

@@ -150,6 +150,19 @@ void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem&
   if (p.b.form == Form::copied_packed) out.add(&Addresses::b, workspace_bytes(p.b, c, p.b_count()));
 }
 
+// The factor of copies whose lines have scales: the source is read twice, and a workgroup takes
+// whole lines.
+double slower_with_scales(const ResolvedProblem& seen, const TimingModel& timing) {
+  double workgroups = 0.0;
+  for (const ResolvedMatrix* copy : {&seen.a, &seen.b}) {
+    if (copy->form != Form::copied_packed || !copy->line_scales) continue;
+    const std::uint64_t count = copy == &seen.a ? seen.a_count() : seen.b_count();
+    workgroups += static_cast<double>(pack_tiles(*copy) * matrices(*copy, count));
+  }
+  if (!(workgroups > 0.0)) return 1.0;
+  return 1.5 * std::max(timing.compute_units / workgroups, 1.0);
+}
+
 // Copies run beside each other, then comes a barrier.
 double cost(const Config& config, const ResolvedProblem& original, const TimingModel& timing,
             const ProductCost&) {
@@ -161,7 +174,8 @@ double cost(const Config& config, const ResolvedProblem& original, const TimingM
   const auto chunks = copied_chunks(original, config);
   // Each part waits for its copy, and the next copy for it.
   const double waits = chunks ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
-  return waits * timing.sum + 2.0 * bytes / kilobyte / timing.copy;
+  return waits * timing.sum +
+         2.0 * bytes / kilobyte / timing.copy * slower_with_scales(seen, timing);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan& plan) {
@@ -277,7 +291,8 @@ void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order
 
 std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t count,
                                           const Limits& limits) {
-  constexpr std::uint32_t shared = PACK_BYTES;
+  const std::uint32_t shared =
+      copy.fragments ? PACK_FRAGMENTS_BYTES(copy.element_bytes(), copy.line_scales) : PACK_BYTES;
   if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
     return concat("the kernel that packs takes ", PACK_LOCAL_SIZE, " invocations and ", shared,
                   " bytes of shared memory, the device has ", limits.max_invocations, " and ",

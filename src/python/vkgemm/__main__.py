@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     # of f32 in parts err, too.
     rounding = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "s8": 0}[options.dtype]
     terms = 0 if options.dtype == "s8" else options.k + 1
-    products = {"bf16x6": 2.0**-25, "f16x3": 2.0**-21}.get(options.f32, 0)
+    products = {"bf16x6": 2.0**-23, "f16x3": 2.0**-21}.get(options.f32, 0)
     bound = (1.01 * rounding * np.abs(expected) + (terms * 2.0**-24 + products) * absolute
              + 2.0**-24)
     worst = (np.abs(d - expected) / bound).max(initial=0.0)

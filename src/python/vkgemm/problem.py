@@ -23,7 +23,7 @@ def f32_arithmetic(f32: str, argument: str, element: str) -> Part:
     """VkgemmProblem's field of how f32 is multiplied, where the element type is f32."""
     enumerator("f32", "VkgemmF32Arithmetic", f32)
     if f32 != "ieee" and element != "f32":
-        raise ArgumentError(f"f32 is {f32!r} and {argument} is {element}: it is of f32 inputs")
+        raise ArgumentError(f"f32 is {f32!r} and {argument} is {element}: only f32 is multiplied in parts")
     return part(f32_arithmetic=None if f32 == "ieee" else f32)
 
 
