@@ -326,6 +326,7 @@ std::vector<Problem> parts_of(Problem problem) {
     out.back().gated = Gated{.gate = Gate::swiglu, .b = b};
   }
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+    if (problem.f32_arithmetic == F32Arithmetic::f16x3 && along == GroupAlong::k) continue;
     out.push_back(problem);
     out.back().grouping = Grouping{.groups = 9, .along = along};
   }

@@ -54,6 +54,10 @@ std::vector<Problem> problems_for(const TuningRow& row) {
         if (!allows(row.a_layout, a) || !allows(row.b_layout, b)) continue;
         Problem p = gemm(size_within(row.m), size_within(row.n), size_within(row.k), type);
         if (row.family == "grouped") p.grouping = Grouping{.groups = 1};
+        if (row.family == "f32_parts") {
+          p.a.type = p.b.type = DataType::f32;
+          p.f32_arithmetic = type == DataType::bf16 ? F32Arithmetic::bf16x9 : F32Arithmetic::f16x3;
+        }
         p.a.layout = a;
         p.b.layout = b;
         if (row.family == "quantised") {
