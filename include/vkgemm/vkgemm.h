@@ -505,20 +505,20 @@ typedef struct VkgemmProblem {
   // groups along K.
   VkgemmF32Arithmetic f32_arithmetic;
 
-  uint64_t m;      // default 0; 0: nothing is done
-  uint64_t n;      // default 0; 0: nothing is done
-  uint64_t k;      // default 0; 0: D = epilogue(beta * C)
-  uint64_t batch;  // default 1; 0: nothing is done
-  const VkgemmMatrix* a;
-  const VkgemmMatrix* b;
-  const VkgemmMatrix* c;    // used if epilogue->beta is not 0
-  const VkgemmMatrix* d;    // null: f16, also where A is f32
-  const VkgemmMatrix* aux;  // used if epilogue->aux
-  const VkgemmEpilogue* epilogue;
+  uint64_t m;                               // default 0; 0: nothing is done
+  uint64_t n;                               // default 0; 0: nothing is done
+  uint64_t k;                               // default 0; 0: D = epilogue(beta * C)
+  uint64_t batch;                           // default 1; 0: nothing is done
+  const VkgemmMatrix* a;                    // M×K
+  const VkgemmMatrix* b;                    // K×N; of a gated product K×2N, or its left half
+  const VkgemmMatrix* c;                    // used if epilogue->beta is not 0
+  const VkgemmMatrix* d;                    // null: f16, also where A is f32
+  const VkgemmMatrix* aux;                  // used if epilogue->aux
+  const VkgemmEpilogue* epilogue;           // default: D = A·B
   const VkgemmGated* gated;                 // null: not gated
   const VkgemmGrouping* grouping;           // null: no groups
   const VkgemmRowReduction* row_reduction;  // null: none
-  const VkgemmSplitK* split_k;
+  const VkgemmSplitK* split_k;              // default: vkgemm chooses
 
   // The most that vkgemm_plan_workspace_bytes() may want if vkgemm chooses the configuration.
   // Default 256 MiB; 0: none.
