@@ -31,11 +31,11 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 //           groups along K, which would share scales, nor Epilogue::row_scales and column_scales.
 //
 // Beside that sums are rounded. The products of a step, as many elements as a fragment is deep, are
-// added as the matrix units do, which Vulkan doesn't bound, and steps in f32. An H100 errs less
-// than ieee's sum in the order of K from K = 100 on, and of few products of unlike size up to twice
-// as much (bench/NOTES.md). Where the device takes subnormals for zero, elements below 2^-103 lose
-// bits in bf16, else below 2^-110, and in f16x3 those below 2^-28 of their line's largest. So do
-// lines whose largest is below 2^-100 in f16x3.
+// added as the matrix units do, which Vulkan doesn't bound, and steps in f32. Of uniform numbers an
+// H100 errs less than ieee's sum in the order of K from K = 64 on, of few products of unlike size
+// up to twice as much (bench/NOTES.md). Where the device takes subnormals for zero, elements below
+// 2^-103 lose bits in bf16, else below 2^-110, and in f16x3 those below 2^-28 of their line's
+// largest. So do lines whose largest is below 2^-100 in f16x3.
 //
 // NaN and infinities are where ieee has them, but that Inf times less than 2^-133 (f16x3: less than
 // 2^-39 of the row's or column's largest) may be NaN, and that sums beyond 0.99 of the largest f32

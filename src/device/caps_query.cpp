@@ -249,7 +249,7 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
         VK_SHADER_STAGE_COMPUTE_BIT)) {
     return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
   }
-  // What khr_direct does with NaN (shaders/lib/loops/khr_direct.glsl).
+  // Votes find NaN in sums of f32 in parts (shaders/lib/loops/khr_direct.glsl).
   if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) == 0) {
     return unavailable("subgroupSupportedOperations lacks votes");
   }

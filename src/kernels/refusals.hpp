@@ -11,8 +11,8 @@
 
 namespace vkgemm {
 
-// What rows of tables are for: "gemm", all problems; "grouped"; "quantised", those with codes;
-// "f32_parts", those whose f32 are multiplied in parts.
+// Families of table rows: "gemm" is for all problems, "grouped" for those with groups, "quantised"
+// for those with codes, "f32_parts" for those whose f32 are multiplied in parts.
 inline constexpr std::string_view row_families[] = {"gemm", "grouped", "quantised", "f32_parts"};
 bool is_row_family(std::string_view name);
 bool is_of_family(const ResolvedProblem& problem, std::string_view family);
@@ -21,7 +21,7 @@ bool is_of_family(const ResolvedProblem& problem, std::string_view family);
 // that compute wrongly.
 struct RefusedConfig {
   std::string architecture;
-  std::string family = "gemm";  // which problems: is_of_family()
+  std::string family = "gemm";  // the problems: is_of_family()
   std::optional<Config> config = std::nullopt;
   std::optional<RowStrategy> rows = std::nullopt;  // instead of config: all of that strategy
   std::string reason;

@@ -209,7 +209,7 @@ class Bench {
     row.min_ms = *std::min_element(times.begin(), times.end());
     row.tflops = support::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();
-    // Of f32 in parts every product is several of matrices.
+    // A product of f32 in parts is several of matrices.
     row.ceiling_tflops = config.path() == Path::fma
                              ? fma_ceiling_
                              : matrix_ceiling_ / row_of(problem.f32_arithmetic).products;

@@ -25,7 +25,7 @@ struct Range {
 
 // One row: where it applies, what it proposes, how good that is, and how anybody knows.
 struct TuningRow {
-  // Which problems it is for: is_of_family().
+  // The problems that it is for: is_of_family().
   std::string family = "gemm";
   std::vector<DataType> input_types;  // empty: any
   std::optional<Layout> a_layout;     // not set: any

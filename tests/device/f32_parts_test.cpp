@@ -290,7 +290,7 @@ struct Inputs {
   Values a, b;
 };
 
-// Of each element of the product: its sum, and that of the magnitudes of what is added.
+// An element of the product: its sum, and that of the magnitudes of what is added.
 struct Sum {
   long double value = 0.0;
   long double magnitudes = 0.0;
