@@ -22,7 +22,7 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 //
 //   ieee    multiply-adds of f32.
 //   bf16x9  An element is the sum of three bf16, exactly, and all nine products of them are taken:
-//           f32's range and accuracy. Integers are exact if |a|·|b| add up to less than 2^23.
+//           f32's range. Integers are exact if |a|·|b| add up to less than 2^23.
 //   bf16x6  The three smallest products are left out, together less than 2^-23 of a·b.
 //   f16x3   An element is two f16, but for 2^-23 of it. Three products are taken, so that a product
 //           errs by 2^-21 of it. Before that rows of A and columns of B are divided by powers of

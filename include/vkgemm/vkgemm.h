@@ -125,7 +125,7 @@ typedef enum VkgemmDataType {
 // units multiply, and add the products in f32. vkgemm/problem.hpp says how much each errs.
 typedef enum VkgemmF32Arithmetic {
   VKGEMM_F32_ARITHMETIC_IEEE = 0,    // multiply-adds of f32
-  VKGEMM_F32_ARITHMETIC_BF16X9 = 1,  // three bf16, nine products: f32's range and accuracy
+  VKGEMM_F32_ARITHMETIC_BF16X9 = 1,  // three bf16, nine products, which are exact
   VKGEMM_F32_ARITHMETIC_BF16X6 = 2,  // without the three smallest products
   VKGEMM_F32_ARITHMETIC_F16X3 = 3,   // two f16, three products; rows and columns are scaled before
   VKGEMM_F32_ARITHMETIC_MAX_ENUM = 0x7FFFFFFF

@@ -67,8 +67,8 @@ static_assert(
       }
       return true;
     }(),
-    "the rows are in the order of the enumerators, products are those up to last_order, and scales "
-    "are as "
-    "large as elements");
+    "rows are in the order of the enumerators, products are those up to last_order, scales as "
+    "large "
+    "as elements");
 
 }  // namespace vkgemm

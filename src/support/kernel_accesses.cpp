@@ -183,7 +183,7 @@ void Kernel::inputs(const gpu::GemmParams& p, Batches a, Batches b) {
   };
   const std::uint64_t m = width(SPEC_A_PADDED, p.m, SPEC_TILE_M, p.lda);
   const std::uint64_t n = width(SPEC_B_PADDED, p.n, SPEC_TILE_N, p.ldb);
-  // With scales of its lines in front.
+  // Scales of lines stand in front.
   const std::uint64_t depth = p.k + (has_line_scales() ? 1u : 0u);
   read("a", matrix(p.a, {m, depth, p.lda, a_columns, element}, p.a_batch, a));
   const bool pairs = is_gated() && constant(SPEC_GATE_INTERLEAVED) != 0 && !b_columns &&

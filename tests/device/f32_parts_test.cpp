@@ -17,6 +17,7 @@
 #include "kernels/legality.hpp"
 #include "lib/constants.h"
 #include "problem/f32_arithmetic.hpp"
+#include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -130,12 +131,8 @@ TEST_P(F32Parts, Compose) {
     }
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
       Problem problem = with_padding(parts_of({35, 70, 50}));
-      problem.c.type = problem.aux.type = DataType::f32;
-      problem.epilogue.alpha = 0.25f;
-      problem.epilogue.beta = 2.0f;
-      problem.epilogue.bias = Bias::along_n;
-      problem.epilogue.activation = Activation::relu;
-      problem.epilogue.aux = true;
+      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue.activation = Activation::relu;  // which is exact
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) matrix->layout = layout;
       passes("epilogue " + std::string(to_string(layout)), config, problem);
     }

@@ -245,9 +245,9 @@ class Device:
         out_dtype: D's type, by default A's.  Of int8 A it is int32, or float32 where D is not A·B
         itself but anything more; int32 holds nothing more.  out: an array for D, of any strides.
         f32: how float32 inputs are multiplied.  "ieee": by f32 arithmetic.  The others split each
-        element into 16-bit parts for matrix units, which is faster where these are: "bf16x9" is as
-        accurate, "bf16x6" nearly, "f16x3" errs by 2**-21 of the sum of |a · b|.  A device without
-        such units takes "ieee" instead.  A packed b was packed with the same f32.
+        element into 16-bit parts for matrix units, which is faster where these are: "bf16x9" takes
+        exact products, "bf16x6" errs by 2**-23 of the sum of |a · b|, "f16x3" by 2**-21, beside
+        roundings of sums.  A device without a configuration for them takes "ieee" instead.  A packed b was packed with the same f32.
         split_k: the slices of K that are multiplied apart; by default vkgemm chooses.
         max_workspace_bytes: the most scratch memory that vkgemm may choose.
         config: how to compute it, as explain() prints it; by default vkgemm chooses.
