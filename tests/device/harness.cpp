@@ -79,7 +79,7 @@ constexpr std::string_view fma_texts[] = {
 };
 // Of s8, whose groups of 16 bytes are 16 elements.
 constexpr std::string_view byte_texts[] = {
-    "khr:tile=32x32x16,fragment=16x16x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
+    "khr:tile=16x16x16,fragment=8x8x16,subgroups=2x1,subgroup_size=8,swizzle=2,peel=0",
     "khr_direct:tile=16x32x64,fragment=8x8x16,subgroups=2x1,subgroup_size=8,peel=0,swap_a=1,"
     "interleave_k=1,subgroups_k=2,swizzle=2,pack=ab",
     "khr_direct:tile=8x16x32,fragment=8x8x16,subgroups=1x2,subgroup_size=8,peel=0,pack=ab",
@@ -89,7 +89,7 @@ constexpr std::string_view byte_texts[] = {
     "khr_direct:tile=16x32x64,fragment=16x16x32,subgroups=1x2,subgroup_size=32,subgroups_k=3,pack="
     "ab",
     "khr:tile=32x32x32,fragment=16x16x16,subgroups=2x1,subgroup_size=64,swizzle=2",
-    "fma:tile=16x32x16,fragment=4x8,swizzle=2,peel=0",
+    "fma:tile=16x32x16,fragment=4x4,swizzle=2,peel=0",
     "fma:tile=32x16x32,fragment=8x4,swizzle=2",
 };
 constexpr std::string_view nv_texts[] = {

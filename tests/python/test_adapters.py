@@ -1,17 +1,14 @@
 """The adapters in bench/ and the example of several GPUs, on the CPU."""
 
 import importlib.util
-import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from launcher import PYTHON
 
-# What Python is to be started with, so that it finds the same Vulkan.
-PYTHON = [*os.environ.get("VKGEMM_LAUNCHER", "").split(), sys.executable]
+ROOT = Path(__file__).parents[2]
 
 
 # TritonBench's decorator in short.  It keeps the names of an operator and of a method, which is to be

@@ -14,6 +14,7 @@ import numpy as np
 
 import vkgemm
 from host_peer import HostPeer, Mapping, Stream, connect
+from launcher import PYTHON
 from vkgemm import cuda, dlpack, shared, vulkan
 from vkgemm.binding import ffi
 from vkgemm.pool import Pool
@@ -167,7 +168,7 @@ class Dlpack(unittest.TestCase):
                 "memory = np.arange(4, dtype=np.float32)\n"
                 "sys.tensor = np.from_dlpack(test_shared.Lent("
                 "test_shared.Lender(memory).lend((4,), 'f32')))\n")
-        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        ended = subprocess.run([*PYTHON, "-c", code], capture_output=True, text=True)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
 

@@ -1,13 +1,13 @@
 """torch's CUDA tensors, on the GPU that vkgemm computes on.  gpu.py runs them with a summary."""
 
 import subprocess
-import sys
 import time
 import unittest
 
 import numpy as np
 
 import vkgemm
+from launcher import PYTHON
 
 try:
     import torch
@@ -109,7 +109,7 @@ else:
                 self.assertIn("b is on cuda:1, ", caught.exception.message)
 
         def test_the_end_with_tensors_alive(self):
-            ended = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True)
+            ended = subprocess.run([*PYTHON, "-c", LEAVES], capture_output=True, text=True)
             self.assertEqual((ended.returncode, ended.stderr, ended.stdout), (0, "", "512.0\n"))
 
         def test_memory_is_given_back(self):
