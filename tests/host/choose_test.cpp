@@ -95,7 +95,7 @@ TEST(Rank, OnACpuTheFasterPathIsChosen) {
   const DeviceCaps caps = test::lavapipe();
   const DeviceTables tables(caps.architecture);
   for (const std::uint64_t size : {16u, 64u, 128u, 256u, 512u}) {
-    for (const Problem& problem : {gemm(size, size, size), gemm(size, 512, 512)}) {
+    for (const Problem& problem : {gemm(size, 256, size), gemm(size, 512, 512)}) {
       const auto best = tables.best(resolved(problem), caps);
       ASSERT_TRUE(best);
       EXPECT_EQ(best->config.path(), Path::fma) << to_command_line(problem);
@@ -105,6 +105,22 @@ TEST(Rank, OnACpuTheFasterPathIsChosen) {
   const auto all = tables.rank(resolved(gemm(64, 64, 64)), caps);
   EXPECT_TRUE(std::ranges::any_of(
       all, [](const ScoredRow& row) { return row.config.path() == Path::khr; }));
+}
+
+// Products of few columns are over long before the driver has compiled a large kernel for them.
+TEST(Rank, OnACpuFewColumnsTakeWhatCompilesQuickly) {
+  const DeviceCaps caps = test::lavapipe();
+  const DeviceTables tables(caps.architecture);
+  for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32, DataType::s8}) {
+    for (const std::uint64_t size : {1u, 16u, 64u, 128u}) {
+      const Problem problem = gemm(size, size, size, input);
+      const auto best = tables.best(resolved(problem), caps);
+      ASSERT_TRUE(best) << to_command_line(problem);
+      const auto* const fma = std::get_if<FmaLoop>(&best->config.loop);
+      EXPECT_TRUE(fma == nullptr || fma->fragment_m * fma->fragment_n <= 16)
+          << to_string(best->config) << " for " << to_command_line(problem);
+    }
+  }
 }
 
 TEST(Rank, MisalignedOperandsCostMoreOnNv) {
