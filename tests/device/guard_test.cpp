@@ -547,6 +547,13 @@ TEST_P(GuardsOfRows, StandBesideCodes) {
   expect_all_codes_inside(GetParam());
 }
 
+TEST_P(GuardsOfFragments, NightlyStandBesideCodesOfEveryShape) {
+  VKGEMM_SKIP_IF(why_not());
+  VKGEMM_SKIP_IF(why_skip(GetParam()));
+  if (!on_cpu()) GTEST_SKIP() << "StandBesideCodes runs them all";
+  expect_all_codes_inside(GetParam());
+}
+
 TEST_P(GuardsOfRows, NightlyStandBesideCodesOfEveryShape) {
   VKGEMM_SKIP_IF(why_not());
   VKGEMM_SKIP_IF(why_skip(GetParam()));

@@ -107,7 +107,8 @@ TEST(Rank, OnACpuTheFasterPathIsChosen) {
       all, [](const ScoredRow& row) { return row.config.path() == Path::khr; }));
 }
 
-// Products of few columns are over long before the driver has compiled a large kernel for them.
+// Products of few columns are over long before the driver has compiled a large kernel for them, and
+// of the smallest ones a matrix path's may be the quickest to compile.
 TEST(Rank, OnACpuFewColumnsTakeWhatCompilesQuickly) {
   const DeviceCaps caps = test::lavapipe();
   const DeviceTables tables(caps.architecture);
