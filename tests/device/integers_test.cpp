@@ -23,19 +23,30 @@ class Integers : public EachPath {
   void SetUp() override {
     if (!loads(caps(), DataType::s8)) GTEST_SKIP() << caps().name << " has no 8-bit arithmetic";
     VKGEMM_SKIP_IF(why_skip(GetParam(), DataType::s8));
-    // Where compiling is slow, one of each loop.
-    std::set<MainLoop> done;
-    for (const Config& config : small_configs(GetParam(), DataType::s8)) {
-      if (on_cpu() && !done.insert(config.main_loop()).second) continue;
-      configs_.push_back(config);
-    }
+    configs_ = of_each_loop([](const Config&) { return true; });
     ASSERT_FALSE(configs_.empty());
   }
   static bool takes(const Config& config, const Problem& problem) {
     return static_cast<bool>(runner().context().plan(problem, config));
   }
+  static std::vector<Config> taking(const Problem& problem) {
+    return of_each_loop([&](const Config& config) { return takes(config, problem); });
+  }
 
   std::vector<Config> configs_;
+
+ private:
+  // All that fit; where compiling is slow, the first of each loop.
+  template <typename Fits>
+  static std::vector<Config> of_each_loop(Fits fits) {
+    std::vector<Config> chosen;
+    std::set<MainLoop> done;
+    for (const Config& config : small_configs(GetParam(), DataType::s8)) {
+      if (!fits(config) || (on_cpu() && !done.insert(config.main_loop()).second)) continue;
+      chosen.push_back(config);
+    }
+    return chosen;
+  }
 };
 VKGEMM_ON_EACH_PATH(Integers);
 
@@ -150,33 +161,34 @@ TEST_P(Integers, EachMatrixHasItsScales) {
 // With gates, groups and row reductions, as floats have them.
 TEST_P(Integers, Compose) {
   std::set<std::string> ran;
-  for (const Config& config : configs_) {
+  for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
     Problem gated = scaled({33, 40, 96}, DataType::f16);
     gated.epilogue.bias = Bias::along_n;
-    for (const GatedB b : {GatedB::halves, GatedB::separate, GatedB::interleaved}) {
-      gated.gated = Gated{.gate = Gate::reglu, .b = b};
-      if (!takes(config, gated)) continue;
+    gated.gated = Gated{.gate = Gate::reglu, .b = b};
+    for (const Config& config : taking(gated)) {
       EXPECT_TRUE(passes_gates(config, gated)) << to_string(b);
       ran.insert(std::string(to_string(b)));
     }
-    for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
-      Problem grouped = scaled({70, 40, 96});
-      if (along == GroupAlong::m) grouped.epilogue.column_scales = Scales::per_matrix;
-      if (along == GroupAlong::k) grouped.epilogue.row_scales = Scales::per_matrix;
-      grouped.grouping =
-          Grouping{.groups = 3,
-                   .along = along,
-                   .b = along == GroupAlong::m ? GroupedB::per_group : GroupedB::shared};
-      if (!takes(config, grouped)) continue;
+  }
+  for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
+    Problem grouped = scaled({70, 40, 96});
+    if (along == GroupAlong::m) grouped.epilogue.column_scales = Scales::per_matrix;
+    if (along == GroupAlong::k) grouped.epilogue.row_scales = Scales::per_matrix;
+    grouped.grouping =
+        Grouping{.groups = 3,
+                 .along = along,
+                 .b = along == GroupAlong::m ? GroupedB::per_group : GroupedB::shared};
+    for (const Config& config : taking(grouped)) {
       EXPECT_TRUE(passes_gates(config, grouped, {.offsets = {3, 3, 40, 70}})) << to_string(along);
       ran.insert(std::string(to_string(along)));
     }
-    Problem rows = scaled({35, 40, 96});
-    rows.row_reduction = RowReduction{.op = RowOp::softmax, .store_d = true};
-    Config with_rows = config;
-    with_rows.rows = RowStrategy::two_pass;
-    if (!takes(with_rows, rows)) continue;
-    EXPECT_TRUE(passes_gates(with_rows, rows));
+  }
+  Problem rows = scaled({35, 40, 96});
+  rows.row_reduction = RowReduction{.op = RowOp::softmax, .store_d = true};
+  for (Config config : configs_) {
+    config.rows = RowStrategy::two_pass;
+    if (!takes(config, rows)) continue;
+    EXPECT_TRUE(passes_gates(config, rows));
     ran.insert("rows");
   }
   EXPECT_EQ(ran, (std::set<std::string>{"halves", "separate", "interleaved", "m", "k", "rows"}));
