@@ -4,7 +4,7 @@
 // Matrix units truncate what they add, which shows where sums are long (bench/NOTES.md). So the products
 // of a step have accumulators of their own, the small ones come first, and the step's sum is added as any
 // f32 is. The product of the largest parts comes last; of bf16 it has its own accumulators, too, so that
-// its sum with the others is rounded to nearest. Where all parts are multiplied, it is once more, from minus
+// its sum with the others is rounded to nearest. A LAST_ORDER beyond all parts has it once more, from minus
 // itself on: what truncation took comes back.
 #if IN_PARTS == 1
 uint64_t scales_bytes(const uint lines) { return 0; }
@@ -23,7 +23,7 @@ uint64_t scales_bytes(const uint lines) {
 }
 
 void multiply(inout Acc acc, const Fragments f, const bool largest_alone) {
-    const bool with_rest = LAST_ORDER == 2 * (IN_PARTS - 1) && !largest_alone;
+    const bool with_rest = LAST_ORDER > 2 * (IN_PARTS - 1) && !largest_alone;
     [[unroll]] for (uint j = 0; j < COLS; ++j) {
         ACC_FRAGMENT sum[ROWS];
         [[unroll]] for (uint i = 0; i < ROWS; ++i) sum[i] = ACC_FRAGMENT(0.0);
