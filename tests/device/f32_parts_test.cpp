@@ -368,8 +368,8 @@ Inputs inputs_of(const std::string& name, Shape shape, bool within) {
   return out;
 }
 
-// How much larger than ieee's errors may be. The largest is of one element. Two f16 leave up to 2^-23
-// of a number, which one or two products show.
+// How much larger than ieee's errors may be. The largest is of one element. Two f16 leave up to
+// 2^-23 of a number, which one or two products show.
 struct Allowed {
   double rms = 0.0;
   double largest = infinity;
