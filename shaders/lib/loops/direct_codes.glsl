@@ -67,15 +67,16 @@ struct CodePlace {
 // Bytes from there to what an invocation loads, the same for all units: codes, and entries.
 uint code_offsets[COLS], entry_offsets[COLS][OWN_COLUMNS];
 
-// `col`: where the subgroup's columns begin in the tile, or in its half.
-void find_offsets(const uint col) {
-    [[unroll]] for (uint j = 0; j < COLS; ++j) {
-        const uint first = col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
-        code_offsets[j] =
-            (first / FRAGMENT_N * FRAGMENT_LANES + gl_SubgroupInvocationID) * LANE_BYTES;
+// The column of a matrix where a subgroup's fragment begins. `col`: where the subgroup's columns
+// begin in the tile, or in its half.
+uint matrix_column(const uint col, const uint j) {
+    return col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
+}
+
+void find_entry_offsets(const uint col) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c)
-            entry_offsets[j][c] = (first + own_columns[c]) * ENTRY_BYTES;
-    }
+            entry_offsets[j][c] = (matrix_column(col, j) + own_columns[c]) * ENTRY_BYTES;
 }
 
 // The entries of group `g` of a unit in `slot`, which begin at `row`.
@@ -106,7 +107,7 @@ void load_scales(const uint slot, const CodePlace at, const uint k) {
                          (uint64_t(group + g) * size_ldb() + at.col) * ENTRY_BYTES);
 }
 
-void load_unit(const uint slot, const CodePlace at, const uint k) {
+void load_codes(const uint slot, const CodePlace at, const uint k) {
     const uint64_t ld = size_ldb();
     const uint64_t codes = code_block(at.b, k) + ld * BLOCK_SCALES +
         within_block(k) * ld * CODE_WIDTH / 8 +
@@ -114,15 +115,29 @@ void load_unit(const uint slot, const CodePlace at, const uint k) {
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         unit_codes[slot][j] =
             Lanes((j < LEFT_COLS ? codes : codes + p.b_right) + code_offsets[j]).x[0];
+}
+
+void load_unit(const uint slot, const CodePlace at, const uint k) {
+    load_codes(slot, at, k);
     if (CODE_GROUP_K != 0) load_scales(slot, at, k);
 }
 
-void begin_units(const CodePlace at, const uint col, const uint k) {
-    find_offsets(col);
-    [[unroll]] for (uint unit = 0; unit < max(UNIT_SLOTS - 1, 1); ++unit)
-        load_unit(unit, at, k + unit * UNIT_DEPTH);
+// The first codes are asked for before columns are found, whose barriers then cost no time.
+void load_first_codes(const CodePlace at, const uint col, const uint k) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        code_offsets[j] = (matrix_column(col, j) / FRAGMENT_N * FRAGMENT_LANES +
+                           gl_SubgroupInvocationID) * LANE_BYTES;
+    [[unroll]] for (uint unit = 0; unit < UNITS_AHEAD; ++unit)
+        load_codes(unit, at, k + unit * UNIT_DEPTH);
+}
+
+void load_first_scales(const CodePlace at, const uint col, const uint k) {
+    find_entry_offsets(col);
     if (CODE_GROUP_K == 0)
         [[unroll]] for (uint slot = 0; slot < UNIT_SLOTS; ++slot) load_scales(slot, at, 0);
+    else
+        [[unroll]] for (uint unit = 0; unit < UNITS_AHEAD; ++unit)
+            load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
 float scale_value(const uint bits) {

@@ -122,10 +122,19 @@ uint64_t begin_rows(const Tile t, const uint row) {
 
 // Subgroups that share K take its k-tiles in turn.
 void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
-    if (QUANTISED) find_columns();
     const uint own = subgroup_k() * TILE_K;
-    if (own >= t.k_end - t.k_begin) return;  // not even what is loaded ahead is there
+    const bool has_any = own < t.k_end - t.k_begin;  // else not even what is loaded ahead is there
     const uvec2 in_tile = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
+    const bool is_right = B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N;
+    const uint code_col = in_tile.y - (is_right ? HALF_N : 0);
+    CodePlace codes = CodePlace(t.b, t.col);
+    if (is_right) codes.b += p.b_right;
+    uint k = t.k_begin + own;
+    if (QUANTISED) {
+        if (t.k_end != 0) load_first_codes(codes, code_col, has_any ? k : 0);  // of any k-tile
+        find_columns();
+    }
+    if (!has_any) return;
     const uint row = (A_IN_ROWS ? t.row : t.a_row) + in_tile.x, col = t.col + in_tile.y;
     const uint64_t a_step = uint64_t(A_IN_ROWS ? 1 : size_lda()) * FRAGMENT_K * IN_SIZE;
     const uint64_t b_step = uint64_t(size_ldb()) * FRAGMENT_K * IN_SIZE;
@@ -137,15 +146,11 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     at.a += first * a_step + scales_bytes(size_lda());
     at.b += first * b_step + scales_bytes(size_ldb());
     const uint64_t right = p.b_right - uint64_t(HALF_N) * (FRAGMENT_K * IN_SIZE);
-    if (B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N) at.b += right;
-    CodePlace codes = CodePlace(t.b, t.col);
-    const bool is_right = B_HALVES != 0 && !HAS_BOTH_HALVES && in_tile.y >= HALF_N;
-    if (is_right) codes.b += p.b_right;
-    uint k = t.k_begin + own;
+    if (is_right) at.b += right;
     if (QUANTISED) {
-        [[unroll]] for (uint unit = 0; unit < max(UNIT_SLOTS - 1, 1); ++unit)
+        [[unroll]] for (uint unit = 0; unit < UNITS_AHEAD; ++unit)
             load_unit_of_a(unit, at.a + unit * UNIT_STEPS * a_step, a_step);
-        begin_units(codes, in_tile.y - (is_right ? HALF_N : 0), k);
+        load_first_scales(codes, code_col, k);
     }
     [[unroll]] for (uint s = 0; s < STEPS_AHEAD; ++s)
         load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
