@@ -131,7 +131,7 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     if (is_right) codes.b += p.b_right;
     uint k = t.k_begin + own;
     if (QUANTISED) {
-        if (t.k_end != 0) load_first_codes(codes, code_col, has_any ? k : 0);  // of any k-tile
+        load_first_codes(codes, code_col, has_any ? k : 0);
         find_columns();
     }
     if (!has_any) return;

@@ -26,8 +26,10 @@ void set_codes(Constants& constants, const Quantisation& q) {
   constants.set(SPEC_CODE_ZEROS, q.zeros);
 }
 
+// An empty sum reads no codes.
 void lower(Lowering& l) {
-  if (l.problem.b.quantisation) set_codes(l.constants, *l.problem.b.quantisation);
+  const ResolvedProblem& p = l.problem;
+  if (p.b.quantisation && p.k != 0) set_codes(l.constants, *p.b.quantisation);
 }
 
 std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan&) {
