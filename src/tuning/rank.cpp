@@ -100,6 +100,16 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
   return options;
 }
 
+// A row of f32 in parts stands in place of one for elements with its configuration, whose rate says
+// nothing of parts.
+bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedProblem& problem) {
+  constexpr std::string_view of_parts = "f32_parts";
+  if (problem.f32_arithmetic == F32Arithmetic::ieee || row.family == of_parts) return false;
+  return std::ranges::any_of(table.rows, [&](const TuningRow& other) {
+    return other.family == of_parts && other.matches(problem) && other.config == row.config;
+  });
+}
+
 }  // namespace
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
@@ -120,14 +130,17 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
     }
   };
   const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
+  const auto counts = [&](const TuningRow& row) {
+    return row.matches(problem) && !is_replaced(row, table, problem);
+  };
   for (const TuningRow& row : table.rows) {
-    if (!packs(row) && row.matches(problem)) consider(row, as_given(row.config, problem, caps));
+    if (!packs(row) && counts(row)) consider(row, as_given(row.config, problem, caps));
   }
   double best_plain = std::numeric_limits<double>::infinity();
   for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
   const std::size_t plain = out.size();
   for (const TuningRow& row : table.rows) {
-    if (!packs(row) || !row.matches(problem)) continue;
+    if (!packs(row) || !counts(row)) continue;
     consider(row, as_given(row.config, problem, caps));
     if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
     if (problem.a.is_packed()) continue;

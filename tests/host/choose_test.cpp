@@ -1,4 +1,5 @@
 #include "kernels/lowering.hpp"
+#include "self_test/self_test.hpp"
 #include "tuning/rank.hpp"
 
 #include <gtest/gtest.h>
@@ -194,6 +195,24 @@ TEST(Rank, SkipsWhatTheTableRefuses) {
   };
   EXPECT_TRUE(std::ranges::none_of(ranked_on(test::h200()), is_refused));
   EXPECT_TRUE(std::ranges::any_of(ranked_on(test::navi31()), is_refused));
+}
+
+TEST(Rank, RowsOfPartsStandForThoseOfElements) {
+  const std::string_view config =
+      "khr_direct:tile=64x64x64,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swap_a=1,"
+      "interleave_k=1,pack=ab";
+  TuningTable table;
+  table.rows = {row_of(config, 100.0), row_of(config, 400.0)};
+  table.rows[0].family = "f32_parts";
+  const DeviceCaps caps = trusting(test::h200());
+  Problem p = gemm(4096, 4096, 4096, DataType::f32);
+  p.f32_arithmetic = F32Arithmetic::f16x3;
+  const auto in_parts = rank(table, resolved(p), caps);
+  ASSERT_FALSE(in_parts.empty());
+  for (const ScoredRow& scored : in_parts) EXPECT_EQ(scored.row, &table.rows[0]);
+  const auto elements = rank(table, resolved(gemm(4096, 4096, 4096)), caps);
+  ASSERT_FALSE(elements.empty());
+  for (const ScoredRow& scored : elements) EXPECT_EQ(scored.row, &table.rows[1]);
 }
 
 // A rest of one workgroup of 128 invocations takes longer than its share: 472 us, measured.
