@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint32_t);
 constexpr std::uint64_t row_state_bytes = 2 * sizeof(float);
-constexpr std::uint64_t packed_element = 2;
 
 // Of an element; 0 for TYPE_NONE.
 std::uint64_t bytes_of(std::uint32_t type) {

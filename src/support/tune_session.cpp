@@ -370,7 +370,8 @@ std::optional<std::string> why_not_resumed(const TuningTable& table, std::string
 std::string label(const TunedProblem& p) {
   std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
   if (p.count != 1) text = std::to_string(p.count) + "*" + text;
-  text += " " + std::string(to_string(p.input_type));
+  const bool in_parts = p.f32_arithmetic != F32Arithmetic::ieee;
+  text += " " + std::string(in_parts ? to_string(p.f32_arithmetic) : to_string(p.input_type));
   const auto packed = static_cast<unsigned>(p.packed);  // these have no layout
   if (p.a_layout != Layout::row_major && (packed & 1U) == 0) text += " A^T";
   if (p.b_layout != Layout::row_major && (packed & 2U) == 0) text += " B^T";

@@ -111,7 +111,7 @@ TEST_P(GatedProduct, NanAndInfinityPropagate) {
     trial.set('b', 7, 9 + 5, -inf);  // of r
     ASSERT_TRUE(trial.run(config()));
     EXPECT_TRUE(trial.is_within_bound()) << to_string(gate);
-    for (const auto& [row, col] : {std::pair{1, 0}, {0, 2}, {0, 4}}) {
+    for (const auto& [row, col] : {std::pair{1u, 0u}, {0u, 2u}, {0u, 4u}}) {
       EXPECT_TRUE(std::isnan(trial.d(row, col))) << to_string(gate);
     }
   }
