@@ -92,6 +92,18 @@ TEST(Nearest, OtherKernelsSayNothing) {
   in_parts.f32_arithmetic = F32Arithmetic::bf16x9;
   EXPECT_TRUE(
       std::isinf(shape_distance(tuned_problem(resolved(ieee)), tuned_problem(resolved(in_parts)))));
+  Problem codes = plain;
+  codes.b.packing = Packing::packed;
+  codes.quantised_b = Quantisation{.type = CodeType::e4m3, .group_k = 128, .group_n = 128};
+  Problem wide_scales = codes;
+  wide_scales.quantised_b->scale_type = DataType::f32;
+  for (const Problem& problem : {codes, wide_scales}) {
+    const std::string family = tuned_problem(resolved(problem)).family;
+    EXPECT_EQ(parse_tuned_family(family), family);
+  }
+  EXPECT_TRUE(std::isinf(
+      shape_distance(tuned_problem(resolved(codes)), tuned_problem(resolved(wide_scales)))));
+  EXPECT_FALSE(parse_tuned_family("gemm:scales=f32"));
   EXPECT_FALSE(parse_tuned_family("gemm+"));
   EXPECT_FALSE(parse_tuned_family("gemm+softmax+gated"));
   EXPECT_FALSE(parse_tuned_family("conv"));

@@ -1,5 +1,7 @@
 #include "kernels/parts/quantised.hpp"
 
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -36,6 +38,28 @@ std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan
   if (!p.b.quantisation) return {};
   return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
                 to_string(p.b.type));
+}
+
+// Scales of f32 take longer, and have tuned shapes of their own.
+constexpr std::string_view wide_scales = ":scales=f32";
+
+std::string_view family(const ResolvedProblem& p) {
+  if (!p.b.quantisation) return {};
+  const Quantisation& q = *p.b.quantisation;
+  if (packed_scale_type(q) != DataType::f32) return to_string(q.type);
+  static const auto names = [] {
+    std::map<CodeType, std::string> out;
+    for (const CodeType type : {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2}) {
+      out.emplace(type, concat(to_string(type), wide_scales));
+    }
+    return out;
+  }();
+  return names.at(q.type);
+}
+
+bool is_family(std::string_view name) {
+  if (name.ends_with(wide_scales)) name.remove_suffix(wide_scales.size());
+  return parse_code_type(name).has_value();
 }
 
 }  // namespace
@@ -76,11 +100,8 @@ extern constexpr Part quantised_part{
     .check = check,
     .lower = lower,
     .describe = describe,
-    .family =
-        [](const ResolvedProblem& p) {
-          return p.b.quantisation ? to_string(p.b.quantisation->type) : std::string_view();
-        },
-    .is_family = [](std::string_view name) { return parse_code_type(name).has_value(); },
+    .family = family,
+    .is_family = is_family,
 };
 
 }  // namespace vkgemm
