@@ -32,8 +32,8 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 //
 // Beside that sums are rounded. The products of a step, as many elements as a fragment is deep, are
 // added as the matrix units do, which Vulkan doesn't bound, and steps in f32. On an H200, whatever
-// K is, bf16x9 errs as ieee or less (root mean square), bf16x6 up to 1.4 times as much, and f16x3
-// up to 4 times within its range, or 7 for one or two products; of uniform numbers all three less
+// K is, bf16x9 errs at most 1.02 times as much as ieee (root mean square), bf16x6 1.4 times, f16x3
+// 4 times within its range, or 7 for one or two products; of uniform numbers all three less
 // from K = 256 on (bench/results/h200-2026-11-26-f32.md). Where the device takes subnormals for
 // zero, elements below 2^-103 lose bits in bf16, else below 2^-110, and in f16x3 those below 2^-28
 // of their line's largest. So do lines whose largest is below 2^-100 in f16x3.

@@ -101,12 +101,11 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
 }
 
 // A row of f32 in parts stands in place of one for elements with its configuration, whose rate says
-// nothing of parts.
+// nothing of parts. Rows of groups don't: their rates were fitted beside those of all.
 bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedProblem& problem) {
-  constexpr std::string_view of_parts = "f32_parts";
-  if (problem.f32_arithmetic == F32Arithmetic::ieee || row.family == of_parts) return false;
+  if (problem.f32_arithmetic == F32Arithmetic::ieee || row.family == f32_parts_family) return false;
   return std::ranges::any_of(table.rows, [&](const TuningRow& other) {
-    return other.family == of_parts && other.matches(problem) && other.config == row.config;
+    return other.family == f32_parts_family && other.matches(problem) && other.config == row.config;
   });
 }
 

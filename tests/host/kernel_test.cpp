@@ -13,6 +13,7 @@
 #include "kernels/loops/khr_fragments.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/steps.hpp"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm {
@@ -101,6 +102,29 @@ TEST(Lower, RequiresASubgroupSizeOnlyWhereItCan) {
   caps.limits.subgroup_size_control = false;
   EXPECT_EQ(lower(khr_config, resolved(gemm(64, 64, 64)), caps).product.key.required_subgroup_size,
             0u);
+}
+
+// bf16x9 takes the largest parts' sum twice where matrix units' truncation shows: 5 is beyond q + r
+// = 4.
+TEST(Lower, OrdersOfParts) {
+  const Config direct = test::config(
+      "khr_direct:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swap_a=1,"
+      "interleave_k=1,pack=ab");
+  const DeviceCaps caps = trusting(test::h200());
+  const auto last_order = [&](F32Arithmetic arithmetic, std::uint64_t k, bool grouped = false) {
+    Problem p = gemm(64, 64, k, DataType::f32);
+    p.f32_arithmetic = arithmetic;
+    if (grouped) p.grouping = Grouping{.groups = 2, .along = GroupAlong::k};
+    const ResolvedProblem r = resolved(p);
+    EXPECT_EQ(why_illegal(direct, r, caps), std::nullopt);
+    return lower(direct, r, caps).product.key.constants[SPEC_LAST_ORDER];
+  };
+  EXPECT_EQ(last_order(F32Arithmetic::bf16x9, 256), 5u);
+  EXPECT_EQ(last_order(F32Arithmetic::bf16x9, 257), 4u);
+  EXPECT_EQ(last_order(F32Arithmetic::bf16x9, 4096, true), 5u);
+  EXPECT_EQ(last_order(F32Arithmetic::bf16x6, 16), 2u);
+  EXPECT_EQ(last_order(F32Arithmetic::f16x3, 16), 1u);
+  EXPECT_EQ(constant(fma_config, gemm(64, 64, 16, DataType::f32), SPEC_LAST_ORDER), 0u);
 }
 
 TEST(Lower, TilingConstants) {

@@ -131,7 +131,7 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     if (is_right) codes.b += p.b_right;
     uint k = t.k_begin + own;
     if (QUANTISED) {
-        load_first_codes(codes, code_col, has_any ? k : 0);
+        load_first_codes(codes, code_col, has_any ? k : 0);  // any, if there are none of its own
         find_columns();
     }
     if (!has_any) return;
