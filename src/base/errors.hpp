@@ -13,6 +13,9 @@ namespace vkgemm {
 inline Error invalid_argument(std::string message) {
   return Error{Status::invalid_argument, std::move(message)};
 }
+inline Error unsupported(std::string message) {
+  return Error{Status::unsupported, std::move(message)};
+}
 
 // No exception crosses the API: what the standard library throws (the allocator, a mutex or a path
 // in trouble) becomes an Error.

@@ -31,8 +31,6 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 }
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a > most - b ? most : a + b; }
 
-Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
-
 std::uint64_t bytes_of(const CodeArray& array, std::uint64_t one, std::uint64_t matrices) {
   return one == 0 || matrices == 0 ? 0 : sum(product(matrices - 1, array.matrix), one);
 }

@@ -26,8 +26,6 @@ constexpr std::uint32_t load_bytes = 16;
 // Of packed operands, in bytes.
 constexpr std::uint32_t packed_alignment = 256;
 
-Error unsupported(std::string message) { return {Status::unsupported, std::move(message)}; }
-
 MaybeError check_number(std::string_view field, float value) {
   if (!std::isnan(value)) return std::nullopt;
   return invalid_argument(concat("epilogue.", field, " is nan: a number is needed"));

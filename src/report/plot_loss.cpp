@@ -11,8 +11,8 @@
 namespace vkgemm::report {
 namespace {
 
-constexpr double kWidth = 940.0, kMargin = 24.0, kAxis = 44.0, kGap = 34.0;
-constexpr double kHeight = 150.0, kHead = 46.0;
+constexpr double kPageWidth = 940.0, kMargin = 24.0, kAxis = 44.0, kGap = 34.0;
+constexpr double kPanelHeight = 150.0, kHead = 46.0;
 constexpr double kMostShown = 4.0;  // beyond it a point stands at the edge
 
 // Lists that are called as families are have their colours.
@@ -25,16 +25,16 @@ const char* colour_of_list(const std::string& list, std::size_t place) {
   return colour_of(static_cast<Family>(family));
 }
 
-struct Panel {
+struct LossPanel {
   double left = 0.0, top = 0.0, width = 0.0;
   double high = 0.0;  // a logarithm
   double y(double loss) const {
     const double at = std::clamp(std::log(loss) / high, -0.03, 1.0);
-    return top + kHeight * (1.0 - at);
+    return top + kPanelHeight * (1.0 - at);
   }
 };
 
-void draw_axis(Svg& svg, const Panel& panel) {
+void draw_axis(Svg& svg, const LossPanel& panel) {
   for (const double loss : {1.0, 1.1, 1.5, 2.0, 3.0, 4.0}) {
     if (std::log(loss) > panel.high) break;
     svg.line({panel.left, panel.y(loss)}, {panel.left + panel.width, panel.y(loss)},
@@ -50,7 +50,7 @@ void draw_axis(Svg& svg, const Panel& panel) {
   }
 }
 
-void draw_panel(Svg& svg, const Panel& panel, const LossSummary& summary,
+void draw_panel(Svg& svg, const LossPanel& panel, const LossSummary& summary,
                 std::vector<const LossRow*> rows, const char* colour) {
   svg.rectangle({panel.left, panel.top - 34.0}, 10.0, 10.0, colour, 2.0);
   svg.text({panel.left + 15.0, panel.top - 25.0}, summary.list, {.bold = true});
@@ -100,18 +100,18 @@ Result<std::string> plot_loss(const std::vector<LossRow>& rows) {
   if (drawn == 0) return Error{Status::invalid_argument, "--plot: there is no loss to draw"};
   const double high = std::log(std::min(most, kMostShown) * 1.02);
 
-  Svg svg(kWidth);
+  Svg svg(kPageWidth);
   svg.text({kMargin, 34.0},
            "What the built-in choice loses: its time over that of the fastest tried",
            {.size = 17.0, .bold = true});
   svg.text({kMargin, 54.0}, origin_of(rows), {.colour = ink::faint});
   const std::vector<LossSummary> summaries = summarize(rows);
-  const double width = (kWidth - 2.0 * kMargin - kGap) / 2.0 - kAxis;
+  const double width = (kPageWidth - 2.0 * kMargin - kGap) / 2.0 - kAxis;
   double bottom = 70.0;
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const double column = static_cast<double>(i % 2), line = std::floor(static_cast<double>(i) / 2);
-    const Panel panel{.left = kMargin + kAxis + column * (width + kAxis + kGap),
-                      .top = 70.0 + kHead + line * (kHeight + kHead + 18.0),
+    const LossPanel panel{.left = kMargin + kAxis + column * (width + kAxis + kGap),
+                      .top = 70.0 + kHead + line * (kPanelHeight + kHead + 18.0),
                       .width = width,
                       .high = high};
     std::vector<const LossRow*> own;
@@ -119,7 +119,7 @@ Result<std::string> plot_loss(const std::vector<LossRow>& rows) {
       if (row.list == summaries[i].list && row.counts()) own.push_back(&row);
     }
     draw_panel(svg, panel, summaries[i], own, colour_of_list(summaries[i].list, i));
-    bottom = panel.top + kHeight;
+    bottom = panel.top + kPanelHeight;
   }
   svg.text({kMargin, bottom + 30.0},
            "a point for each problem, by loss; the fastest is that of what was tried, not of all "

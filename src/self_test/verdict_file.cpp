@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int file_version = 4;
-constexpr int deepest_nesting = 8;  // writing a value into a message recurses
+constexpr int most_levels = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -121,8 +121,8 @@ KernelKind parse_kind(const Json& object) {
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
   const Json document = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
-    if (depth <= deepest_nesting) return true;
-    throw std::invalid_argument(concat("nested deeper than ", deepest_nesting, " levels"));
+    if (depth <= most_levels) return true;
+    throw std::invalid_argument(concat("nested deeper than ", most_levels, " levels"));
   });
   const Json expected = identity(caps);
   VerdictFile file;

@@ -58,9 +58,9 @@ struct BenchOptions {
   ReportOptions report;
 };
 
-class Bench {
+class BenchRun {
  public:
-  Bench(Runner& runner, const BenchOptions& options, BenchReport& report)
+  BenchRun(Runner& runner, const BenchOptions& options, BenchReport& report)
       : runner_(runner), options_(options), report_(report), pool_(runner) {}
 
   // False if a driver failed in one of the cases.
@@ -257,7 +257,7 @@ ExitCode bench_device(const BenchOptions& options) {
   if (options.host) {
     print_host_times(measure_host(*runner));
   } else {
-    driver_failed = !Bench(*runner, options, report).run();
+    driver_failed = !BenchRun(*runner, options, report).run();
     code = report.finish();
   }
   if (runner->validation_messages() != 0) {

@@ -11,8 +11,6 @@
 namespace vkgemm::tool {
 namespace {
 
-[[noreturn]] void usage(const std::string& message) { throw Failure(usage_error, message); }
-
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 void check_size(const char* option, const std::optional<std::uint64_t>& asked, std::uint64_t found,

@@ -35,8 +35,6 @@ struct PackCommand {
   DeviceOptions device;
 };
 
-[[noreturn]] void usage(const std::string& message) { throw Failure(usage_error, message); }
-
 // The matrix to be packed, as the problem says that it lies.
 struct Source {
   PackedOperand operand = PackedOperand::b;

@@ -46,6 +46,8 @@ class Failure : public std::runtime_error {
   std::optional<Status> status_;
 };
 
+[[noreturn]] inline void usage(const std::string& message) { throw Failure(usage_error, message); }
+
 template <class T>
 T unwrap(Result<T> result) {
   if (!result) throw Failure(result.error());

@@ -2,7 +2,7 @@
 #   USES        find_package, add_subdirectory or fetch_content
 #   SHARED      ON: vkgemm as a shared library
 #   SOURCE      vkgemm's source folder
-#   BUILT       find_package, static: the build folder to install from
+#   BUILT       vkgemm's build folder: its SPIR-V is taken, and a static library is installed from it
 #   FOLDER      where to work; emptied first
 #   HEADERS, TOOLCHAIN, COMPILER, GENERATOR   as vkgemm's own build has them
 #   LAUNCHER    vkrun, or empty to run on this machine's own Vulkan
@@ -16,14 +16,15 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
-# Debug compiles fastest, and most ways compile the whole library again.
-set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug
-           -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
+# Most ways compile the whole library again, and so they do it fastest.
+set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
+           -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN} -DVKGEMM_SPIRV_FROM=${BUILT}/shaders)
 
 if(USES STREQUAL "find_package")
   if(SHARED)
     set(BUILT ${FOLDER}/vkgemm)
-    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_BUILD_TESTS=OFF -DVKGEMM_BUILD_TOOL=OFF)
+    run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILT} ${common} -DVKGEMM_PRECOMPILE_HEADERS=ON
+        -DVKGEMM_BUILD_TESTS=OFF -DVKGEMM_BUILD_TOOL=OFF)
     run(${CMAKE_COMMAND} --build ${BUILT})
   endif()
   run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/installed)

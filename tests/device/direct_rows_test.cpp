@@ -63,7 +63,6 @@ TEST_F(ARows, EveryShape) {
 
 // What stands behind the last row and the last column of A is not multiplied.
 TEST_F(ARows, MultipliesNothingElse) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Case& c : rows_) {
     Problem problem = gemm({m(c, 50), 24, 4u * c.config.tile_k}, c.input);
     problem.a.ld = problem.k + 8;

@@ -83,7 +83,7 @@ TEST_F(Direct, NarrowSlicesKeepNanAndInf) {
     for (const DataType type : {DataType::f16, DataType::bf16}) {
       const Problem problem = gemm({33, 40, 70}, c.input, type);
       Trial trial(problem, Fill::integers, {.poison = std::byte{0x3a}});
-      trial.set('a', 2, 69, std::numeric_limits<double>::quiet_NaN());
+      trial.set('a', 2, 69, nan);
       trial.set('a', 32, 0, infinity);
       for (std::uint64_t j = 0; j < problem.n; ++j) trial.set('b', 0, j, j % 2 == 0 ? 1.0 : -1.0);
       ASSERT_TRUE(trial.run(c.config));
@@ -273,7 +273,6 @@ TEST_F(Direct, OneGroupAndNoDepth) {
 
 // Rows of other groups, or of none, are not rows of this one, also where they are NaN.
 TEST_F(Direct, GroupsOfRowsDoNotMeet) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const Offsets offsets{2, 9, 10, 45};
   for (const Case& c : configs_) {
     Problem problem = grouped(gemm({0, 20, 24}, c.input), offsets);
@@ -292,7 +291,6 @@ TEST_F(Direct, GroupsOfRowsDoNotMeet) {
 }
 
 TEST_F(Direct, GroupsOfDepthDoNotMeet) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const Offsets offsets{2, 9, 10, 45};
   for (const Case& c : configs_) {
     Problem problem = grouped(gemm({20, 24, 0}, c.input), offsets, GroupAlong::k);

@@ -244,7 +244,7 @@ TEST_P(F32Parts, NanAndInfinities) {
     trial.set('b', 5, 2, 0.0);
     trial.set('b', 5, 3, infinity);
     trial.set('b', 7, 4, -infinity);
-    trial.set('b', 8, 5, std::numeric_limits<double>::quiet_NaN());
+    trial.set('b', 8, 5, nan);
     trial.set('a', 9, 7, -0.3333333);
     ASSERT_TRUE(trial.run(config));
     EXPECT_EQ(trial.d(3, 0), infinity);
@@ -336,7 +336,7 @@ float log_uniform(std::mt19937& random, double most) {
 }
 
 // "within": f16x3's range, beyond which elements of a row lose bits.
-Inputs inputs_of(const std::string& name, Shape shape, bool within) {
+Inputs make_inputs(const std::string& name, Shape shape, bool within) {
   const auto [m, n, k] = shape;
   std::mt19937 random(7);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
@@ -388,7 +388,7 @@ class F32Errors : public F32Parts {
       for (const std::uint64_t k : depths) {
         const std::uint64_t size = k > 100000 ? 16 : 48;
         const bool within = GetParam() == F32Arithmetic::f16x3;
-        const Inputs inputs = inputs_of(name, {size, size, k}, within);
+        const Inputs inputs = make_inputs(name, {size, size, k}, within);
         Problem problem = f32(inputs.shape, F32Arithmetic::ieee);
         problem.max_workspace_bytes = std::uint64_t{4} << 30;
         problem.split_k.slices = 1;

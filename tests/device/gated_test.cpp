@@ -37,7 +37,7 @@ constexpr std::string_view texts[] = {
     "skinny:tile=1x48x64",
 };
 
-std::vector<Config> configs_of(Path path, DataType input) {
+std::vector<Config> gated_configs(Path path, DataType input) {
   Problem problem = gemm({64, 64, 64}, input);
   problem.gated = Gated{};
   std::vector<Config> legal;
@@ -74,7 +74,7 @@ class GatedProduct : public EachPath {
   void SetUp() override {
     VKGEMM_SKIP_IF(GetParam() == Path::nv ? "gated products are not built on path nv"
                                           : why_skip(GetParam()));
-    ASSERT_FALSE(configs_of(GetParam(), input()).empty());
+    ASSERT_FALSE(gated_configs(GetParam(), input()).empty());
   }
 
   DataType input() const { return inputs_of(GetParam()).front(); }
@@ -89,7 +89,7 @@ class GatedProduct : public EachPath {
     problem.epilogue.clamp_min = -1.0f;
     return with_padding(problem);
   }
-  Config config() const { return configs_of(GetParam(), input()).front(); }
+  Config config() const { return gated_configs(GetParam(), input()).front(); }
 };
 VKGEMM_ON_EACH_PATH(GatedProduct);
 
@@ -101,7 +101,6 @@ TEST_P(GatedProduct, EveryGate) {
 
 TEST_P(GatedProduct, NanAndInfinityPropagate) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Gate gate : gates()) {
     Trial trial(with_every_gate({5, 9, 12}, gate), Fill::random, {.poison = std::byte{0}});
     trial.set('a', 1, 3, nan);
@@ -172,7 +171,7 @@ TEST_P(GatedProduct, RightHalfMayBeginAnywhere) {
 TEST_P(GatedProduct, EveryConfiguration) {
   std::size_t turn = 0;
   for (const DataType type : inputs_of(GetParam())) {
-    for (const Config& one : configs_of(GetParam(), type)) {
+    for (const Config& one : gated_configs(GetParam(), type)) {
       ++turn;
       if (on_cpu() && turn == 1) continue;  // stands for all others in all other tests
       for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
@@ -210,7 +209,7 @@ TEST_P(GatedProduct, EpilogueOfEveryType) {
 
 // Nothing tells the arrangements apart but where columns stand.
 TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
-  for (const Config& one : {config(), configs_of(GetParam(), input()).back()}) {
+  for (const Config& one : {config(), gated_configs(GetParam(), input()).back()}) {
     if (on_cpu() && one != config()) continue;
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
       std::vector<std::vector<double>> results;
@@ -319,7 +318,7 @@ TEST_P(GatedProduct, PackedOperands) {
 }
 
 TEST_P(GatedProduct, ColumnMajorD) {
-  for (const Config& one : {config(), configs_of(GetParam(), input()).back()}) {
+  for (const Config& one : {config(), gated_configs(GetParam(), input()).back()}) {
     if (on_cpu() && GetParam() == Path::khr && one != config()) continue;
     for (const GatedB b : {GatedB::halves, GatedB::interleaved}) {
       Problem problem = with_bias_and_aux(gated(gemm({19, 22, 37}, input()), b));

@@ -222,7 +222,7 @@ TEST_P(Integers, ScalesPropagate) {
   const Config& config = configs_.front();
   Problem problem = scaled({8, 16, 32});
   Trial trial(problem, Fill::integers, {.poison = std::byte{0}});
-  trial.set('m', 2, 0, std::numeric_limits<double>::quiet_NaN());
+  trial.set('m', 2, 0, nan);
   trial.set('n', 0, 3, std::numeric_limits<double>::infinity());
   trial.set('a', 1, 0, 120.0);
   trial.set('b', 0, 3, 120.0);

@@ -5,11 +5,6 @@
 namespace vkgemm::test {
 namespace {
 
-struct Packs {
-  bool a, b;
-};
-constexpr Packs all_packs[] = {{true, false}, {false, true}, {true, true}};
-
 class Pack : public EachPath {
  protected:
   void SetUp() override { VKGEMM_SKIP_IF(why_skip(GetParam(), DataType::f16)); }

@@ -11,11 +11,6 @@
 namespace vkgemm::test {
 namespace {
 
-struct Packs {
-  bool a, b;
-};
-constexpr Packs all_packs[] = {{true, false}, {false, true}, {true, true}};
-
 // Fragment order or rows.
 enum class Order : std::uint8_t { fragments, rows };
 

@@ -21,7 +21,6 @@ namespace {
 
 constexpr DataType types[] = {DataType::f16, DataType::bf16, DataType::f32};
 constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 RowQuantisation rows_of(std::uint64_t rows, std::uint64_t columns, DataType type = DataType::f16) {
   return {.rows = rows, .columns = columns, .source = {.type = type}};

@@ -280,7 +280,6 @@ TEST_P(Quantised, EveryCode) {
 
 void expect_scales_that_are_no_numbers(const Config& config, DataType type, support::Runner& on) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const DataType scales : {DataType::f16, DataType::bf16, DataType::f32}) {
     const Quantisation q{.type = CodeType::int4, .group_k = 32, .scale_type = scales};
     Trial trial(gemm({5, 10, 128}, type), Fill::integers,

@@ -368,7 +368,6 @@ TEST_P(RowReductions, LargeMean) {
 // Row 1 holds what is named, in one column or all; rows 0 and 2 are ordinary, and stay so.
 void RowReductions::what_is_not_a_number() {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const std::uint64_t n = config().tile_n + 9u;
   for (const RowOp op : all_ops) {
     // One of each kind, and the logarithm of what may be infinite.

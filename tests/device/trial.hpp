@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,14 @@
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
+
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// Which operands are packed.
+struct Packs {
+  bool a, b;
+};
+inline constexpr Packs all_packs[] = {{true, false}, {false, true}, {true, true}};
 
 // The values that A, B, C and bias hold. All that no element stands on (padding between rows and
 // matrices, what lies before and behind) is NaN.

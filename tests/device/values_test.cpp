@@ -11,7 +11,6 @@ namespace vkgemm::test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-const double nan = std::numeric_limits<double>::quiet_NaN();
 // D before the run where NaN is a result.
 constexpr std::byte finite_poison{0x3a};
 

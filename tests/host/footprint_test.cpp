@@ -60,7 +60,7 @@ enum Op : std::uint32_t {
 constexpr std::uint32_t decoration_spec_id = 1;
 constexpr std::uint32_t storage_class_workgroup = 4;
 
-using Constants = std::array<std::uint32_t, SPEC_COUNT>;
+using SpecConstants = std::array<std::uint32_t, SPEC_COUNT>;
 
 class Module {
  public:
@@ -80,7 +80,7 @@ class Module {
 
   // Bytes of all variables in shared memory, with these values of the specialization constants.
   // Nothing if an instruction is not known here.
-  std::optional<std::uint64_t> shared_bytes(const Constants& constants) {
+  std::optional<std::uint64_t> shared_bytes(const SpecConstants& constants) {
     std::uint64_t sum = 0;
     for (const auto i : declarations_) {
       switch (i[0] & 0xffff) {

@@ -9,7 +9,7 @@ namespace vkgemm {
 namespace {
 
 // Every operand, 1 MiB apart; 16×24 = 16×32 · 32×24.
-Problem full_problem() {
+Problem problem_of_all_operands() {
   Problem p{.m = 16, .n = 24, .k = 32};
   p.c.type = p.d.type = p.aux.type = DataType::f32;
   p.epilogue.beta = 1.0f;
@@ -42,12 +42,12 @@ void expect_error(const Result<void>& result, Status status, const std::string& 
 }
 
 TEST(OperandCheck, AcceptsWhatFitsExactly) {
-  const auto checked = rules_for(full_problem(), 4096).check(full_operands());
+  const auto checked = rules_for(problem_of_all_operands(), 4096).check(full_operands());
   EXPECT_TRUE(checked) << checked.error().message;
 }
 
 TEST(OperandCheck, RefusesOneByteTooFew) {
-  const OperandRules rules = rules_for(full_problem());
+  const OperandRules rules = rules_for(problem_of_all_operands());
   const std::pair<const char*, DeviceSpan Operands::*> spans[] = {
       {"a.bytes", &Operands::a}, {"b.bytes", &Operands::b},       {"c.bytes", &Operands::c},
       {"d.bytes", &Operands::d}, {"bias.bytes", &Operands::bias}, {"aux.bytes", &Operands::aux}};
@@ -70,12 +70,12 @@ TEST(OperandCheck, RefusesOneByteTooFew) {
 TEST(OperandCheck, NamesTheFigures) {
   Operands operands = full_operands();
   operands.d.bytes = 1535;
-  expect_error(rules_for(full_problem()).check(operands), Status::span_too_small,
+  expect_error(rules_for(problem_of_all_operands()).check(operands), Status::span_too_small,
                "d.bytes is 1535, the problem touches 1536");
 }
 
 TEST(OperandCheck, RefusesASmallOrMisalignedWorkspace) {
-  const OperandRules rules = rules_for(full_problem(), 4096);
+  const OperandRules rules = rules_for(problem_of_all_operands(), 4096);
   Operands operands = full_operands();
   --operands.workspace.bytes;
   expect_error(rules.check(operands), Status::workspace_too_small, "workspace");
@@ -88,7 +88,7 @@ TEST(OperandCheck, RefusesASmallOrMisalignedWorkspace) {
 }
 
 TEST(OperandCheck, IgnoresUnusedOperands) {
-  Problem p = full_problem();
+  Problem p = problem_of_all_operands();
   p.epilogue = {};
   const Operands all = full_operands();
   EXPECT_TRUE(rules_for(p).check({.a = all.a, .b = all.b, .d = all.d}));
@@ -102,24 +102,24 @@ TEST(OperandCheck, IgnoresUnusedOperands) {
 TEST(OperandCheck, LetsDReplaceC) {
   Operands operands = full_operands();
   operands.d = operands.c;
-  EXPECT_TRUE(rules_for(full_problem()).check(operands));
+  EXPECT_TRUE(rules_for(problem_of_all_operands()).check(operands));
 
   operands.d.address += 16;
-  expect_error(rules_for(full_problem()).check(operands), Status::overlapping_operands,
+  expect_error(rules_for(problem_of_all_operands()).check(operands), Status::overlapping_operands,
                "exactly where c does");
 
   operands.d = operands.c;
-  Problem other_type = full_problem();
+  Problem other_type = problem_of_all_operands();
   other_type.d.type = DataType::f16;
   expect_error(rules_for(other_type).check(operands), Status::overlapping_operands, "type");
-  Problem other_ld = full_problem();
+  Problem other_ld = problem_of_all_operands();
   other_ld.c.ld = 28;
   operands.c.bytes = operands.d.bytes = 4096;
   expect_error(rules_for(other_ld).check(operands), Status::overlapping_operands, "strides");
 }
 
 TEST(OperandCheck, RefusesToWriteOverOperands) {
-  const OperandRules rules = rules_for(full_problem());
+  const OperandRules rules = rules_for(problem_of_all_operands());
   for (const auto other : {&Operands::a, &Operands::b, &Operands::bias, &Operands::aux}) {
     Operands operands = full_operands();
     // The last byte of D on the first of the other.
@@ -136,12 +136,12 @@ TEST(OperandCheck, RefusesToWriteOverOperands) {
 TEST(OperandCheck, LetsInputsOverlap) {
   Operands operands = full_operands();
   operands.b.address = operands.c.address = operands.bias.address = operands.a.address;
-  EXPECT_TRUE(rules_for(full_problem()).check(operands));
+  EXPECT_TRUE(rules_for(problem_of_all_operands()).check(operands));
 }
 
 TEST(OperandCheck, KnowsColumnsOfOneMatrix) {
   // D is the left and aux the right half of a 16×48 matrix.
-  Problem p = full_problem();
+  Problem p = problem_of_all_operands();
   p.d.ld = p.aux.ld = 48;
   Operands operands = full_operands();
   operands.d = {4 << 20, 16 * 48 * 4};
@@ -159,7 +159,7 @@ TEST(OperandCheck, KnowsColumnsOfOneMatrix) {
 }
 
 TEST(OperandCheck, SwapsTheInputsOfATransposedProblem) {
-  Problem p = full_problem();
+  Problem p = problem_of_all_operands();
   p.c.layout = p.d.layout = p.aux.layout = Layout::col_major;
   const OperandRules rules = rules_for(p);
   Operands operands = full_operands();

@@ -25,6 +25,7 @@ namespace {
 using test::contains;
 using test::gemm;
 using test::resolved;
+using test::size_within;
 
 constexpr DataType all_types[] = {DataType::f16, DataType::bf16, DataType::f32};
 constexpr Layout all_layouts[] = {Layout::row_major, Layout::col_major};
@@ -37,10 +38,6 @@ std::vector<std::string_view> table_names() {
 
 bool allows(const std::optional<Layout>& wanted, Layout layout) {
   return !wanted || *wanted == layout;
-}
-
-std::uint64_t size_within(const Range& range) {
-  return std::clamp<std::uint64_t>(512, range.min, range.max);
 }
 
 // The problems of each type and pair of layouts that the row is for.

@@ -10,6 +10,7 @@
 
 #include "kernels/main_loop.hpp"
 #include "problem/resolved_problem.hpp"
+#include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
@@ -17,6 +18,11 @@ namespace vkgemm::test {
 
 inline FragmentShape shape(DataType input, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
   return {.input = input, .accumulator = row_of(input).accumulator, .m = m, .n = n, .k = k};
+}
+
+// A size that a row's ranges contain.
+inline std::uint64_t size_within(const Range& range) {
+  return std::clamp<std::uint64_t>(512, range.min, range.max);
 }
 
 inline DeviceCaps base_device(std::string name, std::string architecture) {

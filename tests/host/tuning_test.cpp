@@ -16,6 +16,7 @@ namespace {
 using test::contains;
 using test::gemm;
 using test::resolved;
+using test::size_within;
 
 // A table of one row, of which a test replaces one field (or adds one).
 std::string table_with(std::string_view field, std::string_view value) {
@@ -276,11 +277,6 @@ TEST(BuiltInTables, MeasuredRowsSayWhereAndWhen) {
       EXPECT_TRUE(contains(row.provenance, part)) << row.provenance;
     }
   }
-}
-
-// A size that the row's ranges contain.
-std::uint64_t size_within(const Range& range) {
-  return std::clamp<std::uint64_t>(512, range.min, range.max);
 }
 
 // In each pair of layouts, since shared memory depends on them.

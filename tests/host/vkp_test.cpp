@@ -13,7 +13,7 @@
 namespace vkgemm::support {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using FileBytes = std::vector<std::byte>;
 
 PackedHeader some_header() {
   PackedHeader header{.operand = PackedOperand::b,
@@ -30,20 +30,20 @@ PackedHeader some_header() {
   return header;
 }
 
-Bytes some_payload(std::size_t bytes = 1000) {
-  Bytes payload(bytes);
+FileBytes some_payload(std::size_t bytes = 1000) {
+  FileBytes payload(bytes);
   for (std::size_t i = 0; i < bytes; ++i) payload[i] = static_cast<std::byte>(i * 7);
   return payload;
 }
 
-Bytes some_file(const PackedHeader& header = some_header(), const Bytes& payload = some_payload()) {
+FileBytes some_file(const PackedHeader& header = some_header(), const FileBytes& payload = some_payload()) {
   const auto begin = make_packed_header(header, payload);
-  Bytes file(begin.begin(), begin.end());
+  FileBytes file(begin.begin(), begin.end());
   file.insert(file.end(), payload.begin(), payload.end());
   return file;
 }
 
-std::string error(const Bytes& file) {
+std::string error(const FileBytes& file) {
   const auto parsed = parse_packed_file(file);
   if (parsed) return "no error";
   EXPECT_EQ(parsed.error().status, Status::io_error);
@@ -51,20 +51,20 @@ std::string error(const Bytes& file) {
 }
 
 // The same bytes with a hash that fits.
-Bytes hashed(Bytes file) {
+FileBytes hashed(FileBytes file) {
   const std::uint64_t hash = fnv1a(std::span<const std::byte>(file).subspan(32));
   for (std::size_t i = 0; i < 8; ++i) file[24 + i] = static_cast<std::byte>(hash >> (8 * i));
   return file;
 }
 
 std::string error_of_field(std::size_t offset, std::uint8_t value) {
-  Bytes file = some_file();
+  FileBytes file = some_file();
   file[offset] = std::byte{value};
   return error(hashed(std::move(file)));
 }
 
 TEST(Vkp, IsReadAsItWasWritten) {
-  const Bytes file = some_file(), payload = some_payload();
+  const FileBytes file = some_file(), payload = some_payload();
   const auto parsed = parse_packed_file(file);
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(parsed->header, some_header());
@@ -72,7 +72,7 @@ TEST(Vkp, IsReadAsItWasWritten) {
   PackedHeader other = some_header();
   other.operand = PackedOperand::a;
   other.device.assign(400, 'x');
-  const Bytes long_name = some_file(other);
+  const FileBytes long_name = some_file(other);
   const auto cut = parse_packed_file(long_name);
   ASSERT_TRUE(cut) << cut.error().message;
   EXPECT_EQ(cut->header.operand, PackedOperand::a);
@@ -80,22 +80,22 @@ TEST(Vkp, IsReadAsItWasWritten) {
 }
 
 TEST(Vkp, TheHashIsThatOfTheWholeAndOfItsParts) {
-  const Bytes bytes = some_payload();
+  const FileBytes bytes = some_payload();
   const std::span<const std::byte> all(bytes);
   EXPECT_EQ(fnv1a(all.subspan(300), fnv1a(all.first(300))), fnv1a(all));
   EXPECT_EQ(fnv1a({}), fnv1a_of_nothing);
 }
 
 TEST(Vkp, WhatIsCutShortOrForeignIsRefused) {
-  const Bytes file = some_file();
+  const FileBytes file = some_file();
   for (std::size_t bytes = 0; bytes < file.size(); ++bytes) {
-    EXPECT_NE(error(Bytes(file.begin(), file.begin() + static_cast<long>(bytes))), "no error");
+    EXPECT_NE(error(FileBytes(file.begin(), file.begin() + static_cast<long>(bytes))), "no error");
   }
-  EXPECT_EQ(error(Bytes(file.begin(), file.begin() + 100)),
+  EXPECT_EQ(error(FileBytes(file.begin(), file.begin() + 100)),
             "header is 100 bytes, 512 are needed: the file is cut short");
-  EXPECT_EQ(error(Bytes(file.begin(), file.end() - 1)),
+  EXPECT_EQ(error(FileBytes(file.begin(), file.end() - 1)),
             "payload is 999 bytes, the header says 1000");
-  Bytes longer = file;
+  FileBytes longer = file;
   longer.push_back(std::byte{0});
   EXPECT_EQ(error(longer), "payload is 1001 bytes, the header says 1000");
   EXPECT_EQ(error({}), "not a .vkp file: it does not begin with vkgemmVP");
@@ -104,11 +104,11 @@ TEST(Vkp, WhatIsCutShortOrForeignIsRefused) {
 
 TEST(Vkp, EveryFlippedBitIsSeen) {
   for (std::size_t i = 0; i < some_file().size(); ++i) {
-    Bytes file = some_file();
+    FileBytes file = some_file();
     file[i] ^= std::byte{0x10};
     EXPECT_NE(error(file), "no error") << "byte " << i;
   }
-  Bytes file = some_file();
+  FileBytes file = some_file();
   file.back() ^= std::byte{1};
   EXPECT_EQ(error(file), "hash differs: the file was altered");
 }
@@ -136,7 +136,7 @@ TEST(Vkp, FilesAreNamed) {
     const auto file = read_packed_file(path);
     return file ? std::string("no error") : file.error().message;
   };
-  const auto write = [&](const Bytes& bytes) {
+  const auto write = [&](const FileBytes& bytes) {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
   };
@@ -148,11 +148,11 @@ TEST(Vkp, FilesAreNamed) {
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->header, some_header());
   EXPECT_EQ(file->payload, some_payload());
-  for (const Bytes& bytes : {Bytes{}, some_payload(100), some_payload()}) {
+  for (const FileBytes& bytes : {FileBytes{}, some_payload(100), some_payload()}) {
     write(bytes);
     EXPECT_EQ(message(), path.string() + ": " + error(bytes));
   }
-  Bytes altered = some_file();
+  FileBytes altered = some_file();
   altered.back() ^= std::byte{1};
   write(altered);
   EXPECT_EQ(message(), path.string() + ": hash differs: the file was altered");
