@@ -111,9 +111,9 @@ Result<std::string> plot_loss(const std::vector<LossRow>& rows) {
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const double column = static_cast<double>(i % 2), line = std::floor(static_cast<double>(i) / 2);
     const LossPanel panel{.left = kMargin + kAxis + column * (width + kAxis + kGap),
-                      .top = 70.0 + kHead + line * (kPanelHeight + kHead + 18.0),
-                      .width = width,
-                      .high = high};
+                          .top = 70.0 + kHead + line * (kPanelHeight + kHead + 18.0),
+                          .width = width,
+                          .high = high};
     std::vector<const LossRow*> own;
     for (const LossRow& row : rows) {
       if (row.list == summaries[i].list && row.counts()) own.push_back(&row);

@@ -142,11 +142,5 @@ TEST_P(Combinations, Part3) {
   run_combinations(GetParam(), 3, 4);
 }
 
-TEST_P(Combinations, NightlyAll) {
-  VKGEMM_SKIP_IF(why_skip(GetParam()));
-  if (!on_cpu() || GetParam() != Path::khr) GTEST_SKIP() << "the parts have all of it here";
-  run_combinations(GetParam(), 0, 1);
-}
-
 }  // namespace
 }  // namespace vkgemm::test

@@ -154,10 +154,6 @@ void DeviceBarrier::any_number_of_workgroups() {
   }
 }
 TEST_P(DeviceBarrier, AnyNumberOfWorkgroups) { any_number_of_workgroups(); }
-TEST_P(DeviceBarrier, NightlyAnyNumberOfWorkgroups) {
-  if (!on_cpu()) GTEST_SKIP() << "AnyNumberOfWorkgroups has all of it here";
-  any_number_of_workgroups();
-}
 
 void DeviceBarrier::any_spin_limit() {
   std::mt19937 random(11);
@@ -177,10 +173,6 @@ void DeviceBarrier::any_spin_limit() {
   }
 }
 TEST_P(DeviceBarrier, AnySpinLimit) { any_spin_limit(); }
-TEST_P(DeviceBarrier, NightlyAnySpinLimit) {
-  if (!on_cpu()) GTEST_SKIP() << "AnySpinLimit has all of it here";
-  any_spin_limit();
-}
 
 // After the first barrier that was given up, plans that have one do without, no other one is made,
 // and results stay right.

@@ -6,9 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_set>
+#include <utility>
 
 #include "embedded.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/lowering.hpp"
 #include "problem/resolved_problem.hpp"
 #include "support/command_watch.hpp"
 #include "tuning/device_tables.hpp"
@@ -221,6 +224,30 @@ std::vector<Config> small_configs(Path path, DataType input) {
     if (everywhere) legal.push_back(config);
   }
   return legal;
+}
+
+bool is_nightly() {
+  static const bool nightly = std::getenv("VKGEMM_NIGHTLY") != nullptr;
+  return nightly;
+}
+
+bool is_left_out(const Config& config, const Problem& problem) {
+  if (!on_cpu() || is_nightly()) return false;
+  const auto resolved = resolve(problem);
+  if (!resolved || !is_legal(config, *resolved, target())) return false;  // to fail
+  const DispatchPlan plan = lower(config, *resolved, target());
+  std::size_t pipelines = PipelineKeyHash{}(plan.product.key);
+  for (const auto& steps : {plan.before, plan.after}) {
+    for (const Step& step : steps) pipelines = 31 * pipelines + PipelineKeyHash{}(step.key);
+  }
+  static const testing::TestInfo* asked = nullptr;
+  const testing::TestInfo* const asking = testing::UnitTest::GetInstance()->current_test_info();
+  const bool is_first = std::exchange(asked, asking) != asking;
+  static std::unordered_set<std::size_t> compiled;
+  constexpr std::size_t one_in = 4;
+  if (!is_first && pipelines / 7 % one_in != 0) return !compiled.contains(pipelines);
+  compiled.insert(pipelines);
+  return false;
 }
 
 std::string why_skip(Path path, DataType input) {

@@ -54,11 +54,13 @@ class ExpectedHazards {
 // A CPU: compiles slowly, computes slowly.
 inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-// Tests with this in their names have the time for what others leave out on a CPU.
-inline bool is_nightly() {
-  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
-  return test != nullptr && std::string_view(test->name()).starts_with("Nightly");
-}
+// There is time for what tests leave out on a CPU (VKGEMM_NIGHTLY is set).
+bool is_nightly();
+
+// True where a CPU leaves a case of a test to the night, because it compiles a pipeline for a
+// second or more. It keeps each test's first case, those of one set of pipelines in four (the same
+// ones in every process, which share what was compiled), and what needs no other ones.
+bool is_left_out(const Config& config, const Problem& problem);
 
 // The spin limit of tests that don't expect a barrier to be given up: a CPU that is busy with other
 // things may let one of its workers sleep for long.

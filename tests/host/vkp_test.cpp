@@ -36,7 +36,8 @@ FileBytes some_payload(std::size_t bytes = 1000) {
   return payload;
 }
 
-FileBytes some_file(const PackedHeader& header = some_header(), const FileBytes& payload = some_payload()) {
+FileBytes some_file(const PackedHeader& header = some_header(),
+                    const FileBytes& payload = some_payload()) {
   const auto begin = make_packed_header(header, payload);
   FileBytes file(begin.begin(), begin.end());
   file.insert(file.end(), payload.begin(), payload.end());
