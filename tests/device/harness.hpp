@@ -58,7 +58,7 @@ inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 bool is_nightly();
 
 // True where a CPU leaves a case of a test to the night, because it compiles a pipeline for a
-// second or more. It keeps each test's first case, those of one set of pipelines in four (the same
+// second or more. It keeps each test's first case, those of one set of pipelines in eight (the same
 // ones in every process, which share what was compiled), and what needs no other ones.
 bool is_left_out(const Config& config, const Problem& problem);
 

@@ -397,16 +397,15 @@ HostBuffer Trial::poisoned(const HostBuffer& like) const {
   return buffer;
 }
 
-Problem Trial::planned() const {
-  Problem problem = problem_;
+Problem planned(Problem problem, const TrialOptions& options) {
   const auto pack = [](Matrix& matrix) {
     const bool shared = matrix.batch_stride == std::uint64_t{0};
     matrix = {.type = matrix.type, .packing = Packing::packed};
     if (shared) matrix.batch_stride = 0;
   };
-  if (options_.packs_a) pack(problem.a);
-  if (options_.packs_b || options_.quantisation) pack(problem.b);
-  problem.quantised_b = options_.quantisation;
+  if (options.packs_a) pack(problem.a);
+  if (options.packs_b || options.quantisation) pack(problem.b);
+  problem.quantised_b = options.quantisation;
   return problem;
 }
 
@@ -514,7 +513,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
 support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
 
 testing::AssertionResult Trial::run(const Config& config) {
-  return run(device().context().plan(planned(), config));
+  return run(device().context().plan(planned(problem_, options_), config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }
@@ -578,7 +577,7 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
 }
 
 testing::AssertionResult Trial::repeats(const Config& config) {
-  const auto plan = device().context().plan(planned(), config);
+  const auto plan = device().context().plan(planned(problem_, options_), config);
   return plan ? repeats(*plan) : succeeds(plan);
 }
 
@@ -608,7 +607,7 @@ double Trial::aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch) con
 
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
                                       const TrialOptions& options) {
-  if (is_left_out(config, problem)) return testing::AssertionSuccess();
+  if (is_left_out(config, planned(problem, options))) return testing::AssertionSuccess();
   const auto with_context = [&](const char* gate, const testing::AssertionResult& result) {
     return testing::AssertionFailure()
            << gate << ": " << result.message() << "\n  " << describe(config, problem);

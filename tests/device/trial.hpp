@@ -93,7 +93,6 @@ class Trial {
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
   support::Runner& device() const;
-  Problem planned() const;
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
   DataType value_type() const;
@@ -105,6 +104,9 @@ class Trial {
   HostBuffer d_, aux_, row_values_;  // what the device wrote
   std::uint32_t bad_group_ = 0;
 };
+
+// As it is planned: packed operands are.
+Problem planned(Problem problem, const TrialOptions& options);
 
 // The three gates. Exactness is not asked of activations that are not exact.
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import unittest
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,11 @@ def assert_close(actual: Any, expected: Any, element: str = "f32") -> None:
     if not (error <= bound).all():
         at = np.unravel_index(np.argmax(error - bound), error.shape)
         raise AssertionError(f"{at} is {wide(actual)[at]}, not {expected[at]}")
+
+
+def by_day(cases: Iterable[Any], count: int = 2) -> list[Any]:
+    """The first ones; all at night (VKGEMM_NIGHTLY is set), since each compiles pipelines."""
+    return list(cases)[:None if "VKGEMM_NIGHTLY" in os.environ else count]
 
 
 class OnDevice(unittest.TestCase):
