@@ -263,6 +263,22 @@ bool is_left_out(const Config& config, const Problem& problem) {
   return false;
 }
 
+namespace {
+
+// Where a CPU runs a test by day that is there for khr and fma: on one of them.
+std::optional<Path> path_by_day() {
+  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+  if (!on_cpu() || is_nightly() || settings().path || test == nullptr) return std::nullopt;
+  if (!caps().khr.available || !caps().fma.available) return std::nullopt;
+  const std::string_view name = test->name();
+  const std::string_view without_path = name.substr(0, name.find('/'));
+  const std::size_t hash = std::hash<std::string_view>{}(test->test_suite_name()) ^
+                           std::hash<std::string_view>{}(without_path);
+  return hash % 2 == 0 ? Path::khr : Path::fma;
+}
+
+}  // namespace
+
 std::string why_skip(Path path, DataType input) {
   if (settings().path && *settings().path != path) {
     return "only path " + std::string(to_string(*settings().path)) + " was asked for";
@@ -270,6 +286,9 @@ std::string why_skip(Path path, DataType input) {
   const PathSupport& support = caps().path(path);
   if (!support.available) {
     return "path " + std::string(to_string(path)) + " on " + caps().name + ": " + support.reason;
+  }
+  if (const auto by_day = path_by_day(); by_day && *by_day != path) {
+    return "by day on path " + std::string(to_string(*by_day)) + ", at night on this one, too";
   }
   if (small_configs(path, input).empty()) {
     return "no legal configuration of path " + std::string(to_string(path)) + " for " +

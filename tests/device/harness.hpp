@@ -95,8 +95,9 @@ inline std::uint64_t k_step(const Config& config) {
 // True if its code is long (KhrLoop::peel, FmaLoop::peel).
 bool peels(const Config& config);
 
-// Why there is nothing to test: the path's own reason, or that there is no configuration for these
-// inputs. Empty if there is.
+// Why there is nothing to test: the path's own reason, that there is no configuration for these
+// inputs, or that it is day: then a CPU runs each test on one of the paths khr and fma, unless
+// --path asks for one. Empty if there is.
 std::string why_skip(Path path, DataType input = DataType::f16);
 
 // A plan with the first candidate of the path, whichever the library would choose.
