@@ -94,9 +94,13 @@ def assert_close(actual: Any, expected: Any, element: str = "f32") -> None:
         raise AssertionError(f"{at} is {wide(actual)[at]}, not {expected[at]}")
 
 
+NIGHTLY = "VKGEMM_NIGHTLY" in os.environ
+at_night = unittest.skipUnless(NIGHTLY, "at night: set VKGEMM_NIGHTLY=1")
+
+
 def by_day(cases: Iterable[Any], count: int = 2) -> list[Any]:
-    """The first ones; all at night (VKGEMM_NIGHTLY is set), since each compiles pipelines."""
-    return list(cases)[:None if "VKGEMM_NIGHTLY" in os.environ else count]
+    """The first ones, and all at night, since each compiles pipelines."""
+    return list(cases)[:None if NIGHTLY else count]
 
 
 class OnDevice(unittest.TestCase):
