@@ -39,7 +39,7 @@ bool is_choice(const TuneCase& tuned, const Config& config) {
                              [&](const NamedConfig& choice) { return choice.config == config; });
 }
 
-double to_nanoseconds(double value) { return std::round(value * 1000.0) / 1000.0; }
+double to_three_decimals(double value) { return std::round(value * 1000.0) / 1000.0; }
 
 Config config_of(const json& message) {
   const auto config = parse_config(message.at("config").get<std::string>());
@@ -134,7 +134,7 @@ TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::s
                 tera_flops(tuned.multiply_adds, us / 1000.0), best.microseconds.size(),
                 tuned.measured.size());
   TunedShape shape{.problem = tuned.problem,
-                   .microseconds = to_nanoseconds(us),
+                   .microseconds = to_three_decimals(us),
                    .arguments = tuned.arguments,
                    .complete = tuned.done && tuned.error.empty()};
   shape.row.config = best.config;
@@ -407,9 +407,9 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
       entry["error"] = m == nullptr ? "not measured" : m->reason;
       return;
     }
-    entry["us"] = to_nanoseconds(m->median());
-    entry["tflops"] = to_nanoseconds(tera_flops(tuned.multiply_adds, m->median() / 1000.0));
-    entry["loss"] = to_nanoseconds(m->median() / best->median() - 1.0);
+    entry["us"] = to_three_decimals(m->median());
+    entry["tflops"] = to_three_decimals(tera_flops(tuned.multiply_adds, m->median() / 1000.0));
+    entry["loss"] = to_three_decimals(m->median() / best->median() - 1.0);
   };
   for (const NamedConfig& choice : tuned.choices) {
     add(choice.name, choice.config, tuned.find(choice.config));
@@ -426,7 +426,7 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   ordered_json& timed = out["timed"] = ordered_json::object();
   for (const Measured& m : tuned.measured) {
     if (m.outcome == TuneOutcome::good && !m.microseconds.empty()) {
-      timed[to_string(m.config)] = to_nanoseconds(m.median());
+      timed[to_string(m.config)] = to_three_decimals(m.median());
     }
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);

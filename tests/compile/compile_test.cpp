@@ -5,7 +5,7 @@
 //
 // VKGEMM_COMPILE_DEVICE: the device's name in the report (default: the driver's).
 // VKGEMM_COMPILE_REPORT: a .csv to write, one line a pipeline.
-// VKGEMM_NIGHTLY: compiles all, where it otherwise compiles every third one.
+// VKGEMM_COMPILE_ONE_IN: compiles one configuration in so many, and writes no report.
 // VKGEMM_COMPILE_TABLE: the tuning table whose rows are compiled, instead of those that the device
 // would get: NVK's stubs have the PCI id of a chip without a table.
 #include <gtest/gtest.h>
@@ -116,12 +116,17 @@ std::string text(const std::optional<std::uint64_t>& value) {
 
 std::vector<std::string> lines;
 
+std::size_t one_in() {
+  const char* const text = std::getenv("VKGEMM_COMPILE_ONE_IN");
+  return text != nullptr ? std::max(std::strtoul(text, nullptr, 10), 1ul) : 1;
+}
+
 class Report : public testing::Environment {
  public:
   void TearDown() override {
     the_runner.reset();
     const char* const path = std::getenv("VKGEMM_COMPILE_REPORT");
-    if (path == nullptr || lines.empty()) return;
+    if (path == nullptr || lines.empty() || one_in() > 1) return;
     std::ofstream file(path);
     file << "device,driver,config,input,layouts,epilogue,registers,spills,sgpr_spills,"
             "shared_bytes,code\n";
@@ -248,8 +253,7 @@ std::string device_name() {
 // `kind`: of the epilogue, or of the problem. How many registers are spilled goes to `spills`.
 void add_to_report(const Problem& problem, const Config& config, const std::string& layouts,
                    const std::string& kind, std::optional<std::uint64_t>* spills = nullptr) {
-  static std::size_t turn = 0;
-  if (turn++ % 3 != 0 && std::getenv("VKGEMM_NIGHTLY") == nullptr) return;
+  if (std::hash<std::string>{}(to_string(config) + layouts + kind) % one_in() != 0) return;
   // RDNA3 and RDNA4 allocate shared memory in units of 1 KiB, and RADV tells what is allocated. ANV
   // tells what is declared, which may be less by the single words: legality counts them in all
   // kernels. NVK tells nothing.

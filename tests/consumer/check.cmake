@@ -2,7 +2,8 @@
 #   USES        find_package, add_subdirectory or fetch_content
 #   SHARED      ON: vkgemm as a shared library
 #   SOURCE      vkgemm's source folder
-#   BUILT       vkgemm's build folder: its SPIR-V is taken, and a static library is installed from it
+#   BUILT       find_package, static: the build folder to install from
+#   SPIRV_FROM  the build folder whose SPIR-V is taken, but by fetch_content
 #   FOLDER      where to work; emptied first
 #   HEADERS, TOOLCHAIN, COMPILER, GENERATOR   as vkgemm's own build has them
 #   LAUNCHER    vkrun, or empty to run on this machine's own Vulkan
@@ -18,7 +19,10 @@ endfunction()
 file(REMOVE_RECURSE ${FOLDER})
 # Most ways compile the whole library again, and so they do it fastest.
 set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
-           -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN} -DVKGEMM_SPIRV_FROM=${BUILT}/shaders)
+           -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
+if(NOT USES STREQUAL "fetch_content")
+  list(APPEND common -DVKGEMM_SPIRV_FROM=${SPIRV_FROM})
+endif()
 
 if(USES STREQUAL "find_package")
   if(SHARED)
@@ -36,7 +40,9 @@ endif()
 
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build ${common} -DCONSUMER_USES=${USES} ${options})
 if(USES STREQUAL "fetch_content")
-  return()  # from here on the same as add_subdirectory
+  # From here on the same as add_subdirectory, but for the shaders, of which one stands for all.
+  run(${CMAKE_COMMAND} --build ${FOLDER}/build --target _deps/vkgemm-build/shaders/reset.spv)
+  return()
 endif()
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${LAUNCHER} ${FOLDER}/build/consumer)

@@ -188,12 +188,6 @@ TEST_P(Candidates, EveryLayoutOfARing) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   every_layout_of_a_ring(GetParam());
 }
-TEST_P(Candidates, NightlyEveryLayoutOfEveryRing) {
-  VKGEMM_SKIP_IF(why_skip(GetParam()));
-  if (!on_cpu()) GTEST_SKIP() << "EveryLayoutOfARing has all of it here";
-  every_layout_of_a_ring(GetParam());
-}
-
 // N, K and the leading dimensions as constants of the pipeline.
 TEST_P(Candidates, StaticShapes) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));

@@ -54,13 +54,16 @@ class ExpectedHazards {
 // A CPU: compiles slowly, computes slowly.
 inline bool on_cpu() { return caps().type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-// There is time for what tests leave out on a CPU (VKGEMM_NIGHTLY is set).
+// There is time for what tests leave out on a CPU: VKGEMM_NIGHTLY is set, or the test's name begins
+// with Nightly.
 bool is_nightly();
 
 // True where a CPU leaves a case of a test to the night, because it compiles a pipeline for a
 // second or more. It keeps each test's first case, those of one set of pipelines in eight (the same
-// ones in every process, which share what was compiled), and what needs no other ones.
+// ones in every process, which share what was compiled), and what needs only pipelines of those
+// that were kept before it in this process.
 bool is_left_out(const Config& config, const Problem& problem);
+std::size_t& left_out_count();  // of this process
 
 // The spin limit of tests that don't expect a barrier to be given up: a CPU that is busy with other
 // things may let one of its workers sleep for long.

@@ -52,6 +52,9 @@ int main(int argc, char** argv) {
   vkgemm::test::runner();
   const int result = RUN_ALL_TESTS();
   vkgemm::test::destroy_runner();  // without a test to run, GoogleTest tears nothing down
+  if (const std::size_t count = vkgemm::test::left_out_count(); count > 0) {
+    std::printf("%zu cases were left to the night: VKGEMM_NIGHTLY=1 runs them\n", count);
+  }
   // A machine that can run none of them has passed nothing: ctest shows it as skipped.
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   const bool all_skipped = all.skipped_test_count() == all.test_to_run_count();
