@@ -137,14 +137,11 @@ class DeviceBarrier : public EachPath {
     }
     return testing::AssertionSuccess();
   }
-
-  void any_number_of_workgroups();
-  void any_spin_limit();
 };
 VKGEMM_ON_EACH_PATH(DeviceBarrier);
 
 // More workgroups than there is work, and so many that some cannot be resident; fewer, down to one.
-void DeviceBarrier::any_number_of_workgroups() {
+TEST_P(DeviceBarrier, AnyNumberOfWorkgroups) {
   const std::uint32_t all = 4 * 8;
   for (const std::uint32_t launched : {1u, 2u, all - 1, all, all + 1, too_many()}) {
     if (is_selection() && launched > 1 && launched != all - 1 && launched <= all + 1) continue;
@@ -153,9 +150,8 @@ void DeviceBarrier::any_number_of_workgroups() {
     EXPECT_TRUE(passes(some));
   }
 }
-TEST_P(DeviceBarrier, AnyNumberOfWorkgroups) { any_number_of_workgroups(); }
 
-void DeviceBarrier::any_spin_limit() {
+TEST_P(DeviceBarrier, AnySpinLimit) {
   std::mt19937 random(11);
   std::size_t turn = 0;
   for (const std::uint32_t limit : {0u, 1u, 2u, static_cast<std::uint32_t>(random() % 100),
@@ -172,7 +168,6 @@ void DeviceBarrier::any_spin_limit() {
     }
   }
 }
-TEST_P(DeviceBarrier, AnySpinLimit) { any_spin_limit(); }
 
 // After the first barrier that was given up, plans that have one do without, no other one is made,
 // and results stay right.

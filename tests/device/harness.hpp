@@ -63,7 +63,7 @@ bool is_nightly();
 // ones in every process, which share what was compiled), and what needs only pipelines of those
 // that were kept before it in this process.
 bool is_left_out(const Config& config, const Problem& problem);
-std::size_t& left_out_count();  // of this process
+std::size_t left_out_count();  // of this process
 
 // The spin limit of tests that don't expect a barrier to be given up: a CPU that is busy with other
 // things may let one of its workers sleep for long.

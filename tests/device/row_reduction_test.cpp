@@ -112,10 +112,6 @@ class RowReductions : public EachPath {
       return testing::AssertionFailure() << "nothing is legal: " << describe(plain, problem);
     return testing::AssertionSuccess();
   }
-
-  void every_operation();
-  void types_and_epilogue();
-  void what_is_not_a_number();
 };
 VKGEMM_ON_EACH_PATH(RowReductions);
 
@@ -125,7 +121,7 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
   return problem;
 }
 
-void RowReductions::every_operation() {
+TEST_P(RowReductions, EveryOperation) {
   const bool all = !on_cpu() || is_nightly();
   for (const RowOp op : ops()) {
     // Where compiling is slow, one tile and two take turns.
@@ -138,8 +134,6 @@ void RowReductions::every_operation() {
     }
   }
 }
-
-TEST_P(RowReductions, EveryOperation) { every_operation(); }
 
 // One column, one x4, x4s that end early, whole tiles, one more; one row.
 TEST_P(RowReductions, AnyWidth) {
@@ -169,7 +163,7 @@ TEST_P(RowReductions, LongRows) {
 
 // All types of D, vectors, values and residuals, with the whole epilogue before the reduction, in a
 // batch.
-void RowReductions::types_and_epilogue() {
+TEST_P(RowReductions, TypesAndEpilogue) {
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::f32}) {
     for (const bool aligned : {false, true}) {
       if (is_selection() && (type == DataType::f32 || aligned != (type == DataType::f16))) continue;
@@ -187,8 +181,6 @@ void RowReductions::types_and_epilogue() {
     }
   }
 }
-
-TEST_P(RowReductions, TypesAndEpilogue) { types_and_epilogue(); }
 
 TEST_P(RowReductions, EveryConfiguration) {
   std::size_t types = 0;
@@ -359,7 +351,7 @@ TEST_P(RowReductions, LargeMean) {
 }
 
 // Row 1 holds what is named, in one column or all; rows 0 and 2 are ordinary, and stay so.
-void RowReductions::what_is_not_a_number() {
+TEST_P(RowReductions, WhatIsNotANumber) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::uint64_t n = config().tile_n + 9u;
   for (const RowOp op : all_ops) {
@@ -390,8 +382,6 @@ void RowReductions::what_is_not_a_number() {
     }
   }
 }
-
-TEST_P(RowReductions, WhatIsNotANumber) { what_is_not_a_number(); }
 
 // A row of zeros is 0 / eps, and with eps = 0 not a number.
 TEST_P(RowReductions, ZeroRows) {

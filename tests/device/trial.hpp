@@ -22,7 +22,7 @@ namespace vkgemm::test {
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// Which operands are packed.
+// A and B: is each packed?
 struct Packs {
   bool a, b;
 };
