@@ -108,7 +108,8 @@ enum class CodeLayout : std::uint8_t {
 };
 
 // B as codes: an element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
-// nearest even. A group of codes, group_k × group_n, shares a scale and a zero point. An infinite
+// nearest even; where a kernel multiplies codes and scales their sums (explain() says which), it is
+// not rounded. A group of codes, group_k × group_n, shares a scale and a zero point. An infinite
 // scale makes Inf or NaN of its columns.
 //
 // Only B is quantised, its type and A's are f16 or bf16, and it is packed (Context::plan_pack()).

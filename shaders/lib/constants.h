@@ -137,7 +137,9 @@
     /* Rows that are quantised: quantise_rows.comp. */ \
     X(66, SOURCE_TYPE, TYPE_F16) \
     /* f32 in parts: f32_parts.glsl. */ \
-    X(67, LAST_ORDER, 0)    /* parts are multiplied whose numbers add up to at most this */
+    X(67, LAST_ORDER, 0)    /* parts are multiplied whose numbers add up to at most this */ \
+    /* A quantised B in the direct loop. */ \
+    X(68, SCALES_OF, SCALES_OF_CODES)    /* what scales multiply: SCALES_OF_* */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -7,7 +7,7 @@
 //                               arrays sized by specialization constants can be neither returned nor
 //                               an initialiser in glslang)
 //   acc_clear(out Acc)
-//   mma_tile(inout Acc, Tile)   Acc += A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
+//   mma_tile(inout Acc, Tile)   Acc, cleared, = A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
 //   store_tile(Acc, Tile)       D and aux through the epilogue, inside the matrix only; with split-K
 //                               partial results
 // Either may be called again in the same workgroup only after a barrier().

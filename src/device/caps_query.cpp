@@ -253,6 +253,10 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
   if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) == 0) {
     return unavailable("subgroupSupportedOperations lacks votes");
   }
+  // Invocations load scales for each other (shaders/lib/loops/direct_codes.glsl).
+  if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) == 0) {
+    return unavailable("subgroupSupportedOperations lacks shuffles");
+  }
   // Where there is one subgroup size only, none has to be asked for (and NVK lets nobody ask).
   if (caps.limits.min_subgroup_size != caps.limits.max_subgroup_size) {
     if (auto missing =

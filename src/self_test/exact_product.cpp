@@ -54,6 +54,7 @@ std::vector<std::byte> operand(const Matrix& matrix, std::uint64_t rows, std::ui
 // A quantised B, row-major, without padding.
 struct Codes {
   const Problem& problem;
+  bool rounds = true;
   const Quantisation& q = *problem.quantised_b;
 
   std::uint64_t group(std::uint64_t k) const { return q.group_k == 0 ? 0 : k / q.group_k; }
@@ -70,8 +71,10 @@ struct Codes {
     return scales[mixed((group << 32) + col + 7) % std::size(scales)];
   }
   int value(std::uint64_t k, std::uint64_t col) const {
+    const int exact = code(k, col) * scale(group(k), col);
+    if (!rounds) return exact;
     std::uint16_t rounded = 0;
-    store_element(&rounded, problem.b.type, 0, code(k, col) * scale(group(k), col));
+    store_element(&rounded, problem.b.type, 0, exact);
     return static_cast<int>(load_element(&rounded, problem.b.type, 0));
   }
   std::vector<std::byte> bytes(std::size_t& scales_offset) const {
@@ -94,14 +97,14 @@ struct Codes {
 
 }  // namespace
 
-ExactProduct::ExactProduct(const Problem& problem)
+ExactProduct::ExactProduct(const Problem& problem, bool rounds_elements)
     : problem_(problem),
       a_(operand(problem.a, problem.m, problem.k, 0)),
       expected_(bytes_of(problem.d, problem.m, problem.n), poison) {
   const auto element_of_b = [&](std::uint64_t k, std::uint64_t col) {
-    return problem.quantised_b ? Codes{problem}.value(k, col) : element(1, k, col);
+    return problem.quantised_b ? Codes{problem, rounds_elements}.value(k, col) : element(1, k, col);
   };
-  b_ = problem.quantised_b ? Codes{problem}.bytes(scales_offset_)
+  b_ = problem.quantised_b ? Codes{problem, rounds_elements}.bytes(scales_offset_)
                            : operand(problem.b, problem.k, problem.n, 1);
   std::vector<int> row_of_a(problem.k);
   std::vector<int> columns_of_b(problem.k * problem.n);

@@ -144,17 +144,16 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
   }
   if (kind.code_run != 0) {
     // Groups of K that end within what is loaded at once, and one that has all; integers, and
-    // floats that a device might take for 0; products with scales that are rounded in f16, and from
-    // f32.
-    for (const Quantisation& q :
-         {Quantisation{.type = CodeType::int4, .group_k = 32},
-          Quantisation{.type = CodeType::e4m3, .scale_type = DataType::f32}}) {
-      for (const Layout a : both_layouts) {
-        problems.push_back(product(config, kind.input, a, Layout::row_major, true));
-        problems.back().b = {.type = kind.input, .packing = Packing::packed};
-        problems.back().quantised_b = q;
-      }
-    }
+    // floats that a device might take for 0; scales of codes, rounded in f16 and from f32, and of
+    // sums.
+    const auto add = [&](const Quantisation& q, Layout a) {
+      problems.push_back(product(config, kind.input, a, Layout::row_major, true));
+      problems.back().b = {.type = kind.input, .packing = Packing::packed};
+      problems.back().quantised_b = q;
+    };
+    for (const Layout a : both_layouts) add({.type = CodeType::int4, .group_k = 32}, a);
+    add({.type = CodeType::e4m3, .group_k = 32, .scale_type = DataType::f32}, Layout::row_major);
+    add({.type = CodeType::e4m3, .scale_type = DataType::f32}, Layout::col_major);
     return problems;
   }
   for (const Layout a : both_layouts) {

@@ -39,10 +39,11 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
 // Between rows and behind matrices there are NaN, which D must still hold there.
 class ExactProduct {
  public:
-  explicit ExactProduct(const Problem& problem);
+  // `rounds_elements`: those of a quantised B; else its scales multiply sums.
+  explicit ExactProduct(const Problem& problem, bool rounds_elements = true);
 
   // Of a quantised B: its codes at the front of b(), scales so many bytes behind. A scale is 1, 2
-  // or 1025, another one for each group: products with the last are rounded.
+  // or 1025, another one for each group: products with the last are rounded, if elements are.
   std::size_t scales_offset() const noexcept { return scales_offset_; }
 
   std::span<const std::byte> a() const noexcept { return a_; }

@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "base/arithmetic.hpp"
+#include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 #include "support/groups.hpp"
 
 namespace vkgemm::support {
@@ -101,6 +103,13 @@ std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
   const double below = magnitude - value_of(low), above = value_of(high) - magnitude;
   const std::uint32_t nearest = below < above || (below == above && low % 2 == 0) ? low : high;
   return std::signbit(value) && nearest != 0 ? nearest | code_count(type) / 2 : nearest;
+}
+
+double element_error(const Problem& problem, const Config& config) {
+  if (!problem.quantised_b) return 0.0;
+  const DataType type = problem.b.type;
+  const bool rounds = scales_of(config, *problem.quantised_b, type) == SCALES_OF_CODES;
+  return rounds ? 0.0 : row_of(type).unit_roundoff;
 }
 
 CodeMatrix::CodeMatrix(const Problem& problem)

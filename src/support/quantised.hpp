@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "problem/quantised.hpp"
+#include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::support {
@@ -21,6 +22,10 @@ constexpr std::uint32_t code_count(CodeType type) { return 1u << bits_of(type); 
 
 // The code whose number is nearest, the even one of two; of NaN e4m3's and e5m2's own, else 0.
 std::uint32_t nearest_code(CodeType type, bool zeros, double value);
+
+// HostOperands::b_error of elements that are rounded to their type: the configuration may multiply
+// them as they are.
+double element_error(const Problem& problem, const Config& config);
 
 // B of a problem, as codes that lie as Context::plan_pack() wants them.
 class CodeMatrix {

@@ -10,6 +10,7 @@
 #include "problem/resolved_problem.hpp"
 #include "support/device_listing.hpp"
 #include "support/groups.hpp"
+#include "support/quantised.hpp"
 #include "support/reference.hpp"
 #include "support/statistics.hpp"
 #include "tool/gated.hpp"
@@ -309,8 +310,9 @@ void check_verification(const RunOptions& options, const Job& job) {
 }
 
 // False if D or aux is wrong.
-bool verify(const RunOptions& options, const Job& job, const std::vector<std::byte>& d,
-            const std::vector<std::byte>& aux, const std::vector<std::byte>& row_values) {
+bool verify(const RunOptions& options, const Job& job, const Plan& plan,
+            const std::vector<std::byte>& d, const std::vector<std::byte>& aux,
+            const std::vector<std::byte>& row_values) {
   if (const std::string unknown = unknown_operands(job); !unknown.empty()) {
     std::printf("verification   not verified: %s %s packed\n", unknown.c_str(),
                 unknown.size() == 1 ? "is" : "are");
@@ -320,8 +322,10 @@ bool verify(const RunOptions& options, const Job& job, const std::vector<std::by
       options.verify, options.job.seed, job.groups.worked(job.source), job.groups);
   std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
-  const support::VerifyReport report = support::verify(job.source, job.operands(), d.data(),
-                                                       aux.data(), verification, row_values.data());
+  support::HostOperands operands = job.operands();
+  operands.b_error = support::element_error(plan.problem(), plan.config());
+  const support::VerifyReport report =
+      support::verify(job.source, operands, d.data(), aux.data(), verification, row_values.data());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report_verification(verification, job.source, report, seconds);
@@ -369,7 +373,7 @@ int run(const RunOptions& options) {
   std::vector<std::byte> aux = download(*runner, device.aux, bytes.aux);
   std::vector<std::byte> row_values = download(*runner, device.row_values, bytes.row_values);
 
-  bool passed = verify(options, job, d, aux, row_values);
+  bool passed = verify(options, job, plan, d, aux, row_values);
 
   const std::uint64_t matrices = support::MatrixCounts(problem).d;
   d_file.save(problem.d, problem.m, problem.n, matrices, std::move(d));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "device/caps.hpp"
+#include "support/quantised.hpp"
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
@@ -85,6 +86,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
 
 std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                                     const Buffer* flush) {
+  host_.b_error = support::element_error(plan.problem(), plan.config());
   if (workspace_.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
     workspace_ = Buffer();  // its memory first
     workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
@@ -180,8 +182,8 @@ support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
 
 std::future<support::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
   const support::VerifyOptions how = options(seed, work);
-  return std::async(std::launch::async, [this, how, results = download(how)] {
-    return support::verify(problem_, host_, results.d.get(), results.aux.get(), how,
+  return std::async(std::launch::async, [this, how, host = host_, results = download(how)] {
+    return support::verify(problem_, host, results.d.get(), results.aux.get(), how,
                            results.row_values.get());
   });
 }

@@ -384,7 +384,8 @@ void Trial::store_elements() {
 
 support::HostOperands Trial::host_operands() const {
   return {a_.data(),     b_.data(),    c_.data(),       bias_.data(),       offsets_.data(),
-          gamma_.data(), beta_.data(), b_right_.data(), row_scales_.data(), column_scales_.data()};
+          gamma_.data(), beta_.data(), b_right_.data(), row_scales_.data(), column_scales_.data(),
+          b_error_};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -411,6 +412,7 @@ Problem planned(Problem problem, const TrialOptions& options) {
 
 testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
+  b_error_ = support::element_error(plan->problem(), plan->config());
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   row_values_ = poisoned(row_values_);

@@ -101,6 +101,7 @@ class Trial {
   TrialOptions options_;
   HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_, row_scales_, column_scales_;
   std::shared_ptr<support::CodeMatrix> codes_, right_codes_;
+  double b_error_ = 0.0;             // of the last run
   HostBuffer d_, aux_, row_values_;  // what the device wrote
   std::uint32_t bad_group_ = 0;
 };

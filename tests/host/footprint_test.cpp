@@ -140,6 +140,7 @@ class Module {
     const std::uint64_t divisor = y != 0 ? y : 1;
     switch (op) {
       case 113:  // UConvert
+      case 115:  // FConvert: no size is one of these
       case 124:  // Bitcast
         return x;
       case 128:  // IAdd

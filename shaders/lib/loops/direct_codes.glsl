@@ -1,7 +1,5 @@
-// direct_codes.glsl: B of the direct loop as codes: units of them (code_fragments.glsl), and the scales
-// of an invocation's columns. Which these are, a matrix of columns' numbers tells. CODE_RUN of its
-// elements that follow each other are taken to be of one column: the self-test finds out whether
-// they are (KernelKind::code_run).
+// direct_codes.glsl: B of the direct loop as codes: units of them (code_fragments.glsl), and the elements
+// that they stand for; of their scales and zero points: direct_scales.glsl.
 //
 // Loads are ahead by as many units as there are slots but one: as many slots as an iteration has units,
 // up to four, because their places are constants then. With a single slot the last step of a unit
@@ -15,17 +13,23 @@ const uint UNIT_SLOTS = UNITS % 4 == 0 ? 4 : UNITS % 2 == 0 ? 2 : 1;
 const uint UNITS_AHEAD = UNIT_SLOTS == 1 ? 1 : UNIT_SLOTS - 1;
 // The step of a unit that loads another one: the first whose place is free.
 const uint LOADING_STEP = UNIT_SLOTS == 1 ? UNIT_STEPS - 1 : 0;
-// Groups of K in a unit.
-const uint UNIT_SCALES =
-    CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > CODE_GROUP_K ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP_K) : 1;
-const uint SCALES = UNIT_SLOTS * UNIT_SCALES;
+
+// A matrix of codes, and the first column of a tile.
+struct CodePlace {
+    uint64_t b;
+    uint col;
+};
+
+// The column of a matrix where a subgroup's fragment begins. `col`: where the subgroup's columns
+// begin in the tile, or in its half.
+uint matrix_column(const uint col, const uint j) {
+    return col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
+}
+
+#include "direct_scales.glsl"
 
 uvec4 unit_codes[UNIT_SLOTS][COLS];
 uvec4 unit_a[UNIT_SLOTS][UNIT_STEPS][ROWS];  // by step; in pairs of steps, by row
-const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment
-uint unit_scales[SCALES][COLS][OWN_COLUMNS], unit_zeros[SCALES][COLS][OWN_COLUMNS];  // bits
-uint own_columns[OWN_COLUMNS];
-
 const uint LANE_BYTES = 16;  // of an invocation's codes in a unit
 
 // The bits of 1024 twice, in a register: NVIDIA's driver takes out a mask and adds a register's bits by one
@@ -37,10 +41,6 @@ uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
 #else
 uint number_bits(uint number) { return floatBitsToUint(float(number)) >> 16; }
 #endif
-
-// Entries, which nobody writes.
-layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Halves { uint16_t x[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint x[]; };
 
 // By all invocations.
 void find_columns() {
@@ -56,56 +56,18 @@ void find_columns() {
         own_columns[c] = uint(float(columns[c * CODE_RUN]));
     halves_of_1024 = 0x64006400u | (own_columns[0] & 0xffff0000u);
     barrier();
+    if (LOADS_OWN) return;
+    for (uint i = gl_LocalInvocationIndex; i < FRAGMENT_M * FRAGMENT_N / 4; i += LOCAL_SIZE)
+        sh[i] = floatBitsToUint(vec4(i * 4 % FRAGMENT_N) + vec4(0.0, 1.0, 2.0, 3.0));
+    barrier();
+    ACC_FRAGMENT sums;
+    coopMatLoad(sums, sh, 0, FRAGMENT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
+    [[unroll]] for (uint e = 0; e < SUM_VALUES; ++e) sum_columns[e] = uint(sums[e]);
+    barrier();
 }
 
-// A matrix of codes, and the first column of a tile.
-struct CodePlace {
-    uint64_t b;
-    uint col;
-};
-
-// Bytes from there to what an invocation loads, the same for all units: codes, and entries.
-uint code_offsets[COLS], entry_offsets[COLS][OWN_COLUMNS];
-
-// The column of a matrix where a subgroup's fragment begins. `col`: where the subgroup's columns
-// begin in the tile, or in its half.
-uint matrix_column(const uint col, const uint j) {
-    return col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
-}
-
-void find_entry_offsets(const uint col) {
-    [[unroll]] for (uint j = 0; j < COLS; ++j)
-        [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c)
-            entry_offsets[j][c] = (matrix_column(col, j) + own_columns[c]) * ENTRY_BYTES;
-}
-
-// The entries of group `g` of a unit in `slot`, which begin at `row`.
-void load_entries(const uint slot, const uint g, const uint64_t row) {
-    const uint s = slot * UNIT_SCALES + g;
-    [[unroll]] for (uint j = 0; j < COLS; ++j)
-        [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) {
-            const uint64_t entry = (j < LEFT_COLS ? row : row + p.b_right) + entry_offsets[j][c];
-            if (SCALE_BYTES == 4) {
-                unit_scales[s][j][c] = Words(entry).x[0];
-                if (CODE_ZEROS != 0) unit_zeros[s][j][c] = Words(entry).x[1];
-            } else if (CODE_ZEROS != 0) {
-                const uint both = Words(entry).x[0];
-                unit_scales[s][j][c] = both & 0xffffu;
-                unit_zeros[s][j][c] = both >> 16;
-            } else {
-                unit_scales[s][j][c] = uint(Halves(entry).x[0]);
-            }
-        }
-}
-
-// The entries of the unit at k. Where all of K is one group, they are loaded once, to all slots.
-void load_scales(const uint slot, const CodePlace at, const uint k) {
-    const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
-    [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
-        load_entries(slot, g,
-                     code_block(at.b, k) +
-                         (uint64_t(group + g) * size_ldb() + at.col) * ENTRY_BYTES);
-}
+// Bytes from a CodePlace to an invocation's codes, the same for all units.
+uint code_offsets[COLS];
 
 void load_codes(const uint slot, const CodePlace at, const uint k) {
     const uint64_t ld = size_ldb();
@@ -140,12 +102,6 @@ void load_first_scales(const CodePlace at, const uint col, const uint k) {
             load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
-float scale_value(const uint bits) {
-    return SCALE_TYPE == TYPE_F32    ? uintBitsToFloat(bits)
-         : SCALE_TYPE == TYPE_BF16 ? bf16_to_float(bits)
-                                   : unpackHalf2x16(bits).x;
-}
-
 // Two elements of f16: as they are, or where inputs are bf16, widened.
 #if IN_TYPE == TYPE_F16
 #define HALVES f16vec2
@@ -171,21 +127,22 @@ HALVES integer_values(const uint word, const uint pair, const uvec2 zero) {
 HALVES float_values(const uint word, const uint pair) {
     const uint top = word << (16 - CODE_WIDTH - pair_shift(pair));
     if (CODES == CODES_E5M2) return halves(top & 0xff00ff00u);
-    if (CODES == CODES_E4M3)
-        return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1) * HALVES(256.0);
-    return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3) * HALVES(16384.0);
+    if (CODES == CODES_E4M3) return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1);
+    return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3);
 }
-
 // The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
 WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero) {
-    const HALVES value = CODES_ARE_INTEGERS ? integer_values(word, pair, zero)
-                                            : float_values(word, pair);
+    HALVES value = CODES_ARE_INTEGERS ? integer_values(word, pair, zero) : float_values(word, pair);
+    if (LOADS_OWN && !CODES_ARE_INTEGERS) value *= HALVES(CODE_FACTOR);
 #if IN_TYPE == TYPE_F16
+    if (!LOADS_OWN) return value;
     if (SCALE_TYPE == TYPE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
     return word_from(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));
 #else
+    if (!LOADS_OWN)  // exact
+        return word_from((floatBitsToUint(value.x) >> 16) | (floatBitsToUint(value.y) & 0xffff0000u));
     const vec2 product = value * vec2(scale_value(scale.x), scale_value(scale.y));
     return word_from(bf16_pair(float_to_bf16(product.x), float_to_bf16(product.y)));
 #endif
@@ -198,9 +155,11 @@ void take_codes(out Fragments f, const uint slot, const uint step) {
     [[unroll]] for (uint j = 0; j < COLS; ++j)
         [[unroll]] for (uint w = 0; w < 4; ++w) {
             const uint low = 2 * w / CODE_RUN, high = (2 * w + 1) / CODE_RUN;
-            const uvec2 scale = uvec2(unit_scales[s][j][low], unit_scales[s][j][high]);
-            uvec2 zero = uvec2(CODE_ZERO(CODES));
-            if (CODE_ZEROS != 0) zero = uvec2(unit_zeros[s][j][low], unit_zeros[s][j][high]);
+            uvec2 scale = uvec2(0);
+            if (LOADS_OWN)
+                scale = uvec2(scale_bits(unit_scales[s][j * OWN_COLUMNS + low]),
+                              scale_bits(unit_scales[s][j * OWN_COLUMNS + high]));
+            const uvec2 zero = uvec2(own_zero(s, g, j, low), own_zero(s, g, j, high));
             const WORD pair =
                 dequantised_pair(unit_codes[slot][j][pair_word(step, w)], w, scale, zero);
             f.b[j][2 * w] = pair.x;

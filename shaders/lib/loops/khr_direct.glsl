@@ -120,6 +120,8 @@ uint64_t begin_rows(const Tile t, const uint row) {
     return t.a + uint64_t(row) * size_lda() * IN_SIZE;
 }
 
+#define ENDS_SUM(s) (SUMS_APART && (s) % SUM_STEPS == SUM_STEPS - 1)
+
 // Subgroups that share K take its k-tiles in turn.
 void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     const uint own = subgroup_k() * TILE_K;
@@ -154,6 +156,7 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     }
     [[unroll]] for (uint s = 0; s < STEPS_AHEAD; ++s)
         load_step(s, Place(at.a + s * a_step, at.b + s * b_step), right);
+    Acc sum;
     [[dont_unroll]] for (uint left = t.k_end - t.k_begin - own; left != 0;) {
         // Where the next k-tile begins. Alone, a subgroup may read copies beyond the last one.
         Place next = Place(at.a + SUBGROUPS_K * STEPS * a_step, at.b + SUBGROUPS_K * STEPS * b_step);
@@ -166,9 +169,12 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
             const uint steps = is_next ? load - STEPS : load;
             const Place loaded = Place(from.a + steps * a_step, from.b + steps * b_step);
             Fragments f;
+            if (QUANTISED && s % UNIT_STEPS == 0) begin_unit(s / UNIT_STEPS % UNIT_SLOTS);
             if (STEPS_AHEAD == 0) load_step(load, loaded, right);
             take_step(f, s, at.a + s * a_step);
             if (STEPS_AHEAD != 0) load_step(load, loaded, right);
+            SumScales scales;
+            if (ENDS_SUM(s)) take_scales(scales, s / UNIT_STEPS % UNIT_SLOTS, s % UNIT_STEPS);
             if (QUANTISED && s % UNIT_STEPS == LOADING_STEP) {
                 const uint unit = s / UNIT_STEPS + UNITS_AHEAD, first = unit * UNIT_STEPS;
                 load_unit_of_a(unit % UNIT_SLOTS,
@@ -179,12 +185,19 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
                           unit < UNITS ? k + unit * UNIT_DEPTH
                                        : next_k + (unit - UNITS) * UNIT_DEPTH);
             }
-            multiply(acc, f, largest_alone);
+            if (SUMS_APART) {
+                if (s % SUM_STEPS == 0) acc_clear(sum);
+                multiply(sum, f, largest_alone);
+                if (ENDS_SUM(s)) add_scaled(acc, sum, scales);
+            } else {
+                multiply(acc, f, largest_alone);
+            }
         }
         at = next;
         k = next_k;
         left -= SUBGROUPS_K == 1 ? TILE_K : min(left, SUBGROUPS_K * TILE_K);
     }
+    if (SCALES_OF != SCALES_OF_CODES) finish_sums(acc);
 }
 
 #if IN_PARTS == 1

@@ -20,6 +20,9 @@ constexpr std::uint32_t most_accumulators = 128;
 // (H100, driver 580.159.04).
 constexpr std::uint32_t most_accumulators_of_parts = 64;
 
+// Accumulators that may have others beside them, of sums over a group of K.
+constexpr std::uint32_t most_summed_accumulators = most_accumulators / 2;
+
 // Fragments of a subgroup along M whose words of whole units stay in registers.
 constexpr std::uint32_t most_rows_ahead = 2;
 
@@ -212,6 +215,17 @@ void specialize(Constants& constants, const Config& c) {
   constants.set(SPEC_CODE_RUN, direct(c).code_run);
 }
 
+// Where all of K shares a scale, the sum is multiplied by it. Codes are, as long as that takes one
+// instruction a pair: of f16 by f16. Rounding anything else takes longer than sums of groups do, if
+// their accumulators stay in registers beside the others.
+std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) {
+  const Quantisation grouped = with_group(q);
+  if (grouped.group_k == 0) return SCALES_OF_ALL;
+  const bool is_f16 = input == DataType::f16 && packed_scale_type(grouped) == DataType::f16;
+  return is_f16 || accumulator_count(c) > most_summed_accumulators ? SCALES_OF_CODES
+                                                                   : SCALES_OF_GROUPS;
+}
+
 // Devices list matrices of results by the product that they come from.
 bool narrows_slices(const Config& c, DataType input, const DeviceCaps& caps) {
   if (row_of(input).accumulator != DataType::f32) return false;
@@ -311,6 +325,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.code_depth = [](const Config& c, CodeType type) {
     return code_depth(direct(c).fragment_k, type);
   };
+  loop.scales_of = scales_of;
   loop.invocations = direct_invocations;
   loop.most_accumulators = most_accumulators;
   loop.check = check;

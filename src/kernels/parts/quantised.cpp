@@ -31,13 +31,16 @@ void set_codes(Constants& constants, const Quantisation& q) {
 // An empty sum reads no codes.
 void lower(Lowering& l) {
   const ResolvedProblem& p = l.problem;
-  if (p.b.quantisation && p.k != 0) set_codes(l.constants, *p.b.quantisation);
+  if (!p.b.quantisation || p.k == 0) return;
+  set_codes(l.constants, *p.b.quantisation);
+  l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, p.b.type));
 }
 
-std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan&) {
+std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.b.quantisation) return {};
+  const bool rounds = scales_of(c, *p.b.quantisation, p.b.type) == SCALES_OF_CODES;
   return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
-                to_string(p.b.type));
+                to_string(p.b.type), rounds ? ", scales by codes" : ", scales by sums");
 }
 
 // Scales of f32 take longer, and have tuned shapes of their own.
@@ -63,6 +66,11 @@ bool is_family(std::string_view name) {
 }
 
 }  // namespace
+
+std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input) {
+  const auto of_loop = descriptor(config).scales_of;
+  return of_loop == nullptr ? SCALES_OF_CODES : of_loop(config, q, input);
+}
 
 Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,
                      std::uint64_t matrices, const Limits& limits) {

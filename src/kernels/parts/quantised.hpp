@@ -8,6 +8,9 @@
 
 namespace vkgemm {
 
+// What scales multiply in the product of a configuration: SCALES_OF_* of shaders/lib/quantised.h.
+std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input);
+
 // Packs B of the problem, in the order of shaders/lib/quantised.h, to `copy`.
 Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,
                      std::uint64_t matrices, const Limits& limits);

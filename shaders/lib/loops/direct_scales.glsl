@@ -1,0 +1,161 @@
+// direct_scales.glsl: entries, scales and zero points, of the direct loop's codes (direct_codes.glsl).
+//
+// Scales multiply sums or codes, as SCALES_OF says. Sums: of all of K, or of the steps that share them,
+// whose products then have accumulators of their own; nothing but sums is rounded. Codes: the products
+// are rounded to the input type, and CODE_RUN elements of a fragment that follow each other are taken to
+// be of one column. The self-test finds out whether they are (KernelKind::code_run).
+#extension GL_KHR_shader_subgroup_shuffle : require
+
+// Groups of K in a unit.
+const uint UNIT_SCALES =
+    CODE_GROUP_K == 0 ? 1 : UNIT_DEPTH > CODE_GROUP_K ? UNIT_DEPTH / CODE_DIVISOR(CODE_GROUP_K) : 1;
+const uint SCALES = UNIT_SLOTS * UNIT_SCALES;
+
+const bool SUMS_APART = SCALES_OF == SCALES_OF_GROUPS;
+// The steps of a sum: of an iteration no more, nor of a group.
+const uint SUM_DEPTH = TILE_K % CODE_DIVISOR(CODE_GROUP_K) == 0 ? CODE_GROUP_K
+                     : CODE_GROUP_K % TILE_K == 0                       ? TILE_K
+                                                                        : UNIT_DEPTH;
+const uint SUM_STEPS = SUMS_APART ? SUM_DEPTH / FRAGMENT_K : 1;
+
+const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment of B
+const uint SUM_VALUES = FRAGMENT_M * FRAGMENT_N / FRAGMENT_LANES;  // of a fragment of accumulators
+// The entries that an invocation loads: where scales are of codes, those of its elements' columns; where
+// they are of sums, one column's of so many fragments at once, for all (a right half begins with
+// another load). Both need not be of one size: arrays are of the larger.
+const bool LOADS_OWN = SCALES_OF == SCALES_OF_CODES;
+const uint ENTRY_COLS = LOADS_OWN ? 1 : FRAGMENT_LANES / FRAGMENT_N;
+const uint COL_ENTRIES = LOADS_OWN ? OWN_COLUMNS : 1;
+const uint LEFT_ENTRIES = (LEFT_COLS + ENTRY_COLS - 1) / ENTRY_COLS * COL_ENTRIES;
+const uint ENTRIES = HAS_BOTH_HALVES ? 2 * LEFT_ENTRIES : LEFT_ENTRIES;
+const uint MOST_ENTRIES = COLS * OWN_COLUMNS + 1;
+
+uint unit_scales[SCALES][MOST_ENTRIES], unit_zeros[SCALES][MOST_ENTRIES];  // bits
+
+// Of a fragment, the columns of an invocation's elements of B, and of its accumulators.
+uint own_columns[OWN_COLUMNS], sum_columns[SUM_VALUES];
+
+// Bytes from a CodePlace to an entry, the same for all units.
+uint entry_offsets[MOST_ENTRIES];
+
+// Entries, which nobody writes.
+layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Halves { uint16_t x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint x[]; };
+
+void find_entry_offsets(const uint col) {
+    const uint lane = gl_SubgroupInvocationID;
+    [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
+        const uint first = i < LEFT_ENTRIES ? 0 : LEFT_COLS;
+        const uint of_half = i < LEFT_ENTRIES ? i : i - LEFT_ENTRIES;
+        const uint j = LOADS_OWN ? of_half / COL_ENTRIES
+                                 : min(of_half * ENTRY_COLS + lane / FRAGMENT_N, LEFT_COLS - 1);
+        const uint column = LOADS_OWN ? own_columns[of_half % COL_ENTRIES] : lane % FRAGMENT_N;
+        entry_offsets[i] = (matrix_column(col, first + j) + column) * ENTRY_BYTES;
+    }
+}
+
+// The entries of group `g` of a unit in `slot`, which begin at `row`.
+void load_entries(const uint slot, const uint g, const uint64_t row) {
+    const uint s = slot * UNIT_SCALES + g;
+    [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
+        const uint64_t entry = (i < LEFT_ENTRIES ? row : row + p.b_right) + entry_offsets[i];
+        if (SCALE_BYTES == 4) {
+            unit_scales[s][i] = Words(entry).x[0];
+            if (CODE_ZEROS != 0) unit_zeros[s][i] = Words(entry).x[1];
+        } else if (CODE_ZEROS != 0) {
+            unit_scales[s][i] = Words(entry).x[0];  // both
+        } else {
+            unit_scales[s][i] = uint(Halves(entry).x[0]);
+        }
+    }
+}
+
+// The entries of the unit at k. Where all of K is one group, they are loaded once, to all slots.
+void load_scales(const uint slot, const CodePlace at, const uint k) {
+    const uint group = CODE_GROUP_K == 0 ? 0 : within_block(k) / CODE_DIVISOR(CODE_GROUP_K);
+    [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
+        load_entries(slot, g,
+                     code_block(at.b, k) +
+                         (uint64_t(group + g) * size_ldb() + at.col) * ENTRY_BYTES);
+}
+
+float scale_value(const uint bits) {
+    return SCALE_TYPE == TYPE_F32    ? uintBitsToFloat(bits)
+         : SCALE_TYPE == TYPE_BF16 ? bf16_to_float(bits)
+                                   : unpackHalf2x16(bits).x;
+}
+
+// Of sums: what is of a column of the subgroup's fragment `j`.
+uint of_column(const uint of_entries[MOST_ENTRIES], const uint j, const uint column) {
+    const uint of_half = j < LEFT_COLS ? j : j - LEFT_COLS;
+    const uint entry = of_half / ENTRY_COLS + (j < LEFT_COLS ? 0 : LEFT_ENTRIES);
+    return subgroupShuffle(of_entries[entry], of_half % ENTRY_COLS * FRAGMENT_N + column);
+}
+
+uint scale_bits(const uint entry) { return SCALE_BYTES == 4 ? entry : entry & 0xffffu; }
+uint zero_bits(const uint scale, const uint zero) { return SCALE_BYTES == 4 ? zero : scale >> 16; }
+
+// Where others load them, the zero points of an invocation's own columns, by group of a unit.
+uint own_zeros[UNIT_SCALES][COLS][OWN_COLUMNS];
+
+// By all invocations of a subgroup, before elements of a unit are taken.
+void begin_unit(const uint slot) {
+    if (CODE_ZEROS == 0 || LOADS_OWN) return;
+    [[unroll]] for (uint g = 0; g < UNIT_SCALES; ++g)
+        [[unroll]] for (uint j = 0; j < COLS; ++j)
+            [[unroll]] for (uint c = 0; c < OWN_COLUMNS; ++c) {
+                const uint s = slot * UNIT_SCALES + g;
+                own_zeros[g][j][c] = SCALE_BYTES == 4
+                    ? of_column(unit_zeros[s], j, own_columns[c])
+                    : zero_bits(of_column(unit_scales[s], j, own_columns[c]), 0);
+            }
+}
+
+// The zero point of own column `c`.
+uint own_zero(const uint s, const uint g, const uint j, const uint c) {
+    if (CODE_ZEROS == 0) return CODE_ZERO(CODES);
+    const uint entry = j * OWN_COLUMNS + c;
+    return LOADS_OWN ? zero_bits(unit_scales[s][entry], unit_zeros[s][entry]) : own_zeros[g][j][c];
+}
+
+// What codes of small floats lack (float_values()).
+const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_MXFP4 ? 16384.0 : 1.0;
+
+// The scale of each column whose entry an invocation has, of a step of a unit.
+struct SumScales {
+    uint bits[MOST_ENTRIES];  // of f32
+};
+void take_scales(out SumScales scales, const uint slot, const uint step) {
+    const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
+    [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
+        const uint bits = unit_scales[slot * UNIT_SCALES + g][i];
+        scales.bits[i] = floatBitsToUint(scale_value(bits));
+    }
+}
+
+// The scale of the column of an invocation's value `e` of a fragment of accumulators.
+float sum_scale(const SumScales scales, const uint j, const uint e) {
+    return uintBitsToFloat(of_column(scales.bits, j, sum_columns[e]));
+}
+
+// acc += sum, times its columns' scales.
+void add_scaled(inout Acc acc, const Acc sum, const SumScales scales) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint e = 0; e < SUM_VALUES; ++e) {
+            const float scale = sum_scale(scales, j, e);
+            [[unroll]] for (uint i = 0; i < ROWS; ++i)
+                acc.fragment[i][j][e] += ACC_SCALAR(sum.fragment[i][j][e] * scale);
+        }
+}
+
+// Behind the last product: the scales that all of K shares, and what codes of floats lack.
+void finish_sums(inout Acc acc) {
+    SumScales scales;
+    if (SCALES_OF == SCALES_OF_ALL) take_scales(scales, 0, 0);
+    [[unroll]] for (uint j = 0; j < COLS; ++j)
+        [[unroll]] for (uint e = 0; e < SUM_VALUES; ++e) {
+            const float scale = SCALES_OF == SCALES_OF_ALL ? sum_scale(scales, j, e) : 1.0;
+            [[unroll]] for (uint i = 0; i < ROWS; ++i)
+                acc.fragment[i][j][e] = ACC_SCALAR(acc.fragment[i][j][e] * CODE_FACTOR * scale);
+        }
+}
