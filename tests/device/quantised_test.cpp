@@ -415,11 +415,15 @@ TEST_F(QuantisedDirect, EveryDepth) {
   }
 }
 
-TEST_F(QuantisedDirect, EveryFamily) {
+// With scales of codes and of sums.
+class QuantisedFamilies : public QuantisedDirect,
+                          public testing::WithParamInterface<std::size_t> {};
+
+TEST_P(QuantisedFamilies, Pass) {
   std::size_t gates = 0, reductions = 0;
   for (const Case& c : configs_) {
     if (!c.config.pack_a) continue;
-    const Quantisation& q = all_kinds[4];
+    const Quantisation& q = all_kinds[GetParam()];
     const Config config = taking(c.config, q, c.input);
     const TrialOptions options{.quantisation = q};
     Problem batched = gemm({21, 140, 190}, c.input);
@@ -459,6 +463,7 @@ TEST_F(QuantisedDirect, EveryFamily) {
   EXPECT_GT(gates, 0u);
   EXPECT_GT(reductions, 0u);
 }
+INSTANTIATE_TEST_SUITE_P(Kinds, QuantisedFamilies, testing::Values(4u, 5u));
 
 TEST_F(QuantisedDirect, SameBitsAsElements) {
   for (const Case& c : configs_) {
