@@ -108,9 +108,9 @@ enum class CodeLayout : std::uint8_t {
 };
 
 // B as codes: an element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
-// nearest even; where a kernel multiplies codes and scales their sums (explain() says which), it is
-// not rounded. A group of codes, group_k × group_n, shares a scale and a zero point. An infinite
-// scale makes Inf or NaN of its columns.
+// nearest even. Where scales multiply sums of A * (code - zero) instead (explain() says which), it
+// is not rounded, and these sums must be within f32's range. A group of codes, group_k × group_n,
+// shares a scale and a zero point. An infinite scale makes Inf or NaN of its columns.
 //
 // Only B is quantised, its type and A's are f16 or bf16, and it is packed (Context::plan_pack()).
 // Products know type, group_k, scale_type and zeros; the other fields say what is packed.

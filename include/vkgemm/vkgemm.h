@@ -483,7 +483,7 @@ typedef struct VkgemmSplitK {
 } VkgemmSplitK;
 
 // B as codes: an element is scale * (code - zero), computed in f32 and rounded to B's type, f16 or
-// bf16, or not rounded where a kernel scales sums. vkgemm/problem.hpp says how codes, scales and
+// bf16, or not rounded where scales multiply sums. vkgemm/problem.hpp says how codes, scales and
 // zero points lie before they are packed.
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;

@@ -253,7 +253,7 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
   if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) == 0) {
     return unavailable("subgroupSupportedOperations lacks votes");
   }
-  // Invocations load scales for each other (shaders/lib/loops/direct_codes.glsl).
+  // Invocations load scales for each other (shaders/lib/loops/direct_scales.glsl).
   if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) == 0) {
     return unavailable("subgroupSupportedOperations lacks shuffles");
   }

@@ -343,6 +343,7 @@ TEST_P(Quantised, TheConfigurationThatIsChosen) {
   EXPECT_TRUE(passes_gates(candidates->front().config, problem, packing(q)));
   const auto plan = untrusting()->context().plan(packed);
   ASSERT_TRUE(succeeds(plan));
+  EXPECT_NE(plan->explain().find("scales multiply "), std::string::npos) << plan->explain();
   EXPECT_NE(plan->explain().find("quantised: b is int4:group=64"), std::string::npos)
       << plan->explain();
 }
@@ -395,13 +396,15 @@ TEST_F(QuantisedDirect, EveryKindOfCodes) {
   }
 }
 
-// One, two and four units in an iteration: as many places of what is loaded ahead.
+// One to four units in an iteration: as many places of what is loaded ahead, but one for three,
+// whose depth neither divides groups of K nor is a multiple of them. Scales of all of K, of codes
+// and of sums.
 TEST_F(QuantisedDirect, EveryDepth) {
   for (const Case& c : configs_) {
     if (!c.config.pack_a) continue;
-    for (const std::size_t kind : {std::size_t{0}, std::size_t{4}}) {
+    for (const std::size_t kind : {0u, 4u, 5u, 9u}) {
       const Quantisation& q = all_kinds[kind];
-      for (const std::uint32_t units : {1u, 2u, 4u}) {
+      for (const std::uint32_t units : {1u, 2u, 3u, 4u}) {
         Config config = taking(c.config, q, c.input);
         config.tile_k = units * descriptor(config).code_depth(config, q.type);
         for (const std::uint64_t k : {0u, 1u, 63u, 64u, 65u, 128u, 200u, 321u}) {

@@ -130,6 +130,7 @@ HALVES float_values(const uint word, const uint pair) {
     if (CODES == CODES_E4M3) return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1);
     return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3);
 }
+
 // The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.

@@ -19,16 +19,17 @@ const uint SUM_DEPTH = TILE_K % CODE_DIVISOR(CODE_GROUP_K) == 0 ? CODE_GROUP_K
 const uint SUM_STEPS = SUMS_APART ? SUM_DEPTH / FRAGMENT_K : 1;
 
 const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment of B
-const uint SUM_VALUES = FRAGMENT_M * FRAGMENT_N / FRAGMENT_LANES;  // of a fragment of accumulators
-// The entries that an invocation loads: where scales are of codes, those of its elements' columns; where
-// they are of sums, one column's of so many fragments at once, for all (a right half begins with
-// another load). Both need not be of one size: arrays are of the larger.
+// Of a fragment of accumulators: that there are so many, the self-test finds out, too.
+const uint SUM_VALUES = FRAGMENT_M * FRAGMENT_N / FRAGMENT_LANES;
+// Where scales are of codes, an invocation loads the entries of its elements' columns. Where they are of
+// sums it loads one column's, so that one load serves ENTRY_COLS fragments, and shuffles do the rest;
+// a right half begins with another load.
 const bool LOADS_OWN = SCALES_OF == SCALES_OF_CODES;
 const uint ENTRY_COLS = LOADS_OWN ? 1 : FRAGMENT_LANES / FRAGMENT_N;
 const uint COL_ENTRIES = LOADS_OWN ? OWN_COLUMNS : 1;
 const uint LEFT_ENTRIES = (LEFT_COLS + ENTRY_COLS - 1) / ENTRY_COLS * COL_ENTRIES;
 const uint ENTRIES = HAS_BOTH_HALVES ? 2 * LEFT_ENTRIES : LEFT_ENTRIES;
-const uint MOST_ENTRIES = COLS * OWN_COLUMNS + 1;
+const uint MOST_ENTRIES = COLS * OWN_COLUMNS;  // no less, for the sizes of arrays
 
 uint unit_scales[SCALES][MOST_ENTRIES], unit_zeros[SCALES][MOST_ENTRIES];  // bits
 

@@ -40,7 +40,7 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
   if (!p.b.quantisation) return {};
   const bool rounds = scales_of(c, *p.b.quantisation, p.b.type) == SCALES_OF_CODES;
   return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
-                to_string(p.b.type), rounds ? ", scales by codes" : ", scales by sums");
+                to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
 }
 
 // Scales of f32 take longer, and have tuned shapes of their own.
