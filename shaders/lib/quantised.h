@@ -40,7 +40,7 @@
     ((group) == 0 ? (entry) : CODE_DEPTH(group) / CODE_DIVISOR(group) * (entry))
 #define CODE_BYTES(depth, codes) ((depth) / 8 * CODE_BITS(codes))
 
-// What scales multiply in the direct loop: each code; the sum over a group of K; or over all of K.
+// SCALES_OF: scales multiply each code in the direct loop, the sum over a group of K, or over all of K.
 #define SCALES_OF_CODES 0
 #define SCALES_OF_GROUPS 1
 #define SCALES_OF_ALL 2

@@ -74,7 +74,7 @@ struct LoopDescriptor {
   bool takes_codes = false;       // a quantised B
   // The depth that tile_k must be a multiple of then; null: any.
   std::uint32_t (*code_depth)(const Config&, CodeType) = nullptr;
-  // What their scales multiply: SCALES_OF_* of shaders/lib/quantised.h; null: codes.
+  // SCALES_OF_* of shaders/lib/quantised.h: what their scales multiply; null: codes.
   std::uint32_t (*scales_of)(const Config&, const Quantisation&, DataType input) = nullptr;
 
   // Takes operands in fragment order (shaders/lib/fragment_words.glsl): that of A or B, and how

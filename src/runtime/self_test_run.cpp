@@ -16,7 +16,6 @@
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/quantised.hpp"
 #include "kernels/steps.hpp"
-#include "lib/quantised.h"
 #include "runtime/context_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "self_test/self_test.hpp"
@@ -40,12 +39,6 @@ Outcome outcome_of(const Error& error, bool was_on_device) {
   const bool no_memory =
       error.status == Status::out_of_host_memory || error.status == Status::out_of_device_memory;
   return no_memory ? Outcome::untested : Outcome::driver_error;
-}
-
-// Those of a quantised B, which else are exact.
-bool rounds_elements(const Plan& plan) {
-  const Problem& p = plan.problem();
-  return p.quantised_b && scales_of(plan.config(), *p.quantised_b, p.b.type) == SCALES_OF_CODES;
 }
 
 // Buffer, commands and fence of one submission.
@@ -233,7 +226,10 @@ class Examiner {
     out.was_on_device = true;
     on_device();
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      const ExactProduct product(plans[i].problem(), rounds_elements(plans[i]));
+      const Problem& p = plans[i].problem();
+      const bool rounds =
+          p.quantised_b && rounds_elements(plans[i].config(), *p.quantised_b, p.b.type);
+      const ExactProduct product(p, rounds);
       const Result<bool> done = multiply(plans[i], product, packings[i], verdict);
       if (!done) return done.error();
       if (!*done) {

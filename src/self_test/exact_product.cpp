@@ -104,7 +104,7 @@ ExactProduct::ExactProduct(const Problem& problem, bool rounds_elements)
   const auto element_of_b = [&](std::uint64_t k, std::uint64_t col) {
     return problem.quantised_b ? Codes{problem, rounds_elements}.value(k, col) : element(1, k, col);
   };
-  b_ = problem.quantised_b ? Codes{problem, rounds_elements}.bytes(scales_offset_)
+  b_ = problem.quantised_b ? Codes{problem}.bytes(scales_offset_)
                            : operand(problem.b, problem.k, problem.n, 1);
   std::vector<int> row_of_a(problem.k);
   std::vector<int> columns_of_b(problem.k * problem.n);

@@ -108,7 +108,7 @@ std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
 double element_error(const Problem& problem, const Config& config) {
   if (!problem.quantised_b) return 0.0;
   const DataType type = problem.b.type;
-  const bool rounds = scales_of(config, *problem.quantised_b, type) == SCALES_OF_CODES;
+  const bool rounds = rounds_elements(config, *problem.quantised_b, type);
   return rounds ? 0.0 : row_of(type).unit_roundoff;
 }
 

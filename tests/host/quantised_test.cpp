@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "expectations.hpp"
+#include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
 #include "problem/convert.hpp"
 #include "problem/quantised.hpp"
@@ -225,6 +227,33 @@ TEST(PackedCodes, AreResolved) {
   EXPECT_EQ(resolved->b.bytes, packed_bytes(*problem.quantised_b, 128, 256));
   EXPECT_FALSE(resolved->transposed);
   EXPECT_TRUE(resolved->b_in_columns());
+}
+
+TEST(Quantisation, ScalesOfSumsWhereExactOrQuicker) {
+  const auto of = [](std::string_view config, const Quantisation& q, DataType input) {
+    return scales_of(parse_config(config).value(), q, input);
+  };
+  const std::string_view small =
+      "khr_direct:tile=16x64x128,fragment=16x16x16,subgroups=1x2,subgroup_size=32,pack=ab";
+  const std::string_view large =
+      "khr_direct:tile=128x128x64,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,pack="
+      "ab";
+  const Quantisation f16{.type = CodeType::int4, .group_k = 128};
+  const Quantisation f32{.type = CodeType::int4, .group_k = 128, .scale_type = DataType::f32};
+  const Quantisation column{.type = CodeType::int8};
+  const Quantisation mxfp4{.type = CodeType::mxfp4};
+  for (const DataType input : {DataType::f16, DataType::bf16}) {
+    EXPECT_EQ(of(small, column, input), SCALES_OF_ALL);
+    EXPECT_EQ(of(large, column, input), SCALES_OF_ALL);
+    EXPECT_EQ(of(small, f32, input), SCALES_OF_GROUPS);
+    EXPECT_EQ(of(large, f32, input), SCALES_OF_CODES);
+    EXPECT_EQ(of(small, mxfp4, input), SCALES_OF_GROUPS);
+    EXPECT_EQ(of("fma:tile=64x64x16,fragment=4x4", column, input), SCALES_OF_CODES);
+  }
+  EXPECT_EQ(of(small, f16, DataType::f16), SCALES_OF_CODES);
+  EXPECT_EQ(of(small, f16, DataType::bf16), SCALES_OF_GROUPS);
+  EXPECT_TRUE(rounds_elements(parse_config(large).value(), f32, DataType::f16));
+  EXPECT_FALSE(rounds_elements(parse_config(small).value(), f32, DataType::f16));
 }
 
 // --- texts and refusals

@@ -19,11 +19,11 @@ const uint SUM_DEPTH = TILE_K % CODE_DIVISOR(CODE_GROUP_K) == 0 ? CODE_GROUP_K
 const uint SUM_STEPS = SUMS_APART ? SUM_DEPTH / FRAGMENT_K : 1;
 
 const uint OWN_COLUMNS = 8 / CODE_RUN;  // of a fragment of B
-// Of a fragment of accumulators: that there are so many, the self-test finds out, too.
+// An invocation's values of a fragment of accumulators: that they are so many, the self-test finds out, too.
 const uint SUM_VALUES = FRAGMENT_M * FRAGMENT_N / FRAGMENT_LANES;
-// Where scales are of codes, an invocation loads the entries of its elements' columns. Where they are of
-// sums it loads one column's, so that one load serves ENTRY_COLS fragments, and shuffles do the rest;
-// a right half begins with another load.
+// Entries that an invocation loads. Where scales are of codes they are those of its elements' columns;
+// where they are of sums, one column's, so that one load serves ENTRY_COLS fragments, and shuffles do
+// the rest. A right half begins with another load.
 const bool LOADS_OWN = SCALES_OF == SCALES_OF_CODES;
 const uint ENTRY_COLS = LOADS_OWN ? 1 : FRAGMENT_LANES / FRAGMENT_N;
 const uint COL_ENTRIES = LOADS_OWN ? OWN_COLUMNS : 1;
@@ -33,7 +33,7 @@ const uint MOST_ENTRIES = COLS * OWN_COLUMNS;  // no less, for the sizes of arra
 
 uint unit_scales[SCALES][MOST_ENTRIES], unit_zeros[SCALES][MOST_ENTRIES];  // bits
 
-// Of a fragment, the columns of an invocation's elements of B, and of its accumulators.
+// Columns, in a fragment, of an invocation's elements of B and of its accumulators.
 uint own_columns[OWN_COLUMNS], sum_columns[SUM_VALUES];
 
 // Bytes from a CodePlace to an entry, the same for all units.
@@ -86,7 +86,7 @@ float scale_value(const uint bits) {
                                    : unpackHalf2x16(bits).x;
 }
 
-// Of sums: what is of a column of the subgroup's fragment `j`.
+// The word of a column of the subgroup's fragment `j`, from who has loaded it, where scales are of sums.
 uint of_column(const uint of_entries[MOST_ENTRIES], const uint j, const uint column) {
     const uint of_half = j < LEFT_COLS ? j : j - LEFT_COLS;
     const uint entry = of_half / ENTRY_COLS + (j < LEFT_COLS ? 0 : LEFT_ENTRIES);
@@ -96,7 +96,7 @@ uint of_column(const uint of_entries[MOST_ENTRIES], const uint j, const uint col
 uint scale_bits(const uint entry) { return SCALE_BYTES == 4 ? entry : entry & 0xffffu; }
 uint zero_bits(const uint scale, const uint zero) { return SCALE_BYTES == 4 ? zero : scale >> 16; }
 
-// Where others load them, the zero points of an invocation's own columns, by group of a unit.
+// Zero points of an invocation's own columns, where others load them, by group of a unit.
 uint own_zeros[UNIT_SCALES][COLS][OWN_COLUMNS];
 
 // By all invocations of a subgroup, before elements of a unit are taken.
@@ -119,7 +119,7 @@ uint own_zero(const uint s, const uint g, const uint j, const uint c) {
     return LOADS_OWN ? zero_bits(unit_scales[s][entry], unit_zeros[s][entry]) : own_zeros[g][j][c];
 }
 
-// What codes of small floats lack (float_values()).
+// The power of two that codes of small floats lack (float_values()).
 const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_MXFP4 ? 16384.0 : 1.0;
 
 // The scale of each column whose entry an invocation has, of a step of a unit.
@@ -149,7 +149,7 @@ void add_scaled(inout Acc acc, const Acc sum, const SumScales scales) {
         }
 }
 
-// Behind the last product: the scales that all of K shares, and what codes of floats lack.
+// Multiplies the sums, behind the last product, by scales that all of K shares and by CODE_FACTOR.
 void finish_sums(inout Acc acc) {
     SumScales scales;
     if (SCALES_OF == SCALES_OF_ALL) take_scales(scales, 0, 0);

@@ -1,8 +1,8 @@
 // khr_direct.glsl: VK_KHR_cooperative_matrix on operands in fragment order (fragment_words.glsl):
-// every invocation loads its part of a fragment, 16 bytes, straight from memory. Between that and the
-// epilogue there is no shared memory and no barrier, but where columns of codes are found: no subgroup
-// waits for another. K is padded with zeros to
-// whole k-tiles. Up to STEPS_AHEAD steps and one tile behind the end of copies are read, and not used.
+// every invocation loads its part of a fragment, 16 bytes, straight from memory. No subgroup waits for
+// another before the epilogue, but where columns of codes are found: else there is no shared memory
+// and no barrier. K is padded with zeros to whole k-tiles. Up to STEPS_AHEAD steps and one tile behind
+// the end of copies are read, and not used.
 // A may lie in rows, as it came, of which nothing else is read.
 //
 // Two things count on NVIDIA (driver 580.159.04; bench/NOTES.md): A's words in the order of its

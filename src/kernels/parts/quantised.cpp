@@ -38,7 +38,7 @@ void lower(Lowering& l) {
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.b.quantisation) return {};
-  const bool rounds = scales_of(c, *p.b.quantisation, p.b.type) == SCALES_OF_CODES;
+  const bool rounds = rounds_elements(c, *p.b.quantisation, p.b.type);
   return concat("quantised: b is ", to_string(*p.b.quantisation), ", multiplied as ",
                 to_string(p.b.type), rounds ? ", scales multiply codes" : ", scales multiply sums");
 }
@@ -70,6 +70,10 @@ bool is_family(std::string_view name) {
 std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input) {
   const auto of_loop = descriptor(config).scales_of;
   return of_loop == nullptr ? SCALES_OF_CODES : of_loop(config, q, input);
+}
+
+bool rounds_elements(const Config& config, const Quantisation& q, DataType input) {
+  return scales_of(config, q, input) == SCALES_OF_CODES;
 }
 
 Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,

@@ -8,8 +8,11 @@
 
 namespace vkgemm {
 
-// What scales multiply in the product of a configuration: SCALES_OF_* of shaders/lib/quantised.h.
+// SCALES_OF_* of shaders/lib/quantised.h: what scales multiply in the product of a configuration.
 std::uint32_t scales_of(const Config& config, const Quantisation& q, DataType input);
+
+// Elements are rounded to the input type where scales multiply codes, else not at all.
+bool rounds_elements(const Config& config, const Quantisation& q, DataType input);
 
 // Packs B of the problem, in the order of shaders/lib/quantised.h, to `copy`.
 Step pack_codes_step(const Problem& problem, const CodeSource& source, const ResolvedMatrix& copy,
