@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "embedded.hpp"
 #include "kernels/steps.hpp"
+#include "specialise/specialise.hpp"
 
 namespace vkgemm {
 
@@ -153,11 +154,19 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
     return Error{Status::unsupported,
                  "this build of vkgemm has no shader module " + std::string(key.module)};
   }
+  std::span<const std::uint32_t> words = embedded->words;
+  std::vector<std::uint32_t> specialised;
+  if (info_.specialise) {
+    auto made = vkgemm::specialise(words, key.constants);
+    if (!made) return made.error();
+    words = specialised = std::move(*made);
+  }
   ShaderModule module(functions_, info_.device);
-  if (const VkResult result = module.create(embedded->words); result < VK_SUCCESS) {
+  if (const VkResult result = module.create(words); result < VK_SUCCESS) {
     return driver_error("vkCreateShaderModule", result);
   }
 
+  // A specialised module has none of these: they tell whoever watches what it was made for.
   static constexpr auto map = specialization_map();
   const VkSpecializationInfo specialization{
       .mapEntryCount = static_cast<std::uint32_t>(map.size()),

@@ -27,6 +27,7 @@ struct PipelineCacheInfo {
   // Registers, spills … can be asked of every pipeline: the application enabled
   // pipelineExecutableInfo, which nobody does but to ask.
   bool capture_statistics = false;
+  bool specialise = true;  // false: the driver sets the constants of modules
   std::uint32_t push_constant_bytes = 0;                // of the layout
   PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;  // null: VK_EXT_debug_utils is off
 };

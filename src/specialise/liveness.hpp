@@ -1,0 +1,58 @@
+// liveness.hpp: which instructions the result of a module depends on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "specialise/flow.hpp"
+#include "specialise/module.hpp"
+#include "specialise/values.hpp"
+
+namespace vkgemm::spirv {
+
+class Liveness {
+ public:
+  // `functions` are all of the module's, restructured.
+  Liveness(const Module& module, std::span<const Function> functions, const Values& values);
+
+  // Is the instruction needed? Of those without a result only OpStore is ever not.
+  bool is_live(const Instruction& instruction) const noexcept {
+    return live_[module_.index(instruction)];
+  }
+  bool is_live(std::uint32_t id) const noexcept { return id < needed_.size() && needed_[id]; }
+
+  // The ids that functions compute, but that are constants: in no order of theirs.
+  std::span<const std::uint32_t> constants() const noexcept { return constants_; }
+
+ private:
+  void start();
+  void start(const Function& function);
+  void run();
+  void reach(const Instruction& instruction) { reached_[module_.index(instruction)] = true; }
+  void need(std::uint32_t id);
+  void need_operands(const Instruction& instruction);
+  void activate(const Instruction& instruction);
+  void need_phi_operands(const Instruction& phi);
+  const Instruction* local_variable(std::uint32_t pointer) const noexcept;
+
+  struct Place {
+    const Function* function = nullptr;
+    BlockIndex block = no_block;
+  };
+
+  const Module& module_;
+  const std::span<const Function> functions_;
+  const Values& values_;
+  std::vector<bool> live_;     // by instruction
+  std::vector<bool> reached_;  // by instruction: global, or of a reached block of a live function
+  std::vector<bool> needed_;   // by id
+  std::vector<std::uint32_t> work_;
+  std::vector<std::uint32_t> constants_;
+  std::map<std::uint32_t, const Function*> function_of_;             // by OpFunction
+  std::map<std::uint32_t, std::vector<const Instruction*>> stores_;  // by variable
+  std::vector<Place> place_;                                         // of phis, by id
+};
+
+}  // namespace vkgemm::spirv
