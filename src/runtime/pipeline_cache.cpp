@@ -9,7 +9,7 @@
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/steps.hpp"
 
 namespace vkgemm {
@@ -150,11 +150,10 @@ Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& conf
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
   const embedded::Module* const embedded = embedded::find_module(key.module);
   if (embedded == nullptr) {
-    return Error{Status::unsupported,
-                 "this build of vkgemm has no shader module " + std::string(key.module)};
+    return Error{Status::unsupported, why_not_built(key.module)};
   }
   ShaderModule module(functions_, info_.device);
-  if (const VkResult result = module.create(embedded->words); result < VK_SUCCESS) {
+  if (const VkResult result = module.create(embedded::spirv(*embedded)); result < VK_SUCCESS) {
     return driver_error("vkCreateShaderModule", result);
   }
 
@@ -184,7 +183,7 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
                 .flags = sized ? full : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module.handle(),
-                .pName = "main",
+                .pName = embedded->name.data(),
                 .pSpecializationInfo = &specialization},
       .layout = layout_,
       .basePipelineHandle = VK_NULL_HANDLE,

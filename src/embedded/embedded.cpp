@@ -1,0 +1,45 @@
+#include "embedded/embedded.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "embedded/data.hpp"
+#include "embedded/zstd.hpp"
+
+namespace vkgemm::embedded {
+
+namespace {
+
+// Copies a file to `out`, which has its size.
+void extract(const File& file, void* out) {
+  const Frame& frame = file.frame;
+  std::vector<std::byte> bytes(frame.bytes);
+  const std::span words(frame.data, frame.compressed_bytes / sizeof(std::uint64_t) + 1);
+  if (!decompress(std::as_bytes(words).first(frame.compressed_bytes), bytes)) {
+    std::abort();  // the library's own constant data is damaged
+  }
+  std::memcpy(out, bytes.data() + file.offset, file.bytes);
+}
+
+}  // namespace
+
+const Module* find_module(std::string_view name) {
+  for (const Module& module : modules()) {
+    if (module.name == name) return &module;
+  }
+  return nullptr;
+}
+
+std::vector<std::uint32_t> spirv(const Module& module) {
+  std::vector<std::uint32_t> words(module.bytes / sizeof(std::uint32_t));
+  extract(module, words.data());
+  return words;
+}
+
+std::string text(const File& file) {
+  std::string out(file.bytes, '\0');
+  extract(file, out.data());
+  return out;
+}
+
+}  // namespace vkgemm::embedded
