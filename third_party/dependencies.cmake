@@ -25,7 +25,7 @@ if(VKGEMM_ZSTD_SOURCE AND NOT EXISTS ${VKGEMM_ZSTD_SOURCE}/decompress/zstd_decom
 endif()
 
 set(_bootstrap_works OFF)
-if(PROJECT_IS_TOP_LEVEL AND CMAKE_HOST_SYSTEM_NAME STREQUAL "Linux"
+if(PROJECT_IS_TOP_LEVEL AND NOT vkgemm_prebuilt AND CMAKE_HOST_SYSTEM_NAME STREQUAL "Linux"
    AND CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "x86_64" AND EXISTS /etc/os-release)
   # Not its relatives: the locks name Debian's packages and a Debian mirror serves them.
   file(STRINGS /etc/os-release _is_debian REGEX "^ID=\"?debian\"?$")
@@ -85,7 +85,7 @@ endmacro()
 macro(vkgemm_find_headers variable header)
   set(${variable} ${variable}-NOTFOUND)
   find_path(${variable} ${header} NO_CACHE
-            HINTS ${VKGEMM_TOOLCHAIN_DIR}/root/usr/include $ENV{VULKAN_SDK}/include $ENV{VULKAN_SDK}/Include)
+            HINTS ${vkgemm_vendored}/include ${VKGEMM_TOOLCHAIN_DIR}/root/usr/include $ENV{VULKAN_SDK}/include $ENV{VULKAN_SDK}/Include)
   if(NOT ${variable})
     list(APPEND missing "${header}")
   endif()
@@ -96,7 +96,7 @@ macro(vkgemm_find_zstd)
   set(zstd_source ${VKGEMM_ZSTD_SOURCE})
   if(NOT zstd_source)
     find_path(zstd_source decompress/zstd_decompress.c NO_CACHE NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH
-              PATHS ${VKGEMM_TOOLCHAIN_DIR}/root/usr/src/zstd/lib)
+              PATHS ${vkgemm_vendored}/zstd/lib ${VKGEMM_TOOLCHAIN_DIR}/root/usr/src/zstd/lib)
   endif()
   if(NOT zstd_source)
     set(zstd_library zstd_library-NOTFOUND)
@@ -109,9 +109,8 @@ macro(vkgemm_find_zstd)
   endif()
 endmacro()
 
-# Sets glslang, spirv_opt, spirv_val, spirv_as, spirv_dis, zstd_*, *_headers, googletest_sources, and `missing`: what was not found.
-macro(vkgemm_find_everything)
-  set(missing "")
+# Sets glslang, spirv_opt, spirv_val, spirv_as and spirv_dis.
+macro(vkgemm_find_shader_compiler)
   vkgemm_find_program(glslang VKGEMM_GLSLANG glslang)
   vkgemm_find_program(spirv_opt VKGEMM_SPIRV_OPT spirv-opt)
   vkgemm_find_program(spirv_val VKGEMM_SPIRV_VAL spirv-val)
@@ -136,6 +135,14 @@ macro(vkgemm_find_everything)
     if(NOT compiler_is_new_enough)
       list(APPEND missing "a glslang with GL_EXT_bfloat16 and GL_NV_cooperative_matrix2, which ${glslang} lacks (-DVKGEMM_GLSLANG=)")
     endif()
+  endif()
+endmacro()
+
+# Sets the tools that compile shaders, zstd_*, *_headers, googletest_sources, and `missing`: what was not found.
+macro(vkgemm_find_everything)
+  set(missing "")
+  if(NOT vkgemm_prebuilt)
+    vkgemm_find_shader_compiler()
   endif()
 
   if(VKGEMM_VULKAN_HEADERS)
@@ -187,6 +194,9 @@ if(missing)
   list(JOIN missing ", " missing)
   message(FATAL_ERROR "vkgemm needs ${missing}: run third_party/bootstrap (Debian, Ubuntu), install the "
                       "current Vulkan SDK and the named packages, or give their paths with -D.")
+endif()
+if(vkgemm_prebuilt)
+  set(glslang "not needed")
 endif()
 message(STATUS "vkgemm: shader compiler ${glslang}, Vulkan headers ${vulkan_headers}")
 

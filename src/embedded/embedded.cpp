@@ -1,7 +1,9 @@
 #include "embedded/embedded.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "embedded/data.hpp"
 #include "embedded/zstd.hpp"
@@ -13,12 +15,14 @@ namespace {
 // Copies a file to `out`, which has its size.
 void extract(const File& file, void* out) {
   const Frame& frame = file.frame;
-  std::vector<std::byte> bytes(frame.bytes);
+  const std::size_t end = file.offset + file.bytes;
+  const std::size_t room = std::min(frame.bytes, end + most_block_bytes);
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(room);
   const std::span words(frame.data, frame.compressed_bytes / sizeof(std::uint64_t) + 1);
-  if (!decompress(std::as_bytes(words).first(frame.compressed_bytes), bytes)) {
+  if (!decompress(std::as_bytes(words).first(frame.compressed_bytes), {bytes.get(), room}, end)) {
     std::abort();  // the library's own constant data is damaged
   }
-  std::memcpy(out, bytes.data() + file.offset, file.bytes);
+  std::memcpy(out, bytes.get() + file.offset, file.bytes);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ std::span<const Module> modules();
 // Returns the module of this name, or null if this library has none.
 const Module* find_module(std::string_view name);
 
-// Names the build option that left a module out: "VKGEMM_PARTS lacks grouped". Returns nothing if the
-// module is built in, or does not exist.
+// Names the build option that left a module out: "VKGEMM_PARTS lacks grouped". Returns nothing if
+// the module is built in, or does not exist.
 std::string_view why_left_out(std::string_view module);
 
 // Decompresses a module.

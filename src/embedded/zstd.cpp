@@ -3,8 +3,11 @@
 // (third_party/dependencies.cmake).
 #include "embedded/zstd.hpp"
 
+#include <memory>
+
 #ifdef VKGEMM_SYSTEM_ZSTD
 
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 #else
@@ -55,10 +58,22 @@ namespace {
 
 namespace vkgemm::embedded {
 
-bool decompress(std::span<const std::byte> compressed, std::span<std::byte> out) {
-  const std::size_t bytes =
-      ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
-  return ZSTD_isError(bytes) == 0 && bytes == out.size();
+bool decompress(std::span<const std::byte> frame, std::span<std::byte> out, std::size_t wanted) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  if (!context || ZSTD_isError(ZSTD_decompressBegin(context.get())) != 0) return false;
+  std::size_t done = 0;
+  // Block by block, because the whole frame would take longer.
+  while (done < wanted) {
+    const std::size_t next = ZSTD_nextSrcSizeToDecompress(context.get());
+    if (next == 0 || next > frame.size()) return false;
+    const std::size_t bytes = ZSTD_decompressContinue(context.get(), out.data() + done,
+                                                      out.size() - done, frame.data(), next);
+    if (ZSTD_isError(bytes) != 0) return false;
+    frame = frame.subspan(next);
+    done += bytes;
+  }
+  return true;
 }
 
 }  // namespace vkgemm::embedded

@@ -100,17 +100,16 @@ TEST(Embedded, DamagedFramesAreRefused) {
   const std::span words(frame.data, frame.compressed_bytes / sizeof(std::uint64_t) + 1);
   const std::span whole = std::as_bytes(words).first(frame.compressed_bytes);
   std::vector<std::byte> out(frame.bytes);
-  EXPECT_TRUE(embedded::decompress(whole, out));
-  EXPECT_FALSE(embedded::decompress(whole.first(whole.size() - 1), out));
-  EXPECT_FALSE(embedded::decompress(whole.first(0), out));
-  out.resize(frame.bytes + 1);
-  EXPECT_FALSE(embedded::decompress(whole, out)) << "too short for the span";
-  out.resize(frame.bytes - 1);
-  EXPECT_FALSE(embedded::decompress(whole, out)) << "too long for the span";
+  EXPECT_TRUE(embedded::decompress(whole, out, frame.bytes));
+  EXPECT_TRUE(embedded::decompress(whole, out, 1));
+  EXPECT_FALSE(embedded::decompress(whole.first(whole.size() / 2), out, frame.bytes));
+  EXPECT_FALSE(embedded::decompress(whole.first(0), out, 1));
+  EXPECT_FALSE(embedded::decompress(whole, out, frame.bytes + 1)) << "the frame is too short";
+  const std::span less = std::span(out).first(frame.bytes - 1);
+  EXPECT_FALSE(embedded::decompress(whole, less, frame.bytes)) << "the span is too short";
   std::vector<std::byte> damaged(whole.begin(), whole.end());
   damaged[0] ^= std::byte{1};
-  out.resize(frame.bytes);
-  EXPECT_FALSE(embedded::decompress(damaged, out));
+  EXPECT_FALSE(embedded::decompress(damaged, out, frame.bytes));
 }
 
 }  // namespace
