@@ -1,5 +1,5 @@
 # What is linked in, as SPDX 2.3 in JSON: a file for the library and one for the tool, whose dependencies are more. All
-# of them are headers that are compiled in, in the versions that these name.
+# of them are compiled in, in the versions that their headers name.
 string(TIMESTAMP created "%Y-%m-%dT%H:%M:%SZ" UTC) # $SOURCE_DATE_EPOCH, where that is set
 
 # vkgemm_header_version(variable header "regular expression of the lines" ...): their numbers, with points between.
@@ -56,6 +56,14 @@ endfunction()
 vkgemm_header_version(version ${json_headers}/nlohmann/detail/abi_macros.hpp
   "define NLOHMANN_JSON_VERSION_MAJOR" "define NLOHMANN_JSON_VERSION_MINOR" "define NLOHMANN_JSON_VERSION_PATCH")
 set(dependencies "nlohmann-json|JSON for Modern C++|${version}|MIT")
+if(zstd_source)
+  vkgemm_header_version(version ${zstd_source}/zstd.h
+    "define ZSTD_VERSION_MAJOR" "define ZSTD_VERSION_MINOR" "define ZSTD_VERSION_RELEASE")
+  list(APPEND dependencies "zstd|Zstandard|${version}|BSD-3-Clause OR GPL-2.0-only")
+endif()
+file(STRINGS ${spirv_headers}/spirv/unified1/spirv.hpp11 line REGEX "Version = 0x" LIMIT_COUNT 1)
+string(REGEX REPLACE "^.*0x00(..)(..)00.*$" "\\1.\\2" version "${line}") # 01.06: the specification's
+list(APPEND dependencies "spirv-headers|SPIRV-Headers|${version}|MIT")
 vkgemm_header_version(version ${vulkan_headers}/vulkan/vulkan_core.h
   "HEADER_VERSION_COMPLETE VK_MAKE_API_VERSION.0," "HEADER_VERSION_COMPLETE VK_MAKE_API_VERSION.0, 1," "define VK_HEADER_VERSION")
 list(APPEND dependencies "vulkan-headers|Vulkan-Headers|${version}|Apache-2.0 OR MIT")

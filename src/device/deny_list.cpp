@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 
 namespace vkgemm {
 namespace {
@@ -116,7 +116,7 @@ Result<std::vector<DenyEntry>> parse_deny_list(std::string_view text) {
 
 const std::vector<DenyEntry>& built_in_deny_list() {
   static const std::vector<DenyEntry> list = [] {
-    auto parsed = parse_deny_list(embedded::deny_list());
+    auto parsed = parse_deny_list(embedded::text(embedded::deny_list()));
     assert(parsed && "the list that is built in must parse: deny_list_test says what is wrong");
     return parsed ? *std::move(parsed) : std::vector<DenyEntry>{};
   }();

@@ -44,7 +44,7 @@ std::string why_not_multiplied(MainLoop loop, DataType input, const DeviceCaps& 
                   " does not have");
   }
   if (!has_kernels(loop, input)) {
-    return concat("input type ", type, ": main loop ", to_string(loop), " has no kernels for it");
+    return why_not_built(loop, input);
   }
   if (!loads(caps, input)) {
     return "input type s8 needs shaderInt8 and storageBuffer8BitAccess";
@@ -103,6 +103,9 @@ bool check_input_type(const Case& s) {
     if (!p.a.is_packed() || !p.b.is_packed()) {
       return refuse("A and B become parts where they are packed, pack has to be ab");
     }
+  }
+  if (p.a.parts != 1 && !has_kernel(ProductKernel::gemm, loop, p.a)) {
+    return s.refuse(why_not_built(ProductKernel::gemm, loop, p.a));
   }
   if (multiplies(loop, s.problem.a.type, s.caps)) return true;
   return s.refuse(why_not_multiplied(loop, s.problem.a.type, s.caps));

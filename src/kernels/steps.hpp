@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "kernels/constants.hpp"
@@ -41,6 +42,15 @@ PipelineKey carry_key();
 
 // True if a main loop has kernels for inputs of a type.
 bool has_kernels(MainLoop loop, DataType input);
+
+// Kernels of products that a library may be built without.
+enum class ProductKernel { gemm, grouped };
+bool has_kernel(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input);
+
+// "not built into this library: VKGEMM_PARTS lacks grouped", for a module that is not there.
+std::string why_not_built(std::string_view module);
+std::string why_not_built(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input);
+std::string why_not_built(MainLoop loop, DataType input);
 
 // The size of subgroups that a pipeline of this configuration requires; 0: any. Without size
 // control the device has one size only, which needs no saying.

@@ -9,7 +9,7 @@
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/steps.hpp"
 #include "specialise/specialise.hpp"
 
@@ -151,15 +151,13 @@ Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& conf
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
   const embedded::Module* const embedded = embedded::find_module(key.module);
   if (embedded == nullptr) {
-    return Error{Status::unsupported,
-                 "this build of vkgemm has no shader module " + std::string(key.module)};
+    return Error{Status::unsupported, why_not_built(key.module)};
   }
-  std::span<const std::uint32_t> words = embedded->words;
-  std::vector<std::uint32_t> specialised;
+  std::vector<std::uint32_t> words = embedded::spirv(*embedded);
   if (info_.specialise) {
-    auto made = vkgemm::specialise(words, key.constants);
-    if (!made) return made.error();
-    words = specialised = std::move(*made);
+    Result<std::vector<std::uint32_t>> specialised = specialise(words, key.constants);
+    if (!specialised) return specialised.error();
+    words = std::move(*specialised);
   }
   ShaderModule module(functions_, info_.device);
   if (const VkResult result = module.create(words); result < VK_SUCCESS) {
@@ -193,7 +191,7 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
                 .flags = sized ? full : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module.handle(),
-                .pName = "main",
+                .pName = embedded->name.data(),
                 .pSpecializationInfo = &specialization},
       .layout = layout_,
       .basePipelineHandle = VK_NULL_HANDLE,

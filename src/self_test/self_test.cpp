@@ -8,8 +8,10 @@
 #include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/steps.hpp"
 #include "problem/resolved_problem.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/table.hpp"
@@ -91,6 +93,10 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   std::for_each(loops.rbegin(), loops.rend(), [&](const LoopDescriptor* loop) {
     if (loop->kinds == nullptr || !caps.path(path_of(loop->loop)).available) return;
     loop->kinds(kinds, caps, proposed);
+  });
+  static const bool packs_codes = embedded::find_module("pack_codes") != nullptr;
+  std::erase_if(kinds, [](const KernelKind& kind) {
+    return !has_kernels(kind.loop, kind.input) || (kind.code_run != 0 && !packs_codes);
   });
   return kinds;
 }

@@ -11,7 +11,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_test/self_test.hpp"
 #include "vkgemm/self_test.hpp"
@@ -43,22 +43,10 @@ std::array<std::uint8_t, sizeof(Number)> big_endian(Number number) {
   return bytes;
 }
 
-// The fingerprint of the kernels in this build: verdicts are about these.
-const std::string& fingerprint() {
-  static const std::string text = [] {
-    std::uint64_t hash = 0;
-    for (const embedded::Module& module : embedded::modules()) {
-      hash = hash * 31 + fnv1a(std::as_bytes(module.words));
-    }
-    return hexadecimal(big_endian(hash));
-  }();
-  return text;
-}
-
 // Everything that must be the same for verdicts to hold.
 Json identity(const DeviceCaps& caps) {
   return {{"version", file_version},
-          {"kernels", fingerprint()},
+          {"kernels", embedded::digest()},
           {"vendor_id", caps.vendor_id},
           {"device_id", caps.device_id},
           {"driver_version", caps.driver_version},

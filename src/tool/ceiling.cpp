@@ -10,7 +10,7 @@
 
 #include "device/caps.hpp"
 #include "device/vk.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -45,8 +45,9 @@ class Yardstick {
     }
     VkShaderModuleCreateInfo module{};
     module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module.codeSize = found->words.size_bytes();
-    module.pCode = found->words.data();
+    const std::vector<std::uint32_t> words = embedded::spirv(*found);
+    module.codeSize = words.size() * sizeof(std::uint32_t);
+    module.pCode = words.data();
     VkResult result = vkCreateShaderModule(runner_.device(), &module, nullptr, &module_);
     if (result != VK_SUCCESS) return driver_error("vkCreateShaderModule", result);
 
@@ -81,7 +82,7 @@ class Yardstick {
     }
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module_;
-    info.stage.pName = "main";
+    info.stage.pName = name_.data();
     info.stage.pSpecializationInfo = &specialization;
     info.layout = layout_;
     const VkResult result =
@@ -113,7 +114,7 @@ class Yardstick {
   }
 
   Runner& runner_;
-  std::string_view name_;
+  std::string_view name_;  // zero-terminated
   std::uint32_t push_constant_bytes_;
   VkShaderModule module_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;

@@ -15,7 +15,7 @@
 
 #include "base/json_lines.hpp"
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/refusals.hpp"
 
@@ -420,8 +420,8 @@ using Tables = std::map<std::string, TuningTable, std::less<>>;
 const Tables& built_in_tables() {
   static const Tables tables = [] {
     Tables out;
-    for (const embedded::Text& embedded : embedded::tables()) {
-      auto table = parse_tuning_table(embedded.text, embedded.name);
+    for (const embedded::File& file : embedded::tables()) {
+      auto table = parse_tuning_table(embedded::text(file), file.name);
       assert(table && "a table that is built in must parse: tuning_test says what is wrong");
       if (!table) continue;
       std::string name = table->architecture;

@@ -1,5 +1,6 @@
 # cmake -D... -P check.cmake: builds the consumer in one of the ways and runs it.
-#   USES        find_package, add_subdirectory or fetch_content
+#   USES        find_package, add_subdirectory or fetch_content; smallest: add_subdirectory of a library with few
+#               modules; dist: add_subdirectory of the source archive
 #   SHARED      ON: vkgemm as a shared library
 #   SOURCE      vkgemm's source folder
 #   BUILT       find_package, static: the build folder to install from
@@ -7,6 +8,7 @@
 #   FOLDER      where to work; emptied first
 #   HEADERS, TOOLCHAIN, COMPILER, GENERATOR   as vkgemm's own build has them
 #   LAUNCHER    vkrun, or empty to run on this machine's own Vulkan
+#   ARCHIVE     dist: the source archive
 #   PYTHON      the interpreter that the Python package was built for, or empty
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code)
@@ -20,7 +22,22 @@ file(REMOVE_RECURSE ${FOLDER})
 # Most ways compile the whole library again, and so they do it fastest.
 set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
            -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
-if(NOT USES STREQUAL "fetch_content")
+set(way ${USES})
+if(USES STREQUAL "smallest")
+  set(way add_subdirectory)
+  # Without assertions and debugging information, for its size.
+  list(APPEND common -DCMAKE_BUILD_TYPE=MinSizeRel -DCONSUMER_SOURCE=smallest.cpp "-DVKGEMM_PATHS=khr;fma" -DVKGEMM_TYPES=f16
+       -DVKGEMM_PARTS=)
+elseif(USES STREQUAL "dist")
+  # Nothing is there but a compiler, CMake and the Vulkan headers.
+  set(way add_subdirectory)
+  file(ARCHIVE_EXTRACT INPUT ${ARCHIVE} DESTINATION ${FOLDER})
+  file(GLOB SOURCE ${FOLDER}/vkgemm-*)
+  file(COPY ${HEADERS}/vulkan ${HEADERS}/vk_video DESTINATION ${FOLDER}/headers)
+  list(APPEND common -DVKGEMM_VULKAN_HEADERS=${FOLDER}/headers -DVKGEMM_TOOLCHAIN_DIR=${FOLDER}/no_toolchain
+       -DVKGEMM_GLSLANG=${FOLDER}/no_glslang -DVKGEMM_SPIRV_OPT=${FOLDER}/no_spirv-opt -DVKGEMM_SPIRV_VAL=${FOLDER}/no_spirv-val)
+endif()
+if(NOT USES MATCHES "fetch_content|dist")
   list(APPEND common -DVKGEMM_SPIRV_FROM=${SPIRV_FROM})
 endif()
 
@@ -38,7 +55,7 @@ else()
   set(options -DCONSUMER_VKGEMM_SOURCE=${SOURCE})
 endif()
 
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build ${common} -DCONSUMER_USES=${USES} ${options})
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build ${common} -DCONSUMER_USES=${way} ${options})
 if(USES STREQUAL "fetch_content")
   # From here on the same as add_subdirectory, but for the shaders, of which one stands for all.
   run(${CMAKE_COMMAND} --build ${FOLDER}/build --target _deps/vkgemm-build/shaders/reset.spv)
@@ -46,6 +63,23 @@ if(USES STREQUAL "fetch_content")
 endif()
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${LAUNCHER} ${FOLDER}/build/consumer)
+if(USES STREQUAL "smallest")
+  set(wrong "")
+  foreach(option IN ITEMS VKGEMM_PATHS VKGEMM_TYPES VKGEMM_PARTS)
+    execute_process(COMMAND ${CMAKE_COMMAND} ${FOLDER}/build -D${option}=tensor RESULT_VARIABLE code ERROR_VARIABLE output
+                    OUTPUT_QUIET)
+    if(code EQUAL 0 OR NOT output MATCHES "${option} has the unknown value 'tensor': the valid ones")
+      message(FATAL_ERROR "consumer: ${option}=tensor exits with ${code}: ${output}")
+    endif()
+  endforeach()
+  find_program(STRIP strip REQUIRED)
+  run(${STRIP} ${FOLDER}/build/consumer)
+  file(SIZE ${FOLDER}/build/consumer bytes)
+  message(STATUS "consumer: the smallest application, stripped, has ${bytes} bytes")
+  if(bytes GREATER 2500000)
+    message(FATAL_ERROR "consumer: the smallest application has ${bytes} bytes, expected 2500000 at most")
+  endif()
+endif()
 if(NOT USES STREQUAL "find_package")
   return()
 endif()

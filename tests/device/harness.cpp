@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "problem/resolved_problem.hpp"
@@ -22,11 +22,16 @@ namespace {
 std::unique_ptr<support::Runner> the_runner;
 ExpectedHazards* expected_hazards = nullptr;
 
+// The module whose name the entry point has.
 std::string_view module_of(std::span<const std::uint32_t> words) {
-  for (const embedded::Module& module : embedded::modules()) {
-    if (std::ranges::equal(module.words, words)) return module.name;
-  }
-  return {};
+  constexpr std::uint32_t op_entry_point = 15;
+  constexpr std::size_t header_words = 5;
+  std::size_t at = header_words;
+  while (at < words.size() && (words[at] & 0xffff) != op_entry_point) at += words[at] >> 16;
+  if (at >= words.size()) return {};
+  const embedded::Module* const module =
+      embedded::find_module(reinterpret_cast<const char*>(&words[at + 3]));
+  return module != nullptr ? module->name : std::string_view();
 }
 
 // The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
@@ -249,7 +249,7 @@ TEST(Rank, SplitsKWhereTilesAreFew) {
 TEST(Rank, WantsNoMoreWorkspaceThanAllowed) {
   std::size_t with_workspace = 0;
   for (const DeviceCaps& caps : test::all_devices()) {
-    for (const embedded::Text& table : embedded::tables()) {
+    for (const embedded::File& table : embedded::tables()) {
       for (const auto& [m, n, k] :
            {std::array{8192u, 8200u, 4080u}, std::array{4097u, 4095u, 4093u},
             std::array{16u, 16u, 40000u}, std::array{1u, 9999u, 777u}}) {

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/footprint.hpp"
 #include "kernels/legality.hpp"
@@ -201,7 +201,8 @@ std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
   static std::unordered_map<PipelineKey, std::optional<std::uint64_t>, PipelineKeyHash> known;
   if (modules.empty()) {
     for (const embedded::Module& module : embedded::modules()) {
-      modules.emplace(module.name, Module(module.words));
+      static std::vector<std::vector<std::uint32_t>> words;  // which Module refers to
+      modules.emplace(module.name, Module(words.emplace_back(embedded::spirv(module))));
     }
   }
   const auto [entry, is_new] = known.try_emplace(key);
@@ -346,7 +347,7 @@ std::vector<Problem> parts_of(Problem problem) {
 
 TEST_F(Footprint, IsWhatTheShadersDeclare) {
   const DeviceCaps caps = any_device();
-  for (const embedded::Text& table : embedded::tables()) {
+  for (const embedded::File& table : embedded::tables()) {
     const TuningTable& built_in = built_in_table(table.name);
     ASSERT_EQ(built_in.architecture, table.name);
     for (const TuningRow& row : built_in.rows) {

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "support/hazards.hpp"
 #include "support/kernel_accesses.hpp"
 

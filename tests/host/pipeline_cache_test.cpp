@@ -13,7 +13,7 @@
 
 #include "base/cache_file.hpp"
 #include "base/text.hpp"
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "expectations.hpp"
 #include "test_devices.hpp"
 

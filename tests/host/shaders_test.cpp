@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 
 namespace vkgemm {
 namespace {
@@ -35,7 +35,8 @@ TEST(Shaders, NvReadsAllOfCBeforeItStoresD) {
   for (const embedded::Module& module : embedded::modules()) {
     if (!std::string_view(module.name).starts_with("gemm_nv_")) continue;
     ++modules;
-    EXPECT_TRUE(std::ranges::any_of(barrier_semantics(module.words), [](std::uint32_t semantics) {
+    const std::vector<std::uint32_t> words = embedded::spirv(module);
+    EXPECT_TRUE(std::ranges::any_of(barrier_semantics(words), [](std::uint32_t semantics) {
       return (semantics & acquire_release) != 0 && (semantics & buffers) != 0;
     })) << module.name;
   }

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "self_test/self_test.hpp"
 #include "support/reference.hpp"
 #include "test_devices.hpp"
@@ -98,7 +98,7 @@ class UnseenShapes : public ShapeLists {};
 // that rates were not fitted to their timings.)
 TEST_P(UnseenShapes, AreInNoTable) {
   EXPECT_FALSE(built_in_table("nvidia_sm90").tuned.empty());
-  for (const embedded::Text& table : embedded::tables()) {
+  for (const embedded::File& table : embedded::tables()) {
     for (const TunedShape& shape : built_in_table(table.name).tuned) {
       for (const TuneProblem& one : problems_) {
         EXPECT_GT(shape_distance(shape.problem, tuned_problem(test::resolved(one.problem))), 0.0)

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
@@ -32,7 +32,7 @@ constexpr Layout all_layouts[] = {Layout::row_major, Layout::col_major};
 
 std::vector<std::string_view> table_names() {
   std::vector<std::string_view> names;
-  for (const embedded::Text& text : embedded::tables()) names.push_back(text.name);
+  for (const embedded::File& text : embedded::tables()) names.push_back(text.name);
   return names;
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "embedded.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
 
@@ -250,12 +250,12 @@ TEST(Tuning, EveryTruncationIsAnErrorAndNothingWorse) {
 
 TEST(BuiltInTables, Parse) {
   ASSERT_FALSE(embedded::tables().empty());
-  for (const embedded::Text& text : embedded::tables()) {
-    const auto table = parse_tuning_table(text.text, text.name);
+  for (const embedded::File& file : embedded::tables()) {
+    const auto table = parse_tuning_table(embedded::text(file), file.name);
     ASSERT_TRUE(table) << table.error().message;
-    EXPECT_EQ(table->architecture, text.name);
+    EXPECT_EQ(table->architecture, file.name);
     EXPECT_FALSE(table->rows.empty());
-    EXPECT_EQ(&built_in_table(text.name), &built_in_table(table->architecture));
+    EXPECT_EQ(&built_in_table(file.name), &built_in_table(table->architecture));
   }
   EXPECT_EQ(built_in_table("generic").architecture, "generic");
   EXPECT_EQ(&built_in_table("no_such_architecture"), &built_in_table("generic"));
