@@ -25,10 +25,11 @@ void sum_tile(const Tile tile) {
     }
 }
 
-// Adds the slices of all tiles, shared by `participants` workgroups of which this is one.
-void sum_all(const uint number, const uint participants) {
-    const uint64_t count = partial_x4_count(), step = uint64_t(participants) * LOCAL_SIZE;
-    uint64_t i = uint64_t(number) * LOCAL_SIZE + gl_LocalInvocationIndex;
+// Adds this workgroup's share of the slices of all tiles.
+void sum_all(const Participants participants) {
+    const uint64_t count = partial_x4_count();
+    const uint64_t step = uint64_t(participants.count) * LOCAL_SIZE;
+    uint64_t i = uint64_t(participants.number) * LOCAL_SIZE + gl_LocalInvocationIndex;
     for (; i < count * p.batch; i += step) sum_numbered4(i / count, i % count);
 }
 
@@ -62,8 +63,7 @@ void main() {
     }
     if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile_counter())) sum_tile(tile);
     if (SPLIT == SPLIT_DEVICE_BARRIER && items != 0) {
-        uint number;
-        const uint participants = wait_for_all(items, item_count(), number);
-        if (participants != 0) sum_all(number, participants);
+        const Participants participants = wait_for_all(items, item_count());
+        if (participants.count != 0) sum_all(participants);
     }
 }

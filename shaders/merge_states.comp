@@ -20,7 +20,7 @@ void main() {
     if (row >= p.m) return;
     const uint64_t states = panel_states(batch * panel_count() + row / TILE_M);
     uint never = 0;
-    RowState s;
+    RowState s = no_row_state();
     panel_state(states, row % TILE_M, false, never, s);
     store_row_scalar(batch, row, s);
 }

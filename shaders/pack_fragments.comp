@@ -115,11 +115,10 @@ void find_scales(PackTile t) {
 void set_group(const PackTile t, const uvec2 at, const uvec4 bits) {
     uint words[IN_PARTS][2];
     [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) {
-        uint parts[IN_PARTS];
 #ifdef SCALES_IN_FRONT
-        split(scaled(bits[e], line_of(at, e)), parts);
+        const uint parts[IN_PARTS] = split(scaled(bits[e], line_of(at, e)));
 #else
-        split(uintBitsToFloat(bits[e]), parts);
+        const uint parts[IN_PARTS] = split(uintBitsToFloat(bits[e]));
 #endif
         [[unroll]] for (uint q = 0; q < IN_PARTS; ++q)
             words[q][e / 2] = e % 2 == 0 ? parts[q] : words[q][e / 2] | parts[q] << 16;

@@ -6,7 +6,7 @@
 //   Acc                         the accumulators of one tile: declare, then acc_clear (a type with
 //                               arrays sized by specialization constants can be neither returned nor
 //                               an initialiser in glslang)
-//   acc_clear(out Acc)
+//   acc_clear(inout Acc)
 //   mma_tile(inout Acc, Tile)   Acc, cleared, = A[tile rows, k_begin…k_end) · B[k_begin…k_end, tile columns)
 //   store_tile(Acc, Tile)       D and aux through the epilogue, inside the matrix only; with split-K
 //                               partial results

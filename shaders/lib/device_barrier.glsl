@@ -60,10 +60,15 @@ uint take_ticket() {
     return broadcast(ticket);
 }
 
-// Waits until `all` tickets' work is done, `own` of them by this workgroup, at least one. From then
-// on everyone sees what all have written. Gives this workgroup a number among those that took part,
-// and says how many they are; 0: one of them waited too long, and nobody passes.
-uint wait_for_all(const uint own, const uint all, out uint number) {
+// The workgroups that took part in a barrier.
+struct Participants {
+    uint number;  // of this workgroup among them
+    uint count;   // 0: one of them waited too long, and no workgroup passes
+};
+
+// Waits until the work of `all` tickets is done. This workgroup did `own` of them, at least one. After
+// the wait every participant sees what all participants have written.
+Participants wait_for_all(const uint own, const uint all) {
     exchange_writes();
     uint seen = 0, enrolled = 0;
     if (is_leader()) {
@@ -84,12 +89,12 @@ uint wait_for_all(const uint own, const uint all, out uint number) {
             seen = was == seen ? POISONED : was;
         }
     }
-    number = broadcast(enrolled);
+    const uint number = broadcast(enrolled);
     const bool passed = broadcast(seen) == all;
     exchange_writes();
     // All have enrolled before they were done.
-    uint participants = 0;
+    uint count = 0;
     if (is_leader() && passed)
-        participants = atomicLoad(SharedWord(CONTROL_WORD(CONTROL_ENROLLED)).x, RELAXED);
-    return broadcast(participants);
+        count = atomicLoad(SharedWord(CONTROL_WORD(CONTROL_ENROLLED)).x, RELAXED);
+    return Participants(number, broadcast(count));
 }

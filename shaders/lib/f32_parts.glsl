@@ -19,9 +19,10 @@ uint part_of_special(const float x) {
 }
 #endif
 
-void split(const float x, out uint parts[IN_PARTS]) {
+uint[IN_PARTS] split(const float x) {
     const uint dropped = 24 - PART_BITS, mask = (1u << dropped) - 1, largest = 0x7f7fffffu & ~mask;
     precise float rest = x;
+    uint parts[IN_PARTS];
     [[unroll]] for (uint q = 0; q < IN_PARTS; ++q) {
         const uint bits = floatBitsToUint(rest), magnitude = bits & 0x7fffffffu;
         const uint rounded = (magnitude + (mask >> 1) + (magnitude >> dropped & 1u)) & ~mask;
@@ -29,8 +30,9 @@ void split(const float x, out uint parts[IN_PARTS]) {
         parts[q] = part_of(part);
         rest -= uintBitsToFloat(part);
     }
-    if ((floatBitsToUint(x) & 0x7fffffffu) < 0x7f800000u) return;
+    if ((floatBitsToUint(x) & 0x7fffffffu) < 0x7f800000u) return parts;
     [[unroll]] for (uint q = 0; q < IN_PARTS; ++q) parts[q] = q == 0 ? part_of_special(x) : 0;
+    return parts;
 }
 
 #if IN_TYPE == TYPE_F16

@@ -21,7 +21,7 @@ const uint MOST_BLOCK_TILES = ROW_BLOCK / ROW_LEAST_TILE_N;
 // not all tiles have told theirs in time. `left`: how often this invocation may still ask, for all
 // of its rows.
 bool panel_state(const uint64_t states, const uint row, const bool waits, inout uint left,
-                 out RowState total) {
+                 inout RowState total) {
     const uint columns = panel_tiles();
     bool in_time = true;
     total = no_row_state();

@@ -26,7 +26,7 @@ Error failure(const fs::path& path, std::string_view what, const std::error_code
 }
 
 // Where a stream does not say why it failed.
-std::error_code last_error() { return {errno, std::generic_category()}; }
+std::error_code stream_error() { return {errno, std::generic_category()}; }
 
 Error is_link(const fs::path& path) {
   return failure(path, "is a symbolic link, which is not followed here");
@@ -54,7 +54,7 @@ Result<void> write_pieces(os::File stream, const fs::path& path,
     written = written && std::fwrite(piece.data(), 1, piece.size(), stream.get()) == piece.size();
   }
   if (std::fclose(stream.release()) != 0 || !written) {  // some systems tell at the end
-    return failure(path, "cannot be written", last_error());
+    return failure(path, "cannot be written", stream_error());
   }
   return {};
 }
@@ -126,7 +126,7 @@ Result<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t max
     }
     more = got == bytes;
   }
-  if (std::ferror(stream.get()) != 0) return failure(path, "cannot be read", last_error());
+  if (std::ferror(stream.get()) != 0) return failure(path, "cannot be read", stream_error());
   return content;
 }
 

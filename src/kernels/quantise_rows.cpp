@@ -13,8 +13,7 @@
 namespace vkgemm {
 namespace {
 
-// Bytes of the source that are loaded at a time, and of codes that are stored.
-constexpr std::uint64_t load_bytes = 16;
+// Bytes of codes that are stored at a time.
 constexpr std::uint64_t store_bytes = QUANTISE_PIECE;
 
 // An invocation's pieces are of whole loads.

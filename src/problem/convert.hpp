@@ -89,10 +89,10 @@ inline std::uint16_t double_to_bf16(double value) noexcept { return rounded_bits
 // The nearest integer that there is, of two the even one; of a NaN 0.
 template <class Integer>
 Integer double_to_integer(double value) noexcept {
-  using Range = std::numeric_limits<Integer>;
+  constexpr auto least = static_cast<double>(std::numeric_limits<Integer>::min());
+  constexpr auto most = static_cast<double>(std::numeric_limits<Integer>::max());
   if (std::isnan(value)) return 0;
-  return static_cast<Integer>(std::nearbyint(
-      std::clamp(value, static_cast<double>(Range::min()), static_cast<double>(Range::max()))));
+  return static_cast<Integer>(std::nearbyint(std::clamp(value, least, most)));
 }
 
 // Element `index` of an array of `type`.

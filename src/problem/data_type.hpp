@@ -14,6 +14,9 @@
 
 namespace vkgemm {
 
+// The bytes of operands that kernels load at a time.
+inline constexpr std::uint32_t load_bytes = 16;
+
 // The largest dimension of a matrix: kernels index with 32 bits and keep one bit for sums.
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
 

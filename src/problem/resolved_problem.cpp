@@ -20,9 +20,6 @@ namespace {
 
 constexpr std::uint32_t most_groups = 65535;
 
-// The bytes of A and B that kernels load at a time.
-constexpr std::uint32_t load_bytes = 16;
-
 // Of packed operands, in bytes.
 constexpr std::uint32_t packed_alignment = 256;
 

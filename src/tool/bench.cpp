@@ -32,7 +32,7 @@ constexpr const char* kGpuShapes =
 constexpr const char* kCpuShapes = "64,128,256,512";
 constexpr double kMostOnCpu = 0x1p32;  // multiply-adds of a suite's case
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     R"(GPU timestamps, a full barrier between executions, random operands, sampled rows verified. The
 L2 cache is flushed before each execution, unless --warm-l2. Operands of --packed-a and --packed-b
 are packed before, and no time counts that.
@@ -274,7 +274,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand(
       "bench", "Time shapes and configurations beside the ceilings of the device's units");
-  command.footer(kFooter);
+  command.footer(kBenchFooter);
   command.option_defaults()->group("Cases");
   const std::size_t before = command.get_options().size();
   options->cases.add(command);

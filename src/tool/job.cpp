@@ -11,13 +11,11 @@
 namespace vkgemm::tool {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 void check_size(const char* option, const std::optional<std::uint64_t>& asked, std::uint64_t found,
                 const std::string& file) {
   if (asked && *asked != found) {
-    usage(std::string(option) + " is " + number(*asked) + ", but " + file + " makes it " +
-          number(found));
+    usage(std::string(option) + " is " + std::to_string(*asked) + ", but " + file + " makes it " +
+          std::to_string(found));
   }
 }
 
@@ -27,8 +25,8 @@ std::uint64_t common_batch(const std::vector<std::pair<std::string, std::uint64_
   for (const auto& entry : batches) {
     if (entry.second == 1) continue;
     if (first != nullptr && first->second != entry.second) {
-      usage(first->first + " is a batch of " + number(first->second) + ", " + entry.first +
-            " one of " + number(entry.second));
+      usage(first->first + " is a batch of " + std::to_string(first->second) + ", " + entry.first +
+            " one of " + std::to_string(entry.second));
     }
     first = &entry;
   }
@@ -69,7 +67,8 @@ void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
   if (options.epilogue.beta == 0.0f) usage("--c is given, but --beta is 0: C would not be read");
   LoadedMatrix c = load_matrix(options.c_file, options.bf16);
   if (c.rows != p.m || c.cols != p.n) {
-    usage("C must be M x N = " + number(p.m) + " x " + number(p.n) + ", but is " + c.describe());
+    usage("C must be M x N = " + std::to_string(p.m) + " x " + std::to_string(p.n) + ", but is " +
+          c.describe());
   }
   p.c = file_matrix(c, batch, options.c, "c");
   // One row or one column is both; else C decides how D and aux lie, since the three share a
@@ -106,13 +105,13 @@ void load_bias_file(const JobOptions& options, Job& job) {
           std::string(!along_n  ? "M = "
                       : p.gated ? "2N = "
                                 : "N = ") +
-          number(needed) + " values, but is " + bias.describe() +
+          std::to_string(needed) + " values, but is " + bias.describe() +
           (along_n && bias.length == p.m ? " (did you mean --bias-mode along_m?)" : ""));
   }
   const std::uint64_t count = p.grouping ? p.grouping->groups : p.batch;
   if (bias.batch != 1 && bias.batch != count) {
-    usage(bias.describe() + " has " + number(bias.batch) + " biases, there are " + number(count) +
-          (p.grouping ? " groups" : " products"));
+    usage(bias.describe() + " has " + std::to_string(bias.batch) + " biases, there are " +
+          std::to_string(count) + (p.grouping ? " groups" : " products"));
   }
   p.epilogue.bias_type = bias.type;
   p.epilogue.bias_batch_stride = bias.batch == 1 ? 0 : bias.length;
@@ -130,9 +129,9 @@ std::vector<std::byte> load_factors(const std::string& option, const std::string
   LoadedBias factors = load_bias(file, false);
   if (factors.type != DataType::f32 || factors.length != length ||
       (factors.batch != 1 && factors.batch != count)) {
-    usage(option + " must be f32, " + number(length) + " values or " + number(count) + " x " +
-          number(length) + ", but " + factors.describe() + " is " +
-          std::string(to_string(factors.type)));
+    usage(option + " must be f32, " + std::to_string(length) + " values or " +
+          std::to_string(count) + " x " + std::to_string(length) + ", but " + factors.describe() +
+          " is " + std::string(to_string(factors.type)));
   }
   scales = factors.batch == 1 ? Scales::shared : Scales::per_matrix;
   return std::move(factors.data);
@@ -158,7 +157,7 @@ std::vector<std::byte> load_row_vector(const std::string& name, const std::strin
   if (file.empty()) return {};
   LoadedBias vector = load_bias(file, options.bf16);
   if (vector.batch != 1 || vector.length != p.n) {
-    usage("--row-" + name + " must have N = " + number(p.n) + " values, but is " +
+    usage("--row-" + name + " must have N = " + std::to_string(p.n) + " values, but is " +
           vector.describe() + (vector.batch != 1 ? ": one vector is for all rows" : ""));
   }
   if (rows.gamma && vector.type != rows.vector_type) {
@@ -200,8 +199,8 @@ Job job_from_files(const JobOptions& options) {
   check_packed(options.packs.b, "--packed-b", b);
   check_packed(options.packs.codes.has_value(), "--quantised-b", b);
   if (a.cols != b.rows) {
-    usage("A is M x K, B is K x N, but " + a.describe() + " has " + number(a.cols) +
-          " columns and " + b.describe() + " has " + number(b.rows) + " rows");
+    usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
+          " columns and " + b.describe() + " has " + std::to_string(b.rows) + " rows");
   }
   if (a.type != b.type) {
     usage("A and B must have one type, but " + a.file + " is " + std::string(to_string(a.type)) +
@@ -229,8 +228,8 @@ Job job_from_files(const JobOptions& options) {
   if (p.grouping) {
     const std::uint64_t needed = support::MatrixCounts(p).b;
     if (a.batch != 1 || b.batch != needed) {
-      usage("with these groups A is one matrix and B " + number(needed) + ", but there are " +
-            a.describe() + " and " + b.describe());
+      usage("with these groups A is one matrix and B " + std::to_string(needed) +
+            ", but there are " + a.describe() + " and " + b.describe());
     }
   } else {
     p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});

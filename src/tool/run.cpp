@@ -39,8 +39,6 @@ struct RunOptions {
   bool list_devices = false;
 };
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 struct DeviceOperands {
   Buffer a, b, b_right, c, bias, row_scales, column_scales, d, aux, offsets, gamma, beta;
   Buffer row_values, workspace;
@@ -255,9 +253,9 @@ std::vector<double> compute(Runner& runner, const Plan& plan, const DeviceOperan
 }
 
 void print_problem(const Problem& p) {
-  std::printf("problem        M %s, N %s, K %s", number(p.m).c_str(), number(p.n).c_str(),
-              number(p.k).c_str());
-  if (p.batch != 1) std::printf(", batch %s", number(p.batch).c_str());
+  std::printf("problem        M %s, N %s, K %s", std::to_string(p.m).c_str(),
+              std::to_string(p.n).c_str(), std::to_string(p.k).c_str());
+  if (p.batch != 1) std::printf(", batch %s", std::to_string(p.batch).c_str());
   if (p.gated) std::printf(", %s", describe(*p.gated).c_str());
   if (p.grouping) std::printf(", %s", describe(*p.grouping).c_str());
   if (const std::string packed = packed_operands(p); !packed.empty()) {
@@ -384,7 +382,8 @@ int run(const RunOptions& options) {
                      std::move(row_values));
   }
   if (runner->validation_messages() != 0) {
-    std::printf("validation     %s messages\n", number(runner->validation_messages()).c_str());
+    std::printf("validation     %s messages\n",
+                std::to_string(runner->validation_messages()).c_str());
     passed = false;
   }
   return passed ? success : verification_failed;

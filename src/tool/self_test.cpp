@@ -19,8 +19,6 @@
 namespace vkgemm::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Lets tests see that a crash or a hang becomes a verdict, and that other output does not.
 void meet_fault(std::uint32_t kind) {
   const std::string place = std::to_string(kind);
@@ -71,7 +69,7 @@ Verdict verdict_of(const KernelKind& kind, const support::Ended& ended, std::uin
     line.resize(std::min(line.size(), line.find('\n')));
   }
   try {
-    return parse_verdict(Json::parse(line));
+    return parse_verdict(nlohmann::ordered_json::parse(line));
   } catch (const std::exception&) {
     verdict.outcome = Outcome::untested;
     verdict.detail = "its process ended without a verdict";
@@ -221,7 +219,9 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
     verdict = (*runner)->context().verdicts().back();
   }
   std::printf("%s%s\n", mark.data(),
-              to_json(verdict).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+              to_json(verdict)
+                  .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                  .c_str());
   std::fflush(stdout);
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);

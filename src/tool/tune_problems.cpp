@@ -46,7 +46,7 @@ TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
   return {arguments_of(job), job.problem, std::move(job.groups)};
 }
 
-std::string number(std::size_t count, const char* one, const char* many) {
+std::string counted(std::size_t count, const char* one, const char* many) {
   return std::to_string(count) + ' ' + (count == 1 ? one : many);
 }
 
@@ -97,8 +97,8 @@ std::vector<TuneProblem> problems_of_log(const std::string& file) {
     }
   }
   std::fprintf(stderr, "%s: %s in %s (%zu repeated, %zu left out, %zu of other things)\n",
-               file.c_str(), number(problems.size(), "problem", "problems").c_str(),
-               number(log.lines, "line", "lines").c_str(), log.repeats, bad, log.others);
+               file.c_str(), counted(problems.size(), "problem", "problems").c_str(),
+               counted(log.lines, "line", "lines").c_str(), log.repeats, bad, log.others);
   return problems;
 }
 

@@ -13,8 +13,6 @@ using support::Verify;
 // Multiply-adds that the reference does in a few seconds.
 constexpr double kFullVerification = 0x1p33;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 }  // namespace
 
 support::VerifyOptions choose_verification(const std::string& how, std::uint64_t seed,
@@ -37,22 +35,22 @@ bool report_verification(const support::VerifyOptions& options, const Problem& p
     std::printf("verification   off\n");
     return true;
   }
-  const std::string how = options.mode == Verify::full
-                              ? "full"
-                              : "sampled, " + number(std::min(options.sampled_rows, problem.m)) +
-                                    " rows" +
-                                    (problem.grouping    ? " of each group"
-                                     : problem.batch > 1 ? " of each matrix"
-                                                         : "");
+  const std::string how =
+      options.mode == Verify::full
+          ? "full"
+          : "sampled, " + std::to_string(std::min(options.sampled_rows, problem.m)) + " rows" +
+                (problem.grouping    ? " of each group"
+                 : problem.batch > 1 ? " of each matrix"
+                                     : "");
   std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
-              number(report.checked).c_str(), seconds);
+              std::to_string(report.checked).c_str(), seconds);
   std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",
               report.max_abs_error, report.max_rel_to_bound, report.relative_error);
   if (report.passed()) {
     std::printf("verdict        PASSED\n");
   } else {
     std::printf("verdict        FAILED: %s elements are wrong, first: %s\n",
-                number(report.failures).c_str(), report.first_failure.c_str());
+                std::to_string(report.failures).c_str(), report.first_failure.c_str());
   }
   return report.passed();
 }

@@ -78,7 +78,6 @@ TEST_F(Direct, NarrowSlices) {
 }
 
 TEST_F(Direct, NarrowSlicesKeepNanAndInf) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const Case& c : configs_) {
     for (const DataType type : {DataType::f16, DataType::bf16}) {
       const Problem problem = gemm({33, 40, 70}, c.input, type);

@@ -23,8 +23,6 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 Problem f32(Shape shape, F32Arithmetic arithmetic) {
   Problem problem = gemm(shape, DataType::f32, DataType::f32);
   problem.f32_arithmetic = arithmetic;
@@ -281,10 +279,10 @@ struct Errors {
   double largest = 0.0;
 };
 
-using Values = std::vector<float>;
+using Floats = std::vector<float>;
 struct Inputs {
   Shape shape;
-  Values a, b;
+  Floats a, b;
 };
 
 // An element of the product: its sum, and that of the magnitudes of what is added.
@@ -341,7 +339,7 @@ Inputs make_inputs(const std::string& name, Shape shape, bool within) {
   std::mt19937 random(7);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   std::normal_distribution<float> normal;
-  Inputs out{shape, Values(m * k), Values(k * n)};
+  Inputs out{shape, Floats(m * k), Floats(k * n)};
   for (std::uint64_t i = 0; i < m * k; ++i) {
     const std::uint64_t row = i / k, l = i % k;
     float& x = out.a[i];

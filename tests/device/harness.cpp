@@ -337,6 +337,16 @@ Result<Plan> plan_on(Path path, const Problem& problem) {
   return context().plan(problem, own->config);
 }
 
+void record_barrier(VkCommandBuffer commands) {
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
+                       nullptr);
+}
+
 std::vector<DataType> inputs_of(Path path) {
   std::vector<DataType> inputs;
   for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32}) {

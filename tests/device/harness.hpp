@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,6 +106,11 @@ std::string why_skip(Path path, DataType input = DataType::f16);
 
 // A plan with the first candidate of the path, whichever the library would choose.
 Result<Plan> plan_on(Path path, const Problem& problem);
+
+// Makes what compute shaders have written visible to the compute shaders of later commands.
+void record_barrier(VkCommandBuffer commands);
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Element types that the path multiplies on this device.
 std::vector<DataType> inputs_of(Path path);

@@ -45,6 +45,17 @@ class Large : public EachPath {
     return std::move(*buffer);
   }
 
+  // Records the plan and waits for the product, with as much workspace as the plan wants.
+  Result<void> compute(const Plan& plan, const support::Buffer& a, const support::Buffer& b,
+                       const support::Buffer& d) {
+    const support::Buffer workspace = zeroed(plan.workspace_bytes());
+    if (!reason_.empty()) return Error{Status::out_of_device_memory, reason_};
+    return runner().submit([&](VkCommandBuffer commands) {
+      return plan.record(
+          commands, {.a = a.span(), .b = b.span(), .d = d.span(), .workspace = workspace.span()});
+    });
+  }
+
   // D = A·B for A with rows (or columns) far apart: element (i, k) is i + 1 at k = i, else 0, and B
   // counts upwards. D must be B with row i multiplied by i + 1.
   void rows_far_apart(Layout layout, std::uint64_t ld) {
@@ -71,9 +82,7 @@ class Large : public EachPath {
       counting[i] = double_to_f16(static_cast<double>(i));
     }
     ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), bytes.b)));
-    ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-      return plan->record(commands, {.a = a.span(), .b = b.span(), .d = d.span()});
-    })));
+    ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
     std::vector<float> got(m * n);
     ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes.d)));
     for (std::uint64_t i = 0; i < m * n; ++i) {
@@ -119,9 +128,7 @@ TEST_P(Large, BatchesFarApart) {
   std::vector<std::uint16_t> counting(256);
   for (std::size_t i = 0; i < 256; ++i) counting[i] = double_to_f16(static_cast<double>(i));
   ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), 512)));
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    return plan->record(commands, {.a = a.span(), .b = b.span(), .d = d.span()});
-  })));
+  ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
     std::vector<std::uint16_t> got(256);
     ASSERT_TRUE(succeeds(runner().download(d, batch * stride * 2, got.data(), 512)));
@@ -150,9 +157,7 @@ TEST_P(Large, TallMatrix) {
     const std::vector<std::uint16_t> values(k, double_to_f16(static_cast<double>(row % 7 + 2)));
     ASSERT_TRUE(succeeds(runner().upload(a, row * k * 2, values.data(), k * 2)));
   }
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    return plan->record(commands, {.a = a.span(), .b = b.span(), .d = d.span()});
-  })));
+  ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
   std::vector<float> got(m * n);
   ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes.d)));
   for (std::uint64_t i = 0; i < m; ++i) {

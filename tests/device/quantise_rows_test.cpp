@@ -277,16 +277,6 @@ TEST_F(QuantiseRows, PlansAreRefusedByField) {
 
 // --- products of what was quantised
 
-void record_barrier(VkCommandBuffer commands) {
-  VkMemoryBarrier barrier{};
-  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT;
-  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                       nullptr);
-}
-
 // A and a column-major B of numbers, their codes, and D = A·B from these, on the device.
 class QuantisedProduct : public QuantiseRows {
  protected:

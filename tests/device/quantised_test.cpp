@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <set>
 
@@ -281,7 +280,6 @@ TEST_P(Quantised, EveryCode) {
 }
 
 void expect_scales_that_are_no_numbers(const Config& config, DataType type, support::Runner& on) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const DataType scales : {DataType::f16, DataType::bf16, DataType::f32}) {
     const Quantisation q{.type = CodeType::int4, .group_k = 32, .scale_type = scales};
     Trial trial(gemm({5, 10, 128}, type), Fill::integers,

@@ -19,7 +19,7 @@ constexpr RowOp all_ops[] = {RowOp::rms_norm,     RowOp::layer_norm, RowOp::soft
 constexpr RowStrategy all_strategies[] = {RowStrategy::two_pass, RowStrategy::resident,
                                           RowStrategy::recompute, RowStrategy::panel};
 
-constexpr std::string_view khr_texts[] = {
+constexpr std::string_view khr_row_texts[] = {
     "khr:tile=16x32x16,fragment=8x8x8,subgroups=1x2,subgroup_size=8,subtiles=2,swizzle=1,peel=0",
     "khr:tile=32x64x16,fragment=16x16x16,subgroups=1x2,subgroup_size=8,swizzle=1,peel=0",
     "khr_ring:tile=32x32x16,fragment=8x8x8,subgroups=2x2,subgroup_size=8,subtiles=2,swizzle=1",
@@ -30,18 +30,18 @@ constexpr std::string_view khr_texts[] = {
     "khr_ring:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,swizzle=1",
     "khr:tile=32x32x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2,swizzle=1",
 };
-constexpr std::string_view fma_texts[] = {
+constexpr std::string_view fma_row_texts[] = {
     "fma:tile=16x32x8,fragment=4x4,swizzle=1,peel=0",
     "fma:tile=32x64x16,fragment=8x8,swizzle=1",
     "fma:tile=16x128x8,fragment=4x8,swizzle=1",
 };
-constexpr std::string_view nv_texts[] = {"nv:tile=32x32x32,invocations=128,swizzle=2"};
+constexpr std::string_view nv_row_texts[] = {"nv:tile=32x32x32,invocations=128,swizzle=2"};
 
 // Configurations without a strategy; legal for any layout.
 std::vector<Config> row_configs(Path path, DataType input) {
-  std::span<const std::string_view> texts = khr_texts;
-  if (path == Path::fma) texts = fma_texts;
-  if (path == Path::nv) texts = nv_texts;
+  std::span<const std::string_view> texts = khr_row_texts;
+  if (path == Path::fma) texts = fma_row_texts;
+  if (path == Path::nv) texts = nv_row_texts;
   std::vector<Config> legal;
   for (const std::string_view text : texts) {
     Config config = parse_config(text).value();

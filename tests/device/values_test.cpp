@@ -1,7 +1,6 @@
 // Special values: NaN and Inf go where IEEE sends them, padding contributes nothing, large
 // arguments saturate, and what does not fit the output type is infinite.
 #include <cmath>
-#include <limits>
 
 #include "harness.hpp"
 #include "problem/convert.hpp"
@@ -10,7 +9,6 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 // D before the run where NaN is a result.
 constexpr std::byte finite_poison{0x3a};
 

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
+
+#include "source_files.hpp"
 
 #ifdef __linux__
 #include <sys/wait.h>
@@ -21,14 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(Environment, OnlyOneFunctionReadsIt) {
-  const char* const source = std::getenv("VKGEMM_SOURCE_FOLDER");
-  const fs::path folder = source != nullptr ? source : "src";
   std::set<std::string> readers;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(test::source_folder())) {
     const std::string kind = entry.path().extension().string();
     if (kind != ".cpp" && kind != ".hpp") continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = test::read_source(entry.path());
     for (const char* const word : {"getenv(", "os::environment("}) {
       if (text.find(word) != std::string::npos) readers.insert(entry.path().filename().string());
     }

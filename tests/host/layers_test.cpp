@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -14,20 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "source_files.hpp"
+
 namespace vkgemm {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path source_folder() {
-  const char* const folder = std::getenv("VKGEMM_SOURCE_FOLDER");
-  return folder != nullptr ? folder : "src";
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using test::read_source;
+using test::source_folder;
 
 // "a ← b ← c" behind each of these words, in one list.
 std::vector<std::string> layers_of(const std::string& readme) {
@@ -62,7 +55,7 @@ std::vector<Include> includes_below(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const fs::path extension = entry.path().extension();
     if (extension != ".cpp" && extension != ".hpp") continue;
-    const std::string text = read(entry.path());
+    const std::string text = read_source(entry.path());
     for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end;
          ++match) {
       const std::string to = (*match)[2];
@@ -118,7 +111,7 @@ std::vector<std::string> violations(const std::vector<Include>& includes,
 }
 
 TEST(Layers, RunOneWay) {
-  const std::vector<std::string> layers = layers_of(read(source_folder() / "README.md"));
+  const std::vector<std::string> layers = layers_of(read_source(source_folder() / "README.md"));
   ASSERT_GE(layers.size(), 10u) << "the diagram is not found in " << source_folder() / "README.md";
   for (const std::string& layer : layers) {
     EXPECT_TRUE(fs::is_directory(source_folder() / layer)) << layer;

@@ -13,7 +13,7 @@ namespace vkgemm::support {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinityF32 = std::numeric_limits<float>::infinity();
 
 // Operands of a problem, with NaN in all padding and small random integers where elements stand.
 struct Case {
@@ -191,7 +191,7 @@ TEST(Reference, EmptyProblems) {
 // Whatever alpha is: there is nothing that it could multiply.
 TEST(Reference, KZeroIsBetaTimesC) {
   Problem p{.m = 2, .n = 2, .k = 0, .d = {.type = DataType::f32}};
-  p.epilogue = {.alpha = kInfinity, .beta = 2.0f};
+  p.epilogue = {.alpha = kInfinityF32, .beta = 2.0f};
   Case x(p);
   x.compute();
   for (std::uint64_t e = 0; e < 4; ++e) {
@@ -322,28 +322,28 @@ TEST(VerifySpecials, NanAndInfinityMustAgree) {
   Single one;
   EXPECT_TRUE(one.check(kNan, kNan, DataType::f32).passed());
   EXPECT_FALSE(one.check(kNan, 0.0, DataType::f32).passed());
-  EXPECT_FALSE(one.check(kNan, kInfinity, DataType::f32).passed());
-  EXPECT_TRUE(one.check(kInfinity, kInfinity, DataType::f16).passed());
-  EXPECT_FALSE(one.check(kInfinity, -kInfinity, DataType::f16).passed());
-  EXPECT_FALSE(one.check(kInfinity, 65504.0, DataType::f16).passed());
+  EXPECT_FALSE(one.check(kNan, kInfinityF32, DataType::f32).passed());
+  EXPECT_TRUE(one.check(kInfinityF32, kInfinityF32, DataType::f16).passed());
+  EXPECT_FALSE(one.check(kInfinityF32, -kInfinityF32, DataType::f16).passed());
+  EXPECT_FALSE(one.check(kInfinityF32, 65504.0, DataType::f16).passed());
   EXPECT_FALSE(one.check(1.0f, kNan, DataType::f16).passed());
 }
 
 TEST(VerifySpecials, CastsOverflowToInfinity) {
   Single one;
-  EXPECT_TRUE(one.check(70000.0f, kInfinity, DataType::f16).passed());
-  EXPECT_FALSE(one.check(70000.0f, -kInfinity, DataType::f16).passed());
+  EXPECT_TRUE(one.check(70000.0f, kInfinityF32, DataType::f16).passed());
+  EXPECT_FALSE(one.check(70000.0f, -kInfinityF32, DataType::f16).passed());
   EXPECT_FALSE(one.check(70000.0f, 1.0, DataType::f16).passed());
-  EXPECT_FALSE(one.check(60000.0f, kInfinity, DataType::f16).passed());
+  EXPECT_FALSE(one.check(60000.0f, kInfinityF32, DataType::f16).passed());
   EXPECT_TRUE(one.check(65519.0f, 65504.0, DataType::f16).passed());
 }
 
 TEST(VerifySpecials, GeluOfMinusInfinityIsNanOrZero) {
   Single one;
-  EXPECT_TRUE(one.check(-kInfinity, kNan, DataType::f32, Activation::gelu_erf).passed());
-  EXPECT_TRUE(one.check(-kInfinity, 0.0, DataType::f32, Activation::silu).passed());
-  EXPECT_FALSE(one.check(-kInfinity, 1.0, DataType::f32, Activation::gelu_tanh).passed());
-  EXPECT_FALSE(one.check(-kInfinity, kNan, DataType::f32, Activation::tanh).passed());
+  EXPECT_TRUE(one.check(-kInfinityF32, kNan, DataType::f32, Activation::gelu_erf).passed());
+  EXPECT_TRUE(one.check(-kInfinityF32, 0.0, DataType::f32, Activation::silu).passed());
+  EXPECT_FALSE(one.check(-kInfinityF32, 1.0, DataType::f32, Activation::gelu_tanh).passed());
+  EXPECT_FALSE(one.check(-kInfinityF32, kNan, DataType::f32, Activation::tanh).passed());
 }
 
 }  // namespace

@@ -149,8 +149,8 @@ WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const
 #endif
 }
 
-// B of a step of a unit.
-void take_codes(out Fragments f, const uint slot, const uint step) {
+// Writes B of a step of a unit; A keeps its values.
+void take_codes(inout Fragments f, const uint slot, const uint step) {
     const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
     const uint s = slot * UNIT_SCALES + g;
     [[unroll]] for (uint j = 0; j < COLS; ++j)

@@ -126,7 +126,7 @@ const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_MXFP4 ? 1
 struct SumScales {
     uint bits[MOST_ENTRIES];  // of f32
 };
-void take_scales(out SumScales scales, const uint slot, const uint step) {
+void take_scales(inout SumScales scales, const uint slot, const uint step) {
     const uint g = UNIT_SCALES == 1 ? 0 : step * FRAGMENT_K / CODE_DIVISOR(CODE_GROUP_K);
     [[unroll]] for (uint i = 0; i < ENTRIES; ++i) {
         const uint bits = unit_scales[slot * UNIT_SCALES + g][i];

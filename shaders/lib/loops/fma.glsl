@@ -22,7 +22,7 @@ struct Acc {
     ACC4 x4[FRAGMENT_M][X4_N];
 };
 
-void acc_clear(out Acc acc) {
+void acc_clear(inout Acc acc) {
     [[unroll]] for (uint i = 0; i < FRAGMENT_M; ++i)
         [[unroll]] for (uint j = 0; j < X4_N; ++j) acc.x4[i][j] = ACC4(0);
 }

@@ -18,7 +18,7 @@ struct Acc {
     ACC_FRAGMENT fragment[ROWS][COLS];
 };
 
-void acc_clear(out Acc acc) {
+void acc_clear(inout Acc acc) {
     EACH_FRAGMENT(i, j) acc.fragment[i][j] = ACC_FRAGMENT(ACC_SCALAR(0));
 }
 

@@ -83,7 +83,7 @@ void load_step(const uint step, const Place at, const uint64_t right) {
             Lanes(j < LEFT_COLS * IN_PARTS ? at.b : at.b + right).x[j * FRAGMENT_LANES];
 }
 
-void take_step(out Fragments f, const uint step, const uint64_t a) {
+void take_step(inout Fragments f, const uint step, const uint64_t a) {
     [[unroll]] for (uint i = 0; i < ROWS * IN_PARTS; ++i) {
         if (A_IN_UNITS && !A_AS_MATRICES) {
             [[unroll]] for (uint w = 0; w < 4; ++w) SET_WORD(f.a[i], w, unit_word(step, i, w))

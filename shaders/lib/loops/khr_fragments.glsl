@@ -13,7 +13,7 @@ const uint B_OFFSET = KHR_OPERAND(A_K_INNER, TILE_M, STAGE_DEPTH, IN_SIZE);
 shared uvec4 sh[FOOTPRINT_MAX(STAGES_SIZE, KHR_SLICE(TILE_M, TILE_N, SUBTILES))];
 
 // `stage`: where the stage begins in sh; `k`: in the stage.
-void load_fragments(out Fragments f, const uint stage, const uint k) {
+void load_fragments(inout Fragments f, const uint stage, const uint k) {
     const uvec2 at = subgroup_position() * uvec2(SUBGROUP_M, SUBGROUP_N);
     [[unroll]] for (uint i = 0; i < ROWS; ++i) {
         const uint m = at.x + i * FRAGMENT_M;

@@ -19,7 +19,7 @@ const uint NARROW_X8 = SLICE_SUBGROUP_ROWS * NARROW_ROW;
 
 // D in f32: alpha * A·B. Where bf16 comes next NaNs are changed to one that number_to_bf16 keeps. A
 // sum tells whether there are any, so that what they take is seldom run.
-void finish(const Acc product, out Acc acc, const Tile t) {
+void finish(const Acc product, inout Acc acc, const Tile t) {
     float sum = 0.0;
     EACH_FRAGMENT(i, j) {
         acc.fragment[i][j] = product.fragment[i][j];

@@ -15,7 +15,7 @@
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer In16 { IN_SCALAR x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer In2 { IN_SCALAR x[]; };
 
-void acc_clear(out Acc acc) { acc = Acc(0.0); }
+void acc_clear(inout Acc acc) { acc = Acc(0.0); }
 
 // The compiler sees the alignment of a row only from the leading dimension's zero bits. Telling it
 // is worth a factor of 2 to 3 (H200, driver 580.159.04).

@@ -22,7 +22,7 @@ struct Acc {
     vec4 row[TILE_M][PIECE / 4];
 };
 
-void acc_clear(out Acc acc) {
+void acc_clear(inout Acc acc) {
     [[unroll]] for (uint m = 0; m < TILE_M; ++m)
         [[unroll]] for (uint x = 0; x < PIECE / 4; ++x) acc.row[m][x] = vec4(0.0);
 }
