@@ -1,16 +1,19 @@
 #include "embedded/embedded.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "embedded/data.hpp"
 #include "embedded/zstd.hpp"
 
 namespace vkgemm::embedded {
 
 namespace {
+
+// src/embed.cmake writes bytes as words of this order.
+static_assert(std::endian::native == std::endian::little);
 
 // Copies a file to `out`, which has its size.
 void extract(const File& file, void* out) {

@@ -10,7 +10,12 @@
 
 namespace vkgemm::embedded {
 
-struct Frame;
+// One frame of zstd.
+struct Frame {
+  const std::uint64_t* data;
+  std::size_t compressed_bytes;
+  std::size_t bytes;
+};
 
 // A file, compressed together with others that resemble it.
 struct File {

@@ -26,8 +26,9 @@ set(way ${USES})
 if(USES STREQUAL "smallest")
   set(way add_subdirectory)
   # Without assertions and debugging information, for its size.
-  list(APPEND common -DCMAKE_BUILD_TYPE=MinSizeRel -DCONSUMER_SOURCE=smallest.cpp "-DVKGEMM_PATHS=khr;fma" -DVKGEMM_TYPES=f16
-       -DVKGEMM_PARTS=)
+  file(WRITE ${FOLDER}/options.cmake "set(VKGEMM_PATHS khr fma CACHE STRING \"\")\n")
+  list(APPEND common -C ${FOLDER}/options.cmake -DVKGEMM_TYPES=f16 -DVKGEMM_PARTS= -DCMAKE_BUILD_TYPE=MinSizeRel
+       -DCONSUMER_SOURCE=smallest.cpp)
 elseif(USES STREQUAL "dist")
   # Nothing is there but a compiler, CMake and the Vulkan headers.
   set(way add_subdirectory)

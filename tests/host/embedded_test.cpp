@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "embedded/data.hpp"
 #include "embedded/zstd.hpp"
 
 // An application may define or link zstd. These definitions must neither clash nor be called.
