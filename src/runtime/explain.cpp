@@ -355,6 +355,9 @@ std::string Plan::Impl::explain() const {
         "since maxPushConstantsSize is ",
         known.limits.max_push_constant_bytes, "\n");
   }
+  if (!context->pipelines.specialises()) {
+    text += "  modules: not specialised, since VKGEMM_SPECIALISE is 0: kernels may be slower\n";
+  }
   text += describe_times(*this);
   text += describe_conversion(*this);
   text += describe_operands(*this);

@@ -164,7 +164,7 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
     return driver_error("vkCreateShaderModule", result);
   }
 
-  // A specialised module has none of these: they tell whoever watches what it was made for.
+  // Drivers ignore constants that a specialised module no longer has; layers and tests read them.
   static constexpr auto map = specialization_map();
   const VkSpecializationInfo specialization{
       .mapEntryCount = static_cast<std::uint32_t>(map.size()),

@@ -198,15 +198,19 @@ Result<Function> read_function(const Module& module, std::size_t begin) {
   return function;
 }
 
+bool Block::takes(BlockIndex to) const noexcept {
+  return std::ranges::any_of(successors,
+                             [to](const Edge& edge) { return edge.to == to && edge.is_taken; });
+}
+
 void propagate(Function& function, Values& values) { Propagation(function, values).run(); }
 
 bool is_taken(const Function& function, std::uint32_t from_label, BlockIndex to) noexcept {
-  return std::ranges::any_of(function.blocks[to].predecessors, [&](BlockIndex from) {
-    const Block& block = function.blocks[from];
-    return block.label == from_label &&
-           std::ranges::any_of(block.successors,
-                               [to](const Edge& edge) { return edge.to == to && edge.is_taken; });
-  });
+  const std::vector<Block>& blocks = function.blocks;
+  for (const BlockIndex from : blocks[to].predecessors) {
+    if (blocks[from].label == from_label) return blocks[from].takes(to);
+  }
+  return false;
 }
 
 }  // namespace vkgemm::spirv

@@ -38,6 +38,8 @@ struct Block {
   BlockIndex merge_block = no_block;     // of the construct that this block heads
   BlockIndex continue_block = no_block;  // of the loop that this block heads
 
+  bool takes(BlockIndex to) const noexcept;  // the edge there
+
   bool is_reached = false;
   End end = End::as_it_was;
   bool keeps_merge = true;

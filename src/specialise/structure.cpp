@@ -73,15 +73,10 @@ class Structure {
     for (BlockIndex i = 0; i < sorted_.size(); ++i) order_[sorted_[i]] = i;
   }
 
-  bool is_edge_taken(BlockIndex from, BlockIndex to) const {
-    return std::ranges::any_of(blocks_[from].successors,
-                               [to](const Edge& edge) { return edge.to == to && edge.is_taken; });
-  }
-
   template <class Visitor>
   void for_each_taken_predecessor(BlockIndex block, Visitor&& visit) const {
     for (const BlockIndex from : blocks_[block].predecessors) {
-      if (blocks_[from].is_reached && is_edge_taken(from, block)) visit(from);
+      if (blocks_[from].is_reached && blocks_[from].takes(block)) visit(from);
     }
   }
 

@@ -63,6 +63,7 @@ struct Place {
 
 struct Watch {
   CommandWatchOptions options;
+  ModuleForm form;
   std::atomic<int> unwatched = 0;
 
   // The functions that were replaced.
@@ -191,25 +192,53 @@ VKAPI_ATTR VkResult VKAPI_CALL vkCreateShaderModule(VkDevice device,
   return result;
 }
 
+// What a pipeline is made of, as its dispatches are to be understood.
+Pipeline describe(const VkComputePipelineCreateInfo& info) {
+  Pipeline pipeline;
+  pipeline.module = watch().modules[info.stage.module];
+  const VkSpecializationInfo* const values = info.stage.pSpecializationInfo;
+  for (std::uint32_t e = 0; values != nullptr && e < values->mapEntryCount; ++e) {
+    const VkSpecializationMapEntry& entry = values->pMapEntries[e];
+    if (entry.constantID >= SPEC_COUNT || entry.size != sizeof(std::uint32_t)) continue;
+    std::memcpy(&pipeline.constants[entry.constantID],
+                static_cast<const std::byte*>(values->pData) + entry.offset, entry.size);
+  }
+  return pipeline;
+}
+
+// Makes the pipeline from the module's other form.
+VkResult create_in_form(VkDevice device, VkPipelineCache cache, VkComputePipelineCreateInfo info,
+                        const VkAllocationCallbacks* allocator, const Pipeline& what,
+                        VkPipeline* pipeline) {
+  const std::vector<std::uint32_t> words = watch().form(what.module, what.constants);
+  VkShaderModuleCreateInfo module{};
+  module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  module.codeSize = words.size() * sizeof(std::uint32_t);
+  module.pCode = words.data();
+  VkResult result = watch().vkCreateShaderModule(device, &module, nullptr, &info.stage.module);
+  if (result != VK_SUCCESS) return result;
+  result = watch().vkCreateComputePipelines(device, cache, 1, &info, allocator, pipeline);
+  vkDestroyShaderModule(device, info.stage.module, nullptr);
+  return result;
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice device, VkPipelineCache cache,
                                                         std::uint32_t count,
                                                         const VkComputePipelineCreateInfo* infos,
                                                         const VkAllocationCallbacks* allocator,
                                                         VkPipeline* pipelines) {
+  std::vector<Pipeline> known;
+  {
+    const Locked locked;
+    for (std::uint32_t i = 0; i < count; ++i) known.push_back(describe(infos[i]));
+  }
+  const bool in_form = watch().form && count == 1 && !known[0].module.empty();
   const VkResult result =
-      watch().vkCreateComputePipelines(device, cache, count, infos, allocator, pipelines);
+      in_form ? create_in_form(device, cache, infos[0], allocator, known[0], pipelines)
+              : watch().vkCreateComputePipelines(device, cache, count, infos, allocator, pipelines);
   const Locked locked;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (pipelines[i] == VK_NULL_HANDLE) continue;
-    Pipeline& pipeline = watch().pipelines[pipelines[i]] = {};
-    pipeline.module = watch().modules[infos[i].stage.module];
-    const VkSpecializationInfo* const values = infos[i].stage.pSpecializationInfo;
-    for (std::uint32_t e = 0; values != nullptr && e < values->mapEntryCount; ++e) {
-      const VkSpecializationMapEntry& entry = values->pMapEntries[e];
-      if (entry.constantID >= SPEC_COUNT || entry.size != sizeof(std::uint32_t)) continue;
-      std::memcpy(&pipeline.constants[entry.constantID],
-                  static_cast<const std::byte*>(values->pData) + entry.offset, entry.size);
-    }
+    if (pipelines[i] != VK_NULL_HANDLE) watch().pipelines[pipelines[i]] = known[i];
   }
   return result;
 }
@@ -421,6 +450,8 @@ void watch_commands(CommandWatchOptions options) {
   watch().options = std::move(options);
   on_functions_loaded() = stand_in;
 }
+
+void set_module_form(ModuleForm form) { watch().form = std::move(form); }
 
 bool is_watched(std::string_view function) { return hooks::hook_of(function) != nullptr; }
 

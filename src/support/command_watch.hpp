@@ -31,6 +31,13 @@ struct CommandWatchOptions {
 // seen.
 void watch_commands(CommandWatchOptions options);
 
+// The words of a module in another form, for pipelines that are made from then on. It may use the
+// constants, by SpecId, or leave them to Vulkan. An empty function: the form that the library
+// gives.
+using ModuleForm = std::function<std::vector<std::uint32_t>(
+    std::string_view module, std::span<const std::uint32_t> constants)>;
+void set_module_form(ModuleForm form);
+
 // True if it is one of the functions that are stood in for.
 bool is_watched(std::string_view function);
 

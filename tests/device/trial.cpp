@@ -584,14 +584,21 @@ testing::AssertionResult Trial::repeats(const Config& config) {
 }
 
 testing::AssertionResult Trial::repeats(const Plan& plan) {
-  const HostBuffer d = d_, aux = aux_, row_values = row_values_;
+  const Trial first = *this;
   if (auto again = run(plan); !again) return again;
-  if (auto same = same_bytes("d of the second run", d_, d, problem_.d.type); !same) return same;
-  if (auto same = same_bytes("row_values of the second run", row_values_, row_values, value_type());
+  return has_bits_of(first);
+}
+
+testing::AssertionResult Trial::has_bits_of(const Trial& first) const {
+  if (auto same = same_bytes("d of the second run", d_, first.d_, problem_.d.type); !same) {
+    return same;
+  }
+  if (auto same =
+          same_bytes("row_values of the second run", row_values_, first.row_values_, value_type());
       !same) {
     return same;
   }
-  return same_bytes("aux of the second run", aux_, aux, problem_.aux.type);
+  return same_bytes("aux of the second run", aux_, first.aux_, problem_.aux.type);
 }
 
 double Trial::d(std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {

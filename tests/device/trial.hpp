@@ -82,6 +82,8 @@ class Trial {
   // Runs again: all bytes as before.
   testing::AssertionResult repeats(const Config& config);
   testing::AssertionResult repeats(const Plan& plan);
+  // After run() of both: the results have the same bytes.
+  testing::AssertionResult has_bits_of(const Trial& first) const;
 
   // After run() of a grouped problem: the word that tells of bad offsets.
   std::uint32_t bad_group() const { return bad_group_; }

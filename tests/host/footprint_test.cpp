@@ -1,10 +1,15 @@
 // Shared memory: what the shaders declare against what legality believes. Evaluates the
-// specialization constants in the SPIR-V of every kernel that the built-in tables lead to.
+// specialization constants in the SPIR-V of every kernel that the built-in tables lead to, and
+// specialises these kernels: one in forty, or all if VKGEMM_NIGHTLY is set. If VKGEMM_SPIRV_VAL
+// names the validator, it checks each of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -16,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/footprint.hpp"
@@ -28,6 +34,7 @@
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
 #include "self_test/self_test.hpp"
+#include "specialise/specialise.hpp"
 #include "test_devices.hpp"
 #include "tuning/row_variants.hpp"
 #include "tuning/table.hpp"
@@ -196,13 +203,37 @@ class Module {
   std::map<std::uint32_t, std::uint32_t> spec_ids_;
 };
 
+// Op of OpSpecConstantTrue to OpSpecConstantOp.
+bool is_specialization_constant(std::uint32_t word) {
+  const std::uint32_t op = word & 0xffff;
+  return op >= op_spec_constant_true && op <= op_spec_constant_op;
+}
+
+void expect_specialises(const PipelineKey& key, std::span<const std::uint32_t> words) {
+  const auto made = specialise(words, key.constants);
+  ASSERT_TRUE(made) << key.module << ": " << made.error().message;
+  EXPECT_LT(made->size(), words.size()) << key.module;
+  for (std::size_t at = 5; at < made->size(); at += (*made)[at] >> 16) {
+    ASSERT_FALSE(is_specialization_constant((*made)[at])) << key.module << ", word " << at;
+  }
+  const char* const validator = std::getenv("VKGEMM_SPIRV_VAL");
+  if (validator == nullptr) return;
+  const std::string file = concat(testing::TempDir(), "vkgemm.", PipelineKeyHash{}(key), ".spv");
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(made->data()),
+             static_cast<std::streamsize>(made->size() * sizeof(std::uint32_t)));
+  const std::string command = concat(validator, " --target-env vulkan1.3 ", file);
+  EXPECT_EQ(std::system(command.c_str()), 0) << key.module;
+  std::remove(file.c_str());
+}
+
 std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
+  static std::map<std::string_view, std::vector<std::uint32_t>> words;
   static std::map<std::string_view, Module> modules;
   static std::unordered_map<PipelineKey, std::optional<std::uint64_t>, PipelineKeyHash> known;
   if (modules.empty()) {
     for (const embedded::Module& module : embedded::modules()) {
-      static std::vector<std::vector<std::uint32_t>> words;  // which Module refers to
-      modules.emplace(module.name, Module(words.emplace_back(embedded::spirv(module))));
+      modules.emplace(module.name, Module(words[module.name] = embedded::spirv(module)));
     }
   }
   const auto [entry, is_new] = known.try_emplace(key);
@@ -212,6 +243,8 @@ std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
     ADD_FAILURE() << "no module " << key.module;
   } else {
     entry->second = found->second.shared_bytes(key.constants);
+    static const bool all = std::getenv("VKGEMM_NIGHTLY") != nullptr;
+    if (all || known.size() % 40 == 1) expect_specialises(key, words[key.module]);
   }
   return entry->second;
 }
