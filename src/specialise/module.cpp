@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t header_words = 5;
 constexpr std::size_t bound_word = 3;
+constexpr std::uint32_t most_ids = 1U << 20;  // tables by id are made before ids are seen
 
 // The text of a literal string, up to its first null.
 std::string_view text_of(std::span<const std::uint32_t> words) {
@@ -30,8 +31,7 @@ Result<Module> Module::parse(std::span<const std::uint32_t> words) {
   }
   Module module;
   module.header_ = words.first(header_words);
-  // Each id takes two words to define.
-  if (words[bound_word] > words.size()) return malformed(bound_word, "the bound is too large");
+  if (words[bound_word] > most_ids) return malformed(bound_word, "the bound is too large");
   module.definitions_.resize(words[bound_word]);
 
   bool in_functions = false;

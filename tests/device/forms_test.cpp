@@ -6,8 +6,10 @@
 // VKGEMM_SHADERS_FOLDER: where the build keeps <module>.glslang.spv.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,6 +20,7 @@
 #include "embedded/embedded.hpp"
 #include "harness.hpp"
 #include "kernels/main_loop.hpp"
+#include "kernels/parts/pack.hpp"
 #include "poison.hpp"
 #include "specialise/specialise.hpp"
 #include "support/command_watch.hpp"
@@ -90,33 +93,35 @@ std::vector<Case> cases() {
   for (const CodeType type : {CodeType::int4, CodeType::e4m3, CodeType::mxfp4}) {
     Quantisation codes{.type = type};
     if (type == CodeType::int4) codes.group_k = 32;
-    all.push_back({to_string(type), gemm({40, 64, 128}), {.packs_b = true, .quantisation = codes}});
+    all.push_back({to_string(type), gemm({40, 64, 128}), {.quantisation = codes}});
   }
   all.push_back({"both packed", f16, {.packs_a = true, .packs_b = true}});
   return all;
 }
 
-// One configuration of each main loop, and a sliced one of each way.
+// One configuration of each main loop, and slices of one kernel.
 std::vector<Config> configurations(const Case& one) {
+  const Problem problem = planned(one.problem, one.options);
+  std::vector<Config> all = small_configs(Path::khr, problem.a.type);
+  std::ranges::copy(small_configs(Path::fma, problem.a.type), std::back_inserter(all));
   std::vector<Config> found;
   std::set<MainLoop> loops;
-  for (const Path path : {Path::khr, Path::fma}) {
-    for (const Config& config : small_configs(path, one.problem.a.type)) {
-      if (loops.contains(config.main_loop())) continue;
-      if (!context().plan(planned(one.problem, one.options), config)) continue;
-      loops.insert(config.main_loop());
-      found.push_back(config);
-      if (one.what != "f16") continue;
-      for (const ReductionMode mode :
-           {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
-        const Config slices = sliced(config, 2, mode);
-        if (context().plan(one.problem, slices)) found.push_back(slices);
-      }
+  for (const Config& config : all) {
+    const Config given = as_given(config, resolve(problem).value(), caps());
+    if (loops.contains(config.main_loop()) || !context().plan(problem, given)) continue;
+    loops.insert(config.main_loop());
+    found.push_back(given);
+  }
+  if (one.what == "f16" && !found.empty()) {
+    for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver}) {
+      const Config slices = sliced(found.back(), 2, mode);
+      if (context().plan(problem, slices)) found.push_back(slices);
     }
   }
   return found;
 }
 
+// By day one case, with the last of its configurations: unoptimised pipelines compile slowly.
 void expect_same_bits(std::string_view only) {
   if (std::getenv("VKGEMM_SHADERS_FOLDER") == nullptr) {
     GTEST_SKIP() << "VKGEMM_SHADERS_FOLDER doesn't say where unoptimised modules are";
@@ -131,7 +136,10 @@ void expect_same_bits(std::string_view only) {
   for (std::size_t i = 0; i < std::size(forms); ++i) devices.push_back(another_runner());
   for (const Case& one : cases()) {
     if (!only.empty() && one.what != only) continue;
-    for (const Config& config : configurations(one)) {
+    std::vector<Config> configs = configurations(one);
+    EXPECT_FALSE(configs.empty()) << one.what;
+    if (!only.empty() && !configs.empty()) configs = {configs.back()};
+    for (const Config& config : configs) {
       std::unique_ptr<Trial> first;
       for (std::size_t i = 0; i < std::size(forms); ++i) {
         const testing::Message where = testing::Message() << one.what << ", " << forms[i].name
@@ -156,7 +164,7 @@ void expect_same_bits(std::string_view only) {
   EXPECT_GT(compared, 0);
 }
 
-TEST(Forms, GiveTheSameBits) { expect_same_bits("f16"); }
+TEST(Forms, GiveTheSameBits) { expect_same_bits("f32"); }
 TEST(Forms, GiveTheSameBitsFromCodes) { expect_same_bits("int4"); }
 TEST(Forms, NightlyGiveTheSameBits) { expect_same_bits(""); }
 
