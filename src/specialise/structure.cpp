@@ -21,7 +21,7 @@ class Structure {
         continued_by_(blocks_.size(), no_block) {}
 
   Result<void> run() {
-    end_known_branches();
+    if (const Result<void> ended = end_known_branches(); !ended) return ended.error();
     sort();
     find_dominators();
     find_constructs();
@@ -39,12 +39,18 @@ class Structure {
     return std::ranges::count_if(block.successors, &Edge::is_taken) > 1;
   }
 
-  void end_known_branches() {
+  Result<void> end_known_branches() {
     for (Block& block : blocks_) {
       const bool is_choice = block.terminator->op == spv::Op::OpBranchConditional ||
                              block.terminator->op == spv::Op::OpSwitch;
-      if (block.is_reached && is_choice && !has_choice(block)) block.end = End::branch;
+      if (!block.is_reached || !is_choice || has_choice(block)) continue;
+      if (std::ranges::none_of(block.successors, &Edge::is_taken)) {
+        return invalid_argument(concat("SPIR-V, block ", block.label,
+                                       ": it branches on a value that no block before computes"));
+      }
+      block.end = End::branch;
     }
+    return {};
   }
 
   // Reached blocks in reverse postorder.

@@ -28,7 +28,9 @@ Values::Values(const Module& module, std::span<const std::uint32_t> constants)
     }
   }
   for (const Instruction& instruction : globals) {
-    if (instruction.result != 0) values_[instruction.result] = evaluate(instruction);
+    if (instruction.result == 0) continue;
+    values_[instruction.result] = unseen;
+    meet(instruction.result, evaluate(instruction));
   }
   for (const Instruction& instruction : instructions.subspan(module.first_function())) {
     const bool is_known_to_vary =
@@ -54,7 +56,8 @@ Value Values::met(const Value& a, const Value& b) noexcept {
 }
 
 bool Values::meet(std::uint32_t id, Value value) noexcept {
-  const Value result = met(values_[id], value);
+  const bool fits = value.state != Value::State::scalar || module_.scalar_type_of(id).width != 0;
+  const Value result = met(values_[id], fits ? value : varying);
   return std::exchange(values_[id], result) != result;
 }
 
