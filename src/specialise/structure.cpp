@@ -26,9 +26,10 @@ class Structure {
     find_dominators();
     find_constructs();
     // Inner constructs first: what leaves an outer one may be in one that goes.
-    for (auto block = sorted_.rbegin(); block != sorted_.rend(); ++block) {
-      if (blocks_[*block].merge == nullptr) continue;
-      const Result<void> decided = decide(*block);
+    for (std::size_t i = sorted_.size(); i-- != 0;) {
+      const BlockIndex block = sorted_[i];
+      if (blocks_[block].merge == nullptr) continue;
+      const Result<void> decided = decide(block);
       if (!decided) return decided.error();
     }
     return {};

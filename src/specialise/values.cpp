@@ -120,15 +120,15 @@ Value Values::constant(const Instruction& instruction) const noexcept {
 
 // Of scalars alone: parts that are vectors would have to be taken apart.
 Value Values::construct(std::span<const std::uint32_t> parts) {
-  std::vector<Value> values;
+  std::vector<std::uint64_t> bits;
   for (const std::uint32_t part : parts) {
     const Value& value = of(part);
     if (value.state == Value::State::unseen) return unseen;
     if (value.state != Value::State::scalar) return varying;
-    values.push_back(value);
+    bits.push_back(value.bits);
   }
-  const auto [entry, is_new] = numbers_.try_emplace(values, composites_.size());
-  if (is_new) composites_.push_back(std::move(values));
+  const auto [entry, is_new] = numbers_.try_emplace(bits, composites_.size());
+  if (is_new) composites_.push_back(std::move(bits));
   return {Value::State::composite, entry->second};
 }
 
@@ -138,8 +138,8 @@ Value Values::extract(std::span<const std::uint32_t> operands) const {
   if (whole.state != Value::State::composite) {
     return whole.state == Value::State::unseen ? unseen : varying;
   }
-  const std::vector<Value>& parts = composites_[whole.bits];
-  return operands[1] < parts.size() ? parts[operands[1]] : varying;
+  const std::vector<std::uint64_t>& parts = composites_[whole.bits];
+  return operands[1] < parts.size() ? number(parts[operands[1]]) : varying;
 }
 
 Value Values::select(std::span<const std::uint32_t> operands) const {

@@ -20,7 +20,6 @@ struct Value {
 
   bool is_known() const noexcept { return state == State::scalar || state == State::composite; }
   bool operator==(const Value&) const = default;
-  auto operator<=>(const Value&) const = default;
 };
 
 class Values {
@@ -42,7 +41,6 @@ class Values {
   const Module& module() const noexcept { return module_; }
 
  private:
-  Value composite(std::vector<Value> parts);
   Value evaluate(const Instruction& instruction, spv::Op op,
                  std::span<const std::uint32_t> operands);
   Value construct(std::span<const std::uint32_t> parts);
@@ -55,8 +53,8 @@ class Values {
   const Module& module_;
   std::map<std::uint32_t, std::uint32_t> given_;  // by the id of a specialization constant
   std::vector<Value> values_;
-  std::vector<std::vector<Value>> composites_;
-  std::map<std::vector<Value>, std::uint64_t> numbers_;  // of composites
+  std::vector<std::vector<std::uint64_t>> composites_;           // the bits of their parts
+  std::map<std::vector<std::uint64_t>, std::uint64_t> numbers_;  // of composites
 };
 
 }  // namespace vkgemm::spirv
