@@ -67,8 +67,9 @@ run(${LAUNCHER} ${FOLDER}/build/consumer)
 if(USES STREQUAL "smallest")
   set(wrong "")
   foreach(option IN ITEMS VKGEMM_PATHS VKGEMM_TYPES VKGEMM_PARTS)
-    execute_process(COMMAND ${CMAKE_COMMAND} ${FOLDER}/build -D${option}=tensor RESULT_VARIABLE code ERROR_VARIABLE output
-                    OUTPUT_QUIET)
+    # The wrong value of the option before is in the cache.
+    execute_process(COMMAND ${CMAKE_COMMAND} ${FOLDER}/build -UVKGEMM_PATHS -UVKGEMM_TYPES -UVKGEMM_PARTS -D${option}=tensor
+                    RESULT_VARIABLE code ERROR_VARIABLE output OUTPUT_QUIET)
     if(code EQUAL 0 OR NOT output MATCHES "${option} has the unknown value 'tensor': the valid ones")
       message(FATAL_ERROR "consumer: ${option}=tensor exits with ${code}: ${output}")
     endif()
