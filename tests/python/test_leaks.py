@@ -62,11 +62,14 @@ class Leaks(unittest.TestCase):
     def test_devices_are_freed(self):
         def open_files():
             return len(list(Path("/proc/self/fd").iterdir()))
-        vkgemm.Device().close()
-        before, files = resident_bytes(), open_files()
-        for _ in range(50):
+
+        def use_a_device():
             with vkgemm.Device() as device:
                 device.pack(np.ones((512, 512), np.float16))
                 device.pack(np.ones((512, 512), np.float32))
+        use_a_device()  # the driver's compiler keeps memory of its first pipelines
+        before, files = resident_bytes(), open_files()
+        for _ in range(50):
+            use_a_device()
         self.assertLess(resident_bytes() - before, 50 * 512 * 1024)
         self.assertLessEqual(open_files(), files)
