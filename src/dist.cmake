@@ -2,7 +2,7 @@
 #   SOURCE, NAME     the source tree; vkgemm-<version>
 #   WORK, OUT        a folder to work in, which is emptied first; the archive
 #   DATA             the generated source file of embedded modules and tables
-#   ZSTD, JSON, SPIRV  folders of zstd's lib/, of nlohmann/json.hpp and of spirv/unified1/spirv.hpp11
+#   ZSTD, JSON, SPIRV  folders of zstd's lib/, of nlohmann/json.hpp and of spirv/unified1/*.h*
 cmake_minimum_required(VERSION 3.25)
 
 set(root ${WORK}/${NAME})
@@ -21,7 +21,7 @@ foreach(folder IN ITEMS common decompress)
   file(COPY ${files} DESTINATION ${vendored}/zstd/lib/${folder})
 endforeach()
 file(COPY ${JSON}/nlohmann DESTINATION ${vendored}/include)
-file(COPY ${SPIRV}/spirv/unified1/spirv.hpp11 DESTINATION ${vendored}/include/spirv/unified1)
+file(COPY ${SPIRV}/spirv/unified1/spirv.hpp11 ${SPIRV}/spirv/unified1/GLSL.std.450.h DESTINATION ${vendored}/include/spirv/unified1)
 
 # copy_licence(name candidate ...)
 function(copy_licence name)
