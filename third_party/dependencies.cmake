@@ -10,7 +10,7 @@ set(VKGEMM_SPIRV_OPT "" CACHE FILEPATH "spirv-opt that belongs to it")
 set(VKGEMM_SPIRV_VAL "" CACHE FILEPATH "spirv-val that belongs to it")
 set(VKGEMM_VULKAN_HEADERS "" CACHE PATH "Folder that holds vulkan/vulkan_core.h")
 set(VKGEMM_SPIRV_HEADERS "" CACHE PATH "Folder that holds spirv/unified1/spirv.hpp11")
-set(VKGEMM_ZSTD_SOURCE "" CACHE PATH "Folder lib/ of zstd's source, 1.4 or newer (default: private toolchain, then the system's libzstd)")
+set(VKGEMM_ZSTD_SOURCE "" CACHE PATH "Folder lib/ of zstd's source (default: private toolchain, then the system's libzstd)")
 if(VKGEMM_VULKAN_HEADERS AND NOT EXISTS ${VKGEMM_VULKAN_HEADERS}/vulkan/vulkan_core.h)
   message(FATAL_ERROR "VKGEMM_VULKAN_HEADERS is ${VKGEMM_VULKAN_HEADERS}, which has no vulkan/vulkan_core.h: "
                       "it must be the folder above, e.g. /usr/include.")
@@ -163,6 +163,12 @@ macro(vkgemm_find_everything)
   else()
     vkgemm_find_headers(spirv_headers spirv/unified1/spirv.hpp11)
   endif()
+  if(spirv_headers)
+    file(STRINGS ${spirv_headers}/spirv/unified1/spirv.hpp11 recent REGEX "OpTypeCooperativeMatrixKHR = " LIMIT_COUNT 1)
+    if(NOT recent)
+      list(APPEND missing "SPIRV-Headers with cooperative matrices, for which those in ${spirv_headers} are too old (-DVKGEMM_SPIRV_HEADERS=)")
+    endif()
+  endif()
   vkgemm_find_headers(json_headers nlohmann/json.hpp)
   vkgemm_find_zstd()
   if(VKGEMM_BUILD_TOOL OR VKGEMM_BUILD_TESTS)
@@ -240,10 +246,10 @@ if(NOT CMAKE_CROSSCOMPILING)
   mark_as_advanced(VKGEMM_VKRUN)
 endif()
 
-# vkgemm_use_zstd(target source): gives the source file zstd's decoder. The source file includes upstream's files into
-# an unnamed namespace, where extern "C" would make their functions clash with an application's own zstd. So a copy of
-# the files says extern "C++".
-function(vkgemm_use_zstd target source)
+# vkgemm_use_zstd(source): gives the source file zstd's decoder. The source file includes upstream's files in an
+# unnamed namespace. There extern "C" functions would still clash with an application's own zstd, so a copy of the files
+# says extern "C++".
+function(vkgemm_use_zstd source)
   if(NOT zstd_source)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS VKGEMM_SYSTEM_ZSTD)
     set_property(SOURCE ${source} APPEND PROPERTY INCLUDE_DIRECTORIES ${zstd_headers})

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <unordered_map>
 
 #include "embedded/zstd.hpp"
 
@@ -12,7 +13,7 @@ namespace vkgemm::embedded {
 
 namespace {
 
-// src/embed.cmake writes bytes as words of this order.
+// src/embed.cmake writes bytes as little-endian words.
 static_assert(std::endian::native == std::endian::little);
 
 // Copies a file to `out`, which has its size.
@@ -30,11 +31,15 @@ void extract(const File& file, void* out) {
 
 }  // namespace
 
+// A map, because legality asks for each row of a table.
 const Module* find_module(std::string_view name) {
-  for (const Module& module : modules()) {
-    if (module.name == name) return &module;
-  }
-  return nullptr;
+  static const std::unordered_map<std::string_view, const Module*> by_name = [] {
+    std::unordered_map<std::string_view, const Module*> out;
+    for (const Module& module : modules()) out.emplace(module.name, &module);
+    return out;
+  }();
+  const auto found = by_name.find(name);
+  return found != by_name.end() ? found->second : nullptr;
 }
 
 std::vector<std::uint32_t> spirv(const Module& module) {

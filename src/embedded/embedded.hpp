@@ -1,4 +1,4 @@
-// embedded.hpp: what is built into the library: shader modules, tuning tables, the deny list.
+// embedded.hpp: the files in the library: shader modules, tuning tables, the deny list.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Frame {
   std::size_t bytes;
 };
 
-// A file, compressed together with others that resemble it.
+// A file of a frame. Files that resemble each other share a frame.
 struct File {
   std::string_view name;  // zero-terminated
   const Frame& frame;
@@ -33,14 +33,14 @@ std::span<const Module> modules();
 // Returns the module of this name, or null if this library has none.
 const Module* find_module(std::string_view name);
 
-// Names the build option that left a module out: "VKGEMM_PARTS lacks grouped". Returns nothing if
-// the module is built in, or does not exist.
+// Names the build option that left a module out: "VKGEMM_PARTS lacks grouped". Empty if the module
+// is built in or does not exist.
 std::string_view why_left_out(std::string_view module);
 
 // Decompresses a module.
 std::vector<std::uint32_t> spirv(const Module& module);
 
-// The SHA256 of all modules, in hexadecimal digits.
+// The SHA256 of all modules and of the specialiser's sources, in hexadecimal digits.
 std::string_view digest();
 
 // The tuning tables, by the names of their files.

@@ -1,6 +1,5 @@
-// The decoder of zstd as one translation unit, in an unnamed namespace, because an application may
-// link its own zstd. CMake copies the sources and gives their declarations C++ linkage
-// (third_party/dependencies.cmake).
+// zstd's decoder, in an unnamed namespace because an application may link its own zstd. CMake
+// copies the sources and gives their declarations C++ linkage (third_party/dependencies.cmake).
 #include "embedded/zstd.hpp"
 
 #include <memory>
@@ -12,7 +11,7 @@
 
 #else
 
-// Headers that zstd includes: outside of the namespace.
+// The headers that zstd includes must be outside the namespace.
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -63,7 +62,7 @@ bool decompress(std::span<const std::byte> frame, std::span<std::byte> out, std:
                                                                      &ZSTD_freeDCtx);
   if (!context || ZSTD_isError(ZSTD_decompressBegin(context.get())) != 0) return false;
   std::size_t done = 0;
-  // Block by block, because the whole frame would take longer.
+  // Blocks after the wanted bytes are not decompressed.
   while (done < wanted) {
     const std::size_t next = ZSTD_nextSrcSizeToDecompress(context.get());
     if (next == 0 || next > frame.size()) return false;

@@ -17,7 +17,7 @@ namespace vkgemm {
 
 // A pipeline: a shader module and the value of every specialization constant, by id.
 struct PipelineKey {
-  std::string_view module;  // static storage: the name of an embedded module
+  std::string_view module;  // the name of an embedded module: static, zero-terminated
   std::array<std::uint32_t, SPEC_COUNT> constants{};
   std::uint32_t required_subgroup_size = 0;  // 0: any
 

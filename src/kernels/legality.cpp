@@ -44,7 +44,7 @@ std::string why_not_multiplied(MainLoop loop, DataType input, const DeviceCaps& 
                   " does not have");
   }
   if (!has_kernels(loop, input)) {
-    return why_not_built(loop, input);
+    return *why_not_built("gemm", loop, ResolvedMatrix{.type = input});
   }
   if (!loads(caps, input)) {
     return "input type s8 needs shaderInt8 and storageBuffer8BitAccess";
@@ -104,8 +104,8 @@ bool check_input_type(const Case& s) {
       return refuse("A and B become parts where they are packed, pack has to be ab");
     }
   }
-  if (p.a.parts != 1 && !has_kernel(ProductKernel::gemm, loop, p.a)) {
-    return s.refuse(why_not_built(ProductKernel::gemm, loop, p.a));
+  if (p.a.parts != 1) {
+    if (const auto why = why_not_built("gemm", loop, p.a)) return s.refuse(*why);
   }
   if (multiplies(loop, s.problem.a.type, s.caps)) return true;
   return s.refuse(why_not_multiplied(loop, s.problem.a.type, s.caps));

@@ -23,23 +23,16 @@ std::string_view embedded_name(std::string_view name) {
   return module != nullptr ? module->name : std::string_view();
 }
 
-std::string full_name(std::string_view kernel, MainLoop loop, DataType input) {
-  return concat(kernel, '_', descriptor(loop).name, '_', row_of(input).name);
-}
-
 std::string full_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input) {
-  if (input.parts == 1) return full_name(kernel, loop, input.type);
-  return concat(kernel, '_', descriptor(loop).name, "_f32_in_", row_of(input.type).name);
+  return concat(kernel, '_', descriptor(loop).name, input.parts == 1 ? "_" : "_f32_in_",
+                row_of(input.type).name);
 }
-
-// By ProductKernel.
-constexpr std::string_view product_kernels[] = {"gemm", "grouped"};
 
 }  // namespace
 
 // Legality keeps it from those that there are not.
 std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input) {
-  return embedded_name(full_name(kernel, loop, input));
+  return module_name(kernel, loop, ResolvedMatrix{.type = input});
 }
 
 std::string_view module_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input) {
@@ -90,42 +83,22 @@ bool has_kernels(MainLoop loop, DataType input) {
                static_cast<std::size_t>(input)];
 }
 
-bool has_kernel(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input) {
-  static const std::vector<bool> known = [] {
-    std::vector<bool> out;
-    for (const std::string_view name : product_kernels) {
-      for (const LoopDescriptor* one : main_loops()) {
-        for (const DataTypeRow& row : data_types) {
-          for (const std::uint32_t parts : {1u, 2u}) {
-            const ResolvedMatrix matrix{.type = row.type, .parts = parts};
-            out.push_back(!module_name(name, one->loop, matrix).empty());
-          }
-        }
-      }
-    }
-    return out;
-  }();
-  const std::size_t row =
-      static_cast<std::size_t>(kernel) * main_loops().size() + static_cast<std::size_t>(loop);
-  return known[(row * std::size(data_types) + static_cast<std::size_t>(input.type)) * 2 +
-               (input.parts == 1 ? 0 : 1)];
-}
-
-std::string why_not_built(std::string_view module) {
+std::optional<std::string> why_not_built(std::string_view module) {
+  if (embedded::find_module(module) != nullptr) return std::nullopt;
   const std::string_view reason = embedded::why_left_out(module);
   return reason.empty() ? concat("there is no shader module ", module)
                         : concat("not built into this library: ", reason);
 }
 
-std::string why_not_built(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input) {
-  return why_not_built(full_name(product_kernels[static_cast<std::size_t>(kernel)], loop, input));
-}
-
-std::string why_not_built(MainLoop loop, DataType input) {
-  const std::string name = full_name("gemm", loop, input);
-  if (!embedded::why_left_out(name).empty()) return why_not_built(name);
-  return concat("input type ", to_string(input), ": main loop ", to_string(loop),
-                " has no kernels for it");
+std::optional<std::string> why_not_built(std::string_view kernel, MainLoop loop,
+                                         const ResolvedMatrix& input) {
+  const std::string name = full_name(kernel, loop, input);
+  auto why = why_not_built(name);
+  if (why && embedded::why_left_out(name).empty()) {
+    why = concat("input type ", to_string(input.type), ": main loop ", to_string(loop),
+                 " has no kernels for it");
+  }
+  return why;
 }
 
 std::uint32_t required_subgroup_size(const Config& config, const Limits& limits) {

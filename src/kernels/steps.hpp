@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,14 +44,12 @@ PipelineKey carry_key();
 // True if a main loop has kernels for inputs of a type.
 bool has_kernels(MainLoop loop, DataType input);
 
-// Kernels of products that a library may be built without.
-enum class ProductKernel { gemm, grouped };
-bool has_kernel(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input);
-
-// "not built into this library: VKGEMM_PARTS lacks grouped", for a module that is not there.
-std::string why_not_built(std::string_view module);
-std::string why_not_built(ProductKernel kernel, MainLoop loop, const ResolvedMatrix& input);
-std::string why_not_built(MainLoop loop, DataType input);
+// Returns nothing if the module is built in, else the reason: "not built into this library:
+// VKGEMM_PARTS lacks grouped".
+std::optional<std::string> why_not_built(std::string_view module);
+// Does the same for the module of a kernel that has one for each main loop and input type.
+std::optional<std::string> why_not_built(std::string_view kernel, MainLoop loop,
+                                         const ResolvedMatrix& input);
 
 // The size of subgroups that a pipeline of this configuration requires; 0: any. Without size
 // control the device has one size only, which needs no saying.

@@ -89,7 +89,6 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
                      .uuid = caps.pipeline_cache_uuid},
         .capture_statistics = enabled.has(Feature::pipeline_executable_info) &&
                               supported->has(Feature::pipeline_executable_info),
-        .specialise = environment_variable("VKGEMM_SPECIALISE") != "0",
         .push_constant_bytes = push_constant_bytes(caps.limits),
         .set_name = instance_functions->vkSetDebugUtilsObjectNameEXT,
     };

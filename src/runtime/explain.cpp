@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/kernel_words.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
@@ -355,8 +356,8 @@ std::string Plan::Impl::explain() const {
         "since maxPushConstantsSize is ",
         known.limits.max_push_constant_bytes, "\n");
   }
-  if (!context->pipelines.specialises()) {
-    text += "  modules: not specialised, since VKGEMM_SPECIALISE is 0: kernels may be slower\n";
+  if (!specialises_modules()) {
+    text += "  modules: not specialised, because VKGEMM_SPECIALISE is 0\n";
   }
   text += describe_times(*this);
   text += describe_conversion(*this);

@@ -9,9 +9,8 @@
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
+#include "kernels/kernel_words.hpp"
 #include "kernels/steps.hpp"
-#include "specialise/specialise.hpp"
 
 namespace vkgemm {
 
@@ -149,22 +148,14 @@ Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& conf
 }
 
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
-  const embedded::Module* const embedded = embedded::find_module(key.module);
-  if (embedded == nullptr) {
-    return Error{Status::unsupported, why_not_built(key.module)};
-  }
-  std::vector<std::uint32_t> words = embedded::spirv(*embedded);
-  if (info_.specialise) {
-    Result<std::vector<std::uint32_t>> specialised = specialise(words, key.constants);
-    if (!specialised) return specialised.error();
-    words = std::move(*specialised);
-  }
+  const Result<std::vector<std::uint32_t>> words = kernel_words(key.module, key.constants);
+  if (!words) return words.error();
   ShaderModule module(functions_, info_.device);
-  if (const VkResult result = module.create(words); result < VK_SUCCESS) {
+  if (const VkResult result = module.create(*words); result < VK_SUCCESS) {
     return driver_error("vkCreateShaderModule", result);
   }
 
-  // Drivers ignore constants that a specialised module no longer has; layers and tests read them.
+  // Drivers ignore constants that a specialised module no longer has. Layers and tests read them.
   static constexpr auto map = specialization_map();
   const VkSpecializationInfo specialization{
       .mapEntryCount = static_cast<std::uint32_t>(map.size()),
@@ -191,7 +182,7 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
                 .flags = sized ? full : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module.handle(),
-                .pName = embedded->name.data(),
+                .pName = key.module.data(),  // zero-terminated
                 .pSpecializationInfo = &specialization},
       .layout = layout_,
       .basePipelineHandle = VK_NULL_HANDLE,

@@ -27,7 +27,6 @@ struct PipelineCacheInfo {
   // Registers, spills … can be asked of every pipeline: the application enabled
   // pipelineExecutableInfo, which nobody does but to ask.
   bool capture_statistics = false;
-  bool specialise = true;  // false: the driver sets the specialization constants of modules
   std::uint32_t push_constant_bytes = 0;                // of the layout
   PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;  // null: VK_EXT_debug_utils is off
 };
@@ -52,9 +51,6 @@ class PipelineCache {
   // allocates nor waits. `config` names the pipeline for debuggers. A failure is not kept: the
   // next call tries again.
   Result<VkPipeline> get(const PipelineKey& key, const Config& config);
-
-  // False: the driver sets the specialization constants, not vkgemm.
-  bool specialises() const noexcept { return info_.specialise; }
 
   // Push constants and nothing else: every pipeline's layout.
   VkPipelineLayout layout() const noexcept { return layout_; }

@@ -8,7 +8,6 @@
 #include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/steps.hpp"
@@ -94,9 +93,9 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
     if (loop->kinds == nullptr || !caps.path(path_of(loop->loop)).available) return;
     loop->kinds(kinds, caps, proposed);
   });
-  static const bool packs_codes = embedded::find_module("pack_codes") != nullptr;
   std::erase_if(kinds, [](const KernelKind& kind) {
-    return !has_kernels(kind.loop, kind.input) || (kind.code_run != 0 && !packs_codes);
+    return !has_kernels(kind.loop, kind.input) ||
+           (kind.code_run != 0 && why_not_built("pack_codes"));
   });
   return kinds;
 }

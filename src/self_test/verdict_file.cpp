@@ -11,7 +11,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
-#include "embedded/embedded.hpp"
+#include "kernels/kernel_words.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_test/self_test.hpp"
 #include "vkgemm/self_test.hpp"
@@ -46,7 +46,7 @@ std::array<std::uint8_t, sizeof(Number)> big_endian(Number number) {
 // Everything that must be the same for verdicts to hold.
 Json identity(const DeviceCaps& caps) {
   return {{"version", file_version},
-          {"kernels", embedded::digest()},
+          {"kernels", kernels_digest()},
           {"vendor_id", caps.vendor_id},
           {"device_id", caps.device_id},
           {"driver_version", caps.driver_version},

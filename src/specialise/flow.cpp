@@ -30,12 +30,13 @@ bool is_merge(spv::Op op) noexcept {
   return op == spv::Op::OpSelectionMerge || op == spv::Op::OpLoopMerge;
 }
 
-// The words of a literal of OpSwitch.
-std::size_t literal_words(const Module& module, const Instruction& terminator) noexcept {
-  return module.scalar_type_of(terminator.operand(0)).width > 32 ? 2 : 1;
+// The width of an OpSwitch's selector and literals, in bits.
+std::uint32_t selector_width(const Module& module, const Instruction& terminator) noexcept {
+  return module.scalar_type_of(terminator.operand(0)).width;
 }
+std::size_t literal_words(std::uint32_t width) noexcept { return width > 32 ? 2 : 1; }
 
-// The labels that a terminator names, as often as it does.
+// The labels that a terminator names; some may repeat.
 std::vector<std::uint32_t> targets(const Module& module, const Instruction& terminator) {
   std::vector<std::uint32_t> labels;
   switch (terminator.op) {
@@ -47,7 +48,7 @@ std::vector<std::uint32_t> targets(const Module& module, const Instruction& term
       break;
     case spv::Op::OpSwitch: {
       labels = {terminator.operand(1)};
-      const std::size_t words = literal_words(module, terminator);
+      const std::size_t words = literal_words(selector_width(module, terminator));
       for (std::size_t at = 2; at < terminator.operands.size(); at += words + 1) {
         labels.push_back(terminator.operand(at + words));
       }
@@ -65,7 +66,7 @@ Error malformed(const Block& block, std::string_view why) {
   return invalid_argument(concat("SPIR-V, block ", block.label, ": ", why));
 }
 
-// The edges of a block whose terminator is known.
+// Finds the edges of a block, its merge block and its continue target.
 Result<void> connect(const Module& module, Function& function, const Labels& labels,
                      BlockIndex index) {
   Block& block = function.blocks[index];
@@ -93,18 +94,18 @@ Result<void> connect(const Module& module, Function& function, const Labels& lab
   return {};
 }
 
-// The label that a branch on a known value leads to; 0 if the value is not known.
+// Returns the label that a branch on a known value takes, or 0 if the value is not known.
 std::uint32_t known_target(const Values& values, const Instruction& terminator) {
   if (terminator.op != spv::Op::OpBranchConditional && terminator.op != spv::Op::OpSwitch) return 0;
   const auto value = values.scalar(terminator.operand(0));
   if (!value) return 0;
   if (terminator.op == spv::Op::OpBranchConditional) return terminator.operand(*value != 0 ? 1 : 2);
-  const std::size_t words = literal_words(values.module(), terminator);
+  const std::uint32_t width = selector_width(values.module(), terminator);
+  const std::size_t words = literal_words(width);
   for (std::size_t at = 2; at + words < terminator.operands.size(); at += words + 1) {
-    const std::uint64_t high = words == 2 ? terminator.operands[at + 1] : 0;
-    const std::uint32_t width = values.module().scalar_type_of(terminator.operand(0)).width;
-    const std::uint64_t literal = (high << 32 | terminator.operands[at]) & mask_of(width);
-    if (literal == *value) return terminator.operands[at + words];
+    if (read_literal(terminator.operands.subspan(at), width) == *value) {
+      return terminator.operands[at + words];
+    }
   }
   return terminator.operand(1);
 }
@@ -113,7 +114,7 @@ class Propagation {
  public:
   Propagation(Function& function, Values& values) : function_(function), values_(values) {}
 
-  // Until nothing changes: values descend and blocks are reached, both a limited number of times.
+  // Terminates because values only descend and blocks only become reached.
   void run() {
     function_.blocks.front().is_reached = true;
     do {

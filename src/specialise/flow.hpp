@@ -1,4 +1,4 @@
-// flow.hpp: the blocks of a function, and which of them known branches leave.
+// flow.hpp: the control flow of a function, and the part of it that known branches reach.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,18 @@ struct Edge {
   bool is_taken = false;
 };
 
-// What a block ends with.
+// The terminator that a block gets.
 enum class End : std::uint8_t {
-  as_it_was,
-  branch,          // to the only edge that is taken
-  switch_default,  // the same, of a construct that blocks inside leave by branches to its merge
-                   // block
+  unchanged,
+  branch,  // OpBranch along the only edge that is taken
+  // OpSwitch with a default alone: the construct stays, because blocks inside branch to its merge
+  // block.
+  switch_default,
 };
 
 struct Block {
   std::uint32_t label = 0;
-  std::span<const Instruction> body;   // between the label and merge instruction or terminator
+  std::span<const Instruction> body;   // without label, merge instruction and terminator
   const Instruction* merge = nullptr;  // OpSelectionMerge or OpLoopMerge
   const Instruction* terminator = nullptr;
   std::vector<Edge> successors;  // distinct
@@ -38,15 +39,16 @@ struct Block {
   BlockIndex merge_block = no_block;     // of the construct that this block heads
   BlockIndex continue_block = no_block;  // of the loop that this block heads
 
-  bool takes(BlockIndex to) const noexcept;  // the edge there
+  // True if the edge to block `to` is taken.
+  bool takes(BlockIndex to) const noexcept;
 
   bool is_reached = false;
-  End end = End::as_it_was;
+  End end = End::unchanged;
   bool keeps_merge = true;
-  // A merge instruction that stays names this block, which is not reached.
+  // The block is not reached, but a merge instruction names it. Its body becomes OpUnreachable, or,
+  // for a continue target, a branch to the loop's header.
   bool is_placeholder = false;
-  BlockIndex branches_back_to =
-      no_block;  // of a placeholder of a continue target: the loop's header
+  BlockIndex branches_back_to = no_block;
 };
 
 struct Function {
@@ -54,16 +56,17 @@ struct Function {
   std::vector<Block> blocks;
 };
 
-// The function whose OpFunction is `begin`. Errors: invalid_argument.
+// Reads the function whose OpFunction has index `begin`. Errors: invalid_argument.
 Result<Function> read_function(const Module& module, std::size_t begin);
 
-// Finds the values of a function's instructions, and the blocks and edges that they leave.
+// Propagates known values, and marks the blocks and edges that execution may reach.
 void propagate(Function& function, Values& values);
 
-// Decides how reached blocks end, so that constructs stay structured. Errors: unsupported.
+// Chooses the terminators of reached blocks so that control flow stays structured. Errors:
+// invalid_argument, unsupported.
 Result<void> restructure(Function& function);
 
-// Is the edge from the block with label `from` to block `to` taken?
+// True if the edge from the block with label `from_label` to block `to` is taken.
 bool is_taken(const Function& function, std::uint32_t from_label, BlockIndex to) noexcept;
 
 }  // namespace vkgemm::spirv

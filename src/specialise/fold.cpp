@@ -1,6 +1,7 @@
 #include "specialise/fold.hpp"
 
 #include <spirv/unified1/GLSL.std.450.h>
+
 #include <algorithm>
 
 namespace vkgemm::spirv {
@@ -29,7 +30,7 @@ std::optional<std::uint64_t> fold_unary(spv::Op op, const Scalar& a) {
   }
 }
 
-// Divisors are not 0. The quotient of the least value and -1 overflows.
+// `b` is not 0. If `b` is -1, C++ division of the least value would overflow.
 std::optional<std::uint64_t> divide_signed(spv::Op op, std::int64_t a, std::int64_t b) {
   if (b == -1) {
     if (op == spv::Op::OpSDiv) return 0 - static_cast<std::uint64_t>(a);
@@ -120,7 +121,7 @@ std::optional<std::uint64_t> fold(spv::Op op, std::uint32_t width,
                                   std::span<const Scalar> operands) {
   switch (operands.size()) {
     case 1:
-      // A bitcast changes the type alone.
+      // OpBitcast changes the type alone.
       if (op == spv::Op::OpBitcast && operands[0].width == width) return operands[0].bits;
       return masked(fold_unary(op, operands[0]), width);
     case 2:

@@ -1,5 +1,7 @@
 #include "specialise/liveness.hpp"
 
+#include <spirv/unified1/GLSL.std.450.h>
+
 #include <algorithm>
 
 namespace vkgemm::spirv {
@@ -12,15 +14,17 @@ bool is_volatile(const Instruction& load) noexcept {
   return (load.operand(1) & static_cast<std::uint32_t>(spv::MemoryAccessMask::Volatile)) != 0;
 }
 
-// Does an instruction compute its result and nothing else? Those that are not listed stay.
-bool only_computes(const Instruction& instruction) noexcept {
+// True if an instruction has no effect but its result. Instructions that are not listed stay.
+bool only_computes(const Module& module, const Instruction& instruction) noexcept {
   switch (instruction.op) {
     case spv::Op::OpLoad:
       return !is_volatile(instruction);
+    case spv::Op::OpExtInst:
+      return instruction.operand(0) == module.glsl_set() &&
+             instruction.operand(1) != GLSLstd450Modf && instruction.operand(1) != GLSLstd450Frexp;
     case spv::Op::OpUndef:
     case spv::Op::OpVariable:
     case spv::Op::OpPhi:
-    case spv::Op::OpExtInst:
     case spv::Op::OpAccessChain:
     case spv::Op::OpInBoundsAccessChain:
     case spv::Op::OpPtrAccessChain:
@@ -107,8 +111,8 @@ bool only_computes(const Instruction& instruction) noexcept {
   }
 }
 
-// Literals that would pass for ids are left out where a mistake would keep much; others keep what
-// has the same number, which does no harm.
+// Returns the operands that may be ids. Literals of the other instructions pass for ids: such a
+// literal keeps the instruction with its number, which costs size alone.
 std::span<const std::uint32_t> ids_of(const Instruction& instruction) noexcept {
   const auto operands = instruction.operands;
   const auto first = [operands](std::size_t n) {
@@ -151,11 +155,11 @@ Liveness::Liveness(const Module& module, std::span<const Function> functions, co
   for (const Function& function : functions_) {
     function_of_[function.head.front().result] = &function;
   }
-  start();
+  start_globals();
   run();
 }
 
-void Liveness::start() {
+void Liveness::start_globals() {
   for (const Instruction& instruction : module_.instructions().first(module_.first_function())) {
     switch (instruction.op) {
       // The interface of an entry point names variables that its functions may no longer use.
@@ -172,7 +176,7 @@ void Liveness::start() {
   }
 }
 
-void Liveness::start(const Function& function) {
+void Liveness::start_function(const Function& function) {
   for (const Instruction& instruction : function.head) reach(instruction);
   for (const Block& block : function.blocks) {
     if (!block.is_reached) continue;
@@ -188,11 +192,11 @@ void Liveness::start(const Function& function) {
           instruction.op == spv::Op::OpStore ? local_variable(instruction.operand(0)) : nullptr;
       if (variable != nullptr && !needed_[variable->result]) {
         stores_[variable->result].push_back(&instruction);
-      } else if (!only_computes(instruction)) {
+      } else if (!only_computes(module_, instruction)) {
         activate(instruction);
       }
     }
-    if (block.end == End::as_it_was) need_operands(*block.terminator);
+    if (block.end == End::unchanged) need_operands(*block.terminator);
     if (block.end == End::switch_default) need(block.terminator->operand(0));
   }
 }
@@ -203,9 +207,9 @@ void Liveness::run() {
     work_.pop_back();
     const Instruction& definition = *module_.definition(id);
     if (const auto function = function_of_.find(id); function != function_of_.end()) {
-      start(*function->second);
+      start_function(*function->second);
     } else if (!reached_[module_.index(definition)]) {
-      needed_[id] = false;  // a literal with the number of an id
+      needed_[id] = false;  // a literal passed for this id
     } else if (values_.scalar(id)) {
       if (module_.index(definition) >= module_.first_function()) constants_.push_back(id);
       need(definition.type);
@@ -244,15 +248,15 @@ void Liveness::activate(const Instruction& instruction) {
 void Liveness::need_phi_operands(const Instruction& phi) {
   need(phi.type);
   const Place& place = place_[phi.result];
-  if (place.function == nullptr) return;  // of a block that is not reached
+  if (place.function == nullptr) return;  // the block is not reached
   for (std::size_t i = 0; i + 1 < phi.operands.size(); i += 2) {
     if (is_taken(*place.function, phi.operands[i + 1], place.block)) need(phi.operands[i]);
   }
 }
 
-// The variable of a function that a pointer leads into; null if there is none.
+// Returns the variable of storage class Function that a pointer points into, or null.
 const Instruction* Liveness::local_variable(std::uint32_t pointer) const noexcept {
-  // Chains are short; hostile ones may be circles.
+  // Damaged modules may have cycles of access chains.
   for (int depth = 0; depth < 16; ++depth) {
     const Instruction* const found = module_.definition(pointer);
     if (found == nullptr) return nullptr;

@@ -1,4 +1,4 @@
-// liveness.hpp: which instructions the result of a module depends on.
+// liveness.hpp: the instructions that a module's effects depend on.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace vkgemm::spirv {
 
 class Liveness {
  public:
-  // `functions` are all of the module's, restructured.
+  // `functions` holds every function of the module, restructured.
   Liveness(const Module& module, std::span<const Function> functions, const Values& values);
 
-  // Is the instruction needed? Of those without a result only OpStore is ever not.
+  // True if the instruction of a reached block is needed.
   bool is_live(const Instruction& instruction) const noexcept {
     return live_[module_.index(instruction)];
   }
   bool is_live(std::uint32_t id) const noexcept { return id < needed_.size() && needed_[id]; }
 
-  // The ids that functions compute, but that are constants: in no order of theirs.
+  // The needed ids of instructions in functions whose values are known scalars.
   std::span<const std::uint32_t> constants() const noexcept { return constants_; }
 
  private:
-  void start();
-  void start(const Function& function);
+  void start_globals();
+  void start_function(const Function& function);
   void run();
   void reach(const Instruction& instruction) { reached_[module_.index(instruction)] = true; }
   void need(std::uint32_t id);
@@ -46,7 +46,7 @@ class Liveness {
   const std::span<const Function> functions_;
   const Values& values_;
   std::vector<bool> live_;     // by instruction
-  std::vector<bool> reached_;  // by instruction: global, or of a reached block of a live function
+  std::vector<bool> reached_;  // by instruction: global, or in a reached block of a live function
   std::vector<bool> needed_;   // by id
   std::vector<std::uint32_t> work_;
   std::vector<std::uint32_t> constants_;

@@ -1,7 +1,5 @@
 #include "specialise/module.hpp"
 
-#include <string_view>
-
 #include "base/errors.hpp"
 #include "base/text.hpp"
 
@@ -11,19 +9,35 @@ namespace {
 
 constexpr std::size_t header_words = 5;
 constexpr std::size_t bound_word = 3;
-constexpr std::uint32_t most_ids = 1U << 20;  // tables by id are made before ids are seen
-
-// The text of a literal string, up to its first null.
-std::string_view text_of(std::span<const std::uint32_t> words) {
-  const std::string_view bytes(reinterpret_cast<const char*>(words.data()), words.size_bytes());
-  return bytes.substr(0, bytes.find('\0'));
-}
+constexpr std::uint32_t most_ids = 1U << 20;  // limits the tables by id
 
 Error malformed(std::size_t word, std::string_view why) {
   return invalid_argument(concat("SPIR-V, word ", word, ": ", why));
 }
 
 }  // namespace
+
+std::uint64_t read_literal(std::span<const std::uint32_t> words, std::uint32_t width) noexcept {
+  const std::uint64_t low = words.empty() ? 0 : words[0];
+  const std::uint64_t high = width > 32 && words.size() > 1 ? words[1] : 0;
+  return (high << 32 | low) & mask_of(width);
+}
+
+std::string_view read_text(std::span<const std::uint32_t> words) noexcept {
+  const std::string_view bytes(reinterpret_cast<const char*>(words.data()), words.size_bytes());
+  return bytes.substr(0, bytes.find('\0'));
+}
+
+void append(std::vector<std::uint32_t>& words, spv::Op op,
+            std::span<const std::uint32_t> operands) {
+  words.push_back(static_cast<std::uint32_t>((operands.size() + 1) << spv::WordCountShift) |
+                  static_cast<std::uint32_t>(op));
+  words.insert(words.end(), operands.begin(), operands.end());
+}
+void append(std::vector<std::uint32_t>& words, spv::Op op,
+            std::initializer_list<std::uint32_t> operands) {
+  append(words, op, std::span(operands.begin(), operands.size()));
+}
 
 Result<Module> Module::parse(std::span<const std::uint32_t> words) {
   if (words.size() < header_words || words[0] != spv::MagicNumber) {
@@ -62,7 +76,7 @@ Result<Module> Module::parse(std::span<const std::uint32_t> words) {
       module.first_function_ = module.instructions_.size();
     }
     if (instruction.op == spv::Op::OpExtInstImport &&
-        text_of(instruction.operands) == "GLSL.std.450") {
+        read_text(instruction.operands) == "GLSL.std.450") {
       module.glsl_set_ = instruction.result;
     }
     module.instructions_.push_back(instruction);

@@ -35,16 +35,6 @@ bool is_debug(spv::Op op) noexcept {
   }
 }
 
-// The words of a literal string, its end included.
-std::size_t string_words(std::span<const std::uint32_t> words) noexcept {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    for (std::uint32_t shift = 0; shift < 32; shift += 8) {
-      if ((words[i] >> shift & 0xff) == 0) return i + 1;
-    }
-  }
-  return words.size();
-}
-
 class Writer {
  public:
   Writer(const Module& module, std::span<const Function> functions, const Values& values)
@@ -72,13 +62,9 @@ class Writer {
     out_.insert(out_.end(), instruction.words.begin(), instruction.words.end());
   }
 
-  void write(spv::Op op, std::span<const std::uint32_t> operands) {
-    out_.push_back(static_cast<std::uint32_t>((operands.size() + 1) << spv::WordCountShift) |
-                   static_cast<std::uint32_t>(op));
-    out_.insert(out_.end(), operands.begin(), operands.end());
-  }
+  void write(spv::Op op, std::span<const std::uint32_t> operands) { append(out_, op, operands); }
   void write(spv::Op op, std::initializer_list<std::uint32_t> operands) {
-    write(op, std::span(operands.begin(), operands.size()));
+    append(out_, op, operands);
   }
 
   void write_global(const Instruction& instruction) {
@@ -124,7 +110,8 @@ class Writer {
   void write_entry_point(const Instruction& instruction) {
     constexpr std::size_t name = 2;
     if (instruction.operands.size() <= name) return write(instruction);
-    const std::size_t interface = name + string_words(instruction.operands.subspan(name));
+    const std::size_t text = read_text(instruction.operands.subspan(name)).size();
+    const std::size_t interface = name + text / sizeof(std::uint32_t) + 1;  // with its null
     Words operands;
     for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
       const std::uint32_t word = instruction.operands[i];
@@ -139,7 +126,7 @@ class Writer {
         instruction.op == spv::Op::OpDecorate &&
         instruction.operand(1) == static_cast<std::uint32_t>(spv::Decoration::SpecId);
     if (is_spec_id || !liveness_.is_live(target)) return;
-    // What decorates an instruction must not decorate the constant that it has become.
+    // A decoration of an instruction may be invalid for the constant that replaces it.
     const Instruction* const definition = module_.definition(target);
     const bool was_computed = module_.index(*definition) >= module_.first_function();
     if (!was_computed || !values_.scalar(target)) write(instruction);
@@ -200,14 +187,15 @@ class Writer {
   }
 
   void write_end(const Function& function, const Block& block) {
-    if (block.end == End::as_it_was) return write(*block.terminator);
+    if (block.end == End::unchanged) return write(*block.terminator);
     const auto taken = std::ranges::find_if(block.successors, &Edge::is_taken);
     const std::uint32_t target = function.blocks[taken->to].label;
     if (block.end == End::branch) return write(spv::Op::OpBranch, {target});
     write(spv::Op::OpSwitch, {block.terminator->operand(0), target});
   }
 
-  // Appends to `copies` an OpCopyObject, which must follow the phis, if there is one value alone.
+  // Writes a phi, or appends OpCopyObject to `copies` if only one value is left. Copies follow the
+  // phis.
   void write_phi(const Function& function, BlockIndex index, const Instruction& phi,
                  Words& copies) {
     if (!liveness_.is_live(phi) || values_.scalar(phi.result)) return;
@@ -223,15 +211,12 @@ class Writer {
       only = only == 0 ? value : only;
     }
     if (has_one_value && only != 0) {
-      copies.insert(copies.end(), {static_cast<std::uint32_t>(4U << spv::WordCountShift) |
-                                       static_cast<std::uint32_t>(spv::Op::OpCopyObject),
-                                   phi.type, phi.result, only});
-      return;
+      return append(copies, spv::Op::OpCopyObject, {phi.type, phi.result, only});
     }
     const Block& block = function.blocks[index];
     if (block.continue_block != no_block) {
       const Block& target = function.blocks[block.continue_block];
-      // Never executed: any value will do that is known before the loop.
+      // The edge is never executed, so any value serves that dominates the loop.
       if (block.keeps_merge && target.branches_back_to == index) {
         operands.insert(operands.end(), {operands[2], target.label});
       }

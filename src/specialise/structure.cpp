@@ -9,7 +9,8 @@ namespace vkgemm::spirv {
 
 namespace {
 
-// Constructs nest: each block's innermost one is known by the block that heads it.
+// Finds the innermost construct of each block, and decides which constructs stay. A construct is
+// known by its header.
 class Structure {
  public:
   explicit Structure(Function& function)
@@ -25,7 +26,8 @@ class Structure {
     sort();
     find_dominators();
     find_constructs();
-    // Inner constructs first: what leaves an outer one may be in one that goes.
+    // Inner constructs are decided first, because branches inside a construct that is dropped count
+    // as branches of the outer one.
     for (std::size_t i = sorted_.size(); i-- != 0;) {
       const BlockIndex block = sorted_[i];
       if (blocks_[block].merge == nullptr) continue;
@@ -54,7 +56,7 @@ class Structure {
     return {};
   }
 
-  // Reached blocks in reverse postorder.
+  // Sorts reached blocks in reverse postorder.
   void sort() {
     struct Visit {
       BlockIndex block;
@@ -138,7 +140,7 @@ class Structure {
     }
   }
 
-  // Do all branches to `target` come from the construct of `header`, but from no construct inside?
+  // True if every branch to `target` is in the construct of `header` itself, not in a nested one.
   bool is_reached_directly(BlockIndex target, BlockIndex header) const {
     bool directly = true;
     for_each_taken_predecessor(target, [&](BlockIndex from) {
@@ -168,8 +170,9 @@ class Structure {
       block.end = End::switch_default;
       keep_merge_block(block);
     } else {
-      return unsupported(concat("SPIR-V, block ", block.label,
-                                ": a branch on a constant heads a construct that others leave"));
+      return unsupported(
+          concat("SPIR-V, block ", block.label,
+                 ": nested constructs branch to the merge block of a branch on a constant"));
     }
     return {};
   }
@@ -194,19 +197,20 @@ class Structure {
     return repeat(block, header);
   }
 
-  // A loop that ends in its first turn, but has to have a branch back: the one on a constant stays.
+  // Keeps the branch back, on a constant, of a loop that ends in its first iteration: structured
+  // control flow requires one.
   Result<void> repeat(Block& block, BlockIndex header) {
     for (const BlockIndex from : block.predecessors) {
       Block& latch = blocks_[from];
       if (!latch.is_reached || !dominates(header, from)) continue;
-      latch.end = End::as_it_was;
+      latch.end = End::unchanged;
       for (Edge& edge : latch.successors) {
         edge.is_taken = edge.is_taken || edge.to == header;
       }
       if (std::ranges::all_of(latch.successors, &Edge::is_taken)) return {};
     }
-    return unsupported(
-        concat("SPIR-V, block ", block.label, ": a loop that is left in its first turn"));
+    return unsupported(concat("SPIR-V, block ", block.label,
+                              ": its loop ends in the first iteration and has no branch back"));
   }
 
   void keep_merge_block(Block& block) {
@@ -216,11 +220,11 @@ class Structure {
 
   std::vector<Block>& blocks_;
   std::vector<BlockIndex> sorted_;
-  std::vector<BlockIndex> order_;         // where a block stands there
-  std::vector<BlockIndex> dominator_;     // the immediate one
-  std::vector<BlockIndex> construct_;     // the header of the innermost one
-  std::vector<BlockIndex> merged_by_;     // the header that names this merge block
-  std::vector<BlockIndex> continued_by_;  // the header that names this continue target
+  std::vector<BlockIndex> order_;         // by block: its index in sorted_
+  std::vector<BlockIndex> dominator_;     // by block: the immediate dominator
+  std::vector<BlockIndex> construct_;     // by block: the header of the innermost construct
+  std::vector<BlockIndex> merged_by_;     // by block: the header whose merge block it is
+  std::vector<BlockIndex> continued_by_;  // by block: the header whose continue target it is
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ Value Values::evaluate(const Instruction& instruction, spv::Op op,
     case spv::Op::OpSpecConstantTrue:
     case spv::Op::OpSpecConstantFalse:
     case spv::Op::OpSpecConstant:
-      return constant(instruction);
+      return evaluate_constant(instruction);
     case spv::Op::OpConstantComposite:
     case spv::Op::OpSpecConstantComposite:
     case spv::Op::OpCompositeConstruct:
@@ -96,7 +96,7 @@ Value Values::evaluate(const Instruction& instruction, spv::Op op,
   }
 }
 
-Value Values::constant(const Instruction& instruction) const noexcept {
+Value Values::evaluate_constant(const Instruction& instruction) const noexcept {
   const std::uint32_t width = module_.scalar_type(instruction.type).width;
   if (width == 0) return varying;
   if (const auto given = given_.find(instruction.result); given != given_.end()) {
@@ -111,14 +111,12 @@ Value Values::constant(const Instruction& instruction) const noexcept {
     case spv::Op::OpSpecConstantFalse:
     case spv::Op::OpConstantNull:
       return number(0);
-    default: {
-      const std::uint64_t high = width > 32 ? instruction.operand(1) : 0;
-      return number((high << 32 | instruction.operand(0)) & mask_of(width));
-    }
+    default:
+      return number(read_literal(instruction.operands, width));
   }
 }
 
-// Of scalars alone: parts that are vectors would have to be taken apart.
+// Composites have scalar members only. A vector among the members makes the result varying.
 Value Values::construct(std::span<const std::uint32_t> parts) {
   std::vector<std::uint64_t> bits;
   for (const std::uint32_t part : parts) {
@@ -127,7 +125,7 @@ Value Values::construct(std::span<const std::uint32_t> parts) {
     if (value.state != Value::State::scalar) return varying;
     bits.push_back(value.bits);
   }
-  const auto [entry, is_new] = numbers_.try_emplace(bits, composites_.size());
+  const auto [entry, is_new] = indices_.try_emplace(bits, composites_.size());
   if (is_new) composites_.push_back(std::move(bits));
   return {Value::State::composite, entry->second};
 }

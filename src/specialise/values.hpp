@@ -1,4 +1,4 @@
-// values.hpp: what is known of the value of each id.
+// values.hpp: the value of each id, as far as it is known.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace vkgemm::spirv {
 
-// Descends from unseen to a known value to varying, never back.
+// A value of the propagation's lattice: it descends from unseen to scalar or composite to varying.
 struct Value {
   enum class State : std::uint8_t { unseen, scalar, composite, varying };
   State state = State::varying;
-  std::uint64_t bits = 0;  // of a scalar; the number of a composite
+  std::uint64_t bits = 0;  // the bits of a scalar, or the index of a composite
 
-  bool is_known() const noexcept { return state == State::scalar || state == State::composite; }
   bool operator==(const Value&) const = default;
 };
 
 class Values {
  public:
-  // Of the constants, by SpecId where they have one; unseen for what functions compute.
+  // Evaluates the module's constants. `constants` are the values by SpecId. Results of instructions
+  // in functions are unseen.
   Values(const Module& module, std::span<const std::uint32_t> constants);
 
   const Value& of(std::uint32_t id) const noexcept;
-  // The bits, if it is a known scalar.
+  // Returns the bits of a known scalar, and nothing for other values.
   std::optional<std::uint64_t> scalar(std::uint32_t id) const noexcept;
 
-  // What an instruction gives; all but OpPhi.
+  // Evaluates an instruction other than OpPhi.
   Value evaluate(const Instruction& instruction);
-  // Meets the value that the id has. Returns true if that changed it.
+  // Meets `value` with the value of the id. Returns true if the id's value changed.
   bool meet(std::uint32_t id, Value value) noexcept;
 
   static Value met(const Value& a, const Value& b) noexcept;
@@ -48,13 +48,13 @@ class Values {
   Value select(std::span<const std::uint32_t> operands) const;
   Value compute(const Instruction& instruction, spv::Op op,
                 std::span<const std::uint32_t> operands) const;
-  Value constant(const Instruction& instruction) const noexcept;
+  Value evaluate_constant(const Instruction& instruction) const noexcept;
 
   const Module& module_;
-  std::map<std::uint32_t, std::uint32_t> given_;  // by the id of a specialization constant
+  std::map<std::uint32_t, std::uint32_t> given_;  // values of specialization constants, by id
   std::vector<Value> values_;
-  std::vector<std::vector<std::uint64_t>> composites_;           // the bits of their parts
-  std::map<std::vector<std::uint64_t>, std::uint64_t> numbers_;  // of composites
+  std::vector<std::vector<std::uint64_t>> composites_;           // the bits of their members
+  std::map<std::vector<std::uint64_t>, std::uint64_t> indices_;  // of composites
 };
 
 }  // namespace vkgemm::spirv

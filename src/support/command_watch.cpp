@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "embedded/embedded.hpp"
 #include "kernels/steps.hpp"
 #include "support/instance.hpp"
 #include "support/kernel_accesses.hpp"
@@ -22,7 +23,6 @@ namespace {
 #define VKGEMM_WATCHED_FUNCTIONS(X) \
   X(vkGetInstanceProcAddr);         \
   X(vkGetDeviceProcAddr);           \
-  X(vkCreateShaderModule);          \
   X(vkCreateComputePipelines);      \
   X(vkCreateBuffer);                \
   X(vkGetBufferDeviceAddress);      \
@@ -62,7 +62,7 @@ struct Place {
 };
 
 struct Watch {
-  CommandWatchOptions options;
+  std::function<void(const std::string&)> on_hazard;
   ModuleForm form;
   std::atomic<int> unwatched = 0;
 
@@ -72,7 +72,6 @@ struct Watch {
 #undef VKGEMM_DECLARE
 
   std::mutex mutex;  // of all below
-  std::map<VkShaderModule, std::string_view> modules;
   std::map<VkPipeline, Pipeline> pipelines;
   std::map<VkBuffer, BufferBytes> buffers;
   std::map<VkCommandBuffer, Recording> recordings;
@@ -87,7 +86,7 @@ Watch& watch() {
 
 // Reports without the lock, since whoever is told may look at Vulkan.
 void report(const std::vector<std::string>& found) {
-  for (const std::string& text : found) watch().options.on_hazard(text);
+  for (const std::string& text : found) watch().on_hazard(text);
 }
 
 // The recording that a hook adds to; null as long as nobody looks.
@@ -180,22 +179,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetDeviceProcAddr(VkDevice device, co
   return hook != nullptr ? hook : watch().vkGetDeviceProcAddr(device, name);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL vkCreateShaderModule(VkDevice device,
-                                                    const VkShaderModuleCreateInfo* info,
-                                                    const VkAllocationCallbacks* allocator,
-                                                    VkShaderModule* module) {
-  const VkResult result = watch().vkCreateShaderModule(device, info, allocator, module);
-  if (result != VK_SUCCESS) return result;
-  const Locked locked;
-  watch().modules[*module] =
-      watch().options.module_of({info->pCode, info->codeSize / sizeof(std::uint32_t)});
-  return result;
-}
-
-// What a pipeline is made of, as its dispatches are to be understood.
-Pipeline describe(const VkComputePipelineCreateInfo& info) {
+// Reads the module, whose name the entry point has, and the constants of a pipeline. The module of
+// other pipelines than the library's is empty.
+Pipeline read_pipeline(const VkComputePipelineCreateInfo& info) {
   Pipeline pipeline;
-  pipeline.module = watch().modules[info.stage.module];
+  const embedded::Module* const module = embedded::find_module(info.stage.pName);
+  if (module != nullptr) pipeline.module = module->name;
   const VkSpecializationInfo* const values = info.stage.pSpecializationInfo;
   for (std::uint32_t e = 0; values != nullptr && e < values->mapEntryCount; ++e) {
     const VkSpecializationMapEntry& entry = values->pMapEntries[e];
@@ -206,18 +195,22 @@ Pipeline describe(const VkComputePipelineCreateInfo& info) {
   return pipeline;
 }
 
-// Makes the pipeline from the module's other form.
-VkResult create_in_form(VkDevice device, VkPipelineCache cache, VkComputePipelineCreateInfo info,
-                        const VkAllocationCallbacks* allocator, const Pipeline& what,
-                        VkPipeline* pipeline) {
+// Creates a pipeline, of the form that set_module_form() asks for.
+VkResult create_pipeline(VkDevice device, VkPipelineCache cache, VkComputePipelineCreateInfo info,
+                         const VkAllocationCallbacks* allocator, const Pipeline& what,
+                         VkPipeline* pipeline) {
+  const auto create = watch().vkCreateComputePipelines;
+  if (!watch().form || what.module.empty()) {
+    return create(device, cache, 1, &info, allocator, pipeline);
+  }
   const std::vector<std::uint32_t> words = watch().form(what.module, what.constants);
   VkShaderModuleCreateInfo module{};
   module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   module.codeSize = words.size() * sizeof(std::uint32_t);
   module.pCode = words.data();
-  VkResult result = watch().vkCreateShaderModule(device, &module, nullptr, &info.stage.module);
+  VkResult result = vkCreateShaderModule(device, &module, nullptr, &info.stage.module);
   if (result != VK_SUCCESS) return result;
-  result = watch().vkCreateComputePipelines(device, cache, 1, &info, allocator, pipeline);
+  result = create(device, cache, 1, &info, allocator, pipeline);
   vkDestroyShaderModule(device, info.stage.module, nullptr);
   return result;
 }
@@ -227,18 +220,15 @@ VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice device, VkPipel
                                                         const VkComputePipelineCreateInfo* infos,
                                                         const VkAllocationCallbacks* allocator,
                                                         VkPipeline* pipelines) {
-  std::vector<Pipeline> known;
-  {
-    const Locked locked;
-    for (std::uint32_t i = 0; i < count; ++i) known.push_back(describe(infos[i]));
-  }
-  const bool in_form = watch().form && count == 1 && !known[0].module.empty();
-  const VkResult result =
-      in_form ? create_in_form(device, cache, infos[0], allocator, known[0], pipelines)
-              : watch().vkCreateComputePipelines(device, cache, count, infos, allocator, pipelines);
-  const Locked locked;
+  VkResult result = VK_SUCCESS;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (pipelines[i] != VK_NULL_HANDLE) watch().pipelines[pipelines[i]] = known[i];
+    const Pipeline what = read_pipeline(infos[i]);
+    pipelines[i] = VK_NULL_HANDLE;
+    const VkResult one = create_pipeline(device, cache, infos[i], allocator, what, &pipelines[i]);
+    if (one != VK_SUCCESS) result = one;
+    if (pipelines[i] == VK_NULL_HANDLE) continue;
+    const Locked locked;
+    watch().pipelines[pipelines[i]] = what;
   }
   return result;
 }
@@ -446,8 +436,8 @@ void stand_in() {
 
 }  // namespace
 
-void watch_commands(CommandWatchOptions options) {
-  watch().options = std::move(options);
+void watch_commands(std::function<void(const std::string&)> on_hazard) {
+  watch().on_hazard = std::move(on_hazard);
   on_functions_loaded() = stand_in;
 }
 

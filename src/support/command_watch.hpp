@@ -20,22 +20,16 @@
 
 namespace vkgemm::support {
 
-struct CommandWatchOptions {
-  // The name of a shader module, in static storage; empty for one that is not the library's.
-  std::function<std::string_view(std::span<const std::uint32_t> words)> module_of;
-  // Called by the thread that submits or waits, with a line for each hazard.
-  std::function<void(const std::string&)> on_hazard;
-};
-
 // From the next instance on, to the end of the process. Contexts and devices that are older are not
-// seen.
-void watch_commands(CommandWatchOptions options);
+// seen. The thread that submits or waits calls `on_hazard` with a line for each hazard.
+void watch_commands(std::function<void(const std::string&)> on_hazard);
 
-// The words of a module in another form, for pipelines that are made from then on. It may use the
-// constants, by SpecId, or leave them to Vulkan. An empty function: the form that the library
-// gives.
+// Returns the words of a module in another form. It may set the constants, given by SpecId, or
+// leave them to Vulkan.
 using ModuleForm = std::function<std::vector<std::uint32_t>(
     std::string_view module, std::span<const std::uint32_t> constants)>;
+// Sets the form of pipelines that are created from now on. An empty function means the library's
+// form. Not to be called while another thread creates pipelines.
 void set_module_form(ModuleForm form);
 
 // True if it is one of the functions that are stood in for.

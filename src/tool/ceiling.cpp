@@ -10,7 +10,7 @@
 
 #include "device/caps.hpp"
 #include "device/vk.hpp"
-#include "embedded/embedded.hpp"
+#include "kernels/kernel_words.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -35,28 +35,15 @@ class Yardstick {
   ~Yardstick() {
     destroy_pipeline();
     vkDestroyPipelineLayout(runner_.device(), layout_, nullptr);
-    vkDestroyShaderModule(runner_.device(), module_, nullptr);
   }
 
-  Result<void> make_module() {
-    const embedded::Module* const found = embedded::find_module(name_);
-    if (found == nullptr) {
-      return Error{Status::unsupported, "no module '" + std::string(name_) + "' is embedded"};
-    }
-    VkShaderModuleCreateInfo module{};
-    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    const std::vector<std::uint32_t> words = embedded::spirv(*found);
-    module.codeSize = words.size() * sizeof(std::uint32_t);
-    module.pCode = words.data();
-    VkResult result = vkCreateShaderModule(runner_.device(), &module, nullptr, &module_);
-    if (result != VK_SUCCESS) return driver_error("vkCreateShaderModule", result);
-
+  Result<void> make_layout() {
     const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_constant_bytes_};
     VkPipelineLayoutCreateInfo layout{};
     layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     layout.pushConstantRangeCount = 1;
     layout.pPushConstantRanges = &range;
-    result = vkCreatePipelineLayout(runner_.device(), &layout, nullptr, &layout_);
+    const VkResult result = vkCreatePipelineLayout(runner_.device(), &layout, nullptr, &layout_);
     if (result != VK_SUCCESS) return driver_error("vkCreatePipelineLayout", result);
     return {};
   }
@@ -65,6 +52,14 @@ class Yardstick {
   Result<void> make_pipeline(std::span<const std::uint32_t> constants,
                              std::uint32_t subgroup_size) {
     destroy_pipeline();
+    const auto words = kernel_words(name_, constants);
+    if (!words) return words.error();
+    VkShaderModuleCreateInfo module{};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = words->size() * sizeof(std::uint32_t);
+    module.pCode = words->data();
+    VkResult result = vkCreateShaderModule(runner_.device(), &module, nullptr, &module_);
+    if (result != VK_SUCCESS) return driver_error("vkCreateShaderModule", result);
     std::vector<VkSpecializationMapEntry> entries;
     for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
     const VkSpecializationInfo specialization{static_cast<std::uint32_t>(entries.size()),
@@ -85,7 +80,7 @@ class Yardstick {
     info.stage.pName = name_.data();
     info.stage.pSpecializationInfo = &specialization;
     info.layout = layout_;
-    const VkResult result =
+    result =
         vkCreateComputePipelines(runner_.device(), VK_NULL_HANDLE, 1, &info, nullptr, &pipeline_);
     if (result != VK_SUCCESS) return driver_error("vkCreateComputePipelines", result);
     return {};
@@ -111,6 +106,8 @@ class Yardstick {
   void destroy_pipeline() {
     vkDestroyPipeline(runner_.device(), pipeline_, nullptr);
     pipeline_ = VK_NULL_HANDLE;
+    vkDestroyShaderModule(runner_.device(), module_, nullptr);
+    module_ = VK_NULL_HANDLE;
   }
 
   Runner& runner_;
@@ -140,7 +137,7 @@ struct Loop {
 
 Result<double> measure(Runner& runner, Loop loop) {
   Yardstick yardstick(runner, loop.module, sizeof(VkDeviceAddress));
-  if (auto made = yardstick.make_module(); !made) return made.error();
+  if (auto made = yardstick.make_layout(); !made) return made.error();
   auto output = runner.allocate(1 << 20);
   if (!output) return output.error();
   const VkDeviceAddress address = output->address();
@@ -216,7 +213,7 @@ Result<double> measure_bandwidth(Runner& runner) {
   if (!to) return to.error();
   if (auto filled = runner.fill(*from, 0x3c003c00U); !filled) return filled.error();
   Yardstick yardstick(runner, "bandwidth", 2 * sizeof(VkDeviceAddress));
-  if (auto made = yardstick.make_module(); !made) return made.error();
+  if (auto made = yardstick.make_layout(); !made) return made.error();
   if (auto made = yardstick.make_pipeline({}, 0); !made) return made.error();
   const VkDeviceAddress addresses[] = {from->address(), to->address()};
   const auto ms = yardstick.fastest(addresses, static_cast<std::uint32_t>(bytes / kBlockBytes),

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
@@ -81,7 +80,7 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
 
 bool DeviceTables::gains_by_packing(const ResolvedMatrix& packed, const DeviceCaps& caps) const {
   const DataType type = packed.type;
-  if (!is_packable(type) || embedded::find_module("pack") == nullptr) return false;
+  if (!is_packable(type) || why_not_built("pack")) return false;
   if (packed.parts != 1 || !is_packed_in_rows(type)) {
     return fragment_order(packed, true, caps).has_value();
   }

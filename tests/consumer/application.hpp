@@ -1,4 +1,4 @@
-// application.hpp: a Vulkan application that owns its instance, device, memory and command buffer.
+// application.hpp: a Vulkan application with its own instance, device, memory and command buffer.
 #pragma once
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ T unwrap(vkgemm::Result<T> result) {
 inline PFN_vkGetInstanceProcAddr get_instance_proc_addr;
 inline VkInstance instance;
 
-// The application's way to its Vulkan functions; vkgemm has its own.
+// Looks up a Vulkan function for the application. vkgemm looks up its own.
 #define CALL(function) reinterpret_cast<PFN_##function>(get_instance_proc_addr(instance, #function))
 
 struct Buffer {
@@ -58,21 +58,17 @@ class Application {
     if (result < 0 || count == 0) fail("no Vulkan device");
   }
 
-  void create_device(const vkgemm::Requirements& requirements) {
-    const float priority = 1.0f;
-    VkDeviceQueueCreateInfo queue_info{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-    queue_info.queueCount = 1;
-    queue_info.pQueuePriorities = &priority;
-    VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    info.pNext = requirements.features();
-    info.queueCreateInfoCount = 1;
-    info.pQueueCreateInfos = &queue_info;
-    info.enabledExtensionCount = static_cast<std::uint32_t>(requirements.extensions().size());
-    info.ppEnabledExtensionNames = requirements.extensions().data();
-    check(CALL(vkCreateDevice)(physical_device, &info, nullptr, &device), "vkCreateDevice");
-    CALL(vkGetDeviceQueue)(device, 0, 0, &queue);
-    VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    check(CALL(vkCreateCommandPool)(device, &pool_info, nullptr, &pool), "vkCreateCommandPool");
+  // Asks what vkgemm needs, creates the device and a context on it.
+  vkgemm::Context create_context() {
+    const vkgemm::Requirements requirements =
+        unwrap(vkgemm::query_requirements(instance, physical_device, get_instance_proc_addr));
+    create_device(requirements);
+    return unwrap(vkgemm::Context::create({.instance = instance,
+                                           .physical_device = physical_device,
+                                           .device = device,
+                                           .get_instance_proc_addr = get_instance_proc_addr,
+                                           .enabled_extensions = requirements.extensions(),
+                                           .enabled_features = requirements.features()}));
   }
 
   Buffer create_buffer(std::size_t elements) {
@@ -109,7 +105,7 @@ class Application {
     check(CALL(vkBeginCommandBuffer)(commands, &begin), "vkBeginCommandBuffer");
     const vkgemm::Result<void> recorded = plan.record(commands, operands);
     if (!recorded) fail(recorded.error().message);
-    // vkgemm records no barriers: what comes after D is the application's business.
+    // The application records the barrier after D: here the host reads it.
     VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_SHADER_WRITE_BIT,
                             VK_ACCESS_HOST_READ_BIT};
     CALL(vkCmdPipelineBarrier)
@@ -137,6 +133,23 @@ class Application {
   VkDevice device = VK_NULL_HANDLE;
 
  private:
+  void create_device(const vkgemm::Requirements& requirements) {
+    const float priority = 1.0f;
+    VkDeviceQueueCreateInfo queue_info{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue_info.queueCount = 1;
+    queue_info.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    info.pNext = requirements.features();
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue_info;
+    info.enabledExtensionCount = static_cast<std::uint32_t>(requirements.extensions().size());
+    info.ppEnabledExtensionNames = requirements.extensions().data();
+    check(CALL(vkCreateDevice)(physical_device, &info, nullptr, &device), "vkCreateDevice");
+    CALL(vkGetDeviceQueue)(device, 0, 0, &queue);
+    VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    check(CALL(vkCreateCommandPool)(device, &pool_info, nullptr, &pool), "vkCreateCommandPool");
+  }
+
   std::uint32_t host_visible_type(std::uint32_t allowed) const {
     constexpr VkMemoryPropertyFlags wanted =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;

@@ -17,17 +17,7 @@ constexpr std::uint32_t m = 33, n = 40, k = 24;
 
 int main() {
   Application app;
-  const vkgemm::Requirements requirements =
-      unwrap(vkgemm::query_requirements(instance, app.physical_device, get_instance_proc_addr));
-  app.create_device(requirements);
-
-  const vkgemm::Context context =
-      unwrap(vkgemm::Context::create({.instance = instance,
-                                      .physical_device = app.physical_device,
-                                      .device = app.device,
-                                      .get_instance_proc_addr = get_instance_proc_addr,
-                                      .enabled_extensions = requirements.extensions(),
-                                      .enabled_features = requirements.features()}));
+  const vkgemm::Context context = app.create_context();
 
   using vkgemm::DataType;
   const vkgemm::Problem problem{

@@ -1,5 +1,5 @@
-// An application of a library that multiplies f16 on paths khr and fma and has no parts: one
-// product, checked exactly against a triple loop, and a refusal of each option.
+// Uses a library with paths khr and fma, type f16 and no parts: one product, checked exactly
+// against a triple loop, and refusals of types and parts that are not built in.
 #include <bit>
 #include <cstdint>
 #include <cstdio>
@@ -49,16 +49,7 @@ void expect_refusal(const vkgemm::Context& context, const vkgemm::Problem& probl
 
 int main() {
   Application app;
-  const vkgemm::Requirements requirements =
-      unwrap(vkgemm::query_requirements(instance, app.physical_device, get_instance_proc_addr));
-  app.create_device(requirements);
-  const vkgemm::Context context =
-      unwrap(vkgemm::Context::create({.instance = instance,
-                                      .physical_device = app.physical_device,
-                                      .device = app.device,
-                                      .get_instance_proc_addr = get_instance_proc_addr,
-                                      .enabled_extensions = requirements.extensions(),
-                                      .enabled_features = requirements.features()}));
+  const vkgemm::Context context = app.create_context();
 
   expect_refusal(context, product(vkgemm::DataType::s8), "VKGEMM_TYPES lacks s8");
   vkgemm::Problem rows = product(vkgemm::DataType::f16);

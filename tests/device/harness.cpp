@@ -9,7 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "problem/resolved_problem.hpp"
@@ -21,18 +20,6 @@ namespace {
 
 std::unique_ptr<support::Runner> the_runner;
 ExpectedHazards* expected_hazards = nullptr;
-
-// The module whose name the entry point has.
-std::string_view module_of(std::span<const std::uint32_t> words) {
-  constexpr std::uint32_t op_entry_point = 15;
-  constexpr std::size_t header_words = 5;
-  std::size_t at = header_words;
-  while (at < words.size() && (words[at] & 0xffff) != op_entry_point) at += words[at] >> 16;
-  if (at >= words.size()) return {};
-  const embedded::Module* const module =
-      embedded::find_module(reinterpret_cast<const char*>(&words[at + 3]));
-  return module != nullptr ? module->name : std::string_view();
-}
 
 // The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.
 class Teardown : public testing::Environment {
@@ -172,9 +159,7 @@ ExpectedHazards::~ExpectedHazards() { expected_hazards = nullptr; }
 std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options,
                                                 bool trusts_direct) {
   static std::once_flag watching;
-  std::call_once(watching, [] {
-    support::watch_commands({.module_of = module_of, .on_hazard = tell_hazard});
-  });
+  std::call_once(watching, [] { support::watch_commands(tell_hazard); });
   options.device = settings().device;
   if (trusts_direct) options.self_test.verdicts = trusted;
   options.on_validation_message = [](std::string_view text) {

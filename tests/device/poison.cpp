@@ -10,15 +10,10 @@
 namespace vkgemm::test {
 namespace {
 
+using spirv::append;
 using spirv::Instruction;
 using spirv::Module;
 using Words = std::vector<std::uint32_t>;
-
-void append(Words& out, spv::Op op, std::initializer_list<std::uint32_t> operands) {
-  out.push_back(static_cast<std::uint32_t>((operands.size() + 1) << spv::WordCountShift) |
-                static_cast<std::uint32_t>(op));
-  out.insert(out.end(), operands);
-}
 
 class Poison {
  public:
@@ -28,7 +23,7 @@ class Poison {
     Words out(module_.header().begin(), module_.header().end());
     const auto all = module_.instructions();
     const auto globals = all.first(module_.first_function());
-    // Constants stand behind all types and before all variables.
+    // Constants follow all types and precede all variables.
     Words variables;
     for (const Instruction& instruction : globals) {
       Words& to = instruction.op == spv::Op::OpVariable ? variables : out;
@@ -66,7 +61,7 @@ class Poison {
     out.insert(out.end(), instruction.words.begin(), instruction.words.end());
   }
 
-  // The id of a constant of this type; 0 if there is none.
+  // Returns the id of a constant of this type, or 0 for types without constants.
   std::uint32_t constant(std::uint32_t type) {
     if (const auto found = known_.find(type); found != known_.end()) return found->second;
     return known_[type] = make(*module_.definition(type));
@@ -100,7 +95,7 @@ class Poison {
   std::uint32_t scalar(const Instruction& type, std::uint32_t bits) {
     const std::uint32_t width = type.operand(0);
     if (width == 64) return add(spv::Op::OpConstant, type.result, {bits, bits});
-    // Unsigned or not, narrow integers keep their sign bit clear.
+    // The sign bit is 0, so that signed and unsigned integers have the same words.
     return add(spv::Op::OpConstant, type.result,
                {width == 32 ? bits : bits & ((1U << (width - 1)) - 1)});
   }
@@ -116,11 +111,9 @@ class Poison {
   }
 
   std::uint32_t add(spv::Op op, std::uint32_t type, const Words& operands) {
-    constants_.push_back(static_cast<std::uint32_t>((operands.size() + 3) << spv::WordCountShift) |
-                         static_cast<std::uint32_t>(op));
-    constants_.push_back(type);
-    constants_.push_back(next_);
-    constants_.insert(constants_.end(), operands.begin(), operands.end());
+    Words all{type, next_};
+    all.insert(all.end(), operands.begin(), operands.end());
+    append(constants_, op, all);
     return next_++;
   }
 

@@ -1,4 +1,4 @@
-// poison.hpp: makes variables that a shader reads before it writes them show in its results.
+// poison.hpp: makes reads of unwritten shader variables visible in results.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace vkgemm::test {
 
-// A module whose variables of storage class Function and Private begin with NaN, large integers and
-// true, and whose OpUndef are constants of such values. Variables in shared memory and pointers
-// stay as they are. `words` has no specialization constants, so that the lengths of all arrays are
-// known.
+// Returns the module with initialisers for its variables of storage class Function and Private:
+// NaN, large integers and true. OpUndef in functions gets the same values. Shared memory and
+// pointers are unchanged. `words` must have no specialization constants, because array lengths must
+// be known.
 std::vector<std::uint32_t> poison(std::span<const std::uint32_t> words);
 
 }  // namespace vkgemm::test

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,7 +34,9 @@
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
 #include "self_test/self_test.hpp"
+#include "specialise/module.hpp"
 #include "specialise/specialise.hpp"
+#include "specialise/values.hpp"
 #include "test_devices.hpp"
 #include "tuning/row_variants.hpp"
 #include "tuning/table.hpp"
@@ -45,177 +47,84 @@ namespace {
 // --- SPIR-V
 // -----------------------------------------------------------------------------------------
 
-// The instructions that sizes depend on, by their numbers in the specification.
-enum Op : std::uint32_t {
-  op_type_int = 21,
-  op_type_float = 22,
-  op_type_vector = 23,
-  op_type_array = 28,
-  op_type_struct = 30,
-  op_type_pointer = 32,
-  op_constant_true = 41,
-  op_constant_false = 42,
-  op_constant = 43,
-  op_spec_constant_true = 48,
-  op_spec_constant_false = 49,
-  op_spec_constant = 50,
-  op_spec_constant_op = 52,
-  op_function = 54,
-  op_variable = 59,
-  op_decorate = 71,
-};
-constexpr std::uint32_t decoration_spec_id = 1;
-constexpr std::uint32_t storage_class_workgroup = 4;
+using spirv::Instruction;
+using spirv::Module;
 
-using SpecConstants = std::array<std::uint32_t, SPEC_COUNT>;
-
-class Module {
+// A module, its types' sizes and its variables in shared memory.
+class SharedMemory {
  public:
-  explicit Module(std::span<const std::uint32_t> words)
-      : value_(words[3]), bytes_(words[3]), pointee_(words[3]) {
-    for (std::size_t at = 5; at < words.size();) {
-      const auto instruction = words.subspan(at, words[at] >> 16);
-      const std::uint32_t op = words[at] & 0xffff;
-      if (op == op_function) break;  // all that is declared stands before
-      if (op == op_decorate && instruction[2] == decoration_spec_id) {
-        spec_ids_[instruction[1]] = instruction[3];
-      }
-      if (op >= op_type_int && op <= op_variable) declarations_.push_back(instruction);
-      at += instruction.size();
-    }
-  }
+  explicit SharedMemory(const Module& module) : module_(module) {}
 
-  // Bytes of all variables in shared memory, with these values of the specialization constants.
-  // Nothing if an instruction is not known here.
-  std::optional<std::uint64_t> shared_bytes(const SpecConstants& constants) {
+  // Returns the bytes of all variables in shared memory, or nothing if the length of an array is
+  // not known.
+  std::optional<std::uint64_t> bytes(std::span<const std::uint32_t> constants) const {
+    const spirv::Values values(module_, constants);
+    constexpr auto workgroup = static_cast<std::uint32_t>(spv::StorageClass::Workgroup);
     std::uint64_t sum = 0;
-    for (const auto i : declarations_) {
-      switch (i[0] & 0xffff) {
-        case op_type_int:
-        case op_type_float:
-          bytes_[i[1]] = i[2] / 8;
-          break;
-        case op_type_vector:
-          bytes_[i[1]] = bytes_[i[2]] * i[3];
-          break;
-        case op_type_array:
-          bytes_[i[1]] = bytes_[i[2]] * value_[i[3]];
-          break;
-        case op_type_struct:
-          bytes_[i[1]] = 0;
-          for (const std::uint32_t member : i.subspan(2)) bytes_[i[1]] += bytes_[member];
-          break;
-        case op_type_pointer:
-          pointee_[i[1]] = i[3];
-          break;
-        case op_constant_true:
-        case op_constant_false:
-          value_[i[2]] = (i[0] & 0xffff) == op_constant_true ? 1 : 0;
-          break;
-        case op_constant:
-          value_[i[2]] = i[3];
-          break;
-        case op_spec_constant_true:
-        case op_spec_constant_false:
-        case op_spec_constant:
-          value_[i[2]] = constants.at(spec_ids_.at(i[2]));
-          break;
-        case op_spec_constant_op: {
-          const auto result = evaluate(i[3], i.subspan(4), value_);
-          if (!result) return std::nullopt;
-          value_[i[2]] = *result;
-          break;
-        }
-        case op_variable:
-          if (i[3] == storage_class_workgroup) sum += bytes_[pointee_[i[1]]];
-          break;
-        default:
-          break;
-      }
+    for (const Instruction& i : module_.instructions().first(module_.first_function())) {
+      if (i.op != spv::Op::OpVariable || i.operand(0) != workgroup) continue;
+      const auto bytes = bytes_of(module_.definition(i.type)->operand(1), values);
+      if (!bytes) return std::nullopt;
+      sum += *bytes;
     }
     return sum;
   }
 
  private:
-  static std::optional<std::uint64_t> evaluate(std::uint32_t op,
-                                               std::span<const std::uint32_t> operands,
-                                               const std::vector<std::uint64_t>& value) {
-    const std::uint64_t x = value[operands[0]];
-    const std::uint64_t y = operands.size() > 1 ? value[operands[1]] : 0;
-    const auto word = [](std::uint64_t result) { return result & 0xffffffffu; };
-    // A choice between two of which one is not meant may divide by 0.
-    const std::uint64_t divisor = y != 0 ? y : 1;
-    switch (op) {
-      case 113:  // UConvert
-      case 115:  // FConvert: no size is one of these
-      case 124:  // Bitcast
-        return x;
-      case 128:  // IAdd
-        return word(x + y);
-      case 130:  // ISub
-        return word(x - y);
-      case 132:  // IMul
-        return word(x * y);
-      case 134:  // UDiv
-      case 135:  // SDiv, of what is not negative
-        return x / divisor;
-      case 137:  // UMod
-        return x % divisor;
-      case 164:  // LogicalEqual
-      case 170:  // IEqual
-        return x == y;
-      case 165:  // LogicalNotEqual
-      case 171:  // INotEqual
-        return x != y;
-      case 166:  // LogicalOr
-      case 197:  // BitwiseOr
-        return x | y;
-      case 167:  // LogicalAnd
-      case 199:  // BitwiseAnd
-        return x & y;
-      case 168:  // LogicalNot
-        return x == 0;
-      case 169:  // Select
-        return x != 0 ? y : value[operands[2]];
-      case 172:  // UGreaterThan
-        return x > y;
-      case 174:  // UGreaterThanEqual
-        return x >= y;
-      case 176:  // ULessThan
-        return x < y;
-      case 178:  // ULessThanEqual
-        return x <= y;
-      case 194:  // ShiftRightLogical
-        return x >> y;
-      case 196:  // ShiftLeftLogical
-        return word(x << y);
+  std::optional<std::uint64_t> bytes_of(std::uint32_t type, const spirv::Values& values) const {
+    const Instruction& i = *module_.definition(type);
+    const std::uint64_t width = module_.scalar_type(type).width;
+    switch (i.op) {
+      case spv::Op::OpTypeInt:
+      case spv::Op::OpTypeFloat:
+        return width / 8;
+      case spv::Op::OpTypeVector:
+        return product(bytes_of(i.operand(0), values), i.operand(1));
+      case spv::Op::OpTypeArray:
+        return product(bytes_of(i.operand(0), values), values.scalar(i.operand(1)));
+      case spv::Op::OpTypeStruct: {
+        std::uint64_t sum = 0;
+        for (const std::uint32_t member : i.operands) {
+          const auto bytes = bytes_of(member, values);
+          if (!bytes) return std::nullopt;
+          sum += *bytes;
+        }
+        return sum;
+      }
       default:
-        ADD_FAILURE() << "the specialization constants use instruction " << op;
         return std::nullopt;
     }
   }
 
-  // By the result's id.
-  std::vector<std::uint64_t> value_;
-  std::vector<std::uint64_t> bytes_;
-  std::vector<std::uint32_t> pointee_;
-  std::vector<std::span<const std::uint32_t>> declarations_;
-  std::map<std::uint32_t, std::uint32_t> spec_ids_;
+  static std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
+                                              std::optional<std::uint64_t> b) {
+    return a && b ? std::optional(*a * *b) : std::nullopt;
+  }
+
+  const Module& module_;
 };
 
-// Op of OpSpecConstantTrue to OpSpecConstantOp.
-bool is_specialization_constant(std::uint32_t word) {
-  const std::uint32_t op = word & 0xffff;
-  return op >= op_spec_constant_true && op <= op_spec_constant_op;
+bool is_specialization_constant(const Instruction& instruction) {
+  switch (instruction.op) {
+    case spv::Op::OpSpecConstantTrue:
+    case spv::Op::OpSpecConstantFalse:
+    case spv::Op::OpSpecConstant:
+    case spv::Op::OpSpecConstantComposite:
+    case spv::Op::OpSpecConstantOp:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void expect_specialises(const PipelineKey& key, std::span<const std::uint32_t> words) {
   const auto made = specialise(words, key.constants);
   ASSERT_TRUE(made) << key.module << ": " << made.error().message;
   EXPECT_LT(made->size(), words.size()) << key.module;
-  for (std::size_t at = 5; at < made->size(); at += (*made)[at] >> 16) {
-    ASSERT_FALSE(is_specialization_constant((*made)[at])) << key.module << ", word " << at;
-  }
+  const Result<Module> module = Module::parse(*made);
+  ASSERT_TRUE(module) << key.module << ": " << module.error().message;
+  EXPECT_TRUE(std::ranges::none_of(module->instructions(), is_specialization_constant))
+      << key.module;
   const char* const validator = std::getenv("VKGEMM_SPIRV_VAL");
   if (validator == nullptr) return;
   const std::string file = concat(testing::TempDir(), "vkgemm.", PipelineKeyHash{}(key), ".spv");
@@ -227,25 +136,31 @@ void expect_specialises(const PipelineKey& key, std::span<const std::uint32_t> w
   std::remove(file.c_str());
 }
 
-std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
-  static std::map<std::string_view, std::vector<std::uint32_t>> words;
-  static std::map<std::string_view, Module> modules;
-  static std::unordered_map<PipelineKey, std::optional<std::uint64_t>, PipelineKeyHash> known;
-  if (modules.empty()) {
-    for (const embedded::Module& module : embedded::modules()) {
-      modules.emplace(module.name, Module(words[module.name] = embedded::spirv(module)));
-    }
+struct Known {
+  std::vector<std::uint32_t> words;
+  Module module;  // of the words
+};
+
+const Known& known_module(std::string_view name) {
+  static std::map<std::string_view, Known> modules;
+  auto found = modules.find(name);
+  if (found == modules.end()) {
+    std::vector<std::uint32_t> words = embedded::spirv(*embedded::find_module(name));
+    Module module = Module::parse(words).value();
+    found = modules.emplace(name, Known{std::move(words), std::move(module)}).first;
   }
+  return found->second;
+}
+
+std::optional<std::uint64_t> declared_bytes(const PipelineKey& key) {
+  static std::unordered_map<PipelineKey, std::optional<std::uint64_t>, PipelineKeyHash> known;
+  static const bool specialises_all = std::getenv("VKGEMM_NIGHTLY") != nullptr;
   const auto [entry, is_new] = known.try_emplace(key);
   if (!is_new) return entry->second;
-  const auto found = modules.find(key.module);
-  if (found == modules.end()) {
-    ADD_FAILURE() << "no module " << key.module;
-  } else {
-    entry->second = found->second.shared_bytes(key.constants);
-    static const bool all = std::getenv("VKGEMM_NIGHTLY") != nullptr;
-    if (all || known.size() % 40 == 1) expect_specialises(key, words[key.module]);
-  }
+  const Known& module = known_module(key.module);
+  entry->second = SharedMemory(module.module).bytes(key.constants);
+  if (specialises_all || known.size() % 40 == 1) expect_specialises(key, module.words);
+  testing::Test::RecordProperty("pipelines", static_cast<int>(known.size()));
   return entry->second;
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "embedded/embedded.hpp"
 #include "source_files.hpp"
+#include "specialise/module.hpp"
 
 namespace vkgemm {
 namespace {
@@ -22,14 +22,11 @@ namespace fs = std::filesystem;
 
 // The memory semantics of a module's control barriers.
 std::vector<std::uint32_t> barrier_semantics(std::span<const std::uint32_t> words) {
-  constexpr std::uint32_t op_constant = 43, op_control_barrier = 224;
-  constexpr std::size_t header_words = 5;
-  std::map<std::uint32_t, std::uint32_t> constants;
+  const spirv::Module module = spirv::Module::parse(words).value();
   std::vector<std::uint32_t> semantics;
-  for (std::size_t at = header_words; at < words.size(); at += words[at] >> 16) {
-    const std::uint32_t op = words[at] & 0xffff;
-    if (op == op_constant) constants[words[at + 2]] = words[at + 3];
-    if (op == op_control_barrier) semantics.push_back(constants.at(words[at + 3]));
+  for (const spirv::Instruction& instruction : module.instructions()) {
+    if (instruction.op != spv::Op::OpControlBarrier) continue;
+    semantics.push_back(module.definition(instruction.operand(2))->operand(0));
   }
   return semantics;
 }

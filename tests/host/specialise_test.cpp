@@ -1,11 +1,12 @@
-// Tests of the specialiser on modules of a few instructions. What it makes of the library's own
-// modules: footprint_test.cpp, and every test that computes.
+// Tests of the specialiser on small modules. footprint_test.cpp and all device tests specialise the
+// library's own modules.
 #include "specialise/specialise.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <random>
 #include <string>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "embedded/embedded.hpp"
+#include "kernels/constants.hpp"
+#include "kernels/kernel_words.hpp"
 #include "specialise/module.hpp"
 
 namespace vkgemm {
@@ -44,7 +47,7 @@ enum Id : std::uint32_t {
   first_free,
 };
 
-// Writes a module whose only function is `main_function`: an entry point named "kernel".
+// Writes a module with one function, `main_function`: the entry point "kernel".
 class Assembler {
  public:
   Assembler() : words_{spv::MagicNumber, 0x10600, 0, first_free + 16, 0} {
@@ -70,12 +73,10 @@ class Assembler {
   }
 
   Assembler& add(Op op, std::initializer_list<std::uint32_t> operands) {
-    words_.push_back(static_cast<std::uint32_t>((operands.size() + 1) << 16) |
-                     static_cast<std::uint32_t>(op));
-    words_.insert(words_.end(), operands);
+    spirv::append(words_, op, operands);
     return *this;
   }
-  // Begins the function; its first block is to follow.
+  // Begins the function. Its first block follows.
   Assembler& begin() { return add(Op::OpFunction, {void_type, main_function, 0, function_type}); }
   Assembler& label(std::uint32_t id) { return add(Op::OpLabel, {id}); }
   Assembler& store(std::uint32_t value) { return add(Op::OpStore, {output, value}); }
@@ -116,7 +117,7 @@ struct Specialised {
         std::ranges::find_if(all, [id](const Instruction& i) { return i.result == id; });
     return found != all.end() ? &*found : nullptr;
   }
-  // The constant that an id has become.
+  // The value of an id that became a constant.
   std::uint32_t constant(std::uint32_t id) const {
     const Instruction* const found = find(id);
     if (found == nullptr || found->op != Op::OpConstant) {
@@ -208,7 +209,7 @@ TEST(Specialise, TakesOneBranch) {
   EXPECT_EQ(Specialised(words, {100, 11, 0}).constant(value), 11u);
 }
 
-// A value that is not constant, but comes from one block alone.
+// The value is not constant, but comes from one block.
 TEST(Specialise, CopiesPhisOfOneValue) {
   constexpr std::uint32_t top = first_free, yes = top + 1, no = top + 2, join = top + 3,
                           value = top + 4, read = top + 5, other = top + 6;
@@ -233,57 +234,46 @@ TEST(Specialise, CopiesPhisOfOneValue) {
   EXPECT_EQ(made.find(other), nullptr);
 }
 
-// switch (0) { default: if (output == 1) break; output = a; }, as inlined functions that return
-// early.
-TEST(Specialise, KeepsASwitchThatBlocksInsideLeave) {
-  constexpr std::uint32_t top = first_free, body = top + 1, leave = top + 2, stay = top + 3,
+// switch (selector) { case 5: goto stay; default: if (condition) break; } stay: output = a
+constexpr std::uint32_t switch_body = first_free + 1;
+Words early_return(std::uint32_t selector, bool reads_condition) {
+  constexpr std::uint32_t top = first_free, body = switch_body, leave = top + 2, stay = top + 3,
                           join = top + 4, read = top + 5, equal = top + 6;
   Assembler code;
   code.begin()
       .label(top)
       .add(Op::OpSelectionMerge, {join, 0})
-      .add(Op::OpSwitch, {zero, body})
-      .label(body)
-      .add(Op::OpLoad, {uint_type, read, output})
-      .add(Op::OpIEqual, {bool_type, equal, read, one})
-      .add(Op::OpSelectionMerge, {stay, 0})
-      .add(Op::OpBranchConditional, {equal, leave, stay})
+      .add(Op::OpSwitch, {selector, body, 5, stay})
+      .label(body);
+  if (reads_condition) {
+    code.add(Op::OpLoad, {uint_type, read, output})
+        .add(Op::OpIEqual, {bool_type, equal, read, one});
+  }
+  code.add(Op::OpSelectionMerge, {stay, 0})
+      .add(Op::OpBranchConditional, {reads_condition ? equal : std::uint32_t{flag}, leave, stay})
       .label(leave)
       .add(Op::OpBranch, {join})
       .label(stay)
       .store(constant_a)
       .add(Op::OpBranch, {join})
       .label(join);
-  const Specialised made(code.end());
+  return code.end();
+}
+
+TEST(Specialise, KeepsASwitchThatBlocksInsideLeave) {
+  const Specialised made(early_return(zero, true));
   EXPECT_EQ(made.count(Op::OpSwitch), 1u);
   EXPECT_EQ(made.count(Op::OpSelectionMerge), 2u);
 }
 
-// The same with a condition that is known: nothing leaves the switch from inside any more.
 TEST(Specialise, DropsASwitchThatNothingInsideLeaves) {
-  constexpr std::uint32_t top = first_free, body = top + 1, leave = top + 2, stay = top + 3,
-                          join = top + 4;
-  Assembler code;
-  code.begin()
-      .label(top)
-      .add(Op::OpSelectionMerge, {join, 0})
-      .add(Op::OpSwitch, {constant_a, body, 5, stay})
-      .label(body)
-      .add(Op::OpSelectionMerge, {stay, 0})
-      .add(Op::OpBranchConditional, {flag, leave, stay})
-      .label(leave)
-      .add(Op::OpBranch, {join})
-      .label(stay)
-      .store(constant_a)
-      .add(Op::OpBranch, {join})
-      .label(join);
-  const Words words = code.end();
+  const Words words = early_return(constant_a, false);
   for (const std::uint32_t leaves : {0u, 1u}) {
     const Specialised made(words, {4, 0, leaves});
     EXPECT_EQ(made.count(Op::OpSwitch) + made.count(Op::OpSelectionMerge), 0u);
     EXPECT_EQ(made.count(Op::OpStore), 1 - leaves);
   }
-  EXPECT_EQ(Specialised(words, {5}).find(body), nullptr) << "a case";
+  EXPECT_EQ(Specialised(words, {5}).find(switch_body), nullptr) << "a case";
 }
 
 // for (i = 0; i < a; ++i) output = i
@@ -322,8 +312,9 @@ TEST(Specialise, KeepsALoopThatIs) {
   EXPECT_EQ(made.count(Op::OpStore), 1u);
 }
 
-// for (;;) { if (output == 1) break; output = a; break; }: never repeated, but left from inside.
-TEST(Specialise, GivesALoopThatIsLeftInItsFirstTurnABranchBack) {
+// for (;;) { if (output == 1) break; output += i; if (!flag) break; }: one iteration, with a nested
+// break
+TEST(Specialise, GivesALoopOfOneIterationABranchBack) {
   constexpr std::uint32_t top = first_free, header = top + 1, leave = top + 2, stay = top + 3,
                           next = top + 4, end = top + 5, i = top + 6, read = top + 7,
                           equal = top + 8, more = top + 9;
@@ -363,6 +354,38 @@ TEST(Specialise, KeepsABooleanThatIsTrueForAnyNumber) {
   EXPECT_EQ(Specialised(words).constant(value), 2u);
 }
 
+// Sets VKGEMM_SPECIALISE for as long as it exists.
+class SpecialiseVariable {
+ public:
+  explicit SpecialiseVariable(const char* value) { setenv("VKGEMM_SPECIALISE", value, 1); }
+  ~SpecialiseVariable() { unsetenv("VKGEMM_SPECIALISE"); }
+  SpecialiseVariable(const SpecialiseVariable&) = delete;
+  SpecialiseVariable& operator=(const SpecialiseVariable&) = delete;
+};
+
+TEST(KernelWords, AreSpecialisedUnlessTheVariableIsZero) {
+  const std::vector<std::uint32_t> constants(SPEC_COUNT, 1);
+  const Words embedded_words = embedded::spirv(*embedded::find_module("sum_slices"));
+  const Words words = kernel_words("sum_slices", constants).value();
+  EXPECT_LT(words.size(), embedded_words.size());
+  const std::string digest = kernels_digest();
+  {
+    const SpecialiseVariable zero("0");
+    EXPECT_EQ(kernel_words("sum_slices", constants).value(), embedded_words);
+    EXPECT_NE(kernels_digest(), digest) << "verdicts are about other kernels";
+  }
+  const SpecialiseVariable one("1");
+  EXPECT_EQ(kernel_words("sum_slices", constants).value(), words);
+  EXPECT_EQ(kernels_digest(), digest);
+}
+
+TEST(KernelWords, OfAModuleThatIsNotThere) {
+  const auto words = kernel_words("none", {});
+  ASSERT_FALSE(words);
+  EXPECT_EQ(words.error().status, Status::unsupported);
+  EXPECT_EQ(words.error().message, "there is no shader module none");
+}
+
 TEST(Specialise, RejectsWhatIsNoModule) {
   const auto message = [](const Words& words) {
     const auto made = specialise(words, {});
@@ -383,10 +406,11 @@ TEST(Specialise, RejectsWhatIsNoModule) {
   EXPECT_EQ(message(words), "SPIR-V: a function has no end");
 }
 
-// Words of real modules, some of them changed: an error or a module, never a crash.
+// The specialiser returns an error or a module for damaged modules, and never crashes.
 TEST(Specialise, SurvivesDamagedModules) {
   std::mt19937 random(1);
-  const auto below = [&random](std::size_t n) { return random() % static_cast<std::uint32_t>(n); };
+  const auto word = [&random] { return static_cast<std::uint32_t>(random()); };
+  const auto below = [&word](std::size_t n) { return word() % static_cast<std::uint32_t>(n); };
   for (const std::string_view name : {"carry", "sum_slices", "pack", "reduce_rows"}) {
     const embedded::Module* const module = embedded::find_module(name);
     ASSERT_NE(module, nullptr) << name;
@@ -395,9 +419,9 @@ TEST(Specialise, SurvivesDamagedModules) {
     for (int turn = 0; turn < 200; ++turn) {
       Words words = intact;
       for (std::uint32_t changes = 1 + below(8); changes != 0; --changes) {
-        words[below(words.size())] = below(2) != 0 ? random() : below(words[3]);
+        words[below(words.size())] = below(2) != 0 ? word() : below(words[3]);
       }
-      const std::vector<std::uint32_t> constants(below(80), random());
+      const std::vector<std::uint32_t> constants(below(80), word());
       if (specialise(words, constants)) ++accepted;
     }
     EXPECT_GT(accepted, 0u) << name;

@@ -22,9 +22,7 @@ bool check(const Case& s) {
   if (!p.grouping) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
   }
-  if (!has_kernel(ProductKernel::grouped, c.main_loop(), p.a)) {
-    return s.refuse(why_not_built(ProductKernel::grouped, c.main_loop(), p.a));
-  }
+  if (const auto why = why_not_built("grouped", c.main_loop(), p.a)) return s.refuse(*why);
   if (c.slices > 1) return s.refuse("slices is ", c.slices, ": not built for grouped problems");
   if (p.has_copies() && !descriptor(c).takes_fragments()) {
     return s.refuse("pack: not built for grouped problems on main loop ", to_string(c.main_loop()));

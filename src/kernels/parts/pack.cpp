@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
@@ -292,8 +291,7 @@ void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order
 
 std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t count,
                                           const Limits& limits) {
-  static const bool has_pack = embedded::find_module("pack") != nullptr;
-  if (!has_pack) return why_not_built("pack");
+  if (auto why = why_not_built("pack")) return why;
   const std::uint32_t shared =
       copy.fragments ? PACK_FRAGMENTS_BYTES(copy.element_bytes(), copy.line_scales) : PACK_BYTES;
   if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {

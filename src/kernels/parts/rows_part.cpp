@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/operands.hpp"
 #include "kernels/part.hpp"
@@ -126,8 +125,7 @@ bool check(const Case& s) {
     return s.refuse("rows is none: row_reduction ", to_string(s.problem.rows->op),
                     " needs resident, panel, recompute or two_pass");
   }
-  static const bool has_rows = embedded::find_module("reduce_rows") != nullptr;
-  if (!has_rows) return s.refuse(why_not_built("reduce_rows"));
+  if (const auto why = why_not_built("reduce_rows")) return s.refuse(*why);
   return strategy == RowStrategy::two_pass ? check_two_pass(s) : check_tiles(s);
 }
 

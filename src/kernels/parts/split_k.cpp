@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "embedded/embedded.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/operands.hpp"
 #include "kernels/part.hpp"
@@ -58,8 +57,7 @@ bool check(const Case& s) {
   const ResolvedProblem& p = s.problem;
   if (!check_reduction_mode(s)) return false;
   if (c.slices == 1) return true;
-  static const bool has_sum = embedded::find_module("sum_slices") != nullptr;
-  if (!has_sum) return s.refuse(why_not_built("sum_slices"));
+  if (const auto why = why_not_built("sum_slices")) return s.refuse(*why);
   const std::uint32_t most_z = s.caps.limits.max_workgroup_count[2];
   if (most_z != 0 && c.slices > most_z) {
     return s.refuse("slices is ", c.slices, ", the device has at most ", most_z,

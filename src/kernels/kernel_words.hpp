@@ -1,0 +1,26 @@
+// kernel_words.hpp: the SPIR-V that a driver gets for a kernel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// False if VKGEMM_SPECIALISE is 0: then the driver sets the specialization constants.
+bool specialises_modules();
+
+// Returns the words of a module for these values of its specialization constants, by SpecId. The
+// entry point has the module's name. Errors: unsupported if the module is not built in.
+Result<std::vector<std::uint32_t>> kernel_words(std::string_view module,
+                                                std::span<const std::uint32_t> constants);
+
+// Identifies the words of all kernels: it differs if a module, the specialiser or VKGEMM_SPECIALISE
+// does.
+std::string kernels_digest();
+
+}  // namespace vkgemm
