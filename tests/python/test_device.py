@@ -1,8 +1,11 @@
 """Devices: what they say of themselves, the plans they keep, and threads."""
 
 import contextlib
+import copy
 import io
 import os
+import pickle
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -10,6 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from launcher import PYTHON
 from reference import values
 
 import vkgemm
@@ -38,6 +42,62 @@ class Devices(unittest.TestCase):
             device.gemm(values((4, 6), seed=1), b, alpha=2)
             device.explain(a, b, alpha=2)
             self.assertEqual(made.call_count, 4)
+
+    def test_keys_are_bits(self):
+        a, b = np.ones((4, 6), np.float32), np.ones((6, 8), np.float32)
+        with vkgemm.Device() as device:
+            for alpha, sign in ((0.0, False), (-0.0, True), (0.0, False)):
+                self.assertEqual(np.signbit(device.gemm(a, b, alpha=alpha)).all(), sign)
+            for clamp in ((np.nan, None), (np.nan, None)):
+                with contextlib.suppress(vkgemm.Error):
+                    device.gemm(a, b, clamp=clamp)
+            self.assertLessEqual(len(device._plans), 3)
+
+    def test_copies_are_the_same(self):
+        a, b = values((4, 6)), values((6, 8))
+        with vkgemm.Device() as device:
+            packed = device.pack(b)
+            expected = device.gemm(a, packed)
+            for of in (copy.copy, copy.deepcopy):
+                copied = of(packed)
+                packed = None
+                np.testing.assert_array_equal(device.gemm(a, copied), expected)
+                packed = copied
+            with self.assertRaises(TypeError):
+                pickle.dumps(packed)
+            self.assertIs(copy.copy(device), device)
+
+    def test_a_child_made_by_fork(self):
+        """Calls raise, and neither close() nor a finalizer waits.
+
+        lavapipe's own exit handlers do: the child ends as multiprocessing's do.
+        """
+        code = """
+import atexit, os, sys
+import numpy as np, vkgemm
+a, device = np.ones((4, 6), np.float32), vkgemm.Device()
+packed = device.pack(a.T)
+device.gemm(a, packed)
+child = os.fork()
+if child != 0:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for call in (lambda: device.gemm(a, packed), lambda: device.pack(a), lambda: device.name):
+    try:
+        call()
+        sys.exit(2)
+    except vkgemm.Error as error:
+        assert "a child made by fork() cannot use it" in error.message, error
+del packed
+device.close()
+atexit._run_exitfuncs()
+os._exit(0)
+"""
+        done = subprocess.run([*PYTHON, "-c", code], timeout=60)
+        self.assertEqual(done.returncode, 0)
+
+    def test_no_loader(self):
+        with self.assertRaisesRegex(ImportError, "vkgemm needs the Vulkan loader"):
+            vulkan._loader("libno-such-file.so.1")
 
     def test_a_device_that_is_forgotten_is_closed(self):
         device = vkgemm.Device()
@@ -96,14 +156,17 @@ class Devices(unittest.TestCase):
 
 
 class Vulkan:
-    """Vulkan, of which some functions give a result and do nothing."""
+    """Vulkan, of which some functions give a result, or raise it, and do nothing."""
 
     def __init__(self, **results):
         self._vulkan, self._results = vulkan.vulkan, results
 
     def __getattr__(self, name):
-        if name in self._results:
-            return lambda *_: self._results[name]
+        result = self._results.get(name)
+        if isinstance(result, BaseException):
+            return mock.Mock(side_effect=result)
+        if result is not None:
+            return lambda *_: result
         return getattr(self._vulkan, name)
 
 
@@ -128,6 +191,26 @@ class Failures(unittest.TestCase):
         device.close()
         self.assertEqual((device._gpu.buffers, device._gpu.device), (set(), ffi.NULL))
         self.assertIsNone(device._gpu.instance)
+
+    def test_an_interrupt_while_the_device_works(self):
+        """The next call waits for what was submitted.  The layers see that nothing is in use."""
+        a, b = values((300, 400)), values((400, 300))
+        with vkgemm.Device() as device:
+            expected = device.gemm(a, b)
+            buffers = len(device._gpu.buffers)
+            interrupted = Vulkan(vkWaitForFences=KeyboardInterrupt())
+            for call in (lambda: device.gemm(a, b), lambda: device.pack(b),
+                         lambda: device.quantise(b), lambda: device.quantise_rows(a)):
+                with mock.patch.object(vulkan, "vulkan", interrupted):
+                    self.assertRaises(KeyboardInterrupt, call)
+                np.testing.assert_array_equal(device.gemm(a, b), expected)
+                self.assertEqual(len(device._gpu.buffers), buffers)
+            device.max_plans = 1
+            with mock.patch.object(vulkan, "vulkan", interrupted):
+                self.assertRaises(KeyboardInterrupt, device.gemm, a, b, alpha=2)
+            np.testing.assert_array_equal(device.gemm(a, b), expected)
+            with mock.patch.object(vulkan, "vulkan", interrupted):
+                self.assertRaises(KeyboardInterrupt, device.gemm, a, b)
 
     def test_memory_that_is_short(self):
         """What is only kept is freed, and a buffer is tried once more."""

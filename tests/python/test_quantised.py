@@ -72,6 +72,19 @@ class Quantise(OnDevice):
             vkgemm.quantise(np.full((4, 5), 1e8))
         vkgemm.quantise(np.full((4, 5), 1e8), "e4m3")  # whose scales are float32
 
+    def test_codes_that_float16_does_not_hold(self):
+        """127 · 516 is Inf in float16: the tool and both functions refuse it alike."""
+        b = values((40, 5), "f16")
+        b[33, 2] = 65504
+        message = r"b\[33, 2\] is 65504.0: its int8 code and scale stand for a number"
+        with self.assertRaisesRegex(vkgemm.ArgumentError, message):
+            vkgemm.quantise(b, "int8")
+        for element in (b, b.astype(np.float32)):
+            with self.assertRaisesRegex(vkgemm.ArgumentError, message):
+                self.device.quantise(element, "int8")
+        self.device.quantise(b.astype(np.float32), "int8", element="bf16")
+        self.assertTrue(np.isfinite(vkgemm.quantise(b.astype(np.float32), "int8").elements()).all())
+
     def test_tensors_on_a_gpu_are_refused(self):
         tensor = mock.Mock(spec=["device", "__dlpack_device__"], device="cuda:0")
         tensor.__dlpack_device__ = lambda: (2, 0)

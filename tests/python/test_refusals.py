@@ -84,6 +84,15 @@ class Refusals(OnDevice):
                 (gemm, a, b, {"max_workspace_bytes": 0.5}, "max_workspace_bytes is 0.5"),
                 (gemm, a, b, {"max_workspace_bytes": 2**64}, "it must be a whole number below 2**64"),
                 (gemm, a, b, {"config": "abc"}, "abc"),
+                (gemm, a, b, {"config": 3}, "config is 3: it must be a str"),
+                (gemm, a, b, {"config": "\ud800"}, "config is '\\ud800': it must be UTF-8"),
+                (gemm, a, b, {"config": "a\0b"}, "config is 'a\\x00b': it must not contain a NUL"),
+                (gemm, a, b, {"activation": "relu\0"}, "activation is 'relu\\x00'"),
+                (gemm, a, b, {"activation": "\ud800"}, "activation is '\\ud800'"),
+                (gemm, a, b, {"out_dtype": "x"}, "out_dtype is 'x': it must be float16"),
+                (gemm, a, b, {"out_dtype": 3}, "out_dtype is 3: it must be float16"),
+                (gemm, a.astype(">f2"), b, {}, "a.dtype is >f2"),
+                (grouped, a, b, offsets.astype(">i8"), {}, "offsets is >i8"),
                 (gated, a, b, "relu", {}, "gate is 'relu': it must be one of sigmoid_tanh"),
                 (gated, a, b, "glu", {"gated_b": "x"}, "gated_b is 'x'"),
                 (gated, a, b[:, :7], "glu", {}, "b.shape is (6, 7): two matrices"),
@@ -95,8 +104,10 @@ class Refusals(OnDevice):
                  "b_right lies otherwise"),
                 (grouped, a, b, offsets, {"along": "n"}, "along is 'n': it must be one of m, k"),
                 (grouped, a, b, offsets.astype(float), {}, "offsets is float64"),
-                (grouped, a, b, np.array([0, 3, 2]), {}, "offsets[2] is 2: offsets[1] is 3"),
-                (grouped, a, b, np.array([-1, 3]), {}, "offsets[0] is -1: the least is 0"),
+                (grouped, a, b, np.array([0, 3, 2]), {}, "offsets[2] is 2: offsets[1] is 3, "
+                 "and offsets must not decrease"),
+                (grouped, a, b, np.array([-1, 3]), {}, "offsets[0] is -1: offsets must not be "
+                 "negative"),
                 (grouped, a, b, np.array([0, 5]), {}, "offsets[1] is 5: M is 4"),
                 (grouped, a, two, offsets, {}, "b.shape is (2, 6, 8): offsets has 1 groups"),
                 (rows, a, b, "norm", {}, "op is 'norm': it must be one of rms_norm"),
@@ -166,6 +177,62 @@ class Refusals(OnDevice):
                 vkgemm.Device(index)
             self.assertIn(f"index is {index}: there are {count} devices",
                           caught.exception.message)
+        for index in (0.0, "0"):
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"index is {index!r}"):
+                vkgemm.Device(index)
+
+    def test_files(self):
+        for name in ("tuning_file", "pipeline_cache_file"):
+            for path, message in (("a\0b", "must not contain a NUL"), ("\ud800", "must be UTF-8"),
+                                  (b"\xff", "must be UTF-8")):
+                with self.subTest(name=name, path=path), self.assertRaisesRegex(
+                        vkgemm.ArgumentError, f"{name} is .*: it {message}"):
+                    vkgemm.Device(**{name: path})
+        with self.assertRaisesRegex(vkgemm.Error, "no-such-file"):
+            vkgemm.Device(tuning_file=b"no-such-file")
+
+    def test_quantisation(self):
+        b = values((64, 8))
+        codes = vkgemm.quantise(b, "int8")
+        for group_k in (-1, 2.5, "x", 2**40, 33):
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"group_k is {group_k!r}: it must"):
+                vkgemm.quantise(b, "int8", group_k=group_k)
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"group_k is {group_k!r}: it must"):
+                vkgemm.Codes("int8", codes.codes, codes.scales, group_k=group_k)
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"group_n is {group_k!r}: it must"):
+                vkgemm.Codes("int8", codes.codes, codes.scales, group_n=group_k)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "k is 2.5: it must be"):
+            vkgemm.Codes("int8", codes.codes, codes.scales, k=2.5)
+        for dtype in (">f2", ">f4", np.float64):
+            with self.assertRaisesRegex(vkgemm.ArgumentError, "scales.dtype is .*: it must be"):
+                vkgemm.Codes("int8", codes.codes, codes.scales.astype(dtype), group_k=128)
+
+    def test_halves_that_are_packed_otherwise(self):
+        """Every pair of matrices that one problem cannot read together."""
+        a, b = values((4, 64), "f16"), values((64, 8), "f16")
+
+        def coded(kind, group_k=128, gated_b=None):
+            codes = vkgemm.quantise(b, kind, group_k=group_k)
+            return (self.device.pack_codes(codes, gated_b=gated_b),
+                    codes.elements().astype(np.float16))
+
+        halves = [*((self.device.pack(b, gated_b=how), b) for how in ("separate", None, "halves")),
+                  coded("int8"), coded("int8", gated_b="separate"),
+                  coded("int8", 64, gated_b="separate"), coded("int4", gated_b="separate")]
+        computed = 0
+        for left, element in halves:
+            for right, _ in halves:
+                try:
+                    d = self.device.gated(a, left, "glu", gated_b="separate", b_right=right)
+                except vkgemm.Error as error:
+                    self.assertIn(error.status, ("invalid_argument", "wrong_fingerprint"))
+                    continue
+                computed += 1
+                self.assertTrue(right.is_packed_like(left))
+                plain = self.device.gated(a, element, "glu", gated_b="separate", b_right=element,
+                                          out_dtype="f32")
+                np.testing.assert_allclose(d.astype(np.float32), plain, rtol=2e-3, atol=2e-3)
+        self.assertGreaterEqual(computed, 4)
 
     def test_closed_device(self):
         device = vkgemm.Device()

@@ -73,7 +73,10 @@ def element_of(argument: str, dtype: DTypeLike, bf16: bool, elements: tuple[str,
         found: Any = dtype
         element = dtype
     else:
-        found = np.dtype(dtype)
+        try:
+            found = np.dtype(dtype)
+        except TypeError:
+            found = repr(dtype)
         element = "bf16" if bf16 and found == np.uint16 else _ELEMENTS.get(found, "")
     if element in elements:
         return element
@@ -140,7 +143,7 @@ class Numpy:
         return element_of(argument, dtype, self._bf16, elements)
 
     def offset_type(self, offsets: Array) -> str | None:
-        return offsets.dtype.name if offsets.dtype in (np.int32, np.int64) else None
+        return {np.dtype(np.int32): "int32", np.dtype(np.int64): "int64"}.get(offsets.dtype)
 
     def known(self, offsets: Array) -> list[int]:
         values: list[int] = offsets.tolist()

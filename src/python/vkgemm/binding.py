@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,20 @@ class ArgumentError(Error, ValueError):
         super().__init__("invalid_argument", message)
 
 
+def encoded(argument: str, value: object) -> bytes:
+    """A text for the library, in UTF-8; an exception that names the argument if it is none."""
+    if not isinstance(value, (str, bytes)):
+        raise ArgumentError(f"{argument} is {value!r}: it must be a str")
+    try:
+        result = value.encode() if isinstance(value, str) else value
+        result.decode()
+    except UnicodeError:
+        raise ArgumentError(f"{argument} is {value!r}: it must be UTF-8") from None
+    if b"\0" in result:
+        raise ArgumentError(f"{argument} is {value!r}: it must not contain a NUL")
+    return result
+
+
 def text(pointer: Any) -> str:
     """A text of the library."""
     return str(ffi.string(pointer), "utf-8")
@@ -63,7 +78,7 @@ def enumerator(argument: str, enum: str, name: object) -> int:
     """The value of an enumerator; an exception that names the argument if there is none."""
     value = ffi.new("int32_t *")
     if not isinstance(name, str) or lib.vkgemm_enumerator_parse(
-            enumeration(enum), name.encode(), value) != 0:
+            enumeration(enum), name.encode(errors="replace").replace(b"\0", b"?"), value) != 0:
         raise ArgumentError(
             f"{argument} is {name!r}: it must be one of {', '.join(enumerator_names(enum))}")
     return int(value[0])
@@ -98,10 +113,13 @@ class Calls:
 
 
 def owned(kind: str, create: Callable[..., Any], destroy: Callable[[Any], int]) -> Any:
-    """The handle that `create` writes, destroyed when Python forgets it."""
-    handle = ffi.new(kind + " **")
+    """The handle that `create` writes, destroyed when Python forgets it.
+
+    A child made by fork() does not destroy it: the drivers' threads are missing there.
+    """
+    handle, process = ffi.new(kind + " **"), os.getpid()
     create(handle)
-    return ffi.gc(handle[0], destroy)
+    return ffi.gc(handle[0], lambda own: destroy(own) if os.getpid() == process else None)
 
 
 def initialized(kind: str) -> Any:

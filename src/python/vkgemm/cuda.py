@@ -76,7 +76,7 @@ class CudaMemory:
         try:
             self.address = int(_created("cuExternalMemoryGetMappedBuffer", "CUdeviceptr",
                                         self._memory, part))
-        except Error:
+        except BaseException:
             _free("cuDestroyExternalMemory", self._memory)
             raise
 
@@ -120,7 +120,7 @@ def _imported(function: str, kind: str, fd: int, description: Any) -> Any:
     description.handle.fd = fd
     try:
         return _created(function, kind, description)
-    except Error:
+    except BaseException:
         os.close(fd)
         raise
 

@@ -16,8 +16,8 @@ from .arrays import INPUTS, Array, Arrays, Numpy, Operand, as_matrix
 from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initialized, lib, output,
                       owned, text, value_of, written)
 from .packed import PackedMatrix, PackPlan
-from .problem import Part, part, structure
-from .quantised import Codes, quantise
+from .problem import Part, bits, part, structure
+from .quantised import Codes, quantise, require_in_f16
 from .request import Builder, Request, row_quantisation
 from .vulkan import Arena, Buffer, Gpu, Instance
 
@@ -34,7 +34,7 @@ class _Plan:
         self._gpu = gpu
         fields, kept = structure("VkgemmProblem", request.problem)
         config = request.config
-        text_or_null = ffi.NULL if config is None else ffi.new("char[]", config.encode())
+        text_or_null = ffi.NULL if config is None else ffi.new("char[]", config)
         self.handle = owned(
             "VkgemmPlan",
             lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields, text_or_null, out),
@@ -73,10 +73,14 @@ class _QuantisePlan:
 
 
 _AnyPlan: TypeAlias = "_Plan | _QuantisePlan"
+_Plans: TypeAlias = "OrderedDict[tuple[Part, bytes | None], _AnyPlan]"
 
 
-def _close(gpu: Gpu, plans: OrderedDict[tuple[Part, str | None], _AnyPlan]) -> None:
+def _close(gpu: Gpu, plans: _Plans) -> None:
+    if gpu.is_inherited:
+        return
     with gpu.lock:
+        gpu.settle()
         while gpu.at_close:
             gpu.at_close.pop()()
         for plan in plans.values():
@@ -121,6 +125,9 @@ class Device:
     f32 is multiplied in IEEE f32, if the argument `f32` says nothing else; f16 and bf16 are
     accumulated in f32, int8 in int32: exactly.  Transposed views are read as they lie.
 
+    A child made by fork() cannot use the device: calls raise Error.  It must end by os._exit(), as
+    multiprocessing does, because exit handlers of drivers may hang there.
+
     torch tensors on the same GPU are taken, too, and give tensors.  Such a call does not wait on
     the host: it runs in the order of torch's current stream.  Tensors of empty() and shared(), and
     results, lie in memory that torch and the device see both; others are copied on the device, with
@@ -134,7 +141,7 @@ class Device:
     be able to write there.  tuning_file: a table that `vkgemm tune` wrote; it comes before those
     that are built in.
 
-    Failures are vkgemm.Error, with a status and a message.  Messages that are none go to the logger
+    Failures are vkgemm.Error, with a status and a message.  Messages that are not errors go to the logger
     "vkgemm" of the module logging.
     """
 
@@ -148,7 +155,7 @@ class Device:
                         tuning_file=tuning_file)
         self._arena = Arena(self._gpu)
         self._tensors: Tensors | None = None
-        self._plans: OrderedDict[tuple[Part, str | None], _AnyPlan] = OrderedDict()
+        self._plans: _Plans = OrderedDict()
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
         #: The milliseconds that the device took for the last product or quantise_rows(), without
         #: copies; None if it keeps no time.
@@ -157,9 +164,12 @@ class Device:
     def close(self) -> None:
         """Frees all that the device holds, packed matrices too, even if the device is lost.
 
-        It must not be used again.
+        It must not be used again.  In a child made by fork() it does nothing.
         """
         self._closing()
+
+    def __copy__(self) -> Device:
+        return self
 
     def __enter__(self) -> Device:
         return self
@@ -172,6 +182,7 @@ class Device:
         return value_of("VkgemmCaps const *", lib.vkgemm_context_caps, self._gpu.context)
 
     def _require_open(self) -> None:
+        self._gpu.require_own()
         if self._gpu.context is None:
             raise Error("invalid_handle", "the device is closed")
 
@@ -382,6 +393,7 @@ class Device:
         matrix = part(type=arrays.element("b.dtype", array.dtype, INPUTS)) + lies
         with self._gpu.lock:
             self._require_open()
+            self._gpu.settle()
             plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
             return self._pack(plan, array, source)
 
@@ -402,10 +414,11 @@ class Device:
                 gpu.barrier()
                 plan.record(gpu.commands, device.address, target)
             gpu.run()
-        except Error:
+            return plan.packed(target)
+        except BaseException:
+            gpu.settle()
             target.close()
             raise
-        return plan.packed(target)
 
     def quantise(self, b: Operand, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
                  element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
@@ -416,8 +429,10 @@ class Device:
         """
         if _is_tensor(b):
             b = self._tensors_of("b", b).on_host("b", b)
-        return self.pack_codes(quantise(b, type, group_k=group_k, zeros=zeros), element=element,
-                               gated_b=gated_b)
+        codes = quantise(b, type, group_k=group_k, zeros=zeros)
+        if element == "f16":
+            require_in_f16(np.asarray(b, np.float32), codes)
+        return self.pack_codes(codes, element=element, gated_b=gated_b)
 
     def pack_codes(self, codes: Codes, *, element: str = "f16",
                    gated_b: str | None = None) -> PackedMatrix:
@@ -435,6 +450,7 @@ class Device:
         gpu = self._gpu
         with gpu.lock:
             self._require_open()
+            gpu.settle()
             plan = PackPlan(gpu, codes.shape, part(type=element), gated_b, codes.part)
             device, host = self._arena.reserve(max(starts[-1], 1), max(starts[-1], 1))
             target = gpu.with_room(lambda: Buffer(gpu, max(plan.bytes, 1), host=False))
@@ -449,10 +465,11 @@ class Device:
                              for start, array in zip(starts, arrays)]
                     plan.record_codes(gpu.commands, (spans + [(0, 0)])[:3], target)
                 gpu.run()
-            except Error:
+                return plan.packed(target)
+            except BaseException:
+                gpu.settle()
                 target.close()
                 raise
-            return plan.packed(target)
 
     def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
         """The rows of a matrix as int8 codes, with a scale each, made on the device.
@@ -526,7 +543,8 @@ class Device:
     def _plan(self, request: Request) -> _AnyPlan:
         """The request's plan, from those that were kept or new."""
         self._require_open()
-        key = (request.problem, request.config)
+        self._gpu.settle()
+        key = (bits(request.problem), request.config)
         plan = self._plans.get(key)
         if plan is None:
             plan = (_Plan(self._gpu, request) if request.kind == "VkgemmProblem" else

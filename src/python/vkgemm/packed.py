@@ -14,15 +14,17 @@ _serials = itertools.count()
 
 
 def _free(gpu: Gpu, buffer: Buffer) -> None:
-    with gpu.lock:
-        buffer.retire()
+    if not gpu.is_inherited:
+        with gpu.lock:
+            gpu.settle()
+            buffer.retire()
 
 
 class PackedMatrix:
     """A matrix B on its device, made by Device.pack() or Device.pack_codes().
 
-    It serves every product with this K and N.  Where the device gains nothing by another order, it
-    lies there in rows.
+    It serves every product with this K and N.  If the device gains nothing from another order, the
+    matrix stays in rows.  It does not change, and is its own copy.
     """
 
     def __init__(self, gpu: Gpu, buffer: Buffer, shape: tuple[int, ...], element: str,
@@ -44,6 +46,23 @@ class PackedMatrix:
     def nbytes(self) -> int:
         """The bytes that it takes on the device."""
         return self.buffer.size
+
+    def is_packed_like(self, other: PackedMatrix) -> bool:
+        """Whether one problem may read both matrices."""
+        def described(matrix: PackedMatrix) -> Any:
+            fingerprint = matrix.fingerprint
+            return (matrix.shape, matrix.element, matrix.f32, matrix.codes,
+                    None if fingerprint is None else bytes(ffi.buffer(fingerprint)))
+        return bool(described(self) == described(other))
+
+    def __copy__(self) -> PackedMatrix:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PackedMatrix:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a vkgemm.PackedMatrix is memory of a device: it cannot be pickled")
 
     def __repr__(self) -> str:
         order = "rows" if self.fingerprint is None else "packed"

@@ -26,7 +26,8 @@ class Block(Lender):
         self._back = back
 
     def returned(self) -> None:
-        self._back(self)
+        if not self.buffer.gpu.is_inherited:
+            self._back(self)
 
 
 def _rounded(size: int) -> int:
@@ -69,7 +70,7 @@ class Pool:
         buffer = Buffer(self._gpu, size, host=False, shared=True)
         try:
             mapping = self._peer.memory(buffer)
-        except Error:
+        except BaseException:
             buffer.close()
             raise
         block = Block(buffer, mapping, self._peer.dlpack_device, self._back)

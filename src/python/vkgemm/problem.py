@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
+
+import numpy as np
 
 from .binding import ArgumentError, enumerator, ffi, initialized
 
@@ -17,6 +20,21 @@ _ARGUMENTS = {("VkgemmGated", "b"): "gated_b"}
 def part(**fields: Any) -> Part:
     """The fields that are not None."""
     return tuple((name, value) for name, value in fields.items() if value is not None)
+
+
+def whole(argument: str, value: object, bits: int = 32) -> int:
+    """A whole number of so many bits; an exception that names the argument if it is none."""
+    if isinstance(value, (int, np.integer)) and 0 <= value < 2**bits:
+        return int(value)
+    raise ArgumentError(f"{argument} is {value!r}: it must be a whole number below 2**{bits}, "
+                        "and not below 0")
+
+
+def bits(value: Any) -> Any:
+    """The value as a key: floats by their bits, so that -0.0 is not 0.0, and NaN is itself."""
+    if isinstance(value, float):
+        return struct.pack("d", value)
+    return tuple(map(bits, value)) if isinstance(value, tuple) else value
 
 
 def f32_arithmetic(f32: str, argument: str, element: str) -> Part:

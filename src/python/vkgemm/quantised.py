@@ -10,14 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .binding import ArgumentError, enumerator
-from .problem import Part, part
+from .problem import Part, part, whole
 
 _DLPACK_HOST = 1
 
-_SCALES = {"float16": "f16", "float32": "f32"}
+_SCALES = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32"}
+
+_GROUPS_K = (0, 32, 64, 128)
 
 # Bits of a code, of its mantissa, the exponent's bias, and the largest number.
 _FLOATS = {"e4m3": (8, 3, 7, 448.0), "e5m2": (8, 2, 15, 57344.0), "mxfp4": (4, 1, 1, 6.0)}
+
+
+def _one_of(argument: str, value: Any, allowed: tuple[int, ...]) -> int:
+    if isinstance(value, (int, np.integer)) and value in allowed:
+        return int(value)
+    raise ArgumentError(f"{argument} is {value!r}: it must be one of "
+                        f"{', '.join(map(str, allowed))}")
 
 
 def _numbers(kind: str, zeros: bool) -> NDArray[np.float32]:
@@ -62,6 +71,18 @@ def _require_finite(b: NDArray[np.float32]) -> None:
         raise ArgumentError(f"b[{', '.join(map(str, at))}] is {b[at]}: it must be finite")
 
 
+def require_in_f16(b: NDArray[np.float32], codes: Codes) -> None:
+    """Refuses numbers whose codes stand for more than float16 holds."""
+    if np.abs(b).max(initial=0) <= 16384:  # a code is off by half a step at most
+        return
+    with np.errstate(over="ignore"):
+        wrong = ~np.isfinite(codes.elements().astype(np.float16))
+    if wrong.any():
+        at = np.unravel_index(int(wrong.argmax()), b.shape)
+        raise ArgumentError(f"b[{', '.join(map(str, at))}] is {b[at]}: its {codes.type} code and "
+                            "scale stand for a number that float16 does not hold")
+
+
 @dataclass(frozen=True)
 class Codes:
     """A quantised matrix B: an element is scale · (code - zero), in float32.
@@ -89,6 +110,10 @@ class Codes:
             array = getattr(self, name)
             if not (isinstance(array, np.ndarray) or name == "zeros" and array is None):
                 raise ArgumentError(f"{name} is {_kind(array)}: it must be a numpy array")
+        if self.k is not None:
+            object.__setattr__(self, "k", whole("k", self.k, 64))
+        object.__setattr__(self, "group_k", _one_of("group_k", self.group_k, _GROUPS_K))
+        object.__setattr__(self, "group_n", _one_of("group_n", self.group_n, (0, 1, 128)))
         if self.codes.dtype != np.uint8 or self.codes.ndim not in (2, 3):
             raise ArgumentError(f"codes is {self.codes.dtype} of shape {self.codes.shape}: "
                                 "it must be uint8 with 2 or 3 dimensions")
@@ -97,10 +122,10 @@ class Codes:
             raise ArgumentError(f"k is {self.k}: codes of shape {self.codes.shape} are of {rows}")
         if self.type == "mxfp4":
             object.__setattr__(self, "group_k", 32)
-        wanted = "uint8" if self.type == "mxfp4" else None
-        if self.scales.dtype.name not in ([wanted] if wanted else _SCALES):
+        allowed = [np.dtype(np.uint8)] if self.type == "mxfp4" else list(_SCALES)
+        if self.scales.dtype not in allowed:
             raise ArgumentError(f"scales.dtype is {self.scales.dtype}: it must be "
-                                f"{wanted or 'float16 or float32'}")
+                                f"{' or '.join(map(str, allowed))}")
         k, n = self.shape[-2:]
         groups = self.shape[:-2] + (-(-k // self.group_k) if self.group_k else min(k, 1),
                                     -(-n // self.group_n) if self.group_n else min(n, 1))
@@ -125,7 +150,7 @@ class Codes:
     @property
     def part(self) -> Part:
         """The fields of VkgemmQuantisation."""
-        scales = "f16" if self.type == "mxfp4" else _SCALES[self.scales.dtype.name]
+        scales = "f16" if self.type == "mxfp4" else _SCALES[self.scales.dtype]
         return part(type=self.type, group_k=self.group_k, group_n=self.group_n, scale_type=scales,
                     zeros=self.zeros is not None)
 
@@ -150,18 +175,20 @@ class Codes:
 def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
     """Codes for a matrix (K, N) or (batch, K, N) of any real type, whose numbers are finite.
 
-    A group's largest magnitude becomes that of the codes; with zeros, its range.  A tensor on
-    a GPU is refused: Device.quantise() takes it.
+    A group's largest magnitude becomes that of the codes; with zeros, its range.  If b is float16,
+    the numbers that the codes stand for must be finite in float16, too.  A tensor on a GPU is
+    refused: Device.quantise() takes it.
     """
     if hasattr(b, "__dlpack_device__") and b.__dlpack_device__()[0] != _DLPACK_HOST:
         raise ArgumentError(f"b is {_kind(b)}: it must be an array on the host")
+    b = np.asarray(b)
+    is_f16 = b.dtype == np.float16
     b = np.asarray(b, np.float32)
     if b.ndim not in (2, 3):
         raise ArgumentError(f"b.shape is {b.shape}: it must have 2 or 3 dimensions")
     _require_finite(b)
     enumerator("type", "VkgemmCodeType", type)
-    if type == "mxfp4":
-        group_k = 32
+    group_k = 32 if type == "mxfp4" else _one_of("group_k", group_k, _GROUPS_K)
     k, n = b.shape[-2:]
     deep = group_k or max(k, 1)
     groups = -(-k // deep)
@@ -198,4 +225,7 @@ def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = Fa
         if k % 2 != 0:
             codes = np.concatenate([codes, np.zeros_like(codes[..., :1, :])], axis=-2)
         codes = codes[..., 0::2, :] | codes[..., 1::2, :] << 4
-    return Codes(type, np.ascontiguousarray(codes), scales, zero, group_k, 1, k)
+    result = Codes(type, np.ascontiguousarray(codes), scales, zero, group_k, 1, k)
+    if is_f16:
+        require_in_f16(b, result)
+    return result

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
-from .binding import ArgumentError, enumerator, lib
+from .binding import ArgumentError, encoded, enumerator, lib
 from .packed import PackedMatrix
-from .problem import Part, f32_arithmetic, part
+from .problem import Part, f32_arithmetic, part, whole
 
 
 @dataclass
@@ -21,7 +19,7 @@ class Request:
     """
 
     problem: Part
-    config: str | None
+    config: bytes | None
     inputs: dict[str, Any] = field(default_factory=dict)
     packed: dict[str, PackedMatrix] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)  # written, in the order of results
@@ -47,19 +45,12 @@ def _real(argument: str, value: Any) -> float:
         raise ArgumentError(f"{argument} is {value!r}: it must be a number") from None
 
 
-def _whole(argument: str, value: Any, bits: int) -> int:
-    if isinstance(value, (int, np.integer)) and 0 <= value < 2**bits:
-        return int(value)
-    raise ArgumentError(f"{argument} is {value!r}: it must be a whole number below 2**{bits}, "
-                        "and not below 0")
-
-
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
     def __init__(self, arrays: Arrays, a: Any, b: Any, f32: str, config: str | None):
         self.arrays = arrays
-        self.config = config
+        self.config = None if config is None else encoded("config", config)
         self.inputs: dict[str, Any] = {}
         self.packed: dict[str, PackedMatrix] = {}
         self.outputs: dict[str, Any] = {}
@@ -123,7 +114,8 @@ class Builder:
             if value > capacity:
                 raise ArgumentError(f"offsets[{index}] is {value}: {along.upper()} is {capacity}")
             if value < before:
-                limit = f"offsets[{index - 1}] is {before}" if index > 0 else "the least is 0"
+                limit = (f"offsets[{index - 1}] is {before}, and offsets must not decrease"
+                         if index > 0 else "offsets must not be negative")
                 raise ArgumentError(f"offsets[{index}] is {value}: {limit}")
             before = value
 
@@ -175,6 +167,9 @@ class Builder:
                                     f"{type(self.b_right).__name__}: it must be as b, "
                                     f"{tuple(self.b.shape)} of {type(self.b).__name__}")
             pair = [self.parts["b"], self._b_matrix("b_right", self.b_right, batched)]
+            if packed[0] and not self.b_right.is_packed_like(self.b):
+                raise ArgumentError(f"b_right is {self.b_right!r} and b is {self.b!r}: both must be "
+                                    "packed alike, with gated_b='separate'")
             if len({tuple(item for item in b if item[0] != "alignment") for b in pair}) > 1:
                 raise ArgumentError("b_right lies otherwise than b: both must have one type and "
                                     "one order")
@@ -273,9 +268,9 @@ class Builder:
     def split(self, split_k: int | None, max_workspace_bytes: int | None) -> None:
         """Slices of K, and the most that scratch memory may take."""
         if split_k is not None:
-            self.parts["split_k"] = part(slices=_whole("split_k", split_k, 32))
+            self.parts["split_k"] = part(slices=whole("split_k", split_k, 32))
         if max_workspace_bytes is not None:
-            limit = _whole("max_workspace_bytes", max_workspace_bytes, 64)
+            limit = whole("max_workspace_bytes", max_workspace_bytes, 64)
             self.parts["max_workspace_bytes"] = limit
 
     def request(self, out_dtype: Any, out: Any) -> Request:

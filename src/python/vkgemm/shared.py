@@ -127,7 +127,7 @@ def _imported(peer: Peer, timeline: Timeline) -> Semaphore:
     """The timeline as the other API has it; closed if that refuses it."""
     try:
         return peer.semaphore(timeline)
-    except Error:
+    except BaseException:
         timeline.close()
         raise
 
@@ -163,7 +163,7 @@ class Submissions:
         self._pool = ffi.NULL
         try:
             self._pool = created("vkCreateCommandPool", "VkCommandPool", gpu.device, pool, ffi.NULL)
-        except Error:
+        except BaseException:
             self.close()
             raise
         # One submission's structures, which only change their values.
@@ -210,7 +210,7 @@ class Submissions:
             self._gpu.pass_on(commands, shared, acquire=True)
             write(commands)
             self._gpu.pass_on(commands, shared, acquire=False)
-        except Error:
+        except BaseException:
             self.recycle(commands)
             raise
         finally:

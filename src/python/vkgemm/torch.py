@@ -22,7 +22,7 @@ from .cuda import Cuda, described, devices
 from .dlpack import nbytes
 from .packed import PackedMatrix, PackPlan
 from .pool import Block, Pool
-from .problem import Part, part
+from .problem import Part, bits, part
 from .request import Request
 from .shared import Peer, Submissions, require_memory_export
 from .vulkan import Buffer, Gpu
@@ -497,7 +497,7 @@ def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
         elif isinstance(value, PackedMatrix):
             key.append(value.serial)
         else:
-            key.append(value if type(value).__hash__ is not None else repr(value))
+            key.append(bits(value) if type(value).__hash__ is not None else repr(value))
     return tuple(key)
 
 
@@ -515,7 +515,7 @@ def on(gpu: Gpu, name: str) -> Tensors:
     cuda = Cuda(name, gpu.uuid)
     try:
         return Tensors(gpu, name, cuda, functools.partial(_current_stream, cuda.ordinal))
-    except Error:
+    except BaseException:
         cuda.close()
         raise
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any, Protocol, TypeVar
 
-from .binding import (ArgumentError, Calls, Error, check, enumerator_name, ffi, initialized, lib,
-                      owned, text, value_of, written)
+from .binding import (ArgumentError, Calls, Error, check, encoded, enumerator_name, ffi,
+                      initialized, lib, owned, text, value_of, written)
 
-vulkan: Any = ffi.dlopen("libvulkan.so.1")
+
+def _loader(library: str = "libvulkan.so.1") -> Any:
+    try:
+        return ffi.dlopen(library)
+    except OSError as error:
+        raise ImportError(f"vkgemm needs the Vulkan loader (Debian: libvulkan1): {error}") from None
+
+
+vulkan: Any = _loader()
 T = TypeVar("T")
 
 API_VERSION_1_3 = (1 << 22) | (3 << 12)
@@ -141,7 +150,7 @@ class Buffer:
 
     def __init__(self, gpu: Gpu, size: int, host: bool, shared: bool = False):
         self.size = size
-        self._gpu = gpu
+        self.gpu = gpu
         external = ffi.NULL
         if shared:
             external = structure("VkExternalMemoryBufferCreateInfo",
@@ -152,12 +161,12 @@ class Buffer:
         gpu.buffers.add(self)
         try:
             self._bind(host, shared)
-        except Error:
+        except BaseException:
             self.close()
             raise
 
     def _bind(self, host: bool, shared: bool) -> None:
-        device = self._gpu.device
+        device = self.gpu.device
         dedicated = structure("VkMemoryDedicatedRequirements")
         requirements = structure("VkMemoryRequirements2", pNext=dedicated)
         call("vkGetBufferMemoryRequirements2", device,
@@ -174,7 +183,7 @@ class Buffer:
             chain.append(structure("VkMemoryDedicatedAllocateInfo", pNext=chain[-1],
                                    buffer=self.handle))
         info = structure("VkMemoryAllocateInfo", pNext=chain[-1], allocationSize=needs.size,
-                         memoryTypeIndex=self._gpu.memory_type(needs.memoryTypeBits, host))
+                         memoryTypeIndex=self.gpu.memory_type(needs.memoryTypeBits, host))
         self.memory = created("vkAllocateMemory", "VkDeviceMemory", device, info, ffi.NULL)
         call("vkBindBufferMemory", device, self.handle, self.memory, 0)
         if host:
@@ -188,21 +197,21 @@ class Buffer:
         """A new file descriptor of the memory, which is shared.  It is the caller's to close."""
         info = structure("VkMemoryGetFdInfoKHR", memory=self.memory,
                          handleType=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
-        return self._gpu.descriptor("PFN_vkGetMemoryFdKHR", info)
+        return self.gpu.descriptor("PFN_vkGetMemoryFdKHR", info)
 
     def retire(self) -> None:
         """Closes it, once the work that may use it is done."""
-        if self._gpu.pending is None:
+        if self.gpu.pending is None:
             self.close()
         else:
-            self._gpu.pending.retire(self)
+            self.gpu.pending.retire(self)
 
     def close(self) -> None:
-        if self not in self._gpu.buffers:
+        if self not in self.gpu.buffers:
             return
-        self._gpu.buffers.remove(self)
-        call("vkDestroyBuffer", self._gpu.device, self.handle, ffi.NULL)
-        call("vkFreeMemory", self._gpu.device, self.memory, ffi.NULL)
+        self.gpu.buffers.remove(self)
+        call("vkDestroyBuffer", self.gpu.device, self.handle, ffi.NULL)
+        call("vkFreeMemory", self.gpu.device, self.memory, ffi.NULL)
 
 
 class Gpu:
@@ -212,7 +221,9 @@ class Gpu:
     """
 
     def __init__(self, index: int | None, self_test: bool, **files: str | PathLike[str] | None):
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._may_run = False  # commands for whose end nobody waited yet
         self.calls = Calls()
         self.buffers: set[Buffer] = set()
         #: Work that nobody waited for.  What it may still use is closed when it is done.
@@ -241,8 +252,8 @@ class Gpu:
             raise Error("driver", "no Vulkan device")
         if index is None:
             index = instance.preferred()
-        if index not in range(count):
-            raise ArgumentError(f"index is {index}: there are {count} devices")
+        if not isinstance(index, int) or index not in range(count):
+            raise ArgumentError(f"index is {index!r}: there are {count} devices")
         return instance.devices[index]
 
     def _open(self, instance: Any, self_test: bool,
@@ -268,7 +279,7 @@ class Gpu:
         info.device = self.device
         info.get_instance_proc_addr = get_instance_proc_addr
         info.log = _log
-        paths = {name: ffi.new("char[]", fspath(path).encode())
+        paths = {name: ffi.new("char[]", encoded(name, fspath(path)))
                  for name, path in files.items() if path is not None}
         for name, path in paths.items():
             setattr(info, name, path)
@@ -283,6 +294,36 @@ class Gpu:
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),
                              lib.vkgemm_context_destroy)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process is a child made by fork(): the driver's threads are missing there."""
+        return os.getpid() != self._process
+
+    def require_own(self) -> None:
+        """Refuses a child made by fork()."""
+        if self.is_inherited:
+            raise Error("invalid_handle", f"the device belongs to process {self._process}: "
+                                          "a child made by fork() cannot use it")
+
+    @property
+    def lock(self) -> Any:
+        """The lock, for this process alone."""
+        self.require_own()
+        return self._lock
+
+    def settle(self) -> None:
+        """Waits for commands that an exception, such as KeyboardInterrupt, kept run() from awaiting.
+
+        Only then may their buffers, plans and fence be used again.
+        """
+        if self._may_run:
+            try:
+                self.ask("vkQueueWaitIdle", self.queue)
+            except Error as error:
+                if error.status != "device_lost":
+                    raise
+            self._may_run = False
 
     def with_room(self, allocate: Callable[[], T]) -> T:
         """What `allocate` makes.
@@ -457,9 +498,11 @@ class Gpu:
         commands = ffi.new("VkCommandBuffer *", self.commands)
         submit = structure("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
         fence = ffi.new("VkFence *", self._fence)
-        call("vkResetFences", self.device, 1, fence)  # here: Ctrl-C may end what comes after a wait
+        call("vkResetFences", self.device, 1, fence)
+        self._may_run = True
         self.ask("vkQueueSubmit", self.queue, 1, submit, self._fence)
         self.ask("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
+        self._may_run = False
 
     def close(self) -> None:
         """Frees everything.  Plans and packings must be gone, and all work done."""
