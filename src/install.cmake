@@ -9,7 +9,7 @@ install(TARGETS vkgemm vkgemm_c EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTA
         LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
         ARCHIVE COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vkgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-install(FILES ${generated}/vkgemm/export.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm COMPONENT development)
+install(FILES ${generated}/vkgemm/export.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm COMPONENT development)
 install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder} COMPONENT development)
 if(TARGET vkgemm_tool)
   install(TARGETS vkgemm_tool COMPONENT tool)

@@ -33,7 +33,7 @@ def median_ms(function, cpu, rep):
 def off_by(results, expected, name):
     """The largest error, in parts of what is allowed: D's rounding, and sums in f32."""
     worst, rounding = 0.0, {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}[name]
-    for d, wanted in zip(operators.listed(results), operators.listed(expected)):
+    for d, wanted in zip(operators.listed(results), operators.listed(expected), strict=True):
         if d.shape != wanted.shape:
             return float("inf")
         if d.numel() == 0:

@@ -7,11 +7,11 @@ program that uses vkgemm would allocate them there; results are allocated in the
 This file must not hide TritonBench's own package: put bench/ on PYTHONPATH, and not this folder.
 A program that adds vkgemm to an operator of TritonBench, with the name that it has there:
 
-    import tritonbench
     from adapters import tritonbench as methods
+    from tritonbench.operators import load_opbench_by_name
     from tritonbench.utils.triton_op import register_benchmark
 
-    Operator = tritonbench.load_opbench_by_name("gemm")
+    Operator = load_opbench_by_name("gemm")
     Operator.vkgemm = register_benchmark("gemm", "vkgemm")(methods.gemm)
 
 In an operator's own file a method does, because TritonBench takes both names from it:
@@ -115,16 +115,17 @@ def grouped_persistent(operator, a, b, offsets):
 
 
 def grouped_gemm(operator, group_a, group_b):
-    """The products of two lists of matrices, all of one K and N, as the rows of one matrix.
+    """The products of two lists of matrices, all of one K and N, as a list.
 
-    Where all B are the same memory, they are one.
+    The results are the rows of one matrix.  If all B are the same memory, they are one.
     """
     import torch
-    sizes = [0, *(len(a) for a in group_a)]
-    offsets = torch.tensor(sizes, device=group_a[0].device).cumsum(0, dtype=torch.int32)
+    sizes = [len(a) for a in group_a]
+    offsets = torch.tensor([0, *sizes], device=group_a[0].device).cumsum(0, dtype=torch.int32)
     is_one = len({(b.data_ptr(), b.stride()) for b in group_b}) == 1
     b = group_b[0] if is_one else torch.stack(group_b)
-    return grouped_jagged(operator, torch.cat(group_a), b, offsets)
+    multiply = grouped_jagged(operator, torch.cat(group_a), b, offsets)
+    return lambda: list(multiply().split(sizes))
 
 
 def _rows(op):

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "vkgemm/export.hpp"
+#include "vkgemm/export.h"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {

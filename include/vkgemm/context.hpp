@@ -15,7 +15,7 @@
 
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
-#include "vkgemm/export.hpp"
+#include "vkgemm/export.h"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 #include "vkgemm/self_test.hpp"
@@ -92,9 +92,10 @@ struct Operands {
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
   DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
 
-  // Of packed operands: what PackedLayout said when they were packed. b's is b_right's, too.
+  // What PackedLayout said when the operand was packed. Ignored for plain operands.
   Fingerprint a_fingerprint = {};
   Fingerprint b_fingerprint = {};
+  Fingerprint b_right_fingerprint = {};
 };
 
 // How much a message matters.

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "vkgemm/config.hpp"
-#include "vkgemm/export.hpp"
+#include "vkgemm/export.h"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
@@ -72,7 +72,8 @@ struct Matrix {
   Layout layout = Layout::row_major;
 
   // Leading dimension: elements from one row (row_major) or column (col_major) to the next.
-  // Not set: packed, the length of a row or column. At least that length; zero is an error.
+  // Not set: packed, the length of a row or column; if 4-bit codes are column-major, the next even
+  // number. At least that length; zero is an error.
   std::optional<std::uint64_t> ld = std::nullopt;
 
   // Elements from one matrix of a batch to the next. Not set: packed, the whole matrix.
@@ -130,7 +131,9 @@ struct Quantisation {
   // 32, 64, 128, or 0: all of K. mxfp4 and ggml_blocks: 32, or 0, which means it.
   std::uint32_t group_k = 0;
   std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
-  // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN.
+  // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN. A device that flushes
+  // subnormals takes byte 0 for a scale of 0. If scales multiply sums, results below 2^-112 may
+  // become 0 there, too.
   DataType scale_type = DataType::f16;
   bool zeros = false;  // int4: there are zero points, 0 … 15
   CodeLayout layout = CodeLayout::separate;
@@ -250,7 +253,7 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // workspace of 4 bytes for telling of bad offsets (Plan::workspace_bytes()), unless
 // Problem::max_workspace_bytes is 0 (or less than 4).
 struct Grouping {
-  std::uint32_t groups = 0;  // at most 65535
+  std::uint32_t groups = 0;  // at most 65535; 0: nothing is computed, which the log reports
   OffsetType offsets = OffsetType::int32;
   GroupAlong along = GroupAlong::m;
   GroupedB b = GroupedB::shared;
@@ -283,9 +286,10 @@ constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 // right. Every configuration reduces the same v to the same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
-// +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares of values
-// (of the variance: of differences) beyond 1.8e19 overflow, those of values below 1e-23 vanish, and
-// what is divided by a norm below 1.2e-38 may become Inf.
+// +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance
+// and layer_norm: squares of differences) are added in f32. Their sum overflows beyond 3.4e38,
+// which N values of 1.8e19 / sqrt(N) reach: rms_norm, layer_norm and l2_normalize of such a row are
+// 0. Squares of values below 1e-23 vanish. What is divided by a norm below 1.2e-38 may become Inf.
 //
 // C, D and aux of a column-major D are accessed element by element. Not with grouping.
 struct RowReduction {

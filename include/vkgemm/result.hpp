@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "vkgemm/export.hpp"
+#include "vkgemm/export.h"
 
 namespace vkgemm {
 

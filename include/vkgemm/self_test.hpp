@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "vkgemm/config.hpp"
-#include "vkgemm/export.hpp"
+#include "vkgemm/export.h"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -161,7 +161,8 @@ VKGEMM_API Result<std::vector<Verdict>> load_verdicts(const std::filesystem::pat
                                                       const DeviceCaps& caps);
 
 // Replaces the file at once: readers see the old one or the new. Makes its folder, for its owner
-// alone. io_error if it cannot be written, or is a symbolic link.
+// alone. io_error if it cannot be written, or is a symbolic link; invalid_argument if
+// load_verdicts() would refuse what it holds: more than 1 MiB, or a kind that is never tried.
 VKGEMM_API Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
                                       std::span<const Verdict> verdicts);
 

@@ -38,8 +38,8 @@
 #include <stdint.h>
 #include <vulkan/vulkan_core.h>
 
-#include "vkgemm/export.hpp"   // VKGEMM_API; macros alone, as
-#include "vkgemm/version.hpp"  // VKGEMM_VERSION_MAJOR, VKGEMM_VERSION_MINOR, VKGEMM_VERSION_PATCH
+#include "vkgemm/export.h"   // VKGEMM_API
+#include "vkgemm/version.h"  // VKGEMM_VERSION_MAJOR, VKGEMM_VERSION_MINOR, VKGEMM_VERSION_PATCH
 
 #ifdef __cplusplus
 extern "C" {
@@ -662,6 +662,9 @@ typedef struct VkgemmLimits {
   uint32_t nv_max_invocations;               // of a workgroup that shares matrices
   uint32_t nv_reserved_shared_memory_bytes;  // by matrices of such a workgroup
   uint32_t reserved;
+
+  VkBool32 subgroup_shuffles;  // which main loop khr_direct needs
+  VkBool32 subgroup_votes;     // which f32 in parts needs
 } VkgemmLimits;
 
 // A shape that the device lists at subgroup scope: A and B of `input`, C and result of
@@ -779,7 +782,8 @@ VKGEMM_API VkgemmStatus vkgemm_verdicts_create(VkgemmVerdicts** verdicts);
 VKGEMM_API VkgemmStatus vkgemm_verdicts_load(const VkgemmCaps* caps, const char* file,
                                              VkgemmVerdicts** verdicts, VkgemmError* error);
 
-// Replaces the file at once: readers see the old one or the new. Makes its folder. Any thread.
+// Replaces the file at once: readers see the old one or the new. Makes its folder.
+// VKGEMM_ERROR_INVALID_ARGUMENT if vkgemm_verdicts_load() would refuse the file. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_verdicts_save(const VkgemmVerdicts* verdicts, const VkgemmCaps* caps,
                                              const char* file, VkgemmError* error);
 
@@ -860,7 +864,7 @@ typedef struct VkgemmContextCreateInfo {
 
   // At most one of these two. The application's cache is used and never destroyed. A file is read
   // if it fits this device and driver, and replaced by vkgemm_context_save_pipeline_cache() and on
-  // destruction; it must stand where nobody else can write. Default null: none.
+  // destruction; it must stand where nobody else can write. Default null; empty means none, too.
   VkPipelineCache pipeline_cache;
   const char* pipeline_cache_file;
 
@@ -868,7 +872,8 @@ typedef struct VkgemmContextCreateInfo {
   const VkgemmSelfTest* self_test;
 
   // A tuning table, as `vkgemm tune` writes them. It comes before the built-in tables. A file that
-  // is not right fails vkgemm_context_create(), which names line and field. Default null: none.
+  // is not right fails vkgemm_context_create(), which names line and field. Default null; empty
+  // means none, too.
   const char* tuning_file;
 
   // Called for each message. Default null: silent, unless VKGEMM_LOG is set in the environment. It
@@ -1009,12 +1014,14 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan row_values;  // one number for each row: M values for each matrix, written
   VkgemmDeviceSpan workspace;   // vkgemm_plan_workspace_bytes(), aligned to 256 bytes
 
-  // Of packed operands: what VkgemmPackedLayout said when they were packed. b's is b_right's, too.
+  // What VkgemmPackedLayout said when the operand was packed. Ignored for plain operands.
   VkgemmFingerprint a_fingerprint;
   VkgemmFingerprint b_fingerprint;
 
   VkgemmDeviceSpan row_scales;     // VkgemmEpilogue::row_scales: M factors, f32
   VkgemmDeviceSpan column_scales;  // VkgemmEpilogue::column_scales: N; 2N of a gated product
+
+  VkgemmFingerprint b_right_fingerprint;
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.

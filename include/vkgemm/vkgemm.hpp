@@ -8,4 +8,4 @@
 #include "vkgemm/problem.hpp"    // IWYU pragma: export
 #include "vkgemm/result.hpp"     // IWYU pragma: export
 #include "vkgemm/self_test.hpp"  // IWYU pragma: export
-#include "vkgemm/version.hpp"    // IWYU pragma: export
+#include "vkgemm/version.h"      // IWYU pragma: export

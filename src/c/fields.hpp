@@ -332,6 +332,7 @@ struct Fields<VkgemmOperands> {
     map.fingerprint(c.b_fingerprint, cpp.b_fingerprint);
     map.span(c.row_scales, cpp.row_scales);
     map.span(c.column_scales, cpp.column_scales);
+    map.fingerprint(c.b_right_fingerprint, cpp.b_right_fingerprint);
   }
 };
 
@@ -494,6 +495,8 @@ struct Fields<VkgemmLimits> {
     map.number("nv_reserved_shared_memory_bytes", c.nv_reserved_shared_memory_bytes,
                cpp.nv_reserved_shared_memory_bytes);
     map.reserved(c.reserved);
+    map.boolean("subgroup_shuffles", c.subgroup_shuffles, cpp.subgroup_shuffles);
+    map.boolean("subgroup_votes", c.subgroup_votes, cpp.subgroup_votes);
   }
 };
 

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "c/call.hpp"
-#include "vkgemm/version.hpp"
+#include "vkgemm/version.h"
 
 using namespace vkgemm;
 using namespace vkgemm::c;

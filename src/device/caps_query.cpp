@@ -249,14 +249,6 @@ PathSupport inspect_khr(const Inspector& inspector, const Properties& properties
         VK_SHADER_STAGE_COMPUTE_BIT)) {
     return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
   }
-  // Votes find NaN in sums of f32 in parts (shaders/lib/loops/khr_direct.glsl).
-  if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_VOTE_BIT) == 0) {
-    return unavailable("subgroupSupportedOperations lacks votes");
-  }
-  // Invocations load scales for each other (shaders/lib/loops/direct_scales.glsl).
-  if ((properties.vulkan11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) == 0) {
-    return unavailable("subgroupSupportedOperations lacks shuffles");
-  }
   // Where there is one subgroup size only, none has to be asked for (and NVK lets nobody ask).
   if (caps.limits.min_subgroup_size != caps.limits.max_subgroup_size) {
     if (auto missing =
@@ -329,6 +321,9 @@ Limits limits_of(const Properties& properties, const Facilities& usable) noexcep
   limits.subgroup_size_control =
       usable.has(Feature::subgroup_size_control) && usable.has(Feature::compute_full_subgroups) &&
       (properties.vulkan13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  const VkSubgroupFeatureFlags operations = properties.vulkan11.subgroupSupportedOperations;
+  limits.subgroup_shuffles = (operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+  limits.subgroup_votes = (operations & VK_SUBGROUP_FEATURE_VOTE_BIT) != 0;
   limits.compute_units = compute_units(properties);
   if (usable.has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)) {
     const auto& nv = properties.cooperative_matrix2;

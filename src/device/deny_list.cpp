@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "embedded/embedded.hpp"
 
 namespace vkgemm {
 namespace {
 
-using nlohmann::json;
+constexpr int most_levels = 8;
 
 // Missing parts are `rest`: the last version of a series counts all that begins like it.
 DriverVersion parse_version(const std::string& text, std::uint32_t rest) {
@@ -32,19 +32,19 @@ DriverVersion parse_version(const std::string& text, std::uint32_t rest) {
 }
 
 template <class Parse>
-auto parse_name(const json& value, Parse parse) {
+auto parse_name(const Json& value, Parse parse) {
   const auto parsed = parse(value.get<std::string>());
-  if (!parsed) throw std::invalid_argument(concat(in_quotes(value.dump()), " is unknown"));
+  if (!parsed) throw std::invalid_argument(concat(in_quotes(json_text(value)), " is unknown"));
   return *parsed;
 }
 
-std::string nonempty(const json& object, const char* key) {
+std::string nonempty(const Json& object, const char* key) {
   auto text = object.at(key).get<std::string>();
   if (text.empty()) throw std::invalid_argument(concat(key, " is empty"));
   return text;
 }
 
-DenyEntry parse_entry(const json& object) {
+DenyEntry parse_entry(const Json& object) {
   constexpr std::string_view known[] = {
       "driver",         "driver_id", "vendor_id", "device_ids", "device_name", "first_version",
       "last_version",   "path",      "input",     "m",          "n",           "k",
@@ -102,8 +102,8 @@ Result<std::vector<DenyEntry>> parse_deny_list(std::string_view text) {
   std::size_t index = 0;
   try {
     std::vector<DenyEntry> entries;
-    const json document = json::parse(text);
-    for (const json& object : document.at("entries")) {
+    const Json document = parse_json(text, most_levels);
+    for (const Json& object : document.at("entries")) {
       entries.push_back(parse_entry(object));
       ++index;
     }

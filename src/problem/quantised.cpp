@@ -166,8 +166,8 @@ std::optional<Error> check_quantised(const Problem& problem) {
   }
   if (q.zeros && q.type != CodeType::int4) return wrong("zeros", "true", "int4 has zero points");
   if (size_in_bytes(problem.b.type) != 2) {
-    return unsupported(concat("b.type is ", to_string(problem.b.type),
-                              " and B is quantised: it is multiplied as f16 or bf16"));
+    return unsupported(concat("b.type is ", to_string(problem.b.type), " and quantised_b.type is ",
+                              type, ": codes are multiplied as f16 or bf16"));
   }
   return std::nullopt;
 }

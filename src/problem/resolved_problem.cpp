@@ -432,7 +432,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
   if (auto error = check_quantised(problem)) return *error;
-  if (problem.quantised_b && problem.b.packing == Packing::plain) {
+  const bool b_is_empty = problem.n == 0 || problem.k == 0;  // there is nothing to pack
+  if (problem.quantised_b && problem.b.packing == Packing::plain && !b_is_empty) {
     return unsupported(concat("quantised_b.type is ", to_string(problem.quantised_b->type),
                               " and b.packing is plain: products take it packed "
                               "(Context::plan_pack())"));
@@ -450,6 +451,11 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (problem.split_k.slices > most_slices) {
     return invalid_argument(concat("split_k.slices is ", problem.split_k.slices, ": at most ",
                                    most_slices, " are supported"));
+  }
+  if (problem.quantised_b && problem.a.type != problem.b.type) {
+    return unsupported(concat("a.type is ", to_string(problem.a.type), " and quantised_b.type is ",
+                              to_string(problem.quantised_b->type), ", multiplied as b.type, ",
+                              to_string(problem.b.type), ": A and B must share one type"));
   }
   if (problem.a.type != problem.b.type) {
     return unsupported(concat("a.type is ", to_string(problem.a.type), " and b.type is ",

@@ -87,7 +87,9 @@ Comparison compare(const std::vector<BenchRow>& now, const std::vector<BenchRow>
   warn_of_origins(comparison.warnings, "device", devices, old_devices);
   warn_of_origins(comparison.warnings, "driver", drivers, old_drivers);
   const std::size_t without = comparison.changes.size() - comparison.matched;
-  if (without != 0) comparison.warnings.push_back(std::to_string(without) + " cases are not in it");
+  if (without != 0)
+    comparison.warnings.push_back(std::to_string(without) +
+                                  (without == 1 ? " case is" : " cases are") + " not in it");
   if (const std::size_t unseen = old.size() - seen.size(); unseen != 0) {
     comparison.warnings.push_back(std::to_string(unseen) + " of its cases were not timed now");
   }

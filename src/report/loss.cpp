@@ -106,10 +106,12 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
   return summaries;
 }
 
+std::string count_problems(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " problem" : " problems");
+}
+
 std::string to_string(const LossSummary& summary) {
-  const std::string problems =
-      std::to_string(summary.compared) + (summary.compared == 1 ? " problem" : " problems");
-  std::string text = "loss: " + summary.list + " " + problems;
+  std::string text = "loss: " + summary.list + " " + count_problems(summary.compared);
   if (summary.compared != 0) {
     char figures[128];
     std::snprintf(figures, sizeof figures, ", geometric mean %.3f, worst %.3f (", summary.mean,

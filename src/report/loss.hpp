@@ -52,6 +52,9 @@ struct LossSummary {
 };
 std::vector<LossSummary> summarize(const std::vector<LossRow>& rows);
 
+// "1 problem", "60 problems"
+std::string count_problems(std::size_t count);
+
 // "loss: dense 60 problems, geometric mean 1.030, worst 1.180 (8192x8192x8192 f16); the best of 31
 // tried of 1240 legal configurations (medians); 58 by tuned shapes; estimates alone would lose
 // 1.040 (60), worst 1.310"
@@ -61,7 +64,8 @@ std::string to_string(const LossSummary& summary);
 inline constexpr double loss_in_the_mean = 1.05;
 inline constexpr double loss_at_worst = 1.25;
 
-// A panel for each list, a point for each problem, by loss. invalid_argument: nothing to draw.
+// A panel for each list, a point for each problem, by loss. invalid_argument: fewer than two
+// points.
 Result<std::string> plot_loss(const std::vector<LossRow>& rows);
 
 }  // namespace vkgemm::report

@@ -15,6 +15,8 @@ constexpr double kLeastLabels = 262.0, kLabelSize = 11.5;
 // be most of the time: the same case took 0.018 to 0.084 ms on one day (H200, 2026-11-22).
 constexpr double kLaunchMs = 0.1;
 
+bool is_hollow(const BenchRow& row) { return row.times_peer() > 0.0 && row.peer_ms < kLaunchMs; }
+
 struct Panel {
   double left = 0.0, right = 0.0;
   double low = 0.0, high = 1.0;  // of a logarithmic one: logarithms
@@ -81,7 +83,7 @@ void draw_ratio(Svg& svg, const Panel& panel, const BenchRow& row, double y) {
   const char* const colour = colour_of(family_of(row));
   svg.line({panel.at(0.0), y}, {x, y}, colour, 2.0);
   svg.marker(Marker::circle, {x, y}, 5.0, colour, describe(row));
-  if (row.peer_ms < kLaunchMs) svg.marker(Marker::circle, {x, y}, 3.0, "#fff", "");
+  if (is_hollow(row)) svg.marker(Marker::circle, {x, y}, 3.0, "#fff", "");
   const bool right = value >= 0.0;
   svg.text({x + (right ? 9.0 : -9.0), y + 4.0}, number("%.2f×", row.times_peer()),
            {.size = 11.0, .anchor = right ? "start" : "end", .outlined = true});
@@ -143,7 +145,8 @@ double draw_bars(Svg& svg, const std::vector<BenchRow>& rows, const BarPanels& p
     svg.text({x + 70.0, centre + 4.0}, row.peer.substr(0, row.peer.find(',')),
              {.size = 10.0, .colour = ink::faint});
   }
-  if (!panels.peers) return bottom + 48.0;
+  const bool has_hollow = std::ranges::any_of(rows, is_hollow);
+  if (!panels.peers || !has_hollow) return bottom + 48.0;
   svg.text({24.0, bottom + 58.0},
            "hollow: the peer takes less than 0.1 ms, of which launches by the host may be most",
            {.size = 11.0, .colour = ink::faint});

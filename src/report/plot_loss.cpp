@@ -54,7 +54,7 @@ void draw_panel(Svg& svg, const LossPanel& panel, const LossSummary& summary,
                 std::vector<const LossRow*> rows, const char* colour) {
   svg.rectangle({panel.left, panel.top - 34.0}, 10.0, 10.0, colour, 2.0);
   svg.text({panel.left + 15.0, panel.top - 25.0}, summary.list, {.bold = true});
-  std::string head = std::to_string(summary.compared) + " problems, geometric mean " +
+  std::string head = count_problems(summary.compared) + ", geometric mean " +
                      number("%.3f", summary.mean) + ", worst " + number("%.3f", summary.worst);
   if (summary.not_compared != 0)
     head += ", " + std::to_string(summary.not_compared) + " not compared";
@@ -97,7 +97,10 @@ Result<std::string> plot_loss(const std::vector<LossRow>& rows) {
     most = std::max(most, row.loss());
     ++drawn;
   }
-  if (drawn == 0) return Error{Status::invalid_argument, "--plot: there is no loss to draw"};
+  if (drawn < 2) {
+    return Error{Status::invalid_argument, "--plot: " + count_problems(drawn) +
+                                               " with a loss, at least 2 are needed to draw"};
+  }
   const double high = std::log(std::min(most, kMostShown) * 1.02);
 
   Svg svg(kPageWidth);

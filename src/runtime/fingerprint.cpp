@@ -114,7 +114,7 @@ std::string order_text(const Fingerprint& fingerprint) {
 }
 
 Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {
-  Fingerprints out;
+  Fingerprints out{.has_b_right = p.is_gated(GatedB::separate)};
   const bool is_used = !p.is_empty() && p.k != 0;
   if (is_used && p.a.is_packed()) {
     (p.transposed ? out.b : out.a) = fingerprint_of(p.a, p.m, p.k, caps);
@@ -176,7 +176,9 @@ Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& oper
                         ": pack the matrix again for this product and device")};
   };
   if (auto checked = check("a", wanted.a, operands.a_fingerprint); !checked) return checked;
-  return check("b", wanted.b, operands.b_fingerprint);
+  if (auto checked = check("b", wanted.b, operands.b_fingerprint); !checked) return checked;
+  if (!wanted.has_b_right) return {};
+  return check("b_right", wanted.b, operands.b_right_fingerprint);
 }
 
 }  // namespace vkgemm

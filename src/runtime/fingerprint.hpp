@@ -19,9 +19,10 @@ std::string order_text(const Fingerprint& fingerprint);
 // Of what codes they are; none: of elements.
 std::optional<Quantisation> quantisation_of(const Fingerprint& fingerprint);
 
-// Of the caller's A and B; none: it is not packed.
+// The fingerprints that the caller's A and B must have; not set: the operand is not packed.
 struct Fingerprints {
   std::optional<Fingerprint> a, b;
+  bool has_b_right = false;  // which must have b's
 };
 Fingerprints fingerprints_of(const ResolvedProblem& problem, const DeviceCaps& caps);
 

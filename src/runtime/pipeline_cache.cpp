@@ -198,6 +198,11 @@ Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& co
     error.message += " for " + pipeline_name(key, config);
     return error;
   }
+  if (pipeline == VK_NULL_HANDLE) {  // some drivers hide a failure of their compiler so
+    return Error{Status::driver_error,
+                 "vkCreateComputePipelines gave VK_SUCCESS and no pipeline for " +
+                     pipeline_name(key, config)};
+  }
 
   if (info_.set_name != nullptr) {
     const std::string name = "vkgemm " + pipeline_name(key, config);

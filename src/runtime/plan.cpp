@@ -180,7 +180,12 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   plan->problem = problem;
   plan->resolved = *resolved;
   if (config != nullptr) plan->config = *config;
-  if (resolved->is_empty()) return Plan(std::move(plan));
+  if (resolved->is_empty()) {
+    if (resolved->grouping && resolved->grouping->groups == 0 && log.enabled()) {
+      log.write(LogLevel::warning, "grouping.groups is 0: the plan computes nothing");
+    }
+    return Plan(std::move(plan));
+  }
 
   const DeviceCaps& usable = *plan->caps;
   const Target target = tables.target(usable);

@@ -1,13 +1,13 @@
 // verdict_file.cpp: what the self-test found, from one run to the next. JSON, so that people can
 // read it and send it along; strict, since a file may come from anywhere.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "base/cache_file.hpp"
 #include "base/environment.hpp"
 #include "base/errors.hpp"
+#include "base/json.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
@@ -18,8 +18,6 @@
 
 namespace vkgemm {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int file_version = 4;
 constexpr int most_levels = 8;  // writing a value into a message recurses
@@ -84,7 +82,7 @@ template <class Number = std::uint32_t>
 Number number(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_number_unsigned() || !std::in_range<Number>(value.get<std::uint64_t>())) {
-    throw std::invalid_argument(concat(key, " is ", in_quotes(value.dump())));
+    throw std::invalid_argument(concat(key, " is ", in_quotes(json_text(value))));
   }
   return value.get<Number>();
 }
@@ -108,17 +106,14 @@ KernelKind parse_kind(const Json& object) {
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
-  const Json document = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
-    if (depth <= most_levels) return true;
-    throw std::invalid_argument(concat("nested deeper than ", most_levels, " levels"));
-  });
+  const Json document = parse_json(text, most_levels);
   const Json expected = identity(caps);
   VerdictFile file;
   for (const auto& item : expected.items()) {
     const Json& found = document.at("of").at(item.key());
     if (found == item.value()) continue;
-    file.other = concat(item.key(), " is ", in_quotes(found.dump()), ", expected ",
-                        in_quotes(item.value().dump()));
+    file.other = concat(item.key(), " is ", in_quotes(json_text(found)), ", expected ",
+                        in_quotes(json_text(item.value())));
     return file;
   }
   for (const Json& object : document.at("verdicts")) file.verdicts.push_back(parse_verdict(object));
@@ -164,7 +159,7 @@ std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
     return id > 0xffff ? digits : digits.substr(4);
   };
   // Each device, driver and build has its own file.
-  const std::string all = identity(caps).dump();
+  const std::string all = json_text(identity(caps));
   return folder / "vkgemm" /
          concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), "-",
                 hexadecimal(big_endian(fnv1a(std::as_bytes(std::span(all))))), ".json");
@@ -239,8 +234,7 @@ std::string verdict_file_text(const VerdictFile& content, const DeviceCaps& caps
   for (const Attempt& attempt : content.attempts) {
     document["trying"].push_back(to_json(attempt));
   }
-  // Drivers' names may be anything.
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document, 1) + "\n";
 }
 
 }  // namespace vkgemm

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -47,6 +48,15 @@ void make_folder_of(const std::filesystem::path& file) {
 Result<void> write(const std::filesystem::path& file, const VerdictFile& content,
                    const DeviceCaps& caps) {
   const std::string text = verdict_file_text(content, caps);
+  const auto refused = [&](std::string_view why) {
+    return invalid_argument(concat(utf8(file), ": these verdicts cannot be read again: ", why));
+  };
+  if (text.size() > most_bytes) {
+    return refused(concat("they take ", text.size(), " bytes, at most ", most_bytes, " are read"));
+  }
+  if (const auto parsed = parse_verdict_file(text, caps); !parsed) {
+    return refused(parsed.error().message);
+  }
   return write_file(file, std::as_bytes(std::span(text)), os::Links::refuse);
 }
 

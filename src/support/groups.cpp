@@ -125,7 +125,6 @@ std::vector<GroupProduct> products_of(const Problem& problem, const HostOperands
         .b_right = advanced(operands.b_right, bytes_to(views.b, own_b, k, 0)),
         .row_scales = advanced(operands.row_scales, row_scales * sizeof(float)),
         .column_scales = advanced(operands.column_scales, column_scales * sizeof(float)),
-        .b_error = operands.b_error,
     };
     product.d = bytes_to(views.d, own_d, row, 0);
     product.aux = bytes_to(views.aux, own_d, row, 0);

@@ -105,11 +105,8 @@ std::uint32_t nearest_code(CodeType type, bool has_zeros, double value) {
   return std::signbit(value) && nearest != 0 ? nearest | code_count(type) / 2 : nearest;
 }
 
-double element_error(const Problem& problem, const Config& config) {
-  if (!problem.quantised_b) return 0.0;
-  const DataType type = problem.b.type;
-  const bool rounds = rounds_elements(config, *problem.quantised_b, type);
-  return rounds ? 0.0 : row_of(type).unit_roundoff;
+bool rounds_b(const Problem& problem, const Config& config) {
+  return !problem.quantised_b || rounds_elements(config, *problem.quantised_b, problem.b.type);
 }
 
 CodeMatrix::CodeMatrix(const Problem& problem)
@@ -215,6 +212,18 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
   const double value = code_value(q_.type, q_.zeros, code(matrix, k, column)) -
                        static_cast<double>(zero(matrix, k, column));
   return static_cast<float>(scale(matrix, k, column)) * static_cast<float>(value);
+}
+
+std::vector<float> CodeMatrix::elements(const View& view) const {
+  std::vector<float> out(view.bytes / size_in_bytes(view.type));
+  for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
+    for (std::uint64_t k = 0; k < k_; ++k) {
+      for (std::uint64_t n = 0; n < columns_; ++n) {
+        out[view.index(matrix, k, n)] = element(matrix, k, n);
+      }
+    }
+  }
+  return out;
 }
 
 void CodeMatrix::quantise_columns(const Values& value, std::uint64_t matrix, std::uint64_t first,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "problem/quantised.hpp"
+#include "support/groups.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -23,9 +24,9 @@ constexpr std::uint32_t code_count(CodeType type) { return 1u << bits_of(type); 
 // The code whose number is nearest, the even one of two; of NaN e4m3's and e5m2's own, else 0.
 std::uint32_t nearest_code(CodeType type, bool zeros, double value);
 
-// HostOperands::b_error of elements that are rounded to their type: the configuration may multiply
-// them as they are.
-double element_error(const Problem& problem, const Config& config);
+// True if the configuration rounds the elements of a quantised B to B's type before it multiplies
+// them. Otherwise the oracle needs a problem whose B has f32 elements.
+bool rounds_b(const Problem& problem, const Config& config);
 
 // B of a problem, as codes that lie as Context::plan_pack() wants them.
 class CodeMatrix {
@@ -51,6 +52,9 @@ class CodeMatrix {
 
   // What it stands for, in f32: before it is rounded to B's type.
   float element(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
+
+  // All elements, where `view` has them: B of the oracle's problem if B has f32 elements.
+  std::vector<float> elements(const View& view) const;
 
   // Chooses scales, zero points and codes for `value(matrix, k, column)`: a group's largest
   // magnitude (int4 with zeros: its range) is that of the codes. Calls it from several threads.

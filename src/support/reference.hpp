@@ -11,14 +11,15 @@
 
 namespace vkgemm::support {
 
-// Compares D (and aux, if the problem has one; may be null if not) with the reference.
-// The bound for an element: (2K + 2) · 2^-23 · |alpha| · (|A|·|B|)ij for the accumulation (of s8,
-// which is exact, 2^-23 of the sum) and HostOperands::b_error, the epilogue's own terms propagated
-// through the activation's slope (times a small factor for the accuracy of the device's
-// transcendental functions), and u_out · |ref| + the smallest subnormal for the last cast, u_out =
-// 2^-11 (f16), 2^-8 (bf16), 2^-23 (f32). A row reduction takes these bounds through its formula and
-// adds those of its sums. `row_values`, and `d` if the problem doesn't store it, may be null if
-// there are none.
+// Compares D (and aux, if the problem has one; may be null if not) with the reference. The oracle
+// multiplies the B that the kernel multiplies: with a quantised B whose elements the kernel does
+// not round (rounds_b()), `problem` has a B of f32. The bound for an element: (2K + 2) · 2^-23 ·
+// |alpha| · (|A|·|B|)ij for the accumulation (of s8, which is exact, 2^-23 of the sum), the
+// epilogue's own terms propagated through the activation's slope (times a small factor for the
+// accuracy of the device's transcendental functions), and u_out · |ref| + the smallest subnormal
+// for the last cast, u_out = 2^-11 (f16), 2^-8 (bf16), 2^-23 (f32). A row reduction takes these
+// bounds through its formula and adds those of its sums. `row_values`, and `d` if the problem
+// doesn't store it, may be null if there are none.
 VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
                     const void* aux, const VerifyOptions& options = {},
                     const void* row_values = nullptr);

@@ -18,7 +18,6 @@ struct HostOperands {
   const void* b_right = nullptr;  // GatedB::separate
   const void* row_scales = nullptr;
   const void* column_scales = nullptr;
-  double b_error = 0.0;  // of B's elements here, relative to those multiplied, if they are normal
 };
 
 enum class Verify : std::uint8_t { off, sampled, full };

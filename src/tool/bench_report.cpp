@@ -48,8 +48,7 @@ void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& time
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str()
       ->needs(old);
-  CLI::Option* drawing = command.add_option("--plot", plot, "Draw the fastest row of each case")
-                             ->type_name("FILE.svg");
+  CLI::Option* drawing = add_plot(command, plot, "Draw the fastest row of each case");
   add_named(command, "--plot-kind", plot_options.kind,
             "roofline: TFLOP/s over FLOP/byte; ceiling: fraction of the ceiling; peers: speed "
             "relative to --peers",
@@ -143,6 +142,7 @@ ExitCode BenchReport::compare() const {
 void BenchReport::draw() {
   const std::string svg = unwrap(report::plot_svg(rows_, options_.plot_options));
   unwrap(plot_->write({std::as_bytes(std::span(svg))}));
+  std::fprintf(stderr, "wrote %s\n", options_.plot.c_str());
 }
 
 }  // namespace vkgemm::tool

@@ -82,7 +82,9 @@ class Yardstick {
     info.layout = layout_;
     result =
         vkCreateComputePipelines(runner_.device(), VK_NULL_HANDLE, 1, &info, nullptr, &pipeline_);
-    if (result != VK_SUCCESS) return driver_error("vkCreateComputePipelines", result);
+    if (result != VK_SUCCESS || pipeline_ == VK_NULL_HANDLE) {
+      return driver_error("vkCreateComputePipelines", result);
+    }
     return {};
   }
 

@@ -56,6 +56,8 @@ nlohmann::ordered_json device_json(const support::DeviceListing& device) {
                     {"max_subgroup_size", limits.max_subgroup_size},
                     {"max_subgroups_per_workgroup", limits.max_subgroups_per_workgroup},
                     {"subgroup_size_control", limits.subgroup_size_control},
+                    {"subgroup_shuffles", limits.subgroup_shuffles},
+                    {"subgroup_votes", limits.subgroup_votes},
                     {"compute_units", limits.compute_units},
                     {"nv_max_invocations", limits.nv_max_invocations},
                     {"nv_max_dimension", limits.nv_max_dimension},

@@ -14,7 +14,7 @@
 #include "commit.hpp"
 #include "support/process.hpp"
 #include "tool/tool.hpp"
-#include "vkgemm/version.hpp"
+#include "vkgemm/version.h"
 
 namespace vkgemm::tool {
 namespace {
@@ -54,23 +54,44 @@ std::size_t edits(std::string_view from, std::string_view to) {
   return row.back();
 }
 
+// "did you mean bench? ", or nothing if no name resembles the word.
+std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
+  const std::string* nearest = nullptr;
+  std::size_t least = (word.size() + 1) / 2;  // more edits than this make another word
+  for (const std::string& name : names) {
+    const std::size_t distance = edits(word, name);
+    if (distance > least || (distance == least && nearest != nullptr)) continue;
+    least = distance;
+    nearest = &name;
+  }
+  return nearest == nullptr ? "" : "did you mean " + *nearest + "? ";
+}
+
 // CLI11 would only say that a command is missing.
 void check_command(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return;
-  std::string names, nearest;
-  std::size_t least = (word.size() + 1) / 2;  // more edits than this make another word
+  std::vector<std::string> names;
+  std::string all;
   for (const CLI::App* command : app.get_subcommands({})) {
-    const std::string name = command->get_name();
-    if (name == word) return;
-    names += (names.empty() ? "" : ", ") + name;
-    const std::size_t distance = edits(word, name);
-    if (distance > least || (distance == least && !nearest.empty())) continue;
-    least = distance;
-    nearest = name;
+    names.push_back(command->get_name());
+    if (names.back() == word) return;
+    all += (all.empty() ? "" : ", ") + names.back();
   }
   throw Failure(usage_error, "'" + std::string(word) + "' is no command: " +
-                                 (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
-                                 "There are " + names);
+                                 suggestion(word, names) + "There are " + all);
+}
+
+// CLI11 would only say that the arguments were not expected.
+std::string unknown_argument(const CLI::App& app) {
+  const CLI::App& command = *app.get_subcommands().front();
+  const std::string word = app.remaining(true).front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string name = "vkgemm " + command.get_name();
+  return "'" + word + "' is no option of " + name + ": " +
+         suggestion(word.substr(0, word.find('=')), names) + "See " + name + " --help";
 }
 
 int no_host_memory() {
@@ -100,6 +121,10 @@ int run_tool(const std::vector<std::string>& arguments) {
     if (!arguments.empty()) check_command(app, arguments.front());
     app.parse(
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
+  } catch (const CLI::ExtrasError& error) {
+    if (app.get_subcommands().empty()) return app.exit(error), usage_error;
+    std::fprintf(stderr, "vkgemm: %s\n", unknown_argument(app).c_str());
+    return usage_error;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? success : usage_error;
   } catch (const Failure& failure) {

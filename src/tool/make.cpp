@@ -36,6 +36,9 @@ void make(const MakeOptions& options) {
   OutputFile file = unwrap(OutputFile::open(path_of(options.file)));
   array.data = generate(array.type, bytes, options.fill, options.seed);
   unwrap(support::write_npy(file, array));
+  std::printf("wrote          %s, %s %s, %llu bytes of elements\n", options.file.c_str(),
+              options.shape.c_str(), to_string(array.type).data(),
+              static_cast<unsigned long long>(bytes));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <vector>
 
 #include "base/file.hpp"
@@ -16,8 +18,8 @@ std::uint64_t parse_size(const std::string& option, const std::string& text, std
   const char* const end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, value);
   if (code != std::errc() || stop != end || value > limit) {
-    throw CLI::ValidationError(option, "is '" + text + "': a whole number from 0 to " +
-                                           std::to_string(limit) + " is needed");
+    throw CLI::ValidationError(option + " is '" + text + "': a whole number from 0 to " +
+                               std::to_string(limit) + " is needed");
   }
   return value;
 }
@@ -40,6 +42,18 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
     if (end == std::string::npos) return sizes;
     begin = end + 1;
   }
+}
+
+CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help) {
+  const auto check = [](const std::string& text) -> std::string {
+    const std::filesystem::path path = path_of(text);
+    std::error_code error;
+    const bool is_device =
+        std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+    if (path.extension() == ".svg" || is_device) return {};
+    return "'" + text + "' is no name of a plot: one that ends in .svg is needed";
+  };
+  return app.add_option("--plot", file, help)->type_name("FILE.svg")->check(check);
 }
 
 CLI::Option* add_size(CLI::App& app, const std::string& names, std::uint64_t& value,

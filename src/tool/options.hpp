@@ -58,14 +58,17 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
           [&value, names, choices, parse](const std::string& text) {
             const auto parsed = parse(text);
             if (!parsed) {
-              throw CLI::ValidationError(names,
-                                         "is '" + text + "': one of " + choices + " is needed");
+              throw CLI::ValidationError(names + " is '" + text + "': one of " + choices +
+                                         " is needed");
             }
             value = *parsed;
           },
           help)
       ->type_name(choices);
 }
+
+// Adds --plot, whose value names an .svg file, or no regular file at all.
+CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help);
 
 // Adds --f32.
 CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);

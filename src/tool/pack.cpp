@@ -153,7 +153,9 @@ void pack_file(const PackCommand& command) {
   QuantisationError error;
   if (command.codes) {
     source.problem.quantised_b = command.codes;
-    packed = quantise(*runner, source.problem, source.data, &error);
+    QuantisedB result = quantise(*runner, source.problem, source.data);
+    packed = std::move(result.packed);
+    error = result.error;
   } else {
     packed = pack_elements(*runner, source);
   }

@@ -73,8 +73,8 @@ void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to) {
       [&](VkCommandBuffer commands) { return to.plan->record(commands, source, to.span()); }));
 }
 
-PackedBuffer quantise(support::Runner& runner, const Problem& problem,
-                      std::span<std::byte> elements, QuantisationError* error) {
+QuantisedB quantise(support::Runner& runner, const Problem& problem,
+                    std::span<std::byte> elements) {
   Problem source = problem;
   const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
   source.b = {.type = problem.b.type,
@@ -84,11 +84,9 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
   const std::uint64_t columns = support::columns_of_b(problem);
   const support::View view =
       support::view(problem.b, problem.k, columns, support::MatrixCounts(problem).b);
-  PackedBuffer out;
-  out.plan = unwrap(runner.context().plan_pack(source, PackedOperand::b));
-  out.layout = out.plan->layout();
-  out.buffer = unwrap(runner.allocate(out.layout.bytes));
-  if (out.layout.bytes == 0) return out;
+  QuantisedB result{.packed = prepare_packing(runner, source, PackedOperand::b)};
+  PackedBuffer& out = result.packed;
+  if (out.layout.bytes == 0) return result;
 
   support::CodeMatrix codes(source);
   const auto each = [&](const auto& function) {
@@ -122,7 +120,8 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
     }
     errors.add(before, difference);
   });
-  if (error != nullptr) *error = errors.all();
+  result.error = errors.all();
+  result.elements = codes.elements(view);
 
   support::Buffer buffers[3];
   CodeSpans spans;
@@ -138,7 +137,7 @@ PackedBuffer quantise(support::Runner& runner, const Problem& problem,
   unwrap(runner.submit([&](VkCommandBuffer commands) {
     return out.plan->record_codes(commands, spans, out.span());
   }));
-  return out;
+  return result;
 }
 
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/runner.hpp"
 #include "support/vkp.hpp"
@@ -71,10 +72,16 @@ class QuantisationErrors {
   double squares_ = 0.0, errors_ = 0.0, largest_ = 0.0;
 };
 
-// Quantises a plain B and packs it. `problem` says how, and how the elements lie; they become those
-// that the codes stand for. Fails if one is not finite, before or after that.
-PackedBuffer quantise(support::Runner& runner, const Problem& problem,
-                      std::span<std::byte> elements, QuantisationError* error = nullptr);
+// A quantised B, packed, and the elements that its codes stand for, in f32.
+struct QuantisedB {
+  PackedBuffer packed;
+  std::vector<float> elements;
+  QuantisationError error;
+};
+
+// Quantises a plain B and packs it. `problem` says how, and how the elements lie. They become those
+// that the codes stand for, rounded to their type. Fails if one is not finite, before or after.
+QuantisedB quantise(support::Runner& runner, const Problem& problem, std::span<std::byte> elements);
 
 // Adds an option for a text that parse_quantisation() knows.
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,

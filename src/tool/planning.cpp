@@ -74,9 +74,9 @@ void Wishes::add(CLI::App& app) {
     if (colon == std::string::npos) return;
     split.reduction_mode = parse_reduction_mode(text.substr(colon + 1));
     if (!split.reduction_mode) {
-      throw CLI::ValidationError("--split-k", "'" + text.substr(colon + 1) +
-                                                  "' is none of two_dispatches, last_arriver, "
-                                                  "device_barrier");
+      throw CLI::ValidationError("--split-k is '" + text +
+                                 "': after the colon one of two_dispatches, last_arriver, "
+                                 "device_barrier is needed");
     }
   };
   app.add_option_function<std::string>(

@@ -48,6 +48,9 @@ struct DeviceOperands {
     const auto span = [](const Buffer& plain, const std::optional<PackedBuffer>& packed) {
       return packed ? packed->span() : plain.span();
     };
+    const auto fingerprint = [](const std::optional<PackedBuffer>& packed) {
+      return packed ? packed->layout.fingerprint : Fingerprint{};
+    };
     return {.a = span(a, packed_a),
             .b = span(b, packed_b),
             .b_right = span(b_right, packed_right),
@@ -62,8 +65,9 @@ struct DeviceOperands {
             .beta = beta.span(),
             .row_values = row_values.span(),
             .workspace = workspace.span(),
-            .a_fingerprint = packed_a ? packed_a->layout.fingerprint : Fingerprint{},
-            .b_fingerprint = packed_b ? packed_b->layout.fingerprint : Fingerprint{}};
+            .a_fingerprint = fingerprint(packed_a),
+            .b_fingerprint = fingerprint(packed_b),
+            .b_right_fingerprint = fingerprint(packed_right)};
   }
 };
 
@@ -117,11 +121,17 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
 void upload_codes(Runner& runner, Job& job, DeviceOperands& device) {
   Problem source = job.source;
   source.quantised_b = job.problem.quantised_b;
-  QuantisationError error;
-  device.packed_b = quantise(runner, source, job.b, &error);
+  const auto quantised = [&](std::vector<std::byte>& b, std::vector<float>& elements,
+                             std::optional<PackedBuffer>& packed) {
+    QuantisedB result = quantise(runner, source, b);
+    elements = std::move(result.elements);
+    packed = std::move(result.packed);
+    return result.error;
+  };
+  const QuantisationError error = quantised(job.b, job.codes_b, device.packed_b);
   std::printf("quantised      b, %s: relative error %.3g, largest %.3g\n",
               to_string(*source.quantised_b).c_str(), error.relative, error.largest);
-  if (!job.b_right.empty()) device.packed_right = quantise(runner, source, job.b_right);
+  if (!job.b_right.empty()) quantised(job.b_right, job.codes_right, device.packed_right);
   device.b = Buffer();
   device.b_right = Buffer();
 }
@@ -321,9 +331,14 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan,
   std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
   support::HostOperands operands = job.operands();
-  operands.b_error = support::element_error(plan.problem(), plan.config());
+  Problem problem = job.source;
+  if (!support::rounds_b(plan.problem(), plan.config())) {
+    problem.b.type = DataType::f32;
+    operands.b = job.codes_b.data();
+    operands.b_right = job.codes_right.data();
+  }
   const support::VerifyReport report =
-      support::verify(job.source, operands, d.data(), aux.data(), verification, row_values.data());
+      support::verify(problem, operands, d.data(), aux.data(), verification, row_values.data());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report_verification(verification, job.source, report, seconds);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/caps.hpp"
 #include "support/quantised.hpp"
@@ -42,7 +43,8 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
       problem_(plain(problem)),
       groups_(groups),
       bytes_(support::operand_bytes(problem_)),
-      offsets_(groups.encoded()) {
+      offsets_(groups.encoded()),
+      multiplied_(problem_) {
   pool.make_room();
   a_ = pool.get(problem.a.type, bytes_.a, 1);
   b_ = pool.get(problem.b.type, bytes_.b, 2);
@@ -64,17 +66,18 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   if (problem.a.packing == Packing::packed) packed_a_ = packed(PackedOperand::a, a_);
   if (problem.b.packing == Packing::packed) {
     const auto packed_b = [&](const OperandPool::Operand& from, std::uint64_t bytes,
-                              std::vector<std::byte>& elements, const void*& host) {
+                              std::vector<std::byte>& elements, std::vector<float>& codes) {
       if (!problem.quantised_b) return packed(PackedOperand::b, from);
-      Problem codes = problem_;
-      codes.quantised_b = problem.quantised_b;
+      Problem source = problem_;
+      source.quantised_b = problem.quantised_b;
       elements.assign(from.values, from.values + bytes);
-      host = elements.data();
-      return std::optional(quantise(runner, codes, elements));
+      QuantisedB result = quantise(runner, source, elements);
+      codes = std::move(result.elements);
+      return std::optional(std::move(result.packed));
     };
-    packed_b_ = packed_b(b_, bytes_.b, elements_b_, host_.b);
+    packed_b_ = packed_b(b_, bytes_.b, elements_b_, codes_b_);
     if (bytes_.b_right != 0) {
-      packed_right_ = packed_b(b_right_, bytes_.b_right, elements_right_, host_.b_right);
+      packed_right_ = packed_b(b_right_, bytes_.b_right, elements_right_, codes_right_);
     }
   }
   device_row_values_ = unwrap(runner.allocate(bytes_.row_values));
@@ -86,7 +89,12 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
 
 std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
                                     const Buffer* flush) {
-  host_.b_error = support::element_error(plan.problem(), plan.config());
+  if (plan.problem().quantised_b) {
+    const bool rounds = support::rounds_b(plan.problem(), plan.config());
+    multiplied_.b.type = rounds ? problem_.b.type : DataType::f32;
+    host_.b = rounds ? static_cast<const void*>(elements_b_.data()) : codes_b_.data();
+    host_.b_right = rounds ? static_cast<const void*>(elements_right_.data()) : codes_right_.data();
+  }
   if (workspace_.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
     workspace_ = Buffer();  // its memory first
     workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
@@ -99,22 +107,24 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
     return packed ? packed->span() : plain.device;
   };
   const Fingerprint none;
-  const Operands operands{.a = span(a_, packed_a_),
-                          .b = span(b_, packed_b_),
-                          .b_right = span(b_right_, packed_right_),
-                          .c = c_.device,
-                          .d = device_d_.span(),
-                          .bias = bias_.device,
-                          .row_scales = row_scales_.device,
-                          .column_scales = column_scales_.device,
-                          .aux = device_aux_.span(),
-                          .offsets = device_offsets_.span(),
-                          .gamma = gamma_.device,
-                          .beta = beta_.device,
-                          .row_values = device_row_values_.span(),
-                          .workspace = workspace_.span(),
-                          .a_fingerprint = packed_a_ ? packed_a_->layout.fingerprint : none,
-                          .b_fingerprint = packed_b_ ? packed_b_->layout.fingerprint : none};
+  const Operands operands{
+      .a = span(a_, packed_a_),
+      .b = span(b_, packed_b_),
+      .b_right = span(b_right_, packed_right_),
+      .c = c_.device,
+      .d = device_d_.span(),
+      .bias = bias_.device,
+      .row_scales = row_scales_.device,
+      .column_scales = column_scales_.device,
+      .aux = device_aux_.span(),
+      .offsets = device_offsets_.span(),
+      .gamma = gamma_.device,
+      .beta = beta_.device,
+      .row_values = device_row_values_.span(),
+      .workspace = workspace_.span(),
+      .a_fingerprint = packed_a_ ? packed_a_->layout.fingerprint : none,
+      .b_fingerprint = packed_b_ ? packed_b_->layout.fingerprint : none,
+      .b_right_fingerprint = packed_right_ ? packed_right_->layout.fingerprint : none};
   Runner::Commands before;
   if (flush != nullptr) {
     before = [flush](VkCommandBuffer commands) -> Result<void> {
@@ -168,7 +178,7 @@ std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64
 }
 
 TimedCase::Results TimedCase::download(const support::VerifyOptions& options) {
-  const support::VerifiedParts parts = support::verified_parts(problem_, host_, options);
+  const support::VerifiedParts parts = support::verified_parts(multiplied_, host_, options);
   return {download(device_d_, bytes_.d, parts.d), download(device_aux_, bytes_.aux, parts.aux),
           download(device_row_values_, bytes_.row_values, {{0, bytes_.row_values}})};
 }
@@ -176,16 +186,17 @@ TimedCase::Results TimedCase::download(const support::VerifyOptions& options) {
 support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
   const support::VerifyOptions how = options(seed, work);
   const Results results = download(how);
-  return support::verify(problem_, host_, results.d.get(), results.aux.get(), how,
+  return support::verify(multiplied_, host_, results.d.get(), results.aux.get(), how,
                          results.row_values.get());
 }
 
 std::future<support::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
   const support::VerifyOptions how = options(seed, work);
-  return std::async(std::launch::async, [this, how, host = host_, results = download(how)] {
-    return support::verify(problem_, host, results.d.get(), results.aux.get(), how,
-                           results.row_values.get());
-  });
+  return std::async(std::launch::async,
+                    [problem = multiplied_, how, host = host_, results = download(how)] {
+                      return support::verify(problem, host, results.d.get(), results.aux.get(), how,
+                                             results.row_values.get());
+                    });
 }
 
 double TimedCase::bytes() const {

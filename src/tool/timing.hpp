@@ -85,13 +85,17 @@ class TimedCase {
                                         const std::vector<support::ByteRange>& parts);
 
   support::Runner& runner_;
-  const Problem problem_;  // with plain operands, as the host has them
+  const Problem problem_;  // with plain operands
   const Groups& groups_;
   const support::OperandBytes bytes_;
   std::vector<std::byte> offsets_;
   OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_, row_scales_, column_scales_;
   std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
-  std::vector<std::byte> elements_b_, elements_right_;  // that codes stand for
+  // The elements that codes stand for: rounded to B's type, and not.
+  std::vector<std::byte> elements_b_, elements_right_;
+  std::vector<float> codes_b_, codes_right_;
+  // What the oracle computes: the problem with the B that the last plan multiplied.
+  Problem multiplied_;
   support::HostOperands host_;
   support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;
 };

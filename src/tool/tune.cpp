@@ -388,11 +388,9 @@ void add_report_options(CLI::App& command, TuneOptions& options) {
   for (const char* name : {"--log", "--shapes", "--m", "--out", "--compare", "--json"}) {
     stored->excludes(command.get_option(name));
   }
-  command
-      .add_option("--plot", options.plot,
-                  "Draw what the built-in choices lose: a panel for each log, a point for each "
-                  "problem; with --compare or --report")
-      ->type_name("FILE.svg");
+  add_plot(command, options.plot,
+           "Draw what the built-in choices lose: a panel for each log, a point for each problem; "
+           "with --compare or --report");
 }
 
 void add_search_options(CLI::App& command, TuneOptions& options) {

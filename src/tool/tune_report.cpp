@@ -203,6 +203,7 @@ void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file
     return;
   }
   unwrap(write_file(path_of(file), std::as_bytes(std::span(*svg))));
+  std::fprintf(stderr, "wrote %s\n", file.c_str());
 }
 
 }  // namespace vkgemm::tool

@@ -8,12 +8,11 @@
 #include <exception>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
-#include "base/json_lines.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
@@ -21,8 +20,6 @@
 
 namespace vkgemm {
 namespace {
-
-using nlohmann::json;
 
 // A table of every row one could measure is far below these. Rows are looked at whenever a plan is
 // made.
@@ -47,7 +44,7 @@ struct TableError : std::runtime_error {
 // One value of the table and how to name it: "rows[3].rate".
 class Node {
  public:
-  Node(const json& value, std::string path) : value_(value), path_(std::move(path)) {}
+  Node(const Json& value, std::string path) : value_(value), path_(std::move(path)) {}
 
   void check_keys(const std::vector<std::string_view>& known) const {
     if (!value_.is_object())
@@ -81,7 +78,7 @@ class Node {
       fail(path_, concat(path_, " is ", value_.type_name(), ", not an array"));
     std::vector<Node> out;
     out.reserve(value_.size());
-    for (const json& element : value_) {
+    for (const Json& element : value_) {
       out.emplace_back(element, concat(path_, '[', out.size(), ']'));
     }
     return out;
@@ -110,7 +107,7 @@ class Node {
   std::uint64_t natural() const {
     if (!value_.is_number_unsigned()) {
       fail(path_,
-           concat(path_, " is ", in_quotes(value_.dump()), ", not an integer of at least 0"));
+           concat(path_, " is ", in_quotes(json_text(value_)), ", not an integer of at least 0"));
     }
     return value_.get<std::uint64_t>();
   }
@@ -118,7 +115,8 @@ class Node {
   double positive() const {
     const double number = value_.is_number() ? value_.get<double>() : std::nan("");
     if (!std::isfinite(number) || number <= 0.0) {
-      fail(path_, concat(path_, " is ", in_quotes(value_.dump()), ", not a finite number above 0"));
+      fail(path_,
+           concat(path_, " is ", in_quotes(json_text(value_)), ", not a finite number above 0"));
     }
     return number;
   }
@@ -158,7 +156,7 @@ class Node {
     return concat(path_, path_.empty() ? "" : ".", key);
   }
 
-  const json& value_;
+  const Json& value_;
   std::string path_;
 };
 
@@ -353,28 +351,6 @@ DeniedConfig parse_denied(const Node& node) {
   return denied;
 }
 
-// The JSON library keeps the last of two equal keys and nests without end; a table does neither.
-json parse_json(std::string_view text) {
-  std::size_t line = 1;
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int depth, json::parse_event_t event, json& value) {
-    if (depth > deepest_nesting) {
-      throw TableError("", line, concat("nested deeper than ", deepest_nesting, " levels"));
-    }
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) {
-        throw TableError("", line, concat("key ", in_quotes(key), " appears twice"));
-      }
-    }
-    return true;
-  };
-  const char* const begin = text.data();
-  return json::parse(LineCounter{begin, &line}, LineCounter{begin + text.size(), nullptr}, check);
-}
-
 // The elements of an array of limited size.
 std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
   if (!node) return {};
@@ -387,7 +363,7 @@ std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
 }
 
 TuningTable parse_table(std::string_view text) {
-  const json document = parse_json(text);
+  const Json document = parse_json(text, deepest_nesting);
   if (!document.is_object()) {
     throw TableError("", 1, concat("is ", document.type_name(), ", not an object"));
   }
@@ -461,7 +437,10 @@ Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view s
   } catch (const TableError& error) {
     const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
     return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
-  } catch (const json::exception& error) {
+  } catch (const JsonRefusal& refusal) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": line ", refusal.line, ": ", refusal.what())};
+  } catch (const Json::exception& error) {
     // Says line and column.
     return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
   }

@@ -287,6 +287,7 @@ TEST(DriverFailures, CarryTheirResult) {
       {VK_ERROR_OUT_OF_DEVICE_MEMORY, Status::out_of_device_memory},
       {VK_ERROR_OUT_OF_HOST_MEMORY, Status::out_of_host_memory},
       {VK_ERROR_INVALID_SHADER_NV, Status::driver_error},
+      {VK_SUCCESS, Status::driver_error},  // without a pipeline
       {VK_ERROR_DEVICE_LOST, Status::device_lost},
   };
   BareDevice device;

@@ -220,6 +220,44 @@ TEST_P(Packed, AnotherFingerprintIsRefused) {
   EXPECT_TRUE(fails_with(recorded(), Status::misaligned, {"b.address"}));
 }
 
+TEST_P(Packed, EachHalfHasAFingerprint) {
+  Problem problem = gemm({16, 64, 64});
+  problem.gated = Gated{.gate = Gate::glu, .b = GatedB::separate};
+  const auto own = ctx().packed_layout(problem, PackedOperand::b);
+  Problem halves = problem;
+  halves.gated->b = GatedB::halves;
+  const auto other = ctx().packed_layout(halves, PackedOperand::b);
+  ASSERT_TRUE(succeeds(own));
+  ASSERT_TRUE(succeeds(other));
+  if (own->bytes == 0) GTEST_SKIP() << "this device gains nothing from a packed B";
+  problem.b.packing = Packing::packed;
+  const auto plan = ctx().plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  auto memory = on().allocate(1 << 22);
+  ASSERT_TRUE(succeeds(memory));
+  Operands operands{.a = memory->span(0, 16 * 64 * 2),
+                    .b = memory->span(1 << 18, own->bytes),
+                    .b_right = memory->span(2 << 18, own->bytes),
+                    .d = memory->span(3 << 18, 16 * 64 * 4),
+                    .workspace = memory->span(1 << 20, plan->workspace_bytes()),
+                    .b_fingerprint = own->fingerprint};
+  const auto recorded = [&] {
+    Result<void> result;
+    (void)on().submit([&](VkCommandBuffer commands) {
+      result = plan->record(commands, operands);
+      return Result<void>();
+    });
+    return result;
+  };
+  EXPECT_TRUE(
+      fails_with(recorded(), Status::wrong_fingerprint, {"b_right_fingerprint", "is not given"}));
+  operands.b_right_fingerprint = other->fingerprint;
+  EXPECT_TRUE(fails_with(recorded(), Status::wrong_fingerprint,
+                         {"b_right_fingerprint", "both halves of a gated product"}));
+  operands.b_right_fingerprint = own->fingerprint;
+  EXPECT_TRUE(succeeds(recorded()));
+}
+
 TEST_P(Packed, WhatCannotBePackedIsRefused) {
   const auto refused = [&](const auto& change, std::initializer_list<std::string_view> parts,
                            Status status = Status::unsupported) {

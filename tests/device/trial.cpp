@@ -370,22 +370,41 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
 }
 
 void Trial::store_elements() {
-  const View where = view(problem_, 'b');
-  for (const auto& [codes, buffer] : {std::pair{&codes_, &b_}, {&right_codes_, &b_right_}}) {
-    if (*codes == nullptr) continue;
-    const support::CodeMatrix& from = **codes;
-    std::byte* const to = buffer->data();
-    each_code(from, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
-      store_element(to, problem_.b.type, where.index(b, i, j),
-                    static_cast<double>(from.element(b, i, j)));
+  const support::View where = support::view(problem_.b, problem_.k, support::columns_of_b(problem_),
+                                            support::MatrixCounts(problem_).b);
+  const auto store = [&](const support::CodeMatrix* codes, HostBuffer& rounded,
+                         std::vector<float>& exact) {
+    if (codes == nullptr) return;
+    exact = codes->elements(where);
+    each_code(*codes, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
+      const std::uint64_t index = where.index(b, i, j);
+      store_element(rounded.data(), problem_.b.type, index, static_cast<double>(exact[index]));
     });
-  }
+  };
+  store(codes_.get(), b_, exact_b_);
+  store(right_codes_.get(), b_right_, exact_right_);
+}
+
+Problem Trial::multiplied() const {
+  Problem problem = problem_;
+  if (!rounds_b_) problem.b.type = DataType::f32;
+  return problem;
 }
 
 support::HostOperands Trial::host_operands() const {
-  return {a_.data(),     b_.data(),    c_.data(),       bias_.data(),       offsets_.data(),
-          gamma_.data(), beta_.data(), b_right_.data(), row_scales_.data(), column_scales_.data(),
-          b_error_};
+  const auto b = [this](const HostBuffer& rounded, const std::vector<float>& exact) {
+    return rounds_b_ ? static_cast<const void*>(rounded.data()) : exact.data();
+  };
+  return {.a = a_.data(),
+          .b = b(b_, exact_b_),
+          .c = c_.data(),
+          .bias = bias_.data(),
+          .offsets = offsets_.data(),
+          .gamma = gamma_.data(),
+          .beta = beta_.data(),
+          .b_right = b(b_right_, exact_right_),
+          .row_scales = row_scales_.data(),
+          .column_scales = column_scales_.data()};
 }
 
 HostBuffer Trial::poisoned(const HostBuffer& like) const {
@@ -412,7 +431,7 @@ Problem planned(Problem problem, const TrialOptions& options) {
 
 testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
-  b_error_ = support::element_error(plan->problem(), plan->config());
+  rounds_b_ = support::rounds_b(plan->problem(), plan->config());
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   row_values_ = poisoned(row_values_);
@@ -467,6 +486,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
       if (auto packed = packed_right.pack_codes(device(), source, *right_codes_); !packed)
         return packed;
       operands.b_right = packed_right.span();
+      operands.b_right_fingerprint = packed_right.fingerprint();
     }
   }
   if (options_.packs_b) {
@@ -480,6 +500,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (auto packed = packed_right.pack(device(), problem_, PackedOperand::b, right); !packed)
       return packed;
     operands.b_right = packed_right.span();
+    operands.b_right_fingerprint = packed_right.fingerprint();
   }
   Buffer workspace;
   if (plan->workspace_bytes() != 0) {
@@ -524,7 +545,7 @@ testing::AssertionResult Trial::is_exact() const {
   HostBuffer d = poisoned(d_);
   HostBuffer aux = poisoned(aux_);
   HostBuffer row_values = poisoned(row_values_);
-  support::compute_reference(problem_, host_operands(), d.data(),
+  support::compute_reference(multiplied(), host_operands(), d.data(),
                              problem_.epilogue.aux ? aux.data() : nullptr, 1, row_values.data());
   if (auto same = same_bytes("d", d_, d, problem_.d.type); !same) return same;
   if (auto same = same_bytes("row_values", row_values_, row_values, value_type()); !same) {
@@ -536,7 +557,7 @@ testing::AssertionResult Trial::is_exact() const {
 testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
   const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
   const support::VerifyReport report = support::verify(
-      problem_, host_operands(), d_.data(), aux,
+      multiplied(), host_operands(), d_.data(), aux,
       {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u}, row_values_.data());
   if (!report.passed()) {
     return testing::AssertionFailure() << report.failures << " of " << report.checked
@@ -556,7 +577,7 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
         clear(view(problem_, operand), *buffer, 0);
         continue;
       }
-      for (const auto& group : support::products_of(problem_, host_operands())) {
+      for (const auto& group : support::products_of(multiplied(), host_operands())) {
         clear(view(group.problem, operand), *buffer, operand == 'd' ? group.d : group.aux);
       }
     }

@@ -97,14 +97,17 @@ class Trial {
   support::Runner& device() const;
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
+  // The problem with the B that the last run's kernel multiplied.
+  Problem multiplied() const;
   DataType value_type() const;
 
   Problem problem_;
   TrialOptions options_;
   HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_, row_scales_, column_scales_;
   std::shared_ptr<support::CodeMatrix> codes_, right_codes_;
-  double b_error_ = 0.0;             // of the last run
-  HostBuffer d_, aux_, row_values_;  // what the device wrote
+  std::vector<float> exact_b_, exact_right_;  // the elements of codes, not rounded
+  bool rounds_b_ = true;                      // the last run's kernel
+  HostBuffer d_, aux_, row_values_;           // what the device wrote
   std::uint32_t bad_group_ = 0;
 };
 

@@ -71,7 +71,7 @@ bench(0 "--from new.jsonl --peers peers.jsonl --json" "\"peer\":\"faster\",\"pee
 
 # baseline: 1.1 times as long is a regression unless it is tolerated; a case that has no time any more is one
 bench(4 "--from new.jsonl --baseline old.jsonl" "1.100  32x64x32 f16  REGRESSION" "1 of 2 cases are slower"
-      "1 cases are not in it" "1 of its cases were not timed now")
+      "1 case is not in it" "1 of its cases were not timed now")
 bench(0 "--from new.jsonl --baseline old.jsonl --tolerance 1.2" "0 of 2 cases are slower")
 bench(4 "--from new.jsonl --baseline old.jsonl --json" "\"baseline_ms\":1.0,\"of_baseline\":1.1")
 bench(4 "--from lost.jsonl --baseline old.jsonl" "REGRESSION: no memory" "the baseline's device is card, not ")
@@ -110,6 +110,7 @@ file(READ ${FOLDER}/plot.svg svg)
 if(NOT svg MATCHES ">8 TFLOP/s: f16 matrices from registers<")
   message(SEND_ERROR "the roof is not that of the matrices alone:\n${svg}")
 endif()
+bench(0 "--from new.jsonl --plot plot.svg --plot-kind ceiling" "wrote plot.svg")
 bench(2 "--from new.jsonl --plot plot.svg --plot-kind peers" "nothing to draw: no row has a peer's time")
 bench(2 "--from lost.jsonl --plot plot.svg" "nothing to draw")
 bench(2 "--from new.jsonl --plot none/plot.svg" "cannot be written")

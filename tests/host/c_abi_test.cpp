@@ -51,7 +51,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15,
                                 p16, p17, p18, p19] = Problem{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
-                                o16] = Operands{};
+                                o16, o17] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
   [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5] = RowQuantisation{};
   [[maybe_unused]] const auto& [qs1, qs2, qs3] = QuantiseSpans{};
@@ -60,7 +60,8 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
       Config{};
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5] = FragmentShape{};
   [[maybe_unused]] const auto& [fl1, fl2, fl3, fl4, fl5, fl6, fl7] = FlexibleShape{};
-  [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6, l7, l8, l9, l10, l11, l12] = Limits{};
+  [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6, l7, l8, l9, l10, l11, l12, l13, l14] =
+      Limits{};
   [[maybe_unused]] const auto& [de1, de2, de3, de4, de5, de6, de7] = Denial{};
   [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = KernelKind{};
   [[maybe_unused]] const auto& [v1, v2, v3, v4] = Verdict{};
@@ -180,6 +181,7 @@ TEST(CAbi, OperandsComeOver) {
   for (std::uint64_t i = 0; i < std::size(spans); ++i) *spans[i] = {100 + i, 200 + i};
   cpp.a_fingerprint.bytes[3] = 1;
   cpp.b_fingerprint.bytes[63] = 2;
+  cpp.b_right_fingerprint.bytes[1] = 3;
   const auto c = ToC::structure<VkgemmOperands>(cpp);
   Operands back;
   ASSERT_FALSE(ToCpp::read(c, "operands", back));
@@ -194,7 +196,9 @@ TEST(CAbi, OperandsComeOver) {
     EXPECT_EQ(read[i]->address, 100 + i);
     EXPECT_EQ(read[i]->bytes, 200 + i);
   }
-  EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint && back.b_fingerprint == cpp.b_fingerprint);
+  EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint);
+  EXPECT_TRUE(back.b_fingerprint == cpp.b_fingerprint);
+  EXPECT_TRUE(back.b_right_fingerprint == cpp.b_right_fingerprint);
 }
 
 TEST(CAbi, SpansOfAQuantisationComeOver) {

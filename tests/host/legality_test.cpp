@@ -357,6 +357,9 @@ TEST(Legality, KhrDirect) {
              s.caps.int16_arithmetic = false;
            },
            "needs shaderInt16"},
+          {"no shuffles",
+           [](Setting& s) { trust(s), s.caps.limits.subgroup_shuffles = false; },
+           "main loop khr_direct needs subgroup shuffles"},
           {"no room to pack",
            [](Setting& s) { trust(s), s.caps.limits.max_subgroups_per_workgroup = 7; },
            "takes 8 subgroups and 9324 bytes of shared memory, the device has 7"},

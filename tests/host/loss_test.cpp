@@ -172,17 +172,22 @@ TEST(Loss, IsDrawnWithAPointForEachProblem) {
     text += line(test::gemm(i, 8, 8), "gated", 10.0 + static_cast<double>(i), 10.0);
   }
   text += line(test::gemm(512, 64, 64), "splitk", 900.0, 10.0);  // beyond the axis
+  text += line(test::gemm(9, 8, 8), "rowred", 11.0, 10.0);
   const auto svg = plot_loss(read(text));
   ASSERT_TRUE(svg) << svg.error().message;
   EXPECT_TRUE(is_well_formed(*svg));
-  EXPECT_EQ(count(*svg, "<circle"), 23u);
-  EXPECT_EQ(count(*svg, "<title>"), 24u);
-  EXPECT_EQ(count(*svg, "stroke-dasharray"), 6u);  // two limits in each of three panels
+  EXPECT_EQ(count(*svg, "<circle"), 24u);
+  EXPECT_EQ(count(*svg, "<title>"), 25u);
+  EXPECT_EQ(count(*svg, "stroke-dasharray"), 8u);  // two limits in each of four panels
   for (const char* part : {"a \"GPU\", driver 1; vkgemm abc1234", ">dense<", ">gated<", ">splitk<",
+                           ">1 problem, geometric mean 1.100, worst 1.100<",
                            "2 problems, geometric mean 1.049, worst 1.100, 1 not compared"}) {
     EXPECT_TRUE(contains(*svg, part)) << part;
   }
   EXPECT_FALSE(plot_loss(read(line(test::gemm(8, 8, 8), "dense", 0.0, 10.0))));
+  const auto one = plot_loss(read(line(test::gemm(8, 8, 8), "dense", 11.0, 10.0)));
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().message, "--plot: 1 problem with a loss, at least 2 are needed to draw");
 }
 
 }  // namespace

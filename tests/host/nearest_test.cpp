@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json_lines.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "kernels/legality.hpp"
 #include "self_test/self_test.hpp"

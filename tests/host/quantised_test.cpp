@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "expectations.hpp"
 #include "kernels/parts/quantised.hpp"
@@ -15,6 +17,7 @@
 #include "problem/convert.hpp"
 #include "problem/quantised.hpp"
 #include "problem/resolved_problem.hpp"
+#include "support/reference.hpp"
 
 namespace vkgemm {
 namespace {
@@ -256,6 +259,32 @@ TEST(Quantisation, ScalesOfSumsWhereExactOrQuicker) {
   EXPECT_FALSE(rounds_elements(parse_config(small).value(), f32, DataType::f16));
 }
 
+// bf16 rounds 1 + 2^-8 to 1: a kernel that scales sums must not have the other's result.
+TEST(Codes, TheOracleMultipliesWhatTheKernelMultiplies) {
+  Problem problem = quantised({.type = CodeType::int8, .scale_type = DataType::f32}, 1, 64);
+  problem.a.type = problem.b.type = DataType::bf16;
+  problem.d.type = DataType::f32;
+  CodeMatrix codes(problem);
+  codes.set_scale(0, 0, 0, 1.0 + 0x1p-8);
+  for (std::uint64_t k = 0; k < 64; ++k) codes.set_code(0, k, 0, 1);
+  const Config config =
+      parse_config(
+          "khr_direct:tile=32x32x64,fragment=16x16x16,subgroups=2x2,subgroup_size=32,pack="
+          "ab")
+          .value();
+  ASSERT_FALSE(support::rounds_b(problem, config));
+  const std::vector<std::uint16_t> a(64, 0x3f80);
+  const std::vector<float> exact = codes.elements(support::view(problem.b, 64, 1, 1));
+  Problem multiplied = problem;
+  multiplied.quantised_b.reset();
+  multiplied.b.type = DataType::f32;
+  for (const auto& [d, is_right] : {std::pair{64.25f, true}, {64.0f, false}}) {
+    const auto report =
+        support::verify(multiplied, {.a = a.data(), .b = exact.data()}, &d, nullptr);
+    EXPECT_EQ(report.passed(), is_right) << d << ": " << report.first_failure;
+  }
+}
+
 // --- texts and refusals
 
 TEST(Quantisation, TextsComeBack) {
@@ -308,6 +337,17 @@ TEST(Quantisation, RefusalsNameTheField) {
   const auto plain = resolve(quantised({}));
   ASSERT_FALSE(plain);
   EXPECT_NE(plain.error().message.find("b.packing is plain"), std::string::npos);
+  for (Problem empty : {quantised({}, 10, 0), quantised({}, 0, 64)}) {
+    EXPECT_TRUE(resolve(empty)) << "an empty B has nothing to pack";
+  }
+  Problem mixed = quantised({});
+  mixed.b.packing = Packing::packed;
+  mixed.a.type = DataType::f32;
+  const auto refused_types = resolve(mixed);
+  ASSERT_FALSE(refused_types);
+  EXPECT_NE(refused_types.error().message.find("a.type is f32 and quantised_b.type is int8"),
+            std::string::npos)
+      << refused_types.error().message;
 
   const auto bad_source = [](Problem problem, const char* part) {
     const auto source = code_source(problem, 1);

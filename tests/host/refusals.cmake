@@ -31,6 +31,8 @@ refused("${files} --out none/d.npy" "none/d.npy")
 refused("${generated} --activation relu --aux none/aux.npy" "none/aux.npy")
 refused("make none/x.npy --shape 100000x100000" "none/x.npy")
 refused("bench --shapes 8 --plot none/x.svg" "none/x.svg")
+refused("bench --shapes 8 --plot x.png" "--plot: 'x.png' is no name of a plot: one that ends in .svg is needed")
+refused("tune --report x.jsonl --plot x.png" "--plot: 'x.png' is no name of a plot")
 if(NOT WINDOWS AND EXISTS /dev/null)
   file(CREATE_LINK /dev/null ${FOLDER}/null SYMBOLIC)
   make(null --shape 5)
@@ -42,6 +44,13 @@ endif()
 # a command that there is not
 refused("frobnicate" "'frobnicate' is no command: There are info, run, pack, quantise, quantise-rows, make, bench, tune")
 refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
+
+# an option that there is not
+refused("${generated} --actvation relu" "'--actvation' is no option of vkgemm run: did you mean --activation? See vkgemm run --help")
+refused("${generated} --actvation=relu" "did you mean --activation?")
+refused("bench --xyzzy" "'--xyzzy' is no option of vkgemm bench: See vkgemm bench --help")
+refused("${generated} --dtype fp16" "--dtype is 'fp16': one of f16|")
+refused("${generated} --split-k 2:none" "--split-k is '2:none': after the colon one of two_dispatches")
 
 # What is not computed is not verified either, and --help says so.
 execute_process(COMMAND ${TOOL} run --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
@@ -60,10 +69,10 @@ if(NOT SANITIZED)  # their allocators end the process
 endif()
 
 # unknown names
-refused("${generated} --row-op rmsnorm" "--row-op: is 'rmsnorm': one of rms_norm|")
-refused("${generated} --gated swish" "--gated: is 'swish': one of sigmoid_tanh|")
-refused("${generated} --gated swiglu:half" "--gated: is 'swiglu:half': one of")
-refused("bench --shapes 8 --row-op rmsnorm" "--row-op: is 'rmsnorm'")
+refused("${generated} --row-op rmsnorm" "--row-op is 'rmsnorm': one of rms_norm|")
+refused("${generated} --gated swish" "--gated is 'swish': one of sigmoid_tanh|")
+refused("${generated} --gated swiglu:half" "--gated is 'swiglu:half': one of")
+refused("bench --shapes 8 --row-op rmsnorm" "--row-op is 'rmsnorm'")
 
 # rows
 refused("${generated} --row-eps 1" "--row-eps needs --row-op")
@@ -112,8 +121,8 @@ refused("quantise --b b.npy --format int4 --out x.npy" "--out is 'x.npy': a name
 # f32 in parts
 refused("${generated} --f32 bf16x9" "f32_arithmetic is bf16x9 and a.type is f16: only f32 is multiplied in parts")
 refused("${generated} --dtype s8 --f32 f16x3" "f32_arithmetic is f16x3 and a.type is s8: only f32 is multiplied in parts")
-refused("${generated} --dtype f32 --f32 tf32" "--f32: is 'tf32': one of ieee|bf16x9|bf16x6|f16x3")
-refused("bench --shapes 8 --dtype f32 --f32 bf16" "--f32: is 'bf16': one of ieee|")
+refused("${generated} --dtype f32 --f32 tf32" "--f32 is 'tf32': one of ieee|bf16x9|bf16x6|f16x3")
+refused("bench --shapes 8 --dtype f32 --f32 bf16" "--f32 is 'bf16': one of ieee|")
 refused("${generated} --dtype f32 --f32 f16x3 --row-scales-mode shared"
         "f32_arithmetic is f16x3 and epilogue.row_scales is shared: not built together")
 

@@ -36,6 +36,8 @@ inline DeviceCaps base_device(std::string name, std::string architecture) {
   caps.limits.max_workgroup_count = {2147483647, 65535, 65535};
   caps.limits.max_subgroups_per_workgroup = 64;
   caps.limits.subgroup_size_control = true;
+  caps.limits.subgroup_shuffles = true;
+  caps.limits.subgroup_votes = true;
   caps.nv = {.available = false, .reason = "VK_NV_cooperative_matrix2 is not supported"};
   caps.khr = {.available = true, .reason = ""};
   caps.fma = {.available = true, .reason = ""};

@@ -316,6 +316,25 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   EXPECT_FALSE(load_verdicts(file_, caps_));
 }
 
+// What is written can be read.
+TEST_F(VerdictFiles, AreNotWrittenIfTheyCannotBeRead) {
+  ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
+  const std::string before = read();
+  const auto refused = [&](const std::vector<Verdict>& verdicts, std::string_view why) {
+    const auto saved = save_verdicts(file_, caps_, verdicts);
+    ASSERT_FALSE(saved) << why;
+    EXPECT_EQ(saved.error().status, Status::invalid_argument);
+    EXPECT_NE(saved.error().message.find(why), std::string::npos) << saved.error().message;
+    EXPECT_EQ(read(), before);
+  };
+  std::vector<Verdict> wrong = verdicts_;
+  wrong[0].detail = std::string(1 << 20, 'x');
+  refused(wrong, "at most 1048576 are read");
+  wrong = verdicts_;
+  wrong[0].kind.loop = MainLoop::khr_ring;  // khr's kinds speak for it
+  refused(wrong, "loop is 'khr_ring'");
+}
+
 TEST_F(VerdictFiles, MayNotBeWritable) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "made") << "a file, no folder";

@@ -72,6 +72,17 @@ class Quantise(OnDevice):
             vkgemm.quantise(np.full((4, 5), 1e8))
         vkgemm.quantise(np.full((4, 5), 1e8), "e4m3")  # whose scales are float32
 
+    def test_refusals_and_empty_matrices(self):
+        weight = self.device.quantise(values((64, 8)))
+        with self.assertRaisesRegex(vkgemm.ArgumentError, r"b is <vkgemm.PackedMatrix \(64, 8\) f16, "
+                                    "int4 codes>: a.dtype is f32"):
+            self.device.gemm(values((4, 64)), weight)
+        for shape in ((0, 8), (64, 0)):
+            with self.subTest(shape=shape):
+                empty = self.device.quantise(np.zeros(shape))
+                d = self.device.gemm(np.ones((4, shape[0]), np.float16), empty)
+                np.testing.assert_array_equal(d, np.zeros((4, shape[1]), np.float16))
+
     def test_codes_that_float16_does_not_hold(self):
         """127 · 516 is Inf in float16: the tool and both functions refuse it alike."""
         b = values((40, 5), "f16")

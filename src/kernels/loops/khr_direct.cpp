@@ -135,6 +135,16 @@ bool check_rows_of_a(const Case& s) {
   return true;
 }
 
+// The feature that the device lacks for inputs of this type, or null.
+const char* missing_feature(DataType input, bool in_parts, const DeviceCaps& caps) {
+  if (!caps.limits.subgroup_shuffles) return "subgroup shuffles";
+  if (in_parts && !caps.limits.subgroup_votes) return "subgroup votes for f32 in parts";
+  if (input == DataType::bf16 && !caps.int16_arithmetic) {
+    return "shaderInt16 for inputs of type bf16";
+  }
+  return nullptr;
+}
+
 bool check(const Case& s) {
   const Config& c = s.config;
   const KhrDirectLoop& l = direct(c);
@@ -169,8 +179,8 @@ bool check(const Case& s) {
                     " accumulators in each invocation, at most ", most_accumulators_of_parts,
                     " stay in registers with f32 in parts");
   }
-  if (input == DataType::bf16 && !s.caps.int16_arithmetic) {
-    return s.refuse("main loop khr_direct needs shaderInt16 for inputs of type bf16");
+  if (const char* const missing = missing_feature(input, s.problem.a.parts != 1, s.caps)) {
+    return s.refuse("main loop khr_direct needs ", missing);
   }
   if (l.ahead == 2 &&
       (!s.problem.b.quantisation || c.tile_m / l.subgroups_m > most_rows_ahead * l.fragment_m)) {
@@ -241,7 +251,7 @@ bool narrows_slices(const Config& c, DataType input, const DeviceCaps& caps) {
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config> proposed) {
   std::vector<KernelKind> all;
   for (const FragmentShape& shape : caps.fragment_shapes) {
-    if (!is_used(shape) || (shape.input == DataType::bf16 && !caps.int16_arithmetic)) continue;
+    if (!is_used(shape) || missing_feature(shape.input, false, caps) != nullptr) continue;
     add_fragment_kinds(all, MainLoop::khr_direct, shape, caps);
     // Deeper fragments of small elements fill 16 bytes.
     FragmentShape deeper = shape;

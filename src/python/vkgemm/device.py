@@ -590,7 +590,7 @@ class Device:
         for name, matrix in request.packed.items():
             setattr(operands, name, (matrix.buffer.address, matrix.buffer.size))
             if matrix.fingerprint is not None:
-                operands.b_fingerprint = matrix.fingerprint[0]
+                setattr(operands, f"{name}_fingerprint", matrix.fingerprint[0])
         gpu.begin()
         gpu.copy(host, device, 0, offset if request.preserved else first_output)
         gpu.barrier()

@@ -174,6 +174,9 @@ class Builder:
                 raise ArgumentError("b_right lies otherwise than b: both must have one type and "
                                     "one order")
             self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
+        if dict(self.parts["b"])["type"] != self.element and self.parts.get("quantised_b"):
+            raise ArgumentError(f"b is {self.b!r}: a.dtype is {self.element}, and both must be one "
+                                "type (element=)")
         if dict(self.parts["b"])["type"] != self.element:
             raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
                                 f"a.dtype is {self.element}, and both must be one type")

@@ -389,7 +389,7 @@ class Tensors:
         for name, matrix in request.packed.items():
             setattr(call.operands, name, (matrix.buffer.address, matrix.buffer.size))
             if matrix.fingerprint is not None:
-                call.operands.b_fingerprint = matrix.fingerprint[0]
+                setattr(call.operands, f"{name}_fingerprint", matrix.fingerprint[0])
         return call
 
     def _keep(self, key: Any, call: _Call) -> None:
