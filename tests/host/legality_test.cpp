@@ -357,8 +357,7 @@ TEST(Legality, KhrDirect) {
              s.caps.int16_arithmetic = false;
            },
            "needs shaderInt16"},
-          {"no shuffles",
-           [](Setting& s) { trust(s), s.caps.limits.subgroup_shuffles = false; },
+          {"no shuffles", [](Setting& s) { trust(s), s.caps.limits.subgroup_shuffles = false; },
            "main loop khr_direct needs subgroup shuffles"},
           {"no room to pack",
            [](Setting& s) { trust(s), s.caps.limits.max_subgroups_per_workgroup = 7; },
