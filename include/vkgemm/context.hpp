@@ -92,7 +92,7 @@ struct Operands {
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
   DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
 
-  // What PackedLayout said when the operand was packed. Ignored for plain operands.
+  // PackedLayout::fingerprint of each packed operand, b_right too. Ignored for plain operands.
   Fingerprint a_fingerprint = {};
   Fingerprint b_fingerprint = {};
   Fingerprint b_right_fingerprint = {};

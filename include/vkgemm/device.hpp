@@ -62,8 +62,8 @@ struct Limits {
   std::uint32_t max_subgroup_size = 0;
   std::uint32_t max_subgroups_per_workgroup = 0;
   bool subgroup_size_control = false;  // for compute, with full subgroups
-  bool subgroup_shuffles = false;      // which main loop khr_direct needs
-  bool subgroup_votes = false;         // which f32 in parts needs
+  bool subgroup_shuffles = false;      // required by main loop khr_direct
+  bool subgroup_votes = false;         // required by f32 in parts
 
   // Compute units (SMs, WGPs, Xe cores …) if the driver tells; 0: unknown.
   std::uint32_t compute_units = 0;

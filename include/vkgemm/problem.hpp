@@ -72,8 +72,8 @@ struct Matrix {
   Layout layout = Layout::row_major;
 
   // Leading dimension: elements from one row (row_major) or column (col_major) to the next.
-  // Not set: packed, the length of a row or column; if 4-bit codes are column-major, the next even
-  // number. At least that length; zero is an error.
+  // Not set: packed, the length of a row or column; for column-major 4-bit codes rounded up to an
+  // even number. At least that length; zero is an error.
   std::optional<std::uint64_t> ld = std::nullopt;
 
   // Elements from one matrix of a batch to the next. Not set: packed, the whole matrix.
@@ -132,8 +132,8 @@ struct Quantisation {
   std::uint32_t group_k = 0;
   std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
   // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN. A device that flushes
-  // subnormals takes byte 0 for a scale of 0. If scales multiply sums, results below 2^-112 may
-  // become 0 there, too.
+  // subnormals takes byte 0 for a scale of 0. If scales multiply sums, codes are multiplied by
+  // 2^-14, and sums by 2^14: then such a device returns 0 for results below 2^-112.
   DataType scale_type = DataType::f16;
   bool zeros = false;  // int4: there are zero points, 0 … 15
   CodeLayout layout = CodeLayout::separate;

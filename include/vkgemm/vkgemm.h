@@ -663,8 +663,8 @@ typedef struct VkgemmLimits {
   uint32_t nv_reserved_shared_memory_bytes;  // by matrices of such a workgroup
   uint32_t reserved;
 
-  VkBool32 subgroup_shuffles;  // which main loop khr_direct needs
-  VkBool32 subgroup_votes;     // which f32 in parts needs
+  VkBool32 subgroup_shuffles;  // required by main loop khr_direct
+  VkBool32 subgroup_votes;     // required by f32 in parts
 } VkgemmLimits;
 
 // A shape that the device lists at subgroup scope: A and B of `input`, C and result of
@@ -1014,14 +1014,15 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan row_values;  // one number for each row: M values for each matrix, written
   VkgemmDeviceSpan workspace;   // vkgemm_plan_workspace_bytes(), aligned to 256 bytes
 
-  // What VkgemmPackedLayout said when the operand was packed. Ignored for plain operands.
+  // VkgemmPackedLayout::fingerprint of each packed operand, b_right too (b_right_fingerprint, at
+  // the end). Ignored for plain operands.
   VkgemmFingerprint a_fingerprint;
   VkgemmFingerprint b_fingerprint;
 
   VkgemmDeviceSpan row_scales;     // VkgemmEpilogue::row_scales: M factors, f32
   VkgemmDeviceSpan column_scales;  // VkgemmEpilogue::column_scales: N; 2N of a gated product
 
-  VkgemmFingerprint b_right_fingerprint;
+  VkgemmFingerprint b_right_fingerprint;  // VKGEMM_GATED_B_SEPARATE with a packed b
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.

@@ -11,6 +11,8 @@
 namespace vkgemm {
 namespace {
 
+constexpr std::size_t most_keys = 256;
+
 // Reads characters for the JSON library and counts the lines that it has come to, from 1.
 struct LineCounter {
   using iterator_category = std::input_iterator_tag;
@@ -119,6 +121,9 @@ Json parse_json(std::string_view text, int most_levels) {
       const auto& key = value.get_ref<const std::string&>();
       if (!keys.back().insert(key).second) {
         throw JsonRefusal(line, concat("key ", in_quotes(key), " appears twice"));
+      }
+      if (keys.back().size() > most_keys) {
+        throw JsonRefusal(line, concat("an object has more than ", most_keys, " keys"));
       }
     }
     return true;

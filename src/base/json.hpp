@@ -13,7 +13,8 @@ namespace vkgemm {
 
 using Json = nlohmann::ordered_json;
 
-// JSON that parse_json() does not take: nested too deeply, or with a key twice.
+// JSON that parse_json() does not take: nested too deeply, with a key twice, or with more than 256
+// keys in one object, which are searched one by one.
 class JsonRefusal : public std::invalid_argument {
  public:
   JsonRefusal(std::size_t where, const std::string& message)

@@ -8,19 +8,23 @@
 
 namespace vkgemm {
 
-bool specialises_modules() { return environment_variable("VKGEMM_SPECIALISE") != "0"; }
+bool specialises_modules() {
+  static const bool specialises = environment_variable("VKGEMM_SPECIALISE") != "0";
+  return specialises;
+}
 
 Result<std::vector<std::uint32_t>> kernel_words(std::string_view module,
-                                                std::span<const std::uint32_t> constants) {
+                                                std::span<const std::uint32_t> constants,
+                                                bool specialised) {
   const embedded::Module* const found = embedded::find_module(module);
   if (found == nullptr) return unsupported(*why_not_built(module));
   std::vector<std::uint32_t> words = embedded::spirv(*found);
-  if (!specialises_modules()) return words;
+  if (!specialised) return words;
   return specialise(words, constants);
 }
 
-std::string kernels_digest() {
-  return std::string(embedded::digest()) + (specialises_modules() ? "" : " not specialised");
+std::string kernels_digest(bool specialised) {
+  return std::string(embedded::digest()) + (specialised ? "" : " not specialised");
 }
 
 }  // namespace vkgemm

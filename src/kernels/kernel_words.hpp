@@ -11,16 +11,18 @@
 
 namespace vkgemm {
 
-// False if VKGEMM_SPECIALISE is 0: then the driver sets the specialization constants.
+// False if VKGEMM_SPECIALISE was 0 when this was first asked: then the driver sets the
+// specialization constants.
 bool specialises_modules();
 
 // Returns the words of a module for these values of its specialization constants, by SpecId. The
 // entry point has the module's name. Errors: unsupported if the module is not built in.
 Result<std::vector<std::uint32_t>> kernel_words(std::string_view module,
-                                                std::span<const std::uint32_t> constants);
+                                                std::span<const std::uint32_t> constants,
+                                                bool specialised = specialises_modules());
 
-// Identifies the words of all kernels: it differs if a module, the specialiser or VKGEMM_SPECIALISE
+// Identifies the words of all kernels: it differs if a module, the specialiser or `specialised`
 // does.
-std::string kernels_digest();
+std::string kernels_digest(bool specialised = specialises_modules());
 
 }  // namespace vkgemm

@@ -151,7 +151,8 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
     for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {
-      candidates.push_back({scored.config, provenance_of(*scored.row, scored.config)});
+      candidates.push_back(
+          {scored.config, provenance_of(*scored.row, scored.config, problem.a.type)});
     }
     return candidates;
   });

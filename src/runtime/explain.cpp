@@ -290,15 +290,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
 }  // namespace
 
 std::string Plan::Impl::provenance() const {
-  if (row != nullptr) {
-    std::string text = provenance_of(*row, config);
-    // "…: 43 TFLOP/s at 4096x4096x4096 f16": a row without input types serves the others, too.
-    const auto timed = parse_data_type(std::string_view(text).substr(text.rfind(' ') + 1));
-    if (timed && *timed != problem.a.type) {
-      text += concat("; vkgemm assumes the same rate for ", to_string(problem.a.type));
-    }
-    return text;
-  }
+  if (row != nullptr) return provenance_of(*row, config, problem.a.type);
   return "chosen by the caller, in no tuning table";
 }
 

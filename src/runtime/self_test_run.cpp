@@ -292,14 +292,15 @@ class Examiner {
                       .workspace = {address + a_bytes + b_bytes + d_bytes, plan.workspace_bytes()}};
     Result<bool> done = submission.run(info_.self_test.timeout_ms, [&](VkCommandBuffer commands) {
       if (packing) {
-        const std::size_t scales = product.scales_offset();
+        const std::size_t scales = product.scales_offset(), zeros = product.zeros_offset();
         const DeviceSpan b = operands.b;
         operands.b = {address + packed_at, packing->layout().bytes};
         operands.b_fingerprint = packing->layout().fingerprint;
-        auto packed = packing->record_codes(
-            commands,
-            {.codes = {b.address, scales}, .scales = {b.address + scales, b.bytes - scales}},
-            operands.b);
+        auto packed = packing->record_codes(commands,
+                                            {.codes = {b.address, scales},
+                                             .scales = {b.address + scales, zeros - scales},
+                                             .zeros = {b.address + zeros, b.bytes - zeros}},
+                                            operands.b);
         if (!packed) return packed;
         record_barrier(commands);
       }

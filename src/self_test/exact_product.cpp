@@ -61,8 +61,11 @@ struct Codes {
   int code(std::uint64_t k, std::uint64_t col) const { return element(1, k, col) % 8; }
   // Codes of e4m3 so small are subnormals: so many times 2^-9.
   bool is_float() const { return q.type == CodeType::e4m3; }
+  int zero(std::uint64_t group, std::uint64_t col) const {
+    return q.zeros ? 7 + static_cast<int>(mixed((group << 32) + col + 11) % 2) : 0;
+  }
   unsigned bits(std::uint64_t k, std::uint64_t col) const {
-    const int number = code(k, col);
+    const int number = code(k, col) + zero(group(k), col);  // with zero points from 0 to 15
     if (is_float()) return static_cast<unsigned>(number < 0 ? 0x80 - number : number);
     return static_cast<unsigned>(number) & (bits_of(q.type) == 4 ? 0xfu : 0xffu);
   }
@@ -77,11 +80,12 @@ struct Codes {
     store_element(&rounded, problem.b.type, 0, exact);
     return static_cast<int>(load_element(&rounded, problem.b.type, 0));
   }
-  std::vector<std::byte> bytes(std::size_t& scales_offset) const {
+  std::vector<std::byte> bytes(std::size_t& scales_offset, std::size_t& zeros_offset) const {
     const std::uint64_t n = problem.n, per_byte = 8 / bits_of(q.type);
     scales_offset = rounded_up(divided_up(problem.k, per_byte) * n, sizeof(std::uint32_t));
     const std::uint64_t groups = problem.k == 0 ? 0 : group(problem.k - 1) + 1;
-    std::vector<std::byte> out(scales_offset + groups * n * size_in_bytes(q.scale_type));
+    zeros_offset = scales_offset + groups * n * size_in_bytes(q.scale_type);
+    std::vector<std::byte> out(zeros_offset + (q.zeros ? groups * n : 0));
     for (std::uint64_t col = 0; col < n; ++col) {
       for (std::uint64_t k = 0; k < problem.k; ++k) {
         out[k / per_byte * n + col] |= static_cast<std::byte>(bits(k, col) << (k % per_byte * 4));
@@ -89,6 +93,7 @@ struct Codes {
       for (std::uint64_t g = 0; g < groups; ++g) {
         store_element(out.data() + scales_offset, q.scale_type, g * n + col,
                       scale(g, col) * (is_float() ? 512 : 1));
+        if (q.zeros) out[zeros_offset + g * n + col] = static_cast<std::byte>(zero(g, col));
       }
     }
     return out;
@@ -104,7 +109,7 @@ ExactProduct::ExactProduct(const Problem& problem, bool rounds_elements)
   const auto element_of_b = [&](std::uint64_t k, std::uint64_t col) {
     return problem.quantised_b ? Codes{problem, rounds_elements}.value(k, col) : element(1, k, col);
   };
-  b_ = problem.quantised_b ? Codes{problem}.bytes(scales_offset_)
+  b_ = problem.quantised_b ? Codes{problem}.bytes(scales_offset_, zeros_offset_)
                            : operand(problem.b, problem.k, problem.n, 1);
   std::vector<int> row_of_a(problem.k);
   std::vector<int> columns_of_b(problem.k * problem.n);

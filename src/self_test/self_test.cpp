@@ -150,13 +150,16 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
   if (kind.code_run != 0) {
     // Groups of K that end within what is loaded at once, and one that has all; integers, and
     // floats that a device might take for 0; scales of codes, rounded in f16 and from f32, and of
-    // sums.
+    // sums; zero points.
     const auto add = [&](const Quantisation& q, Layout a) {
       problems.push_back(product(config, kind.input, a, Layout::row_major, true));
       problems.back().b = {.type = kind.input, .packing = Packing::packed};
       problems.back().quantised_b = q;
     };
-    for (const Layout a : both_layouts) add({.type = CodeType::int4, .group_k = 32}, a);
+    add({.type = CodeType::int4, .group_k = 32}, Layout::row_major);
+    for (const Layout a : both_layouts) {
+      add({.type = CodeType::int4, .group_k = 32, .zeros = true}, a);
+    }
     add({.type = CodeType::e4m3, .group_k = 32, .scale_type = DataType::f32}, Layout::row_major);
     add({.type = CodeType::e4m3, .scale_type = DataType::f32}, Layout::col_major);
     return problems;

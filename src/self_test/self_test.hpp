@@ -42,9 +42,11 @@ class ExactProduct {
   // `rounds_elements`: those of a quantised B; else its scales multiply sums.
   explicit ExactProduct(const Problem& problem, bool rounds_elements = true);
 
-  // Of a quantised B: its codes at the front of b(), scales so many bytes behind. A scale is 1, 2
-  // or 1025, another one for each group: products with the last are rounded, if elements are.
+  // A quantised B: b() begins with the codes. Scales and zero points follow at these offsets. Each
+  // group has a scale of 1, 2 or 1025 and a zero point of 7 or 8. If elements are rounded, those
+  // with the scale 1025 are.
   std::size_t scales_offset() const noexcept { return scales_offset_; }
+  std::size_t zeros_offset() const noexcept { return zeros_offset_; }
 
   std::span<const std::byte> a() const noexcept { return a_; }
   std::span<const std::byte> b() const noexcept { return b_; }
@@ -61,7 +63,7 @@ class ExactProduct {
  private:
   Problem problem_;
   std::vector<std::byte> a_, b_, expected_;
-  std::size_t scales_offset_ = 0;
+  std::size_t scales_offset_ = 0, zeros_offset_ = 0;
 };
 
 // A note that a kind was on the device, made before and removed after. If it stays, the process

@@ -19,7 +19,7 @@
 namespace vkgemm {
 namespace {
 
-constexpr int file_version = 4;
+constexpr int file_version = 5;
 constexpr int most_levels = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {

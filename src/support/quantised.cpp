@@ -214,12 +214,13 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
   return static_cast<float>(scale(matrix, k, column)) * static_cast<float>(value);
 }
 
-std::vector<float> CodeMatrix::elements(const View& view) const {
-  std::vector<float> out(view.bytes / size_in_bytes(view.type));
+std::vector<float> CodeMatrix::elements(const Problem& plain) const {
+  const View where = view(plain.b, k_, columns_, MatrixCounts(plain).b);
+  std::vector<float> out(where.bytes / size_in_bytes(where.type));
   for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
     for (std::uint64_t k = 0; k < k_; ++k) {
       for (std::uint64_t n = 0; n < columns_; ++n) {
-        out[view.index(matrix, k, n)] = element(matrix, k, n);
+        out[where.index(matrix, k, n)] = element(matrix, k, n);
       }
     }
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "problem/quantised.hpp"
-#include "support/groups.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -53,8 +52,8 @@ class CodeMatrix {
   // What it stands for, in f32: before it is rounded to B's type.
   float element(std::uint64_t matrix, std::uint64_t k, std::uint64_t column) const;
 
-  // All elements, where `view` has them: B of the oracle's problem if B has f32 elements.
-  std::vector<float> elements(const View& view) const;
+  // All elements, not rounded to B's type, at the places that B of `plain` has for them.
+  std::vector<float> elements(const Problem& plain) const;
 
   // Chooses scales, zero points and codes for `value(matrix, k, column)`: a group's largest
   // magnitude (int4 with zeros: its range) is that of the codes. Calls it from several threads.

@@ -51,7 +51,7 @@ struct Job {
   Groups groups;
   std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
   std::vector<std::byte> row_scales, column_scales;
-  std::vector<float> codes_b, codes_right;  // the elements of a quantised B, not rounded
+  std::optional<support::CodeMatrix> codes_b, codes_right;  // whose elements b and b_right hold
   // Of operands from .vkp files, whose payloads are in a, b and b_right.
   std::optional<support::PackedHeader> packed_a, packed_b;
 

@@ -90,6 +90,10 @@ std::string unknown_argument(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string name = "vkgemm " + command.get_name();
+  if (!word.starts_with('-')) {
+    return "'" + word + "' is no argument of " + name + ": its options begin with --. See " + name +
+           " --help";
+  }
   return "'" + word + "' is no option of " + name + ": " +
          suggestion(word.substr(0, word.find('=')), names) + "See " + name + " --help";
 }

@@ -49,7 +49,7 @@ CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help)
     const std::filesystem::path path = path_of(text);
     std::error_code error;
     const bool is_device =
-        std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+        std::filesystem::is_character_file(path, error) || std::filesystem::is_fifo(path, error);
     if (path.extension() == ".svg" || is_device) return {};
     return "'" + text + "' is no name of a plot: one that ends in .svg is needed";
   };

@@ -67,7 +67,7 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
       ->type_name(choices);
 }
 
-// Adds --plot, whose value names an .svg file, or no regular file at all.
+// Adds --plot, whose value names an .svg file, a device or a pipe.
 CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help);
 
 // Adds --f32.

@@ -88,7 +88,7 @@ QuantisedB quantise(support::Runner& runner, const Problem& problem,
   PackedBuffer& out = result.packed;
   if (out.layout.bytes == 0) return result;
 
-  support::CodeMatrix codes(source);
+  support::CodeMatrix& codes = result.codes.emplace(source);
   const auto each = [&](const auto& function) {
     for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
       for (std::uint64_t k = 0; k < problem.k; ++k) {
@@ -121,7 +121,6 @@ QuantisedB quantise(support::Runner& runner, const Problem& problem,
     errors.add(before, difference);
   });
   result.error = errors.all();
-  result.elements = codes.elements(view);
 
   support::Buffer buffers[3];
   CodeSpans spans;

@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "support/quantised.hpp"
 #include "support/runner.hpp"
 #include "support/vkp.hpp"
 #include "vkgemm/vkgemm.hpp"
@@ -72,10 +72,10 @@ class QuantisationErrors {
   double squares_ = 0.0, errors_ = 0.0, largest_ = 0.0;
 };
 
-// A quantised B, packed, and the elements that its codes stand for, in f32.
+// A quantised B: packed on the device, and its codes. Not set: B has no elements.
 struct QuantisedB {
   PackedBuffer packed;
-  std::vector<float> elements;
+  std::optional<support::CodeMatrix> codes;
   QuantisationError error;
 };
 

@@ -121,10 +121,10 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
 void upload_codes(Runner& runner, Job& job, DeviceOperands& device) {
   Problem source = job.source;
   source.quantised_b = job.problem.quantised_b;
-  const auto quantised = [&](std::vector<std::byte>& b, std::vector<float>& elements,
+  const auto quantised = [&](std::vector<std::byte>& b, std::optional<support::CodeMatrix>& codes,
                              std::optional<PackedBuffer>& packed) {
     QuantisedB result = quantise(runner, source, b);
-    elements = std::move(result.elements);
+    codes = std::move(result.codes);
     packed = std::move(result.packed);
     return result.error;
   };
@@ -332,10 +332,13 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan,
   const auto start = std::chrono::steady_clock::now();
   support::HostOperands operands = job.operands();
   Problem problem = job.source;
-  if (!support::rounds_b(plan.problem(), plan.config())) {
+  std::vector<float> b, b_right;
+  if (job.codes_b && !support::rounds_b(plan.problem(), plan.config())) {
     problem.b.type = DataType::f32;
-    operands.b = job.codes_b.data();
-    operands.b_right = job.codes_right.data();
+    b = job.codes_b->elements(job.source);
+    if (job.codes_right) b_right = job.codes_right->elements(job.source);
+    operands.b = b.data();
+    operands.b_right = b_right.data();
   }
   const support::VerifyReport report =
       support::verify(problem, operands, d.data(), aux.data(), verification, row_values.data());

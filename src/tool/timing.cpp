@@ -66,13 +66,14 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   if (problem.a.packing == Packing::packed) packed_a_ = packed(PackedOperand::a, a_);
   if (problem.b.packing == Packing::packed) {
     const auto packed_b = [&](const OperandPool::Operand& from, std::uint64_t bytes,
-                              std::vector<std::byte>& elements, std::vector<float>& codes) {
+                              std::vector<std::byte>& elements,
+                              std::optional<support::CodeMatrix>& codes) {
       if (!problem.quantised_b) return packed(PackedOperand::b, from);
       Problem source = problem_;
       source.quantised_b = problem.quantised_b;
       elements.assign(from.values, from.values + bytes);
       QuantisedB result = quantise(runner, source, elements);
-      codes = std::move(result.elements);
+      codes = std::move(result.codes);
       return std::optional(std::move(result.packed));
     };
     packed_b_ = packed_b(b_, bytes_.b, elements_b_, codes_b_);
@@ -91,9 +92,13 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
                                     const Buffer* flush) {
   if (plan.problem().quantised_b) {
     const bool rounds = support::rounds_b(plan.problem(), plan.config());
+    if (!rounds && codes_b_ && exact_b_.empty()) {
+      exact_b_ = codes_b_->elements(problem_);
+      if (codes_right_) exact_right_ = codes_right_->elements(problem_);
+    }
     multiplied_.b.type = rounds ? problem_.b.type : DataType::f32;
-    host_.b = rounds ? static_cast<const void*>(elements_b_.data()) : codes_b_.data();
-    host_.b_right = rounds ? static_cast<const void*>(elements_right_.data()) : codes_right_.data();
+    host_.b = rounds ? static_cast<const void*>(elements_b_.data()) : exact_b_.data();
+    host_.b_right = rounds ? static_cast<const void*>(elements_right_.data()) : exact_right_.data();
   }
   if (workspace_.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
     workspace_ = Buffer();  // its memory first

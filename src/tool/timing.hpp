@@ -91,9 +91,11 @@ class TimedCase {
   std::vector<std::byte> offsets_;
   OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_, row_scales_, column_scales_;
   std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
-  // The elements that codes stand for: rounded to B's type, and not.
+  // The elements that codes stand for: rounded to B's type, and, once a kernel multiplies them,
+  // not.
   std::vector<std::byte> elements_b_, elements_right_;
-  std::vector<float> codes_b_, codes_right_;
+  std::vector<float> exact_b_, exact_right_;
+  std::optional<support::CodeMatrix> codes_b_, codes_right_;
   // What the oracle computes: the problem with the B that the last plan multiplied.
   Problem multiplied_;
   support::HostOperands host_;

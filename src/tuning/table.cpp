@@ -458,12 +458,21 @@ bool is_denied(const TuningTable& table, const Config& config, DataType input_ty
   return denial(table, config, input_type) != nullptr;
 }
 
-std::string provenance_of(const TuningRow& row, const Config& config) {
+std::string provenance_of(const TuningRow& row, const Config& config, DataType input) {
   const Config& own = row.config;
   const bool reshaped = config.tile_m != own.tile_m || config.tile_n != own.tile_n ||
                         config.tile_k != own.tile_k || config.main_loop() != own.main_loop();
-  if (!reshaped) return row.provenance;
-  return concat("derived: whole rows in a tile, made from ", to_string(own), ", ", row.provenance);
+  std::string text = row.provenance;
+  if (reshaped) {
+    text = concat("derived: whole rows in a tile, made from ", to_string(own), ", ", text);
+  }
+  // "…: 43 TFLOP/s at 4096x4096x4096 f16", in a row that serves all input types.
+  const auto timed = parse_data_type(std::string_view(text).substr(text.rfind(' ') + 1));
+  const bool serves_all = row.input_types.empty();
+  if (serves_all && timed && *timed != input) {
+    text += concat("; vkgemm assumes the same rate for ", to_string(input));
+  }
+  return text;
 }
 
 std::vector<RefusedConfig> built_in_refusals(std::string_view architecture) {

@@ -78,8 +78,8 @@ struct TuningTable {
 // Longer ones are not read.
 inline constexpr std::size_t longest_tuning_table = std::size_t{16} << 20;
 
-// How anybody knows what a configuration that was made from a row is good for.
-std::string provenance_of(const TuningRow& row, const Config& config);
+// The provenance of a configuration that was made from a row, for inputs of this type.
+std::string provenance_of(const TuningRow& row, const Config& config, DataType input);
 
 // Parses one table. Errors name line, row and field. `source` stands in front of messages.
 // The format, keys in any order, all others refused, sizes optional with either end open:

@@ -20,7 +20,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
 # Most ways compile the whole library again, and so they do it fastest.
-set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug
+set(common -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
            -DBUILD_SHARED_LIBS=${SHARED} -DVKGEMM_TOOLCHAIN_DIR=${TOOLCHAIN})
 set(way ${USES})
 if(USES STREQUAL "smallest")

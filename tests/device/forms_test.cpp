@@ -173,6 +173,7 @@ void expect_same_bits(std::string_view only) {
   if (std::getenv("VKGEMM_SHADERS_FOLDER") == nullptr) {
     GTEST_SKIP() << "VKGEMM_SHADERS_FOLDER doesn't say where unoptimised modules are";
   }
+  compared_modules().clear();
   const Form forms[] = {
       {"specialised", {}},
       {"embedded", embedded_words},

@@ -375,7 +375,7 @@ void Trial::store_elements() {
   const auto store = [&](const support::CodeMatrix* codes, HostBuffer& rounded,
                          std::vector<float>& exact) {
     if (codes == nullptr) return;
-    exact = codes->elements(where);
+    exact = codes->elements(problem_);
     each_code(*codes, problem_.k, [&](std::uint64_t b, std::uint64_t i, std::uint64_t j) {
       const std::uint64_t index = where.index(b, i, j);
       store_element(rounded.data(), problem_.b.type, index, static_cast<double>(exact[index]));

@@ -359,6 +359,14 @@ TEST(Legality, KhrDirect) {
            "needs shaderInt16"},
           {"no shuffles", [](Setting& s) { trust(s), s.caps.limits.subgroup_shuffles = false; },
            "main loop khr_direct needs subgroup shuffles"},
+          {"no votes", [](Setting& s) { trust(s), s.caps.limits.subgroup_votes = false; }, ""},
+          {"no votes, f32 in parts",
+           [](Setting& s) {
+             trust(s), s.problem = gemm(512, 512, 512, DataType::f32);
+             s.problem.f32_arithmetic = F32Arithmetic::f16x3;
+             s.caps.limits.subgroup_votes = false;
+           },
+           "main loop khr_direct needs subgroup votes for f32 in parts"},
           {"no room to pack",
            [](Setting& s) { trust(s), s.caps.limits.max_subgroups_per_workgroup = 7; },
            "takes 8 subgroups and 9324 bytes of shared memory, the device has 7"},

@@ -48,6 +48,7 @@ refused("beench --shapes 8" "'beench' is no command: did you mean bench?")
 # an option that there is not
 refused("${generated} --actvation relu" "'--actvation' is no option of vkgemm run: did you mean --activation? See vkgemm run --help")
 refused("${generated} --actvation=relu" "did you mean --activation?")
+refused("run a.npy" "'a.npy' is no argument of vkgemm run: its options begin with --")
 refused("bench --xyzzy" "'--xyzzy' is no option of vkgemm bench: See vkgemm bench --help")
 refused("${generated} --dtype fp16" "--dtype is 'fp16': one of f16|")
 refused("${generated} --split-k 2:none" "--split-k is '2:none': after the colon one of two_dispatches")

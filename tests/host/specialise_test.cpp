@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <initializer_list>
 #include <random>
 #include <string>
@@ -354,29 +353,12 @@ TEST(Specialise, KeepsABooleanThatIsTrueForAnyNumber) {
   EXPECT_EQ(Specialised(words).constant(value), 2u);
 }
 
-// Sets VKGEMM_SPECIALISE for as long as it exists.
-class SpecialiseVariable {
- public:
-  explicit SpecialiseVariable(const char* value) { setenv("VKGEMM_SPECIALISE", value, 1); }
-  ~SpecialiseVariable() { unsetenv("VKGEMM_SPECIALISE"); }
-  SpecialiseVariable(const SpecialiseVariable&) = delete;
-  SpecialiseVariable& operator=(const SpecialiseVariable&) = delete;
-};
-
-TEST(KernelWords, AreSpecialisedUnlessTheVariableIsZero) {
+TEST(KernelWords, AreSpecialisedOrAsBuiltIn) {
   const std::vector<std::uint32_t> constants(SPEC_COUNT, 1);
   const Words embedded_words = embedded::spirv(*embedded::find_module("sum_slices"));
-  const Words words = kernel_words("sum_slices", constants).value();
-  EXPECT_LT(words.size(), embedded_words.size());
-  const std::string digest = kernels_digest();
-  {
-    const SpecialiseVariable zero("0");
-    EXPECT_EQ(kernel_words("sum_slices", constants).value(), embedded_words);
-    EXPECT_NE(kernels_digest(), digest) << "verdicts are about other kernels";
-  }
-  const SpecialiseVariable one("1");
-  EXPECT_EQ(kernel_words("sum_slices", constants).value(), words);
-  EXPECT_EQ(kernels_digest(), digest);
+  EXPECT_LT(kernel_words("sum_slices", constants, true).value().size(), embedded_words.size());
+  EXPECT_EQ(kernel_words("sum_slices", constants, false).value(), embedded_words);
+  EXPECT_NE(kernels_digest(true), kernels_digest(false)) << "verdicts are about other kernels";
 }
 
 TEST(KernelWords, OfAModuleThatIsNotThere) {

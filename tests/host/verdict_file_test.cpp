@@ -309,7 +309,7 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   refused("\"k\": 0,", "");
   refused("\"a_in_rows\": false", "\"a_in_rows\": 0");
   refused("\"code_run\": 0", "\"code_run\": -1");
-  refused("\"version\": 4", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
+  refused("\"version\": 5", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));

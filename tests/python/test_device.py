@@ -48,10 +48,7 @@ class Devices(unittest.TestCase):
         with vkgemm.Device() as device:
             for alpha, sign in ((0.0, False), (-0.0, True), (0.0, False)):
                 self.assertEqual(np.signbit(device.gemm(a, b, alpha=alpha)).all(), sign)
-            for clamp in ((np.nan, None), (np.nan, None)):
-                with contextlib.suppress(vkgemm.Error):
-                    device.gemm(a, b, clamp=clamp)
-            self.assertLessEqual(len(device._plans), 3)
+            self.assertEqual(len(device._plans), 2)
 
     def test_copies_are_the_same(self):
         a, b = values((4, 6)), values((6, 8))
@@ -63,9 +60,11 @@ class Devices(unittest.TestCase):
                 packed = None
                 np.testing.assert_array_equal(device.gemm(a, copied), expected)
                 packed = copied
-            with self.assertRaises(TypeError):
-                pickle.dumps(packed)
+            for held in (packed, device):
+                with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                    pickle.dumps(held)
             self.assertIs(copy.copy(device), device)
+            self.assertIs(copy.deepcopy(device), device)
 
     def test_a_child_made_by_fork(self):
         """Calls raise, and neither close() nor a finalizer waits.

@@ -60,6 +60,9 @@ class Refusals(OnDevice):
                 (gemm, a, b, {"activation": "reluu"}, "activation is 'reluu': it must be one of "
                  "none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh"),
                 (gemm, a, b, {"clamp": 3}, "clamp is 3"),
+                (gemm, a, b, {"clamp": (np.nan, None)}, "clamp[0] is NaN"),
+                (gemm, a, b, {"alpha": np.nan}, "alpha is NaN"),
+                (rows, a, b, "rms_norm", {"eps": np.nan}, "eps is NaN"),
                 (gemm, a, b, {"clamp": (2, 1)}, "clamp_min is 2"),
                 (gemm, a, b, {"out_dtype": "int8"}, "out_dtype is int8"),
                 (gemm, a, b, {"out": b}, "out.shape is (6, 8): it must be (4, 8)"),
@@ -178,8 +181,9 @@ class Refusals(OnDevice):
             self.assertIn(f"index is {index}: there are {count} devices",
                           caught.exception.message)
         for index in (0.0, "0"):
-            with self.assertRaisesRegex(vkgemm.ArgumentError, f"index is {index!r}"):
+            with self.assertRaisesRegex(vkgemm.ArgumentError, f"index is {index!r}: it must be"):
                 vkgemm.Device(index)
+        vkgemm.Device(np.int64(0)).close()
 
     def test_files(self):
         for name in ("tuning_file", "pipeline_cache_file"):
@@ -188,6 +192,8 @@ class Refusals(OnDevice):
                 with self.subTest(name=name, path=path), self.assertRaisesRegex(
                         vkgemm.ArgumentError, f"{name} is .*: it {message}"):
                     vkgemm.Device(**{name: path})
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "tuning_file is 3: it must be a path"):
+            vkgemm.Device(tuning_file=3)
         with self.assertRaisesRegex(vkgemm.Error, "no-such-file"):
             vkgemm.Device(tuning_file=b"no-such-file")
 

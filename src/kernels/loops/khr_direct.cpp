@@ -154,6 +154,9 @@ bool check(const Case& s) {
   if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   const DataType input = s.problem.a.type;
+  if (const char* const missing = missing_feature(input, s.problem.a.parts != 1, s.caps)) {
+    return s.refuse("main loop khr_direct needs ", missing);
+  }
   if (!fits_fragment_order(fragment, input, l.subgroup_size)) {
     return s.refuse("fragment ", fragment, " is not 16 bytes of A and of B for each of ",
                     l.subgroup_size, " invocations");
@@ -178,9 +181,6 @@ bool check(const Case& s) {
     return s.refuse("tile ", tile_of(c), " needs ", accumulator_count(c),
                     " accumulators in each invocation, at most ", most_accumulators_of_parts,
                     " stay in registers with f32 in parts");
-  }
-  if (const char* const missing = missing_feature(input, s.problem.a.parts != 1, s.caps)) {
-    return s.refuse("main loop khr_direct needs ", missing);
   }
   if (l.ahead == 2 &&
       (!s.problem.b.quantisation || c.tile_m / l.subgroups_m > most_rows_ahead * l.fragment_m)) {

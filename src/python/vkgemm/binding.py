@@ -36,7 +36,7 @@ class ArgumentError(Error, ValueError):
 
 
 def encoded(argument: str, value: object) -> bytes:
-    """A text for the library, in UTF-8; an exception that names the argument if it is none."""
+    """A text for the library, in UTF-8; an exception that names the argument if it is no text."""
     if not isinstance(value, (str, bytes)):
         raise ArgumentError(f"{argument} is {value!r}: it must be a str")
     try:

@@ -76,7 +76,7 @@ class CudaMemory:
         try:
             self.address = int(_created("cuExternalMemoryGetMappedBuffer", "CUdeviceptr",
                                         self._memory, part))
-        except BaseException:
+        except Error:
             _free("cuDestroyExternalMemory", self._memory)
             raise
 
@@ -120,7 +120,7 @@ def _imported(function: str, kind: str, fd: int, description: Any) -> Any:
     description.handle.fd = fd
     try:
         return _created(function, kind, description)
-    except BaseException:
+    except Error:
         os.close(fd)
         raise
 

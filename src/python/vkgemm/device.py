@@ -17,7 +17,7 @@ from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initia
                       owned, text, value_of, written)
 from .packed import PackedMatrix, PackPlan
 from .problem import Part, bits, part, structure
-from .quantised import Codes, quantise, require_in_f16
+from .quantised import Codes, quantised, require_in_f16
 from .request import Builder, Request, row_quantisation
 from .vulkan import Arena, Buffer, Gpu, Instance
 
@@ -80,13 +80,15 @@ def _close(gpu: Gpu, plans: _Plans) -> None:
     if gpu.is_inherited:
         return
     with gpu.lock:
-        gpu.settle()
-        while gpu.at_close:
-            gpu.at_close.pop()()
-        for plan in plans.values():
-            ffi.release(plan.handle)
-        plans.clear()
-        gpu.close()
+        try:
+            gpu.settle()
+        finally:  # nobody calls this again
+            while gpu.at_close:
+                gpu.at_close.pop()()
+            for plan in plans.values():
+                ffi.release(plan.handle)
+            plans.clear()
+            gpu.close()
 
 
 def devices() -> list[str]:
@@ -170,6 +172,12 @@ class Device:
 
     def __copy__(self) -> Device:
         return self
+
+    def __deepcopy__(self, memo: Any) -> Device:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a vkgemm.Device is this process's: it cannot be pickled")
 
     def __enter__(self) -> Device:
         return self
@@ -429,9 +437,9 @@ class Device:
         """
         if _is_tensor(b):
             b = self._tensors_of("b", b).on_host("b", b)
-        codes = quantise(b, type, group_k=group_k, zeros=zeros)
+        numbers, codes = quantised(b, type, group_k, zeros)
         if element == "f16":
-            require_in_f16(np.asarray(b, np.float32), codes)
+            require_in_f16(numbers, codes)
         return self.pack_codes(codes, element=element, gated_b=gated_b)
 
     def pack_codes(self, codes: Codes, *, element: str = "f16",

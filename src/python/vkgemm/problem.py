@@ -32,8 +32,8 @@ def whole(argument: str, value: object, bits: int = 32) -> int:
 
 def bits(value: Any) -> Any:
     """The value as a key: floats by their bits, so that -0.0 is not 0.0, and NaN is itself."""
-    if isinstance(value, float):
-        return struct.pack("d", value)
+    if isinstance(value, (float, np.floating)):
+        return struct.pack("d", float(value))
     return tuple(map(bits, value)) if isinstance(value, tuple) else value
 
 

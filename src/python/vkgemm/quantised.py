@@ -179,10 +179,16 @@ def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = Fa
     the numbers that the codes stand for must be finite in float16, too.  A tensor on a GPU is
     refused: Device.quantise() takes it.
     """
+    numbers, codes = quantised(b, type, group_k, zeros)
+    if getattr(b, "dtype", None) == np.float16:
+        require_in_f16(numbers, codes)
+    return codes
+
+
+def quantised(b: Any, type: str, group_k: int, zeros: bool) -> tuple[NDArray[np.float32], Codes]:
+    """A matrix in float32, and its codes."""
     if hasattr(b, "__dlpack_device__") and b.__dlpack_device__()[0] != _DLPACK_HOST:
         raise ArgumentError(f"b is {_kind(b)}: it must be an array on the host")
-    b = np.asarray(b)
-    is_f16 = b.dtype == np.float16
     b = np.asarray(b, np.float32)
     if b.ndim not in (2, 3):
         raise ArgumentError(f"b.shape is {b.shape}: it must have 2 or 3 dimensions")
@@ -225,7 +231,4 @@ def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = Fa
         if k % 2 != 0:
             codes = np.concatenate([codes, np.zeros_like(codes[..., :1, :])], axis=-2)
         codes = codes[..., 0::2, :] | codes[..., 1::2, :] << 4
-    result = Codes(type, np.ascontiguousarray(codes), scales, zero, group_k, 1, k)
-    if is_f16:
-        require_in_f16(b, result)
-    return result
+    return b, Codes(type, np.ascontiguousarray(codes), scales, zero, group_k, 1, k)

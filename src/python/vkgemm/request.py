@@ -40,9 +40,12 @@ def row_quantisation(arrays: Arrays, a: Any) -> Request:
 
 def _real(argument: str, value: Any) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{argument} is {value!r}: it must be a number") from None
+    if number != number:  # the C API's sign of a number that is not set
+        raise ArgumentError(f"{argument} is NaN: it must be a number")
+    return number
 
 
 class Builder:

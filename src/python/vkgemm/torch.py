@@ -515,7 +515,7 @@ def on(gpu: Gpu, name: str) -> Tensors:
     cuda = Cuda(name, gpu.uuid)
     try:
         return Tensors(gpu, name, cuda, functools.partial(_current_stream, cuda.ordinal))
-    except BaseException:
+    except Error:
         cuda.close()
         raise
 

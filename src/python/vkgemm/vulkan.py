@@ -11,6 +11,8 @@ from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from .binding import (ArgumentError, Calls, Error, check, encoded, enumerator_name, ffi,
                       initialized, lib, owned, text, value_of, written)
 
@@ -105,6 +107,13 @@ def _with_timelines(features: Any) -> list[Any]:
         following = copy.pNext
     copies[-1].timelineSemaphore = 1
     return copies
+
+
+def _path(argument: str, path: str | bytes | PathLike[str]) -> bytes:
+    try:
+        return encoded(argument, fspath(path))
+    except TypeError:
+        raise ArgumentError(f"{argument} is {path!r}: it must be a path") from None
 
 
 class Instance:
@@ -252,9 +261,11 @@ class Gpu:
             raise Error("driver", "no Vulkan device")
         if index is None:
             index = instance.preferred()
-        if not isinstance(index, int) or index not in range(count):
-            raise ArgumentError(f"index is {index!r}: there are {count} devices")
-        return instance.devices[index]
+        if not isinstance(index, (int, np.integer)):
+            raise ArgumentError(f"index is {index!r}: it must be a whole number")
+        if index not in range(count):
+            raise ArgumentError(f"index is {index}: there are {count} devices")
+        return instance.devices[int(index)]
 
     def _open(self, instance: Any, self_test: bool,
               files: dict[str, str | PathLike[str] | None]) -> None:
@@ -279,7 +290,7 @@ class Gpu:
         info.device = self.device
         info.get_instance_proc_addr = get_instance_proc_addr
         info.log = _log
-        paths = {name: ffi.new("char[]", encoded(name, fspath(path)))
+        paths = {name: ffi.new("char[]", _path(name, path))
                  for name, path in files.items() if path is not None}
         for name, path in paths.items():
             setattr(info, name, path)
@@ -501,6 +512,7 @@ class Gpu:
         call("vkResetFences", self.device, 1, fence)
         self._may_run = True
         self.ask("vkQueueSubmit", self.queue, 1, submit, self._fence)
+        self._may_run = True  # a finalizer may have waited in between
         self.ask("vkWaitForFences", self.device, 1, fence, 1, WAIT_FOREVER)
         self._may_run = False
 
