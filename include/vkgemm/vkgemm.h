@@ -864,7 +864,7 @@ typedef struct VkgemmContextCreateInfo {
 
   // At most one of these two. The application's cache is used and never destroyed. A file is read
   // if it fits this device and driver, and replaced by vkgemm_context_save_pipeline_cache() and on
-  // destruction; it must stand where nobody else can write. Default null; empty means none, too.
+  // destruction. No other user may be able to write its folder. Null (the default) or empty: none.
   VkPipelineCache pipeline_cache;
   const char* pipeline_cache_file;
 
@@ -872,8 +872,8 @@ typedef struct VkgemmContextCreateInfo {
   const VkgemmSelfTest* self_test;
 
   // A tuning table, as `vkgemm tune` writes them. It comes before the built-in tables. A file that
-  // is not right fails vkgemm_context_create(), which names line and field. Default null; empty
-  // means none, too.
+  // is not right fails vkgemm_context_create(), which names line and field. Null (the
+  // default) or empty: none.
   const char* tuning_file;
 
   // Called for each message. Default null: silent, unless VKGEMM_LOG is set in the environment. It

@@ -126,7 +126,10 @@ int run_tool(const std::vector<std::string>& arguments) {
     app.parse(
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
   } catch (const CLI::ExtrasError& error) {
-    if (app.get_subcommands().empty()) return app.exit(error), usage_error;
+    if (app.get_subcommands().empty()) {
+      app.exit(error);
+      return usage_error;
+    }
     std::fprintf(stderr, "vkgemm: %s\n", unknown_argument(app).c_str());
     return usage_error;
   } catch (const CLI::ParseError& error) {

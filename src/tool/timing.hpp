@@ -96,7 +96,7 @@ class TimedCase {
   std::vector<std::byte> elements_b_, elements_right_;
   std::vector<float> exact_b_, exact_right_;
   std::optional<support::CodeMatrix> codes_b_, codes_right_;
-  // What the oracle computes: the problem with the B that the last plan multiplied.
+  // The problem that the oracle computes, with the B that the last plan multiplied.
   Problem multiplied_;
   support::HostOperands host_;
   support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;

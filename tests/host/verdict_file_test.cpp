@@ -316,7 +316,7 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   EXPECT_FALSE(load_verdicts(file_, caps_));
 }
 
-// What is written can be read.
+// save_verdicts() writes only files that load_verdicts() reads.
 TEST_F(VerdictFiles, AreNotWrittenIfTheyCannotBeRead) {
   ASSERT_TRUE(save_verdicts(file_, caps_, verdicts_));
   const std::string before = read();

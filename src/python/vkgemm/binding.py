@@ -6,13 +6,16 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _declarations
 from ._library import LIBRARY
 
 ffi: Any = _declarations.ffi
 lib: Any = ffi.dlopen(str((Path(__file__).parent / LIBRARY).resolve()))
+
+
+T = TypeVar("T")
 
 
 class Error(Exception):
@@ -110,6 +113,19 @@ class Calls:
         vk_result = ffi.new("VkResult *")
         check(lib.vkgemm_error_vk_result(self._error, vk_result))
         raise Error(name, text(message[0]), vk_result[0])
+
+
+class Held:
+    """An object of this process's device.  It is its own copy, and cannot be pickled."""
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: Any) -> T:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a vkgemm.{type(self).__name__} is this process's: it cannot be pickled")
 
 
 def owned(kind: str, create: Callable[..., Any], destroy: Callable[[Any], int]) -> Any:

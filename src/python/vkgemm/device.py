@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .arrays import INPUTS, Array, Arrays, Numpy, Operand, as_matrix
-from .binding import (ArgumentError, Error, check, enumerator_names, ffi, initialized, lib, output,
-                      owned, text, value_of, written)
+from .binding import (ArgumentError, Error, Held, check, enumerator_names, ffi, initialized, lib,
+                      output, owned, text, value_of, written)
 from .packed import PackedMatrix, PackPlan
 from .problem import Part, bits, part, structure
 from .quantised import Codes, quantised, require_in_f16
@@ -115,7 +115,7 @@ def _is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-class Device:
+class Device(Held):
     """A Vulkan device that multiplies matrices.
 
     `index` counts devices(); None takes the best, a GPU if there is one.  It makes a Vulkan
@@ -169,15 +169,6 @@ class Device:
         It must not be used again.  In a child made by fork() it does nothing.
         """
         self._closing()
-
-    def __copy__(self) -> Device:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Device:
-        return self
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a vkgemm.Device is this process's: it cannot be pickled")
 
     def __enter__(self) -> Device:
         return self

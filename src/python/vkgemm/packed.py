@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from .binding import (ArgumentError, check, enumerator, ffi, lib, output, owned, value_of)
+from .binding import (ArgumentError, Held, check, enumerator, ffi, lib, output, owned, value_of)
 from .problem import Part, f32_arithmetic, part, structure
 from .vulkan import Buffer, Gpu
 
@@ -20,7 +20,7 @@ def _free(gpu: Gpu, buffer: Buffer) -> None:
             buffer.retire()
 
 
-class PackedMatrix:
+class PackedMatrix(Held):
     """A matrix B on its device, made by Device.pack() or Device.pack_codes().
 
     It serves every product with this K and N.  If the device gains nothing from another order, the
@@ -53,15 +53,6 @@ class PackedMatrix:
             return (matrix.shape, matrix.element, matrix.f32, matrix.codes,
                     matrix.fingerprint is None)
         return bool(described(self) == described(other))
-
-    def __copy__(self) -> PackedMatrix:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> PackedMatrix:
-        return self
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a vkgemm.PackedMatrix is memory of a device: it cannot be pickled")
 
     def __repr__(self) -> str:
         order = "rows" if self.fingerprint is None else "packed"
