@@ -11,6 +11,7 @@
 namespace vkgemm {
 namespace {
 
+constexpr int most_levels = 8;
 constexpr std::size_t most_keys = 256;
 
 // Reads characters for the JSON library and counts the lines that it has come to, from 1.
@@ -108,7 +109,7 @@ class Finder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 // The library keeps the last of two equal keys, and nests without end.
-Json parse_json(std::string_view text, int most_levels) {
+Json parse_json(std::string_view text) {
   std::size_t line = 1;
   std::vector<std::set<std::string>> keys;
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {

@@ -13,8 +13,9 @@ namespace vkgemm {
 
 using Json = nlohmann::ordered_json;
 
-// JSON that parse_json() does not take: nested too deeply, with a key twice, or with more than 256
-// keys in one object, which are searched one by one.
+// JSON that parse_json() refuses: nested deeper than 8 levels, because writing a value into a
+// message recurses; with a key twice; or with more than 256 keys in one object, because lookups in
+// an object are linear.
 class JsonRefusal : public std::invalid_argument {
  public:
   JsonRefusal(std::size_t where, const std::string& message)
@@ -23,7 +24,7 @@ class JsonRefusal : public std::invalid_argument {
 };
 
 // Throws JsonRefusal, or Json::parse_error, which says line and column.
-Json parse_json(std::string_view text, int most_levels);
+Json parse_json(std::string_view text);
 
 // `indent`: spaces a level; -1: all in one line. Bytes that are not UTF-8 are replaced.
 std::string json_text(const Json& value, int indent = -1);

@@ -12,8 +12,6 @@
 namespace vkgemm {
 namespace {
 
-constexpr int most_levels = 8;
-
 // Missing parts are `rest`: the last version of a series counts all that begins like it.
 DriverVersion parse_version(const std::string& text, std::uint32_t rest) {
   DriverVersion version;
@@ -102,7 +100,7 @@ Result<std::vector<DenyEntry>> parse_deny_list(std::string_view text) {
   std::size_t index = 0;
   try {
     std::vector<DenyEntry> entries;
-    const Json document = parse_json(text, most_levels);
+    const Json document = parse_json(text);
     for (const Json& object : document.at("entries")) {
       entries.push_back(parse_entry(object));
       ++index;

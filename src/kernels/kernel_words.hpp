@@ -11,7 +11,7 @@
 
 namespace vkgemm {
 
-// False if VKGEMM_SPECIALISE was 0 when this was first asked: then the driver sets the
+// Returns false if VKGEMM_SPECIALISE was 0 at the first call: then the driver sets the
 // specialization constants.
 bool specialises_modules();
 

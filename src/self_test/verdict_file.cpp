@@ -20,7 +20,6 @@ namespace vkgemm {
 namespace {
 
 constexpr int file_version = 5;
-constexpr int most_levels = 8;  // writing a value into a message recurses
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -106,7 +105,7 @@ KernelKind parse_kind(const Json& object) {
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {
-  const Json document = parse_json(text, most_levels);
+  const Json document = parse_json(text);
   const Json expected = identity(caps);
   VerdictFile file;
   for (const auto& item : expected.items()) {

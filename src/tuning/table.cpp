@@ -25,7 +25,6 @@ namespace {
 // made.
 constexpr std::size_t most_rows = 4096;
 constexpr std::size_t most_tuned_shapes = 16384;
-constexpr int deepest_nesting = 8;
 
 constexpr std::string_view provenance_kinds[] = {"measured: ", "compiled: ", "derived: "};
 
@@ -363,7 +362,7 @@ std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
 }
 
 TuningTable parse_table(std::string_view text) {
-  const Json document = parse_json(text, deepest_nesting);
+  const Json document = parse_json(text);
   if (!document.is_object()) {
     throw TableError("", 1, concat("is ", document.type_name(), ", not an object"));
   }

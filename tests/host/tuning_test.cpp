@@ -121,6 +121,13 @@ TEST(Tuning, ParsesEveryField) {
   EXPECT_FALSE(refuses(RowStrategy::none, refused));
 }
 
+// A key costs a search of all keys before it.
+std::string many_keys(std::size_t count) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < count; ++i) text += concat(i == 0 ? "" : ",", "\"k", i, "\":0");
+  return text + "}";
+}
+
 TEST(Tuning, ErrorsNameRowAndField) {
   struct Case {
     std::string text;
@@ -195,6 +202,7 @@ TEST(Tuning, ErrorsNameRowAndField) {
       {std::string((16 << 20) + 1, ' '), "at most 16777216 are read"},
       {"{\"architecture\":\"\xff\xfe\"}", "not JSON"},
       {"{\"architecture\":\"" + std::string(15 << 20, 'x'), "not JSON"},
+      {many_keys(100'000), "line 1: an object has more than 256 keys"},
       {table_with("rate", std::string(1 << 20, '9') + ".5"), "not JSON"},
   };
   for (const Case& c : cases) {
