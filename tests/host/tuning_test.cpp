@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "test_devices.hpp"
