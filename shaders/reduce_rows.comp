@@ -14,7 +14,8 @@
 const uint LANES = LOCAL_SIZE / TILE_M;  // of a row
 const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_X4;
 const uint TREE_LANES = LANES < BLOCK_LANES ? LANES : BLOCK_LANES;
-shared vec2 lane_states[REDUCE_ROWS_BYTES / ROW_STATE_BYTES];
+shared vec2 lane_states[ROW_LOCAL_SIZE];
+shared float lane_rests[ROW_LOCAL_SIZE];
 
 struct Piece {
     vec4 x4[ROW_LANE_X4];
@@ -55,9 +56,15 @@ RowState piece_state(const Piece piece, uint col) {
 
 // The state of the columns of so many lanes, from `first` on.
 RowState lanes_state(const uint lane, uint first, const uint lanes) {
-    const vec2 xy = lane_states[gl_LocalInvocationIndex / LANES * LANES + lane];
+    const uint at = gl_LocalInvocationIndex / LANES * LANES + lane;
     const uint col = first + lane * 4 * ROW_LANE_X4;
-    return RowState(float(columns_at(col, lanes * 4 * ROW_LANE_X4)), xy.x, xy.y);
+    return known_row_state(columns_at(col, lanes * 4 * ROW_LANE_X4),
+                           vec3(lane_states[at], ROW_MOMENTS ? lane_rests[at] : 0.0));
+}
+
+void keep_lane(const RowState s) {
+    lane_states[gl_LocalInvocationIndex] = vec2(s.x, s.y);
+    if (ROW_MOMENTS) lane_rests[gl_LocalInvocationIndex] = s.z;
 }
 
 // All invocations of a row get the state of TILE_N columns from `first` on, merged with that of
@@ -65,13 +72,13 @@ RowState lanes_state(const uint lane, uint first, const uint lanes) {
 RowState merge_lanes(const RowState before, const RowState own, uint first) {
     const uint lane = gl_LocalInvocationIndex % LANES;
     barrier();
-    lane_states[gl_LocalInvocationIndex] = vec2(own.x, own.y);
+    keep_lane(own);
     barrier();
     [[dont_unroll]] for (uint width = 1; width < TREE_LANES; width *= 2) {
         if (lane % (2 * width) == 0) {
             const RowState s = merge_halves(lanes_state(lane, first, width),
                                             lanes_state(lane + width, first, width));
-            lane_states[gl_LocalInvocationIndex] = vec2(s.x, s.y);
+            keep_lane(s);
         }
         barrier();
     }
@@ -85,7 +92,7 @@ RowState merge_lanes(const RowState before, const RowState own, uint first) {
     return total;
 }
 
-void store_piece(uint64_t d, uint row, uint col, const Piece piece, const vec2 coefficients) {
+void store_piece(uint64_t d, uint row, uint col, const Piece piece, const vec3 coefficients) {
     [[unroll]] for (uint x = 0; x < ROW_LANE_X4; ++x) {
         const uint at = col + 4 * x;
         if (columns_at(at, 4) == 0) continue;
@@ -111,7 +118,7 @@ void main() {
     if (row >= p.m) return;
     if (ROW_HAS_SCALAR && own == 0) store_row_scalar(batch, row, state);
     if (D_TYPE == TYPE_NONE) return;
-    const vec2 coefficients = row_coefficients(state);
+    const vec3 coefficients = row_coefficients(state);
     if (size_n() <= TILE_N) {
         store_piece(d, row, own, piece, coefficients);
         return;

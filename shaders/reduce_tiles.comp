@@ -17,9 +17,17 @@ struct Values {
 };
 
 // The part of a row that an invocation merges first.
-const uint PART_X4 = ROW_PART_X4(TILE_M, TILE_N);
-const uint PARTS = ROW_PARTS(TILE_M, TILE_N);
-shared vec2 row_parts[ROW_PART_BYTES(TILE_M, TILE_N) / ROW_STATE_BYTES];
+const uint PART_X4 = ROW_PART_X4(TILE_M, TILE_N, ROW_MOMENTS);
+const uint PARTS = ROW_PARTS(TILE_M, TILE_N, ROW_MOMENTS);
+const uint ROW_REST_COUNT = ROW_MOMENTS ? TILE_M * PARTS : 1;
+shared vec2 row_parts[TILE_M * PARTS];
+shared float row_rests[ROW_REST_COUNT];
+
+void keep_part(const uint at, const vec3 kept) {
+    row_parts[at] = kept.xy;
+    if (ROW_MOMENTS) row_rests[at] = kept.z;
+}
+vec3 kept_part(const uint at) { return vec3(row_parts[at], ROW_MOMENTS ? row_rests[at] : 0.0); }
 
 // The number of columns that exist of `count` x4s of the tile, from its x4 `x4` on.
 uint columns_from(const Tile t, const uint x4, const uint count) {
@@ -29,8 +37,8 @@ uint columns_from(const Tile t, const uint x4, const uint count) {
 }
 
 RowState part_state(const Tile t, const uint row, const uint part, const uint parts) {
-    const vec2 xy = row_parts[row * PARTS + part];
-    return RowState(float(columns_from(t, part * PART_X4, parts * PART_X4)), xy.x, xy.y);
+    return known_row_state(columns_from(t, part * PART_X4, parts * PART_X4),
+                           kept_part(row * PARTS + part));
 }
 
 // Runs the elementwise epilogue of a slice and keeps the values, and in shared memory the states of
@@ -50,7 +58,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
             s = row_state(v, size_n() - col);
         }
         values.x4[slice * SLICE_VALUES + i] = v;
-        set_scratch(place.x * VALUE_STRIDE + place.y, vec2(s.x, s.y));
+        set_scratch(place.x * VALUE_STRIDE + place.y, vec3(s.x, s.y, s.z));
     }
     barrier();
     // Neighbouring invocations take neighbouring rows, which lie in different banks.
@@ -59,13 +67,12 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         RowState s[ROW_PART_MOST];
         [[unroll]] for (uint x = 0; x < PART_X4; ++x) {
             const uint x4 = part * PART_X4 + x;
-            const vec2 xy = scratch(line * VALUE_STRIDE + x4);
-            s[x] = RowState(float(columns_from(t, x4, 1)), xy.x, xy.y);
+            s[x] = known_row_state(columns_from(t, x4, 1), scratch(line * VALUE_STRIDE + x4));
         }
         [[unroll]] for (uint width = 1; width < PART_X4; width *= 2)
             [[unroll]] for (uint x = 0; x < PART_X4; x += 2 * width)
                 s[x] = merge_halves(s[x], s[x + width]);
-        row_parts[value_row(slice, line) * PARTS + part] = vec2(s[0].x, s[0].y);
+        keep_part(value_row(slice, line) * PARTS + part, vec3(s[0].x, s[0].y, s[0].z));
     }
 }
 
@@ -75,7 +82,7 @@ RowState tile_state(const Tile t, const uint row) {
         [[dont_unroll]] for (uint part = 0; part < PARTS; part += 2 * width) {
             const RowState s = merge_halves(part_state(t, row, part, width),
                                             part_state(t, row, part + width, width));
-            row_parts[row * PARTS + part] = vec2(s.x, s.y);
+            keep_part(row * PARTS + part, vec3(s.x, s.y, s.z));
         }
     return part_state(t, row, 0, PARTS);
 }
@@ -88,7 +95,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
         const uint row = t.row + line, col = t.col + place.y * 4;
         if (!is_inside(t, row, col)) continue;
         const vec4 d = row_result4(values.x4[slice * SLICE_VALUES + i],
-                                   row_parts[line * PARTS], row_gamma4(col), row_shift4(col));
+                                   kept_part(line * PARTS), row_gamma4(col), row_shift4(col));
         store_d4(t.d, row, col, d);
     }
 }
@@ -102,7 +109,7 @@ bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t bat
         RowState s = no_row_state();
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
         else if (!panel_state(panel.states, row, stage == ROW_STAGE_PANEL, left, s)) known = false;
-        if (!ROW_HAS_SCALAR) row_parts[row * PARTS] = row_coefficients(s);
+        if (!ROW_HAS_SCALAR) keep_part(row * PARTS, row_coefficients(s));
         else if (t.row + row < t.row_end) store_row_scalar(batch, t.row + row, s);
     }
     return known;

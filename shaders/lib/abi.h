@@ -205,10 +205,10 @@ struct ResetParams {
     uint first_tile;
     uint first_batch;
     uint64_t control;     // words that become 0
-    uint64_t row_states;  // pairs of states of rows that become unknown, 16 bytes each
+    uint64_t row_states;  // states of rows that become unknown, in pieces of 16 bytes
     uint64_t aborts;      // a word that counts barriers that were given up; 0: nobody counts
     uint control_words;
-    uint row_state_pairs;
+    uint row_state_pieces;
 };
 
 // Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.

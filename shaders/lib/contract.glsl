@@ -49,7 +49,7 @@
 //   MOST_SLICE_VALUES           no less than SLICE_VALUES, for the size of an array
 //   VALUE_STRIDE                places from one line to the next
 //   begin_scratch()             called by all between begin_slice and the first set_scratch
-//   set_scratch(place, vec2)    by whom has read the value of that place
+//   set_scratch(place, vec3)    by whom has read the value of that place
 //   scratch(place)
 //
 // Sizes of arrays should not be choices between specialization constants: NVIDIA's driver 580.159.04

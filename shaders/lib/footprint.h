@@ -45,19 +45,25 @@
 // skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
 #define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))
 
-// reduce_tiles.comp: how many x4s of a tile's row an invocation merges before the others do, by the
-// size of the tile. The states that are left of each row stand in shared memory.
+// What is kept of a row's state (row_state.glsl), here and in the workspace: that of moments has z.
+#define ROW_STATE_BYTES(moments) ((moments) ? 12 : 8)
+
+// reduce_tiles.comp: how many x4s of a tile's row an invocation merges before the others do. The
+// states that are left of each row stand in shared memory: large tiles and large states leave few.
 #define ROW_PART_MOST 16
-#define ROW_PART_WANTED(tile_m, tile_n) ((tile_m) * (tile_n) > 16384 ? ROW_PART_MOST : 8)
-#define ROW_PART_X4(tile_m, tile_n) \
-    ((tile_n) / 4 < ROW_PART_WANTED(tile_m, tile_n) ? (tile_n) / 4 \
-                                                    : ROW_PART_WANTED(tile_m, tile_n))
-#define ROW_PARTS(tile_m, tile_n) ((tile_n) / 4 / ROW_PART_X4(tile_m, tile_n))
-#define ROW_STATE_BYTES 8
-#define ROW_PART_BYTES(tile_m, tile_n) ((tile_m) * ROW_PARTS(tile_m, tile_n) * ROW_STATE_BYTES)
+#define ROW_PART_WANTED(tile_m, tile_n, moments) \
+    ((tile_m) * (tile_n) > 16384 || (moments) ? ROW_PART_MOST : 8)
+#define ROW_PART_X4(tile_m, tile_n, moments) \
+    ((tile_n) / 4 < ROW_PART_WANTED(tile_m, tile_n, moments) \
+         ? (tile_n) / 4 \
+         : ROW_PART_WANTED(tile_m, tile_n, moments))
+#define ROW_PARTS(tile_m, tile_n, moments) \
+    ((tile_n) / 4 / ROW_PART_X4(tile_m, tile_n, moments))
+#define ROW_PART_BYTES(tile_m, tile_n, moments) \
+    ((tile_m) * ROW_PARTS(tile_m, tile_n, moments) * ROW_STATE_BYTES(moments))
 
 // reduce_rows.comp: a state of each invocation.
-#define REDUCE_ROWS_BYTES (ROW_LOCAL_SIZE * ROW_STATE_BYTES)
+#define REDUCE_ROWS_BYTES (ROW_LOCAL_SIZE * ROW_STATE_BYTES(true))
 
 // pack.comp: pairs of 16-bit elements, with padding between lines.
 #define PACK_LINE_WORDS (PACK_TILE / 2 + 1)

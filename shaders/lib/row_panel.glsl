@@ -21,7 +21,7 @@ Panel panel_of(const Tile t, uint64_t batch) {
     const uint64_t number = batch * panel_count() + row;
     Panel panel;
     panel.states = panel_states(number);
-    panel.own = panel.states + uint64_t(column) * TILE_M * ROW_STATE_BYTES;
+    panel.own = panel.states + uint64_t(column) * TILE_M * STATE_BYTES;
     panel.stored = CONTROL_WORD(CONTROL_WORDS + number * panel_tiles() + column);
     return panel;
 }
@@ -41,8 +41,9 @@ void tell(uint64_t at, float value) {
 }
 
 void tell_panel(const Panel panel, const uint row, const RowState s) {
-    tell(panel.own + row * ROW_STATE_BYTES, s.x);
-    if (ROW_HAS_Y) tell(panel.own + row * ROW_STATE_BYTES + 4, s.y);
+    tell(panel.own + row * STATE_BYTES, s.x);
+    if (ROW_HAS_Y) tell(panel.own + row * STATE_BYTES + 4, s.y);
+    if (ROW_MOMENTS) tell(panel.own + row * STATE_BYTES + 8, s.z);
 }
 
 bool has_given_up() {

@@ -1,12 +1,12 @@
 // row_panel_state.glsl: what the tiles of a panel, those of the same rows, have told of these rows.
-// The states stand in the workspace: [panel][column of tiles][row of the tile], two words each,
-// which say themselves whether they are there.
+// The states stand in the workspace: [panel][column of tiles][row of the tile], words which say
+// themselves whether they are there.
 const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 
 uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix
 uint panel_tiles() { return (size_n() + TILE_N - 1) / TILE_N; }
 uint64_t panel_states(uint64_t number) {
-    return p.row_states + number * panel_tiles() * TILE_M * ROW_STATE_BYTES;
+    return p.row_states + number * panel_tiles() * TILE_M * STATE_BYTES;
 }
 
 // Supplied by the kernel: tells all that wait that one has waited too long, and whether one has.
@@ -26,17 +26,18 @@ bool panel_state(const uint64_t states, const uint row, const bool waits, inout 
     bool in_time = true;
     total = no_row_state();
     [[dont_unroll]] for (uint first = 0; first < columns; first += BLOCK_TILES) {
-        uvec2 words[MOST_BLOCK_TILES];
+        uvec3 words[MOST_BLOCK_TILES];
         [[dont_unroll]] while (true) {
             bool told = true;
             [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
                 // The last one once more instead of none: no branch around a load.
                 const uint column = min(first + i, columns - 1);
-                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * ROW_STATE_BYTES;
-                words[i] = uvec2(0);
+                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * STATE_BYTES;
+                words[i] = uvec3(0);
                 words[i].x = atomicLoad(SharedWord(at).x, RELAXED);
                 if (ROW_HAS_Y) words[i].y = atomicLoad(SharedWord(at + 4).x, RELAXED);
-                if (words[i].x == UNTOLD || words[i].y == UNTOLD) told = false;
+                if (ROW_MOMENTS) words[i].z = atomicLoad(SharedWord(at + 8).x, RELAXED);
+                if (any(equal(words[i], uvec3(UNTOLD)))) told = false;
             }
             if (told || !waits) break;
             if (left == 0) give_up();
@@ -51,8 +52,8 @@ bool panel_state(const uint64_t states, const uint row, const bool waits, inout 
         [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
             s[i] = no_row_state();
             if (first + i < columns)
-                s[i] = RowState(float(min(size_n() - (first + i) * TILE_N, TILE_N)),
-                                uintBitsToFloat(words[i].x), uintBitsToFloat(words[i].y));
+                s[i] = known_row_state(min(size_n() - (first + i) * TILE_N, TILE_N),
+                                       uintBitsToFloat(words[i]));
         }
         [[unroll]] for (uint width = 1; width < BLOCK_TILES; width *= 2)
             [[unroll]] for (uint i = 0; i < BLOCK_TILES; i += 2 * width)

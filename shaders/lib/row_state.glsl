@@ -8,20 +8,22 @@
 // The members' meaning depends on the operation:
 //   sum, mean                 x = sum of v
 //   rms_norm, l2_normalize    x = sum of v²
-//   layer_norm, variance      x = mean, y = sum of (v - mean)²   merged as by Chan, Golub and
+//   layer_norm, variance      x + z = mean, y = sum of (v - mean)²   merged as by Chan, Golub and
 //                             LeVeque, Updating formulae and a pairwise algorithm for computing
-//                             sample variances, 1979
+//                             sample variances, 1979. x is the mean in f32, z what that leaves of
+//                             it: next to a large mean, a small deviation is less than x's rounding
 //   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
 //                             Gimelshein, Online normalizer calculation for softmax, 2018
 //   max                       x = max
 // n: how many elements; 0: nothing is known.
 struct RowState {
-    float n, x, y;
+    float n, x, y, z;
 };
 
 const bool ROW_MOMENTS = ROW_OP == ROW_OP_LAYER_NORM ? true : ROW_OP == ROW_OP_VARIANCE;
 const bool ROW_EXPONENTIALS = ROW_OP == ROW_OP_SOFTMAX ? true : ROW_OP == ROW_OP_LOGSUMEXP;
 const bool ROW_SQUARES = ROW_OP == ROW_OP_RMS_NORM ? true : ROW_OP == ROW_OP_L2_NORMALIZE;
+const uint STATE_BYTES = ROW_STATE_BYTES(ROW_MOMENTS);  // in the workspace
 const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
 const bool ROW_HAS_Y = ROW_MOMENTS ? true : ROW_EXPONENTIALS;
 const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else D is transformed
@@ -46,7 +48,7 @@ float exponent_shift(float largest) { return is_infinite(largest) ? 0.0 : larges
 // The state of an x4, of which the first `valid`, at least one, exist.
 RowState row_state(const vec4 v, const uint valid) {
     const bvec4 exists = EDGES == 0 ? bvec4(true) : lessThan(uvec4(0, 1, 2, 3), uvec4(valid));
-    RowState s = RowState(EDGES == 0 ? 4.0 : float(min(valid, 4)), 0.0, 0.0);
+    RowState s = RowState(EDGES == 0 ? 4.0 : float(min(valid, 4)), 0.0, 0.0, 0.0);
     if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
         const vec4 e = mix(vec4(MINUS_INFINITY), v, exists);
         s.x = max_or_nan(max_or_nan(e.x, e.y), max_or_nan(e.z, e.w));
@@ -64,17 +66,26 @@ RowState row_state(const vec4 v, const uint valid) {
     if (ROW_MOMENTS) {
         precise const float mean = s.n == 4.0 ? sum * 0.25 : sum / s.n;
         precise const vec4 d = mix(vec4(0.0), v - vec4(mean), exists);
-        precise const vec4 square = d * d;
+        precise const float left = (d.x + d.y) + (d.z + d.w);
+        precise const float rest = s.n == 4.0 ? left * 0.25 : left / s.n;
+        precise const vec4 e = mix(vec4(0.0), d - vec4(rest), exists);
+        precise const vec4 square = e * e;
         precise const float squares = (square.x + square.y) + (square.z + square.w);
         s.x = mean;
         s.y = squares;
+        s.z = rest;
     }
     return s;
 }
 
 // The state of elements that nothing is known about, or of none.
 RowState no_row_state() {
-    return RowState(0.0, ROW_MAXIMUM || ROW_EXPONENTIALS ? MINUS_INFINITY : 0.0, 0.0);
+    return RowState(0.0, ROW_MAXIMUM || ROW_EXPONENTIALS ? MINUS_INFINITY : 0.0, 0.0, 0.0);
+}
+
+// The state of `n` elements from what is kept of it: x, y, z.
+RowState known_row_state(const uint n, const vec3 kept) {
+    return RowState(float(n), kept.x, kept.y, kept.z);
 }
 
 // The state's y, if its maximum were `largest`.
@@ -86,7 +97,7 @@ float relative_to(const float largest, const RowState s) {
 
 // `a` stands left of `b`. `equal`: they are known to be of as many elements, at least one.
 RowState merge_rows(const RowState a, const RowState b, const bool equal) {
-    RowState s = RowState(a.n + b.n, 0.0, 0.0);
+    RowState s = RowState(a.n + b.n, 0.0, 0.0, 0.0);
     if (ROW_MAXIMUM || ROW_EXPONENTIALS) {
         s.x = max_or_nan(a.x, b.x);
         if (ROW_EXPONENTIALS) {
@@ -99,12 +110,17 @@ RowState merge_rows(const RowState a, const RowState b, const bool equal) {
         // Nothing is taken of an empty side, so that it cannot be 0/0. Equal sides need no
         // division, which devices round as they like.
         precise const float part = equal || a.n == b.n ? 0.5 : b.n / max(s.n, 1.0);
-        precise const float delta = b.x - a.x;
-        precise const float mean = a.x + delta * part;
+        precise const float delta = (b.x - a.x) + (b.z - a.z);
+        precise const float way = a.z + delta * part;
+        // The mean and what it leaves: Knuth, The Art of Computer Programming 2, 4.2.2, theorem B.
+        precise const float mean = a.x + way;
+        precise const float walked = mean - a.x;
+        precise const float rest = (a.x - (mean - walked)) + (way - walked);
         precise const float squares = (a.y + b.y) + delta * delta * (a.n * part);
         const bool none = !equal && b.n == 0.0;
         s.x = none ? a.x : mean;
         s.y = none ? a.y : squares;
+        s.z = none ? a.z : rest;
         return s;
     }
     precise const float sum = a.x + b.x;

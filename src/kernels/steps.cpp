@@ -119,9 +119,9 @@ Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& li
   Constants(step.key.constants).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
   gpu::ResetParams params{};
   params.control_words = narrow(words);
-  params.row_state_pairs = narrow(divided_up(state_bytes, piece_bytes));
+  params.row_state_pieces = narrow(divided_up(state_bytes, piece_bytes));
   step.params = params;
-  const std::uint64_t most = std::max(params.control_words, params.row_state_pairs);
+  const std::uint64_t most = std::max(params.control_words, params.row_state_pieces);
   step.dispatches = cut_grid(divided_up(most, RESET_LOCAL_SIZE), 1, limits);
   return step;
 }

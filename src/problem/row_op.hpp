@@ -17,6 +17,7 @@ struct RowOpRow {
   std::uint32_t constant = 0;  // in shaders: ROW_OP_*
   float default_eps = 0.0f;    // 0: it has no eps
   bool takes_vectors = false;  // gamma and beta
+  bool moments = false;        // its states hold a mean and squares of differences
   double exponentials = 0.0;   // of each value
 };
 
@@ -31,7 +32,8 @@ inline constexpr RowOpRow row_ops[] = {
      .name = "layer_norm",
      .constant = ROW_OP_LAYER_NORM,
      .default_eps = 1e-5f,
-     .takes_vectors = true},
+     .takes_vectors = true,
+     .moments = true},
     {.op = RowOp::softmax, .name = "softmax", .constant = ROW_OP_SOFTMAX, .exponentials = 2.0},
     {.op = RowOp::l2_normalize,
      .name = "l2_normalize",
@@ -44,7 +46,7 @@ inline constexpr RowOpRow row_ops[] = {
     {.op = RowOp::sum, .name = "sum", .constant = ROW_OP_SUM},
     {.op = RowOp::max, .name = "max", .constant = ROW_OP_MAX},
     {.op = RowOp::mean, .name = "mean", .constant = ROW_OP_MEAN},
-    {.op = RowOp::variance, .name = "variance", .constant = ROW_OP_VARIANCE},
+    {.op = RowOp::variance, .name = "variance", .constant = ROW_OP_VARIANCE, .moments = true},
 };
 
 // The row of an enumerator.

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
+#include "lib/footprint.h"
 #include "problem/data_type.hpp"
 #include "problem/f32_arithmetic.hpp"
 #include "problem/resolved_problem.hpp"
@@ -17,7 +18,6 @@ namespace vkgemm::support {
 namespace {
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint32_t);
-constexpr std::uint64_t row_state_bytes = 2 * sizeof(float);
 
 // Of an element; 0 for TYPE_NONE.
 std::uint64_t bytes_of(std::uint32_t type) {
@@ -118,6 +118,10 @@ class Kernel {
     return parts != nullptr && parts->scales_lines;
   }
   bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
+  bool has_moments() const {
+    const std::uint32_t op = constant(SPEC_ROW_OP);
+    return op == ROW_OP_LAYER_NORM || op == ROW_OP_VARIANCE;
+  }
   // Those of workgroups y.
   template <class Block>
   Batches launched(const Block& p) const {
@@ -305,8 +309,8 @@ void Kernel::grouped() {
 template <class Block>
 Region Kernel::row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const {
   const std::uint64_t tile_m = constant(SPEC_TILE_M);
-  const std::uint64_t bytes =
-      divided_up(m, tile_m) * divided_up(n, constant(SPEC_TILE_N)) * tile_m * row_state_bytes;
+  const std::uint64_t bytes = divided_up(m, tile_m) * divided_up(n, constant(SPEC_TILE_N)) *
+                              tile_m * ROW_STATE_BYTES(has_moments());
   return vector(p.row_states, bytes, bytes, batches);
 }
 
@@ -378,9 +382,9 @@ void Kernel::carry() {
 }
 void Kernel::reset() {
   const auto p = block<gpu::ResetParams>();
-  constexpr std::uint64_t pair_bytes = 2 * row_state_bytes;
+  constexpr std::uint64_t piece_bytes = 16;
   write("control words", vector(p.control, p.control_words * word_bytes));
-  write("row states", vector(p.row_states, p.row_state_pairs * pair_bytes));
+  write("row states", vector(p.row_states, p.row_state_pieces * piece_bytes));
   if (p.aborts == 0) return;
   accesses.push_back(
       {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});

@@ -55,16 +55,18 @@ Variance variance_of(std::span<const RowValue> row, const Statistics& s) {
   Variance out;
   const double levels = depth(row.size());
   out.mean = s.sum / s.n;
-  out.mean_bound = (s.error + levels * ulp * s.size) / s.n;
-  double squares = 0.0, error = 0.0;
+  double squares = 0.0, error = 0.0, farthest = 0.0;
   for (const RowValue& x : row) {
     const double d = x.v - out.mean;
     squares += d * d;
     error += 2.0 * std::fabs(d) * x.bound + x.bound * x.bound;
+    farthest = std::max(farthest, std::fabs(d));
   }
   out.value = squares / s.n;
-  // Means of parts are rounded relative to what they are, and their differences are squared.
-  const double shift = levels * ulp * s.largest_size;
+  // Kernels keep a mean as a number and its rest: what is rounded are differences of means, and
+  // rests, which are a rounding of the mean at most. The differences are squared.
+  const double shift = levels * ulp * (farthest + 4.0 * ulp * s.largest_size);
+  out.mean_bound = s.error / s.n + shift;
   out.bound =
       error / s.n + levels * ulp * out.value + 2.0 * shift * std::sqrt(out.value) + shift * shift;
   return out;

@@ -320,31 +320,44 @@ TEST_P(RowReductions, NoProducts) {
   EXPECT_TRUE(passes_by_all(config(), problem));
 }
 
-// mean 10⁴, deviation 1: squares of the values themselves would leave nothing of the variance.
+// The mean's rounding is no less than the deviation: 9.8e-4 next to 4.6e-3, and 1 next to 4.6.
 TEST_P(RowReductions, LargeMean) {
-  for (const RowOp op : {RowOp::layer_norm, RowOp::variance}) {
-    if (is_selection() && op == RowOp::layer_norm) continue;
-    Problem problem = reduced({4, 2 * config().tile_n, 1}, op, input());
-    problem.c.type = DataType::f32;
-    problem.epilogue.beta = 1.0f;
-    for (const RowStrategy strategy : all_strategies) {
-      const Config by = with(config(), strategy);
-      if (!is_legal_here(by, problem)) continue;
-      Trial trial(problem, Fill::random);
-      double squares = 0.0;
-      for (std::uint64_t j = 0; j < problem.n; ++j) {
-        trial.set('b', 0, j, 0.0);
-        // ±1 in turns, so that the variance is 1.
-        for (std::uint64_t i = 0; i < 4; ++i) trial.set('c', i, j, 1e4 + (j % 2 == 0 ? 1.0 : -1.0));
-      }
-      ASSERT_TRUE(trial.run(by)) << describe(by, problem);
-      EXPECT_TRUE(trial.is_within_bound()) << describe(by, problem);
-      if (op == RowOp::variance) {
-        EXPECT_NEAR(trial.row_value(2), 1.0, 1e-4);
-      } else {
-        for (std::uint64_t j = 0; j < problem.n; ++j) squares += std::pow(trial.d(1, j), 2);
-        EXPECT_NEAR(squares / static_cast<double>(problem.n), 1.0, 1e-3);
-        EXPECT_NEAR(trial.d(3, 0), 1.0, 1e-3);
+  struct Values {
+    double mean, step;
+  };
+  for (const Values values : {Values{1e4, 1e-3}, Values{1e7, 1.0}}) {
+    for (const RowOp op : {RowOp::layer_norm, RowOp::variance}) {
+      if (is_selection() && (op == RowOp::layer_norm) == (values.mean > 1e6)) continue;
+      Problem problem = reduced({4, 2 * config().tile_n - 3u, 1}, op, input());
+      problem.c.type = DataType::f32;
+      problem.epilogue.beta = 1.0f;
+      problem.row_reduction->eps = op == RowOp::layer_norm ? std::optional(0.0f) : std::nullopt;
+      const auto value = [values](std::uint64_t j) {
+        return double{
+            static_cast<float>(values.mean + values.step * static_cast<double>(j * 7 % 16))};
+      };
+      const auto n = static_cast<double>(problem.n);
+      double mean = 0.0, variance = 0.0;
+      for (std::uint64_t j = 0; j < problem.n; ++j) mean += value(j) / n;
+      for (std::uint64_t j = 0; j < problem.n; ++j) variance += std::pow(value(j) - mean, 2) / n;
+      for (const RowStrategy strategy : all_strategies) {
+        const Config by = with(config(), strategy);
+        if (!is_legal_here(by, problem)) continue;
+        Trial trial(problem, Fill::random);
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          trial.set('b', 0, j, 0.0);
+          for (std::uint64_t i = 0; i < 4; ++i) trial.set('c', i, j, value(j));
+        }
+        ASSERT_TRUE(trial.run(by)) << describe(by, problem);
+        EXPECT_TRUE(trial.is_within_bound()) << describe(by, problem);
+        if (op == RowOp::variance) {
+          EXPECT_NEAR(trial.row_value(2) / variance, 1.0, 1e-5) << describe(by, problem);
+          continue;
+        }
+        for (std::uint64_t j = 0; j < problem.n; ++j) {
+          ASSERT_NEAR(trial.d(1, j), (value(j) - mean) / std::sqrt(variance), 1e-5)
+              << j << " " << describe(by, problem);
+        }
       }
     }
   }

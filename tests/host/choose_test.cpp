@@ -341,7 +341,7 @@ TEST(WhyNothingIsLegal, SaysTheLeastWorkspace) {
   rows.max_workspace_bytes = 0;
   const DeviceTables tables(test::lavapipe().architecture);
   EXPECT_EQ(tables.why_nothing_is_legal(resolved(rows), test::lavapipe()).front(),
-            "max_workspace_bytes is 0, the least that a configuration takes is 6400")
+            "max_workspace_bytes is 0, the least that a configuration takes is 9728")
       << "two passes take 76800";
 }
 

@@ -356,6 +356,32 @@ TEST_F(Footprint, IsTheSameWithParametersInMemory) {
   }
 }
 
+// Rests of means take shared memory where there are means.
+TEST_F(Footprint, StatesWithoutMomentsHaveNoRests) {
+  for (const RowOp op : {RowOp::layer_norm, RowOp::softmax}) {
+    const bool moments = op == RowOp::layer_norm;
+    Problem problem = test::gemm(1000, 256, 1000, DataType::f32);
+    problem.row_reduction = {.op = op};
+    problem.max_workspace_bytes = std::uint64_t{1} << 30;
+    for (const RowStrategy strategy : {RowStrategy::two_pass, RowStrategy::recompute}) {
+      Config config = test::config("fma:tile=128x128x16,fragment=8x8,swizzle=1");
+      config.rows = strategy;
+      const DispatchPlan plan = lower(config, resolve(problem).value(), any_device());
+      const bool tiles = strategy == RowStrategy::recompute;
+      const PipelineKey& key = tiles ? plan.product.key : plan.after.back().key;
+      const auto words = specialise(known_module(key.module).words, key.constants);
+      ASSERT_TRUE(words) << words.error().message;
+      const Module module = Module::parse(*words).value();
+      const std::uint64_t states =
+          tiles ? ROW_PART_BYTES(128, 128, moments) : ROW_LOCAL_SIZE * ROW_STATE_BYTES(moments);
+      const std::uint64_t other = tiles ? plan.shared_memory_bytes - states : 0;
+      EXPECT_LE(SharedMemory(module).bytes(key.constants), states + other) << key.module;
+      EXPECT_GT(SharedMemory(module).bytes(key.constants).value() + 32, states + other)
+          << key.module;
+    }
+  }
+}
+
 TEST_F(Footprint, IsWhatKernelsThatPackCodesDeclare) {
   for (const DataType type : {DataType::f16, DataType::bf16}) {
     Problem problem = test::gemm(1, 256, 256, type);

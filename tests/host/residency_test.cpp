@@ -17,7 +17,7 @@ double fit(const std::string& config, Layout a, Layout b, RowStrategy rows = Row
   problem.b.layout = b;
   Config c = test::config(config);
   c.rows = rows;
-  if (rows != RowStrategy::none) problem.row_reduction = RowReduction{.op = RowOp::layer_norm};
+  if (rows != RowStrategy::none) problem.row_reduction = RowReduction{.op = RowOp::softmax};
   return workgroups_that_fit(c, built_in_table("nvidia_sm90").timing, test::resolved(problem),
                              test::h200());
 }

@@ -243,8 +243,8 @@ TEST(RowReduction, Steps) {
   EXPECT_EQ(panel.before[0].key.module, "reset");
   EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).control_words,
             CONTROL_WORDS + 5u * 4);
-  EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).row_state_pairs,
-            5u * 64 * 4 * 8 / 16);
+  EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).row_state_pieces,
+            5u * 64 * 4 * 12 / 16);
   EXPECT_EQ(panel.product.key.module, "reduce_tiles_fma_f32");
   EXPECT_EQ(panel.product.block<gpu::ReduceTilesParams>().row_stage,
             std::uint32_t{ROW_STAGE_PANEL});
@@ -260,7 +260,7 @@ TEST(RowReduction, Steps) {
   ASSERT_EQ(again.after.size(), 1u);
   EXPECT_EQ(again.after[0].block<gpu::ReduceTilesParams>().row_stage,
             std::uint32_t{ROW_STAGE_APPLY});
-  EXPECT_EQ(again.workspace.bytes, 5u * 64 * 4 * 8);
+  EXPECT_EQ(again.workspace.bytes, 5u * 64 * 4 * 12);
 
   const DispatchPlan two = lowered("fma:tile=64x64x16,fragment=8x8,rows=two_pass", norm);
   EXPECT_TRUE(two.values_in_d);

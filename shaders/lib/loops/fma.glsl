@@ -137,7 +137,7 @@ uint value_column(const uint i) { return i % VALUE_COLUMNS; }
 // The memory of the k-tiles is the scratch memory, too.
 const uint VALUE_STRIDE = FMA_SCRATCH_LINE(TILE_N);
 void begin_scratch() { barrier(); }
-void set_scratch(const uint at, const vec2 value) {
-    sh[at] = acc_of_bits(floatBitsToUint(vec4(value, 0.0, 0.0)));
+void set_scratch(const uint at, const vec3 value) {
+    sh[at] = acc_of_bits(floatBitsToUint(vec4(value, 0.0)));
 }
-vec2 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at]).xy); }
+vec3 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at]).xyz); }

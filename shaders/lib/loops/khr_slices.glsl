@@ -108,7 +108,7 @@ uint value_column(const uint i) { return 0; }
 
 // The memory of a slice is the scratch memory, too.
 void begin_scratch() {}
-void set_scratch(const uint at, const vec2 value) {
-    sh[at] = floatBitsToUint(vec4(value, 0.0, 0.0));
+void set_scratch(const uint at, const vec3 value) {
+    sh[at] = floatBitsToUint(vec4(value, 0.0));
 }
-vec2 scratch(const uint at) { return uintBitsToFloat(sh[at].xy); }
+vec3 scratch(const uint at) { return uintBitsToFloat(sh[at].xyz); }

@@ -4,6 +4,7 @@
 
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
+#include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
@@ -72,8 +73,10 @@ std::uint64_t row_control_words(const Config& config, const ResolvedProblem& pro
 
 std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& problem) {
   if (config.rows != RowStrategy::panel && config.rows != RowStrategy::recompute) return 0;
+  if (!problem.rows) return 0;  // is not legal
   const std::uint64_t rows = rounded_up(problem.m, config.tile_m);
-  return rows * problem.batch * tile_columns(config, problem) * 2 * sizeof(float);
+  return rows * problem.batch * tile_columns(config, problem) *
+         ROW_STATE_BYTES(row_of(problem.rows->op).moments);
 }
 
 std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& problem) {
@@ -82,9 +85,10 @@ std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& probl
   return chunks.rows * chunks.batches * value_matrix(problem, chunks).ld * sizeof(float);
 }
 
-std::uint64_t row_part_bytes(const Config& config) {
-  if (config.tile_n < least_row_tile_n) return 0;  // is not legal
-  return std::uint64_t{ROW_PART_BYTES(config.tile_m, config.tile_n)};
+std::uint64_t row_part_bytes(const Config& config, const ResolvedProblem& problem) {
+  if (!problem.rows || config.tile_n < least_row_tile_n) return 0;  // is not legal
+  return std::uint64_t{
+      ROW_PART_BYTES(config.tile_m, config.tile_n, row_of(problem.rows->op).moments)};
 }
 
 }  // namespace vkgemm

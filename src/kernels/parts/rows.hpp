@@ -36,7 +36,7 @@ std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& probl
 std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& problem);
 
 // Shared memory that reduce_tiles.comp needs beside that of the product.
-std::uint64_t row_part_bytes(const Config& config);
+std::uint64_t row_part_bytes(const Config& config, const ResolvedProblem& problem);
 
 // Adds the second pass of two_pass. The plan is that of the product that leaves its values,
 // value_problem().
