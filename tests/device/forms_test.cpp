@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.hpp"
@@ -25,6 +26,7 @@
 #include "harness.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/pack.hpp"
+#include "kernels/steps.hpp"
 #include "poison.hpp"
 #include "specialise/module.hpp"
 #include "specialise/specialise.hpp"
@@ -108,27 +110,48 @@ std::vector<Case> cases() {
   return all;
 }
 
-// One configuration of each main loop, and of f16 the slices of each, too.
+// Small tiles that keep their rows: those of small_configs() are narrower than a row's part.
+constexpr std::string_view row_texts[] = {
+    "khr_ring:tile=32x32x16,fragment=8x8x8,subgroups=2x2,subgroup_size=8,subtiles=2",
+    "khr_direct:tile=16x32x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,pack=ab",
+};
+
+// One configuration of each main loop, and of f16 the slices of each, too; of row reductions both
+// kernels that reduce.
 std::vector<Config> configurations(const Case& one) {
   const Problem problem = planned(one.problem, one.options);
   std::vector<Config> all = small_configs(Path::khr, problem.a.type);
   std::ranges::copy(small_configs(Path::fma, problem.a.type), std::back_inserter(all));
+  const auto candidates = context().candidates(problem);  // of main loops that have no small one
+  EXPECT_TRUE(succeeds(candidates));
+  if (!candidates) return {};
+  for (const Candidate& candidate : *candidates) {
+    all.push_back(candidate.config);
+    all.back().rows = RowStrategy::none;
+  }
+  std::vector<RowStrategy> strategies{RowStrategy::none};
+  if (problem.row_reduction) {
+    strategies = {RowStrategy::two_pass, RowStrategy::recompute};
+    for (const std::string_view text : row_texts) all.push_back(parse_config(text).value());
+  }
   std::vector<Config> found;
-  std::set<MainLoop> loops;
+  std::set<std::pair<MainLoop, RowStrategy>> seen;
   for (const Config& config : all) {
-    const Config given = as_given(config, resolve(problem).value(), caps());
-    if (loops.contains(config.main_loop()) || !context().plan(problem, given)) continue;
-    loops.insert(config.main_loop());
-    found.push_back(given);
-    if (one.what != "f16") continue;
-    for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
-                                     ReductionMode::device_barrier}) {
-      const Config slices = sliced(given, 2, mode);
-      if (context().plan(problem, slices)) found.push_back(slices);
+    for (const RowStrategy strategy : strategies) {
+      Config given = as_given(config, resolve(problem).value(), caps());
+      given.rows = strategy;
+      const std::pair kernel(config.main_loop(), strategy);
+      if (seen.contains(kernel) || !context().plan(problem, given)) continue;
+      seen.insert(kernel);
+      found.push_back(given);
+      if (one.what != "f16") continue;
+      for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,
+                                       ReductionMode::device_barrier}) {
+        const Config slices = sliced(given, 2, mode);
+        if (context().plan(problem, slices)) found.push_back(slices);
+      }
     }
   }
-  if (!problem.row_reduction) return found;
-  for (Config& config : found) config.rows = RowStrategy::two_pass;
   return found;
 }
 
@@ -214,8 +237,30 @@ TEST(Forms, PoisonReachesVariables) {
 
 TEST(Forms, GiveTheSameBits) { expect_same_bits("f32"); }
 TEST(Forms, GiveTheSameBitsFromCodes) { expect_same_bits("int4"); }
+// A module's name without the type of its inputs.
+std::string_view kind_of(std::string_view module) {
+  for (const std::string_view suffix :
+       {"_f32_in_bf16", "_f32_in_f16", "_f16", "_bf16", "_f32", "_s8"}) {
+    if (module.ends_with(suffix)) return module.substr(0, module.size() - suffix.size());
+  }
+  return module;
+}
+
 TEST(Forms, NightlyGiveTheSameBits) {
   expect_same_bits("");
+  if (IsSkipped()) return;
+  std::set<std::string_view> kinds;
+  for (const std::string_view module : compared_modules()) kinds.insert(kind_of(module));
+  // Of each main loop that products were compared of, all kernels.
+  for (const embedded::Module& module : embedded::modules()) {
+    if (!has_main_loop(module.name)) continue;
+    const std::string_view kind = kind_of(module.name);
+    for (const LoopDescriptor* const loop : main_loops()) {
+      const bool is_compared = kinds.contains(concat("gemm_", loop->name));
+      if (!is_compared || !kind.ends_with(concat('_', loop->name))) continue;
+      EXPECT_TRUE(kinds.contains(kind)) << kind << " was never compared";
+    }
+  }
   std::string others;
   for (const embedded::Module& module : embedded::modules()) {
     if (!compared_modules().contains(module.name)) others += concat(' ', module.name);
