@@ -58,7 +58,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
             s = row_state(v, size_n() - col);
         }
         values.x4[slice * SLICE_VALUES + i] = v;
-        set_scratch(place.x * VALUE_STRIDE + place.y, vec3(s.x, s.y, s.z));
+        set_scratch(place.x * VALUE_STRIDE + place.y, kept_state(s));
     }
     barrier();
     // Neighbouring invocations take neighbouring rows, which lie in different banks.
@@ -72,7 +72,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         [[unroll]] for (uint width = 1; width < PART_X4; width *= 2)
             [[unroll]] for (uint x = 0; x < PART_X4; x += 2 * width)
                 s[x] = merge_halves(s[x], s[x + width]);
-        keep_part(value_row(slice, line) * PARTS + part, vec3(s[0].x, s[0].y, s[0].z));
+        keep_part(value_row(slice, line) * PARTS + part, kept_state(s[0]));
     }
 }
 
@@ -82,7 +82,7 @@ RowState tile_state(const Tile t, const uint row) {
         [[dont_unroll]] for (uint part = 0; part < PARTS; part += 2 * width) {
             const RowState s = merge_halves(part_state(t, row, part, width),
                                             part_state(t, row, part + width, width));
-            keep_part(row * PARTS + part, vec3(s.x, s.y, s.z));
+            keep_part(row * PARTS + part, kept_state(s));
         }
     return part_state(t, row, 0, PARTS);
 }

@@ -200,15 +200,18 @@ struct QuantiseRowsParams {
 // Invocations of a workgroup of reset.comp, a word each.
 #define RESET_LOCAL_SIZE 64
 
+// Bytes of the states that an invocation resets.
+#define RESET_PIECE_BYTES 16
+
 // reset.comp: prepares memory that the workgroups of later dispatches share.
 struct ResetParams {
     uint first_tile;
     uint first_batch;
     uint64_t control;     // words that become 0
-    uint64_t row_states;  // states of rows that become unknown, in pieces of 16 bytes
+    uint64_t row_states;  // states of rows that become unknown
     uint64_t aborts;      // a word that counts barriers that were given up; 0: nobody counts
     uint control_words;
-    uint row_state_pieces;
+    uint row_state_pieces;  // of RESET_PIECE_BYTES
 };
 
 // Invocations of a workgroup of reduce_rows.comp, and how many x4s each keeps.

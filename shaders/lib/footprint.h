@@ -45,7 +45,7 @@
 // skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
 #define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))
 
-// What is kept of a row's state (row_state.glsl), here and in the workspace: that of moments has z.
+// The bytes of a row's state (row_state.glsl) in memory. A state of moments has z.
 #define ROW_STATE_BYTES(moments) ((moments) ? 12 : 8)
 
 // reduce_tiles.comp: how many x4s of a tile's row an invocation merges before the others do. The

@@ -10,8 +10,8 @@
 //   rms_norm, l2_normalize    x = sum of v²
 //   layer_norm, variance      x + z = mean, y = sum of (v - mean)²   merged as by Chan, Golub and
 //                             LeVeque, Updating formulae and a pairwise algorithm for computing
-//                             sample variances, 1979. x is the mean in f32, z what that leaves of
-//                             it: next to a large mean, a small deviation is less than x's rounding
+//                             sample variances, 1979. x is the mean in f32, z its rounding error,
+//                             which exceeds a small deviation from a large mean
 //   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
 //                             Gimelshein, Online normalizer calculation for softmax, 2018
 //   max                       x = max
@@ -68,8 +68,8 @@ RowState row_state(const vec4 v, const uint valid) {
         precise const vec4 d = mix(vec4(0.0), v - vec4(mean), exists);
         precise const float left = (d.x + d.y) + (d.z + d.w);
         precise const float rest = s.n == 4.0 ? left * 0.25 : left / s.n;
-        precise const vec4 e = mix(vec4(0.0), d - vec4(rest), exists);
-        precise const vec4 square = e * e;
+        precise const vec4 deviation = mix(vec4(0.0), d - vec4(rest), exists);
+        precise const vec4 square = deviation * deviation;
         precise const float squares = (square.x + square.y) + (square.z + square.w);
         s.x = mean;
         s.y = squares;
@@ -83,7 +83,8 @@ RowState no_row_state() {
     return RowState(0.0, ROW_MAXIMUM || ROW_EXPONENTIALS ? MINUS_INFINITY : 0.0, 0.0, 0.0);
 }
 
-// The state of `n` elements from what is kept of it: x, y, z.
+// A state without n, as memory holds it, and the state of `n` elements.
+vec3 kept_state(const RowState s) { return vec3(s.x, s.y, s.z); }
 RowState known_row_state(const uint n, const vec3 kept) {
     return RowState(float(n), kept.x, kept.y, kept.z);
 }

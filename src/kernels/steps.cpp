@@ -113,13 +113,12 @@ void set_groups(Constants& constants, const Grouping& grouping) {
 }
 
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits) {
-  constexpr std::uint64_t piece_bytes = 16;
   Step step;
   step.key.module = "reset";
   Constants(step.key.constants).set(SPEC_LOCAL_SIZE, std::uint32_t{RESET_LOCAL_SIZE});
   gpu::ResetParams params{};
   params.control_words = narrow(words);
-  params.row_state_pieces = narrow(divided_up(state_bytes, piece_bytes));
+  params.row_state_pieces = narrow(divided_up(state_bytes, RESET_PIECE_BYTES));
   step.params = params;
   const std::uint64_t most = std::max(params.control_words, params.row_state_pieces);
   step.dispatches = cut_grid(divided_up(most, RESET_LOCAL_SIZE), 1, limits);

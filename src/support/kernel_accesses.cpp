@@ -13,6 +13,7 @@
 #include "problem/data_type.hpp"
 #include "problem/f32_arithmetic.hpp"
 #include "problem/resolved_problem.hpp"
+#include "problem/row_op.hpp"
 
 namespace vkgemm::support {
 namespace {
@@ -119,8 +120,8 @@ class Kernel {
   }
   bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
   bool has_moments() const {
-    const std::uint32_t op = constant(SPEC_ROW_OP);
-    return op == ROW_OP_LAYER_NORM || op == ROW_OP_VARIANCE;
+    const auto row = std::ranges::find(row_ops, constant(SPEC_ROW_OP), &RowOpRow::constant);
+    return row != std::end(row_ops) && row->moments;
   }
   // Those of workgroups y.
   template <class Block>
@@ -382,9 +383,8 @@ void Kernel::carry() {
 }
 void Kernel::reset() {
   const auto p = block<gpu::ResetParams>();
-  constexpr std::uint64_t piece_bytes = 16;
   write("control words", vector(p.control, p.control_words * word_bytes));
-  write("row states", vector(p.row_states, p.row_state_pieces * piece_bytes));
+  write("row states", vector(p.row_states, p.row_state_pieces * std::uint64_t{RESET_PIECE_BYTES}));
   if (p.aborts == 0) return;
   accesses.push_back(
       {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});

@@ -110,7 +110,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-// Small tiles that keep their rows: those of small_configs() are narrower than a row's part.
+// Tiles that reduce rows: small_configs() has narrower ones only.
 constexpr std::string_view row_texts[] = {
     "khr_ring:tile=32x32x16,fragment=8x8x8,subgroups=2x2,subgroup_size=8,subtiles=2",
     "khr_direct:tile=16x32x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,pack=ab",
@@ -237,6 +237,7 @@ TEST(Forms, PoisonReachesVariables) {
 
 TEST(Forms, GiveTheSameBits) { expect_same_bits("f32"); }
 TEST(Forms, GiveTheSameBitsFromCodes) { expect_same_bits("int4"); }
+
 // A module's name without the type of its inputs.
 std::string_view kind_of(std::string_view module) {
   for (const std::string_view suffix :
@@ -251,7 +252,7 @@ TEST(Forms, NightlyGiveTheSameBits) {
   if (IsSkipped()) return;
   std::set<std::string_view> kinds;
   for (const std::string_view module : compared_modules()) kinds.insert(kind_of(module));
-  // Of each main loop that products were compared of, all kernels.
+  // All kernels of a main loop are compared, if its products are.
   for (const embedded::Module& module : embedded::modules()) {
     if (!has_main_loop(module.name)) continue;
     const std::string_view kind = kind_of(module.name);

@@ -452,7 +452,7 @@ void Guards::expect_codes_inside(const Problem& problem, Path path, std::size_t 
   ASSERT_FALSE(configs.empty());
   const Config& config = configs[turn % configs.size()];
   if (is_left_out(config, packed)) return;
-  // The oracle multiplies what the kernel multiplies.
+  // The oracle multiplies the same elements as the kernel.
   Problem plain = problem;
   plain.b = {.type = support::rounds_b(packed, config) ? problem.b.type : DataType::f32};
   plain.quantised_b.reset();

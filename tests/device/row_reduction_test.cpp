@@ -320,7 +320,7 @@ TEST_P(RowReductions, NoProducts) {
   EXPECT_TRUE(passes_by_all(config(), problem));
 }
 
-// A spacing of f32 next to the mean is a fifth of the deviation.
+// The spacing of f32 at the mean is a fifth of the deviation.
 TEST_P(RowReductions, LargeMean) {
   struct Values {
     double mean, step;

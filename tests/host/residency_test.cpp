@@ -11,13 +11,14 @@ namespace vkgemm {
 namespace {
 
 // khr tiles of 16896 to 32768 bytes with few enough invocations that registers don't decide.
-double fit(const std::string& config, Layout a, Layout b, RowStrategy rows = RowStrategy::none) {
+double fit(const std::string& config, Layout a, Layout b, RowStrategy rows = RowStrategy::none,
+           RowOp op = RowOp::softmax) {
   Problem problem = test::gemm(4096, 4096, 4096);
   problem.a.layout = a;
   problem.b.layout = b;
   Config c = test::config(config);
   c.rows = rows;
-  if (rows != RowStrategy::none) problem.row_reduction = RowReduction{.op = RowOp::softmax};
+  if (rows != RowStrategy::none) problem.row_reduction = RowReduction{.op = op};
   return workgroups_that_fit(c, built_in_table("nvidia_sm90").timing, test::resolved(problem),
                              test::h200());
 }
@@ -33,6 +34,8 @@ TEST(Residency, CountsWhatADeviceReserves) {
   EXPECT_EQ(fit(square, row, column), 2.0);
   EXPECT_EQ(fit(square, row, row, RowStrategy::panel), 2.0);
   EXPECT_EQ(fit(square, row, column, RowStrategy::panel), 1.0);
+  // Derived: larger states leave fewer parts of a row.
+  EXPECT_EQ(fit(square, row, row, RowStrategy::panel, RowOp::layer_norm), 2.0);
   EXPECT_EQ(fit(square, row, column, RowStrategy::two_pass), 2.0);
   EXPECT_EQ(fit(wide, row, row), 2.0);
   EXPECT_EQ(fit(wide, row, column), 1.0);
