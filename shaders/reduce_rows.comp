@@ -48,10 +48,7 @@ RowState piece_state(const Piece piece, uint col) {
         if (columns_at(col + 4 * x, 4) != 0)
             s[x] = row_state(piece.x4[x], size_n() - col - 4 * x);
     }
-    [[unroll]] for (uint width = 1; width < ROW_LANE_X4; width *= 2)
-        [[unroll]] for (uint x = 0; x < ROW_LANE_X4; x += 2 * width)
-            s[x] = merge_halves(s[x], s[x + width]);
-    return s[0];
+    return merge_four(s);
 }
 
 // The state of the columns of so many lanes, from `first` on.

@@ -36,8 +36,8 @@ uint columns_from(const Tile t, const uint x4, const uint count) {
     return first < size_n() ? min(size_n() - first, count * 4) : 0;
 }
 
-RowState part_state(const Tile t, const uint row, const uint part, const uint parts) {
-    return known_row_state(columns_from(t, part * PART_X4, parts * PART_X4),
+RowState part_state(const Tile t, const uint row, const uint part) {
+    return known_row_state(columns_from(t, part * PART_X4, PART_X4),
                            kept_part(row * PARTS + part));
 }
 
@@ -64,27 +64,29 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
     // Neighbouring invocations take neighbouring rows, which lie in different banks.
     for (uint i = gl_LocalInvocationIndex; i < VALUE_ROWS * PARTS; i += LOCAL_SIZE) {
         const uint line = i % VALUE_ROWS, part = i / VALUE_ROWS;
-        RowState s[ROW_PART_MOST];
-        [[unroll]] for (uint x = 0; x < PART_X4; ++x) {
-            const uint x4 = part * PART_X4 + x;
-            s[x] = known_row_state(columns_from(t, x4, 1), scratch(line * VALUE_STRIDE + x4));
+        RowState fours[ROW_PART_MOST / 4];
+        [[unroll]] for (uint four = 0; four < PART_X4 / 4; ++four) {
+            RowState s[4];
+            [[unroll]] for (uint x = 0; x < 4; ++x) {
+                const uint x4 = part * PART_X4 + four * 4 + x;
+                s[x] = known_row_state(columns_from(t, x4, 1), scratch(line * VALUE_STRIDE + x4));
+            }
+            fours[four] = merge_four(s);
         }
-        [[unroll]] for (uint width = 1; width < PART_X4; width *= 2)
-            [[unroll]] for (uint x = 0; x < PART_X4; x += 2 * width)
-                s[x] = merge_halves(s[x], s[x + width]);
-        keep_part(value_row(slice, line) * PARTS + part, kept_state(s[0]));
+        [[unroll]] for (uint width = 1; width < PART_X4 / 4; width *= 2)
+            [[unroll]] for (uint x = 0; x < PART_X4 / 4; x += 2 * width)
+                fours[x] = merge_halves(fours[x], fours[x + width]);
+        keep_part(value_row(slice, line) * PARTS + part, kept_state(fours[0]));
     }
 }
 
-// The state of a row of the tile. Only one invocation may ask for it, once.
 RowState tile_state(const Tile t, const uint row) {
-    [[dont_unroll]] for (uint width = 1; width < PARTS; width *= 2)
-        [[dont_unroll]] for (uint part = 0; part < PARTS; part += 2 * width) {
-            const RowState s = merge_halves(part_state(t, row, part, width),
-                                            part_state(t, row, part + width, width));
-            keep_part(row * PARTS + part, kept_state(s));
-        }
-    return part_state(t, row, 0, PARTS);
+    RowState s[ROW_MOST_PARTS];
+    [[unroll]] for (uint part = 0; part < PARTS; ++part) s[part] = part_state(t, row, part);
+    [[unroll]] for (uint width = 1; width < PARTS; width *= 2)
+        [[unroll]] for (uint part = 0; part < PARTS; part += 2 * width)
+            s[part] = merge_halves(s[part], s[part + width]);
+    return s[0];
 }
 
 void store_slice(const Values values, const Tile t, const uint slice) {

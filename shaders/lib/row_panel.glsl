@@ -41,9 +41,9 @@ void tell(uint64_t at, float value) {
 }
 
 void tell_panel(const Panel panel, const uint row, const RowState s) {
-    tell(panel.own + row * STATE_BYTES, s.x);
-    if (ROW_HAS_Y) tell(panel.own + row * STATE_BYTES + 4, s.y);
-    if (ROW_MOMENTS) tell(panel.own + row * STATE_BYTES + 8, s.z);
+    const vec3 kept = kept_state(s);
+    [[unroll]] for (uint word = 0; word < STATE_WORDS; ++word)
+        tell(state_word(panel.own, row, word), kept[word]);
 }
 
 bool has_given_up() {

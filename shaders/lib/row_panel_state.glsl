@@ -1,12 +1,17 @@
 // row_panel_state.glsl: what the tiles of a panel, those of the same rows, have told of these rows.
-// The states stand in the workspace: [panel][column of tiles][row of the tile], words which say
-// themselves whether they are there.
+// The states stand in the workspace: [panel][column of tiles][word][row of the tile], words which say
+// themselves whether they are there. Neighbouring invocations load neighbouring words.
 const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 
 uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix
 uint panel_tiles() { return (size_n() + TILE_N - 1) / TILE_N; }
 uint64_t panel_states(uint64_t number) {
     return p.row_states + number * panel_tiles() * TILE_M * STATE_BYTES;
+}
+
+// Word `word` of a row's state, among those of its tile: 0 x, 1 y, 2 z.
+uint64_t state_word(uint64_t states, const uint row, const uint word) {
+    return states + (word * TILE_M + row) * 4;
 }
 
 // Supplied by the kernel: tells all that wait that one has waited too long, and whether one has.
@@ -32,11 +37,10 @@ bool panel_state(const uint64_t states, const uint row, const bool waits, inout 
             [[unroll]] for (uint i = 0; i < BLOCK_TILES; ++i) {
                 // The last one once more instead of none: no branch around a load.
                 const uint column = min(first + i, columns - 1);
-                const uint64_t at = states + (uint64_t(column) * TILE_M + row) * STATE_BYTES;
+                const uint64_t at = states + uint64_t(column) * TILE_M * STATE_BYTES;
                 words[i] = uvec3(0);
-                words[i].x = atomicLoad(SharedWord(at).x, RELAXED);
-                if (ROW_HAS_Y) words[i].y = atomicLoad(SharedWord(at + 4).x, RELAXED);
-                if (ROW_MOMENTS) words[i].z = atomicLoad(SharedWord(at + 8).x, RELAXED);
+                [[unroll]] for (uint word = 0; word < STATE_WORDS; ++word)
+                    words[i][word] = atomicLoad(SharedWord(state_word(at, row, word)).x, RELAXED);
                 if (any(equal(words[i], uvec3(UNTOLD)))) told = false;
             }
             if (told || !waits) break;

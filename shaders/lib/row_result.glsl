@@ -6,7 +6,10 @@ vec3 row_coefficients(const RowState s) {
     precise vec3 c = vec3(0.0, 1.0, 0.0);
     switch (ROW_OP) {
         case ROW_OP_RMS_NORM: c.y = 1.0 / sqrt(s.x / n + p.eps); break;
-        case ROW_OP_LAYER_NORM: c = vec3(s.x, 1.0 / sqrt(s.y / n + p.eps), s.z); break;
+        case ROW_OP_LAYER_NORM:
+            c.y = 1.0 / sqrt(s.y / n + p.eps);
+            c.xz = vec2(s.x, -s.z * c.y);
+            break;
         // An infinite maximum leaves no number in the row, as in PyTorch.
         case ROW_OP_SOFTMAX:
             c.x = s.x;
@@ -22,7 +25,7 @@ vec4 row_result4(const vec4 v, const vec3 c, const vec4 gamma, const vec4 shift)
     switch (ROW_OP) {
         case ROW_OP_RMS_NORM:
         case ROW_OP_L2_NORMALIZE: d = v * c.y; break;
-        case ROW_OP_LAYER_NORM: d = (v - vec4(c.x) - vec4(c.z)) * c.y; break;
+        case ROW_OP_LAYER_NORM: d = fma(v - vec4(c.x), vec4(c.y), vec4(c.z)); break;
         case ROW_OP_SOFTMAX: d = exponential(v - vec4(c.x)) * c.y; break;
     }
     if (ROW_GAMMA != 0) d *= gamma;

@@ -27,7 +27,7 @@ struct Statistics {
   double sum = 0.0, size = 0.0, error = 0.0;  // of v, |v|, bounds
   double squares = 0.0, squares_error = 0.0;
   double largest = -std::numeric_limits<double>::infinity();
-  double largest_error = 0.0, largest_size = 0.0;
+  double largest_error = 0.0;
 };
 
 Statistics statistics_of(std::span<const RowValue> row) {
@@ -42,7 +42,6 @@ Statistics statistics_of(std::span<const RowValue> row) {
     if (std::isnan(x.v) || x.v > s.largest) s.largest = x.v;
     if (std::isnan(s.largest)) return s;
     s.largest_error = std::max(s.largest_error, x.bound);
-    s.largest_size = std::max(s.largest_size, std::fabs(x.v));
   }
   return s;
 }
@@ -63,9 +62,9 @@ Variance variance_of(std::span<const RowValue> row, const Statistics& s) {
     farthest = std::max(farthest, std::fabs(d));
   }
   out.value = squares / s.n;
-  // Kernels keep a mean as a number and its rest: what is rounded are differences of means, and
-  // rests, which are a rounding of the mean at most. The differences are squared.
-  const double shift = levels * ulp * (farthest + 4.0 * ulp * s.largest_size);
+  // Kernels keep a mean as its distance from an element: differences of elements are rounded, which
+  // are twice the farthest deviation at most, and means of them. Differences of means are squared.
+  const double shift = levels * ulp * 3.0 * farthest;
   out.mean_bound = s.error / s.n + shift;
   out.bound =
       error / s.n + levels * ulp * out.value + 2.0 * shift * std::sqrt(out.value) + shift * shift;
