@@ -7,12 +7,20 @@
 namespace vkgemm::report {
 namespace {
 
+// ", clock at 0.62 of its best", or nothing where the clock was up.
+std::string clock_note(const BenchRow& row) {
+  if (!row.clock_was_low()) return "";
+  char text[48];
+  std::snprintf(text, sizeof text, ", clock at %.2f of its best", row.clock);
+  return text;
+}
+
 std::string verdict(const BenchRow& row) {
   if (!row.error.empty()) return row.error;
-  if (row.relative_error < 0.0) return "unverified";
+  if (row.relative_error < 0.0) return "unverified" + clock_note(row);
   char text[48];
   std::snprintf(text, sizeof text, "%s %.1e", row.verified ? "ok" : "WRONG", row.relative_error);
-  return text;
+  return text + clock_note(row);
 }
 
 // "row col": the first words of both layouts.
@@ -61,9 +69,9 @@ void print_csv_row(std::FILE* out, const BenchRow& row) {
       row.plan_ms, std::to_string(row.repeats).c_str(), row.median_ms, row.min_ms, row.tflops,
       row.ceiling_tflops, row.fraction(), row.relative_error, row.verified ? "yes" : "no",
       quote(row.error).c_str());
-  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g,%s\n", row.suite.c_str(), row.bytes,
+  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g,%s,%.3g\n", row.suite.c_str(), row.bytes,
                row.bandwidth_gbs, quote(row.peer).c_str(), row.peer_ms, row.times_peer(),
-               row.baseline_ms, row.of_baseline(), row.packed.c_str());
+               row.baseline_ms, row.of_baseline(), row.packed.c_str(), row.clock);
 }
 
 void print_json_line(std::FILE* out, const BenchRow& row) {
@@ -96,6 +104,7 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
       json["fraction"] = row.fraction();
     }
     if (row.bandwidth_gbs > 0.0) json["bandwidth_gbs"] = row.bandwidth_gbs;
+    if (row.clock > 0.0) json["clock"] = row.clock;
     if (row.relative_error >= 0.0) {
       json["relative_error"] = row.relative_error;
       json["verified"] = row.verified;
@@ -127,6 +136,7 @@ void print_markdown_row(std::FILE* out, const BenchRow& row) {
     error = row.relative_error < 0.0 ? "–" : figure("%.1e", row.relative_error, "0");
   }
   if (row.wrong()) error += " WRONG";
+  error += clock_note(row);
   const double peer_tflops = row.times_peer() > 0.0 ? row.tflops / row.times_peer() : 0.0;
   std::fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | `%s` |\n",
                size.c_str(), row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(),
@@ -179,7 +189,7 @@ void print_header(std::FILE* out, Format format, const Columns& columns) {
                    "device,driver,commit,m,n,k,groups,type,layout_a,layout_b,epilogue,l2,kernel,"
                    "config,plan_ms,repeats,median_ms,min_ms,tflops,ceiling_tflops,fraction,"
                    "relative_error,verified,error,suite,bytes,bandwidth_gbs,peer,peer_ms,"
-                   "times_peer,baseline_ms,of_baseline,packed\n");
+                   "times_peer,baseline_ms,of_baseline,packed,clock\n");
       break;
     case Format::json:
       break;

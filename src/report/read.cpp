@@ -36,6 +36,7 @@ BenchRow parse_row(const nlohmann::json& document) {
   fields.number("ceiling_tflops", row.ceiling_tflops);
   fields.number("bandwidth_gbs", row.bandwidth_gbs);
   fields.number("relative_error", row.relative_error);
+  fields.number("clock", row.clock);
   fields.flag("verified", row.verified);
   fields.text("error", row.error);
   fields.text("peer", row.peer);

@@ -12,6 +12,9 @@
 
 namespace vkgemm::report {
 
+// A clock below this share of its best makes a time that is not to be trusted.
+inline constexpr double clock_is_up = 0.95;
+
 struct BenchRow {
   std::string device;
   std::string driver;
@@ -36,6 +39,7 @@ struct BenchRow {
   double bandwidth_gbs = 0.0;    // of a copy, read and written; 0: not measured
   double relative_error = -1.0;  // of sampled rows; below 0: not verified
   bool verified = false;         // every sampled element was within its bound
+  double clock = 0.0;            // its share of its best before the timing; 0: not known
   std::string error;             // why there is no time
 
   // The time that others took for the same case, if they were asked: see compare.hpp.
@@ -50,6 +54,7 @@ struct BenchRow {
   }
   bool timed() const noexcept { return error.empty() && median_ms > 0.0; }
   bool wrong() const noexcept { return error.empty() && relative_error >= 0.0 && !verified; }
+  bool clock_was_low() const noexcept { return timed() && clock > 0.0 && clock < clock_is_up; }
   // True if its time is one to compare with: that of a wrong result is none.
   bool counts() const noexcept { return timed() && !wrong(); }
   double fraction() const noexcept { return ceiling_tflops > 0.0 ? tflops / ceiling_tflops : 0.0; }

@@ -13,6 +13,7 @@
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
 #include "tool/ceiling.hpp"
+#include "tool/clock_gauge.hpp"
 #include "tool/host_bench.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
@@ -61,7 +62,7 @@ struct BenchOptions {
 class BenchRun {
  public:
   BenchRun(Runner& runner, const BenchOptions& options, BenchReport& report)
-      : runner_(runner), options_(options), report_(report), pool_(runner) {}
+      : runner_(runner), options_(options), report_(report), pool_(runner), clock_(runner) {}
 
   // False if a driver failed in one of the cases.
   bool run() {
@@ -194,8 +195,10 @@ class BenchRun {
       return row;
     }
     const std::vector<double> times =
-        data.time(*plan, static_cast<std::uint32_t>(options_.repeat), options_.warm_up_ms,
-                  options_.warm_l2 ? nullptr : &flush_);
+        data.time(*plan, {.repeats = static_cast<std::uint32_t>(options_.repeat),
+                          .warm_up_ms = options_.warm_up_ms,
+                          .flush = options_.warm_l2 ? nullptr : &flush_,
+                          .before_warm_up = [&] { row.clock = clock_.raise(); }});
     // From the first time on nothing waits any more, and all that would is late.
     const bool panel = config.rows == RowStrategy::panel && !is_scalar(problem.row_reduction->op);
     if (panel || config.reduction_mode == ReductionMode::device_barrier) {
@@ -227,6 +230,7 @@ class BenchRun {
   const BenchOptions& options_;
   BenchReport& report_;
   OperandPool pool_;
+  ClockGauge clock_;
   Buffer flush_;
   double matrix_ceiling_ = 0.0;
   double fma_ceiling_ = 0.0;

@@ -176,7 +176,8 @@ class CaseTuner {
   std::vector<double> time(const Plan& plan, std::uint32_t repeats, double after_pause_ms) {
     const std::chrono::duration<double, std::milli> pause = Clock::now() - last_timing_;
     const double warm_up = is_cpu(caps()) || pause.count() < pause_ms ? 0.0 : after_pause_ms;
-    std::vector<double> times = data_->time(plan, repeats, warm_up, bench_.flush);
+    std::vector<double> times =
+        data_->time(plan, {.repeats = repeats, .warm_up_ms = warm_up, .flush = bench_.flush});
     last_timing_ = Clock::now();
     for (double& time : times) time *= 1000.0;
     return times;
@@ -260,7 +261,7 @@ class CaseTuner {
     const Config config = kept_busy_by_->config();
     say(support::says::tries(index_, config));
     try {
-      data_->time(*kept_busy_by_, 1, pause_ms / 2.0, bench_.flush);
+      data_->time(*kept_busy_by_, {.warm_up_ms = pause_ms / 2.0, .flush = bench_.flush});
       last_timing_ = Clock::now();
       check_waits(config, true);
     } catch (const Failure& failure) {

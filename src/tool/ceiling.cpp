@@ -1,16 +1,12 @@
 #include "tool/ceiling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/caps.hpp"
-#include "device/vk.hpp"
-#include "kernels/kernel_words.hpp"
+#include "tool/yardstick.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -24,108 +20,6 @@ constexpr std::uint32_t kRounds = 8;
 constexpr double kTargetMs = 5.0;
 constexpr std::uint64_t kCopiedBytes = 1ULL << 30;
 constexpr std::uint64_t kBlockBytes = 8 * 256 * 16;  // of a workgroup: shaders/bandwidth.comp
-
-// A pipeline of one of the modules that only measure. Destroys what it made, also half-way.
-class Yardstick {
- public:
-  Yardstick(Runner& runner, std::string_view module, std::uint32_t push_constant_bytes)
-      : runner_(runner), name_(module), push_constant_bytes_(push_constant_bytes) {}
-  Yardstick(const Yardstick&) = delete;
-  Yardstick& operator=(const Yardstick&) = delete;
-  ~Yardstick() {
-    destroy_pipeline();
-    vkDestroyPipelineLayout(runner_.device(), layout_, nullptr);
-  }
-
-  Result<void> make_layout() {
-    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_constant_bytes_};
-    VkPipelineLayoutCreateInfo layout{};
-    layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-    layout.pushConstantRangeCount = 1;
-    layout.pPushConstantRanges = &range;
-    const VkResult result = vkCreatePipelineLayout(runner_.device(), &layout, nullptr, &layout_);
-    if (result != VK_SUCCESS) return driver_error("vkCreatePipelineLayout", result);
-    return {};
-  }
-
-  // In place of the pipeline before. Constants by id; subgroup_size: required, 0 for any.
-  Result<void> make_pipeline(std::span<const std::uint32_t> constants,
-                             std::uint32_t subgroup_size) {
-    destroy_pipeline();
-    const auto words = kernel_words(name_, constants);
-    if (!words) return words.error();
-    VkShaderModuleCreateInfo module{};
-    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module.codeSize = words->size() * sizeof(std::uint32_t);
-    module.pCode = words->data();
-    VkResult result = vkCreateShaderModule(runner_.device(), &module, nullptr, &module_);
-    if (result != VK_SUCCESS) return driver_error("vkCreateShaderModule", result);
-    std::vector<VkSpecializationMapEntry> entries;
-    for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
-    const VkSpecializationInfo specialization{static_cast<std::uint32_t>(entries.size()),
-                                              entries.data(), constants.size_bytes(),
-                                              constants.data()};
-    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{};
-    size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
-    size.requiredSubgroupSize = subgroup_size;
-    VkComputePipelineCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-    if (subgroup_size != 0 && runner_.caps().limits.subgroup_size_control) {
-      info.stage.pNext = &size;
-      info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-    }
-    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-    info.stage.module = module_;
-    info.stage.pName = name_.data();
-    info.stage.pSpecializationInfo = &specialization;
-    info.layout = layout_;
-    result =
-        vkCreateComputePipelines(runner_.device(), VK_NULL_HANDLE, 1, &info, nullptr, &pipeline_);
-    if (result != VK_SUCCESS || pipeline_ == VK_NULL_HANDLE) {
-      return driver_error("vkCreateComputePipelines", result);
-    }
-    return {};
-  }
-
-  // Milliseconds, the least of so many executions. push_constants: as many bytes as were announced.
-  Result<double> fastest(const void* push_constants, std::uint32_t workgroups,
-                         std::uint32_t repeats, double warm_up_ms) {
-    const auto times = runner_.time(
-        [&](VkCommandBuffer commands) -> Result<void> {
-          vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
-          vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                             push_constant_bytes_, push_constants);
-          vkCmdDispatch(commands, workgroups, 1, 1);
-          return {};
-        },
-        repeats, warm_up_ms);
-    if (!times) return times.error();
-    return std::max(*std::min_element(times->begin(), times->end()), 1e-6);
-  }
-
- private:
-  void destroy_pipeline() {
-    vkDestroyPipeline(runner_.device(), pipeline_, nullptr);
-    pipeline_ = VK_NULL_HANDLE;
-    vkDestroyShaderModule(runner_.device(), module_, nullptr);
-    module_ = VK_NULL_HANDLE;
-  }
-
-  Runner& runner_;
-  std::string_view name_;  // zero-terminated
-  std::uint32_t push_constant_bytes_;
-  VkShaderModule module_ = VK_NULL_HANDLE;
-  VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  VkPipeline pipeline_ = VK_NULL_HANDLE;
-};
-
-// A few waves of workgroups on the devices that we know.
-std::uint32_t ceiling_workgroups(Runner& runner) {
-  const std::uint32_t units = runner.caps().limits.compute_units;
-  if (is_cpu(runner.caps())) return 16;
-  return units != 0 ? units * 16 : 2048;
-}
 
 // A loop of products in registers.
 struct Loop {
@@ -143,7 +37,7 @@ Result<double> measure(Runner& runner, Loop loop) {
   auto output = runner.allocate(1 << 20);
   if (!output) return output.error();
   const VkDeviceAddress address = output->address();
-  const std::uint32_t workgroups = ceiling_workgroups(runner);
+  const std::uint32_t workgroups = yardstick_workgroups(runner.caps());
   const auto make_pipeline = [&](std::uint32_t iterations) {
     loop.constants[loop.iterations_id] = iterations;
     return yardstick.make_pipeline(loop.constants, loop.subgroup_size);

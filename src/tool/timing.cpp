@@ -88,8 +88,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   device_aux_ = unwrap(runner.allocate(bytes_.aux));
 }
 
-std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
-                                    const Buffer* flush) {
+std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
   if (plan.problem().quantised_b) {
     const bool rounds = support::rounds_b(plan.problem(), plan.config());
     if (!rounds && codes_b_ && exact_b_.empty()) {
@@ -131,15 +130,16 @@ std::vector<double> TimedCase::time(const Plan& plan, std::uint32_t repeats, dou
       .b_fingerprint = packed_b_ ? packed_b_->layout.fingerprint : none,
       .b_right_fingerprint = packed_right_ ? packed_right_->layout.fingerprint : none};
   Runner::Commands before;
-  if (flush != nullptr) {
-    before = [flush](VkCommandBuffer commands) -> Result<void> {
+  if (timing.flush != nullptr) {
+    before = [flush = timing.flush](VkCommandBuffer commands) -> Result<void> {
       vkCmdFillBuffer(commands, flush->handle(), 0, VK_WHOLE_SIZE, 0);
       return {};
     };
   }
   const auto record = [&](VkCommandBuffer commands) { return plan.record(commands, operands); };
   unwrap(runner_.submit(record));  // some drivers finish compiling only now
-  return unwrap(runner_.time(record, repeats, warm_up_ms, before));
+  if (timing.before_warm_up) timing.before_warm_up();
+  return unwrap(runner_.time(record, timing.repeats, timing.warm_up_ms, before));
 }
 
 support::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -55,10 +56,15 @@ class TimedCase {
   TimedCase(support::Runner& runner, OperandPool& pool, const Problem& problem,
             const Groups& groups);
 
-  // Milliseconds of so many executions after a warm-up; `flush` is written before each, if there is
-  // one. D holds what the plan computed, and NaN where it wrote nothing.
-  std::vector<double> time(const Plan& plan, std::uint32_t repeats, double warm_up_ms,
-                           const support::Buffer* flush);
+  struct Timing {
+    std::uint32_t repeats = 1;
+    double warm_up_ms = 0.0;
+    const support::Buffer* flush = nullptr;  // written before each execution, if there is one
+    std::function<void()> before_warm_up = {};
+  };
+  // Milliseconds of executions after a warm-up. D holds what the plan computed, and NaN where it
+  // wrote nothing.
+  std::vector<double> time(const Plan& plan, const Timing& timing);
 
   // Verifies what D holds, in as many rows as the reference computes with about so many
   // multiply-adds. Other seeds choose others.
