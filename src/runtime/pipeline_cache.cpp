@@ -1,8 +1,11 @@
 #include "runtime/pipeline_cache.hpp"
 
 #include <array>
+#include <future>
+#include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -124,27 +127,62 @@ Result<void> PipelineCache::load_file() {
   return {};
 }
 
-Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& config) {
-  Entry* entry = nullptr;
+PipelineCache::Entry& PipelineCache::entry_of(const PipelineKey& key) {
   {
     const std::shared_lock lock(mutex_);
     const auto found = entries_.find(key);
-    if (found != entries_.end()) entry = &found->second;
+    if (found != entries_.end()) return found->second;
   }
-  if (entry == nullptr) {
-    const std::unique_lock lock(mutex_);
-    entry = &entries_.try_emplace(key).first->second;
-  }
-  if (const VkPipeline pipeline = entry->pipeline.load(std::memory_order_acquire)) return pipeline;
+  const std::unique_lock lock(mutex_);
+  return entries_.try_emplace(key).first->second;
+}
 
-  const std::scoped_lock lock(entry->building);
-  if (const VkPipeline pipeline = entry->pipeline.load(std::memory_order_acquire)) return pipeline;
+Result<VkPipeline> PipelineCache::get(const PipelineKey& key, const Config& config) {
+  Entry& entry = entry_of(key);
+  if (const VkPipeline pipeline = entry.pipeline.load(std::memory_order_acquire)) return pipeline;
+
+  const std::scoped_lock lock(entry.building);
+  if (const VkPipeline pipeline = entry.pipeline.load(std::memory_order_acquire)) return pipeline;
   Result<VkPipeline> built = build(key, config);
   if (built) {
-    entry->pipeline.store(*built, std::memory_order_release);
+    entry.pipeline.store(*built, std::memory_order_release);
     unsaved_ = true;
   }
   return built;
+}
+
+Result<std::vector<VkPipeline>> PipelineCache::get_all(std::span<const PipelineKey> keys,
+                                                       const Config& config) {
+  std::vector<VkPipeline> pipelines(keys.size(), VK_NULL_HANDLE);
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    pipelines[i] = entry_of(keys[i]).pipeline.load(std::memory_order_acquire);
+    if (pipelines[i] == VK_NULL_HANDLE) missing.push_back(i);
+  }
+  if (missing.empty()) return pipelines;
+
+  // The first is this thread's, and so is one that no thread can be had for.
+  const auto build_one = [&](std::size_t i) { return get(keys[i], config); };
+  std::vector<std::future<Result<VkPipeline>>> built;
+  for (const std::size_t i : missing) {
+    auto policy = built.empty() ? std::launch::deferred : std::launch::async;
+    try {
+      built.push_back(std::async(policy, build_one, i));
+    } catch (const std::system_error&) {
+      built.push_back(std::async(std::launch::deferred, build_one, i));
+    }
+  }
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    const Result<VkPipeline> pipeline = built[i].get();
+    if (pipeline) {
+      pipelines[missing[i]] = *pipeline;
+    } else if (!error) {
+      error = pipeline.error();
+    }
+  }
+  if (error) return *error;
+  return pipelines;
 }
 
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {

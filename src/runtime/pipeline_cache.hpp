@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/cache_file.hpp"
 #include "base/log.hpp"
@@ -52,6 +54,10 @@ class PipelineCache {
   // next call tries again.
   Result<VkPipeline> get(const PipelineKey& key, const Config& config);
 
+  // The pipelines of several keys, in their order, or the first error. Those that are not there yet
+  // are built side by side, on threads of their own that end before this returns.
+  Result<std::vector<VkPipeline>> get_all(std::span<const PipelineKey> keys, const Config& config);
+
   // Push constants and nothing else: every pipeline's layout.
   VkPipelineLayout layout() const noexcept { return layout_; }
 
@@ -64,6 +70,7 @@ class PipelineCache {
     std::atomic<VkPipeline> pipeline = VK_NULL_HANDLE;
   };
 
+  Entry& entry_of(const PipelineKey& key);
   Result<void> load_file();
   Result<VkPipeline> build(const PipelineKey& key, const Config& config);
 

@@ -149,6 +149,22 @@ std::string overruled_text(std::string_view denied) {
   return concat(denied, "; overruled, since nothing else computes this");
 }
 
+Result<void> build_pipelines(Plan::Impl& plan) {
+  const DispatchPlan& steps = plan.dispatch_plan;
+  std::vector<PipelineKey> keys{steps.product.key};
+  for (const Step& step : steps.before) keys.push_back(step.key);
+  for (const Step& step : steps.after) keys.push_back(step.key);
+  if (steps.product.in_memory) keys.push_back(carry_key());
+  const auto built = plan.context->pipelines.get_all(keys, plan.config);
+  if (!built) return built.error();
+  auto next = built->begin();
+  plan.product = *next++;
+  for (std::size_t i = 0; i < steps.before.size(); ++i) plan.before.push_back(*next++);
+  for (std::size_t i = 0; i < steps.after.size(); ++i) plan.after.push_back(*next++);
+  if (steps.product.in_memory) plan.carry = *next;
+  return {};
+}
+
 }  // namespace
 
 Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
@@ -219,35 +235,12 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   }
   plan->rules = OperandRules(*resolved, plan->dispatch_plan.workspace.bytes);
   plan->fingerprints = fingerprints_of(*resolved, usable);
-  const auto build = [&](const PipelineKey& key) {
-    Result<VkPipeline> pipeline = pipelines.get(key, plan->config);
-    if (!pipeline) {
-      if (pipeline.error().status == Status::device_lost) lost = true;
-      if (log.enabled()) {
-        log.write(LogLevel::error, concat(plan->command_line(), ": ", pipeline.error().message));
-      }
+  if (auto built = build_pipelines(*plan); !built) {
+    if (built.error().status == Status::device_lost) lost = true;
+    if (log.enabled()) {
+      log.write(LogLevel::error, concat(plan->command_line(), ": ", built.error().message));
     }
-    return pipeline;
-  };
-  const Result<VkPipeline> product = build(plan->dispatch_plan.product.key);
-  if (!product) return product.error();
-  plan->product = *product;
-  const auto build_all = [&](const std::vector<Step>& steps,
-                             std::vector<VkPipeline>& out) -> Result<void> {
-    for (const Step& step : steps) {
-      const Result<VkPipeline> pipeline = build(step.key);
-      if (!pipeline) return pipeline.error();
-      out.push_back(*pipeline);
-    }
-    return {};
-  };
-  if (auto built = build_all(plan->dispatch_plan.before, plan->before); !built)
     return built.error();
-  if (auto built = build_all(plan->dispatch_plan.after, plan->after); !built) return built.error();
-  if (plan->dispatch_plan.product.in_memory) {
-    const Result<VkPipeline> carry = build(carry_key());
-    if (!carry) return carry.error();
-    plan->carry = *carry;
   }
   if (may_give_up(plan->config, *resolved)) {
     const Result<VkDeviceAddress> counter = aborts.address();
