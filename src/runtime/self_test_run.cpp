@@ -201,8 +201,9 @@ class Examiner {
     std::vector<std::optional<PackPlan>> packings;  // of a quantised B
     for (const Config& config : *configs) {
       verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
-      for (const Problem& problem : self_test_problems(kind, config, device_.caps)) {
-        Result<Plan> plan = impl_->make_plan(impl_, problem, &config);
+      for (const Trial& trial : self_test_trials(kind, config, device_.caps)) {
+        const Problem& problem = trial.problem;
+        Result<Plan> plan = impl_->make_plan(impl_, problem, &trial.config);
         if (!plan) return plan.error();
         plans.push_back(std::move(*plan));
         std::optional<PackPlan>& packing = packings.emplace_back();
@@ -288,7 +289,9 @@ class Examiner {
     const VkDeviceAddress address = submission.address();
     Operands operands{.a = {address, product.a().size()},
                       .b = {address + a_bytes, product.b().size()},
-                      .d = {address + a_bytes + b_bytes, product.d_bytes()},
+                      .d = {address + a_bytes + b_bytes, product.row_values_offset()},
+                      .row_values = {address + a_bytes + b_bytes + product.row_values_offset(),
+                                     product.d_bytes() - product.row_values_offset()},
                       .workspace = {address + a_bytes + b_bytes + d_bytes, plan.workspace_bytes()}};
     Result<bool> done = submission.run(info_.self_test.timeout_ms, [&](VkCommandBuffer commands) {
       if (packing) {

@@ -118,6 +118,7 @@ ExactProduct::ExactProduct(const Problem& problem, bool rounds_elements)
       columns_of_b[col * problem.k + k] = element_of_b(k, col);
     }
   }
+  std::vector<std::int64_t> row_sums(problem.m);
   for (std::uint64_t row = 0; row < problem.m; ++row) {
     for (std::uint64_t k = 0; k < problem.k; ++k) row_of_a[k] = element(0, row, k);
     for (std::uint64_t col = 0; col < problem.n; ++col) {
@@ -126,8 +127,34 @@ ExactProduct::ExactProduct(const Problem& problem, bool rounds_elements)
         sum += row_of_a[k] * columns_of_b[col * problem.k + k];
       }
       store_element(expected_.data(), problem.d.type, index_of(problem.d, row, col), sum);
+      row_sums[row] += sum;
     }
   }
+  row_values_offset_ = rounded_up(expected_.size(), std::uint64_t{16});
+  expected_.resize(row_values_offset_, poison);
+  if (problem.row_reduction) expect_row_values(row_sums);
+}
+
+void ExactProduct::expect_row_values(std::span<const std::int64_t> sums) {
+  expected_.resize(row_values_offset_ + sums.size() * sizeof(float) + margin_bytes, poison);
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    store_element(expected_.data() + row_values_offset_, DataType::f32, row,
+                  static_cast<double>(sums[row]));
+  }
+}
+
+std::optional<std::string> ExactProduct::why_rows_are_wrong(std::span<const std::byte> d) const {
+  if (!problem_.row_reduction || d.size() < expected_.size()) return std::nullopt;
+  for (std::uint64_t row = 0; row < problem_.m; ++row) {
+    const auto value = [&](const std::byte* bytes) {
+      return load_element(bytes + row_values_offset_, DataType::f32, row);
+    };
+    const double expected = value(expected_.data()), got = value(d.data());
+    if (expected == got) continue;
+    return concat("expected the sum ", expected, ", got ", std::isnan(got) ? 0.0 : got,
+                  std::isnan(got) ? " or none" : "", " of row ", row);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d) const {
@@ -152,7 +179,10 @@ std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d)
                  there ? value(d, index) : std::string("nothing"), " at (", row, ", ", col, ")");
     }
   }
-  if (wrong == 0) return concat("wrote where no element of D stands (", what, ")");
+  if (wrong == 0) {
+    if (const auto rows = why_rows_are_wrong(d)) return concat(*rows, " (", what, ")");
+    return concat("wrote where no element of D stands (", what, ")");
+  }
   return concat(first, ", ", wrong, " of ", problem_.m * problem_.n, " elements are wrong (", what,
                 ")");
 }

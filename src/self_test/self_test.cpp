@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
@@ -55,6 +56,25 @@ Problem product(const Config& config, DataType input, Layout a, Layout b, bool a
   pad(problem.b, problem.k, problem.n, 5);
   pad(problem.d, problem.m, problem.n, 1);
   return problem;
+}
+
+// The sums of a product's rows, which are exact: values are integers, and K is short.
+Trial row_trial(const Config& config, DataType input) {
+  Trial trial{.config = config,
+              .problem = product(config, input, Layout::row_major, Layout::row_major, false)};
+  Problem& problem = trial.problem;
+  trial.config.rows =
+      descriptor(config).keeps_values ? RowStrategy::resident : RowStrategy::two_pass;
+  if (trial.config.rows == RowStrategy::resident) {
+    problem.n = config.tile_n - 3;
+  }
+  problem.k = config.tile_k + 1;
+  problem.a.ld = problem.k + 3;
+  problem.b.ld = problem.n + 5;
+  problem.d.ld = problem.n + 1;
+  problem.row_reduction = RowReduction{.op = RowOp::sum};
+  problem.max_workspace_bytes = Problem{}.max_workspace_bytes;
+  return trial;
 }
 
 }  // namespace
@@ -125,6 +145,24 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
   }
   if (legal.empty()) return Error{Status::unsupported, first_reason};
   return legal;
+}
+
+std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
+                                    const DeviceCaps& caps) {
+  std::vector<Trial> trials;
+  for (Problem& problem : self_test_problems(kind, config, caps)) {
+    trials.push_back({config, std::move(problem)});
+  }
+  if (kind.code_run != 0 || kind.a_in_rows) return trials;
+  Trial rows = row_trial(config, kind.input);
+  Result<ResolvedProblem> problem = resolve(rows.problem);
+  const DeviceCaps trusted = trusting(caps);
+  const DeviceTables tables(caps.architecture);
+  if (!problem || tables.set_orders(*problem, trusted)) return trials;
+  if (!why_illegal(rows.config, *problem, tables.target(trusted))) {
+    trials.push_back(std::move(rows));
+  }
+  return trials;
 }
 
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,

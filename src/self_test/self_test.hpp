@@ -33,6 +33,17 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
 std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
                                         const DeviceCaps& caps);
 
+// One product of the self-test.
+struct Trial {
+  Config config;
+  Problem problem;
+};
+
+// What is computed with a configuration: self_test_problems(), and, where the device and the build
+// have it, the sums of rows, by the strategy that keeps whole rows in tiles, else in two passes.
+std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
+                                    const DeviceCaps& caps);
+
 // The operands of one product, and what must come out. Elements are integers from -15 to 15 but
 // never 0, so that every one counts in all that it is multiplied with; most are positive, so that
 // sums grow beyond what f16 keeps exactly, and stay where f32 does: a D of 16 bits takes K = 1.
@@ -50,8 +61,10 @@ class ExactProduct {
 
   std::span<const std::byte> a() const noexcept { return a_; }
   std::span<const std::byte> b() const noexcept { return b_; }
-  // D before the product: as many bytes as it writes and some behind, all NaN.
+  // D before the product: as many bytes as it writes and some behind, all NaN. The sums of rows, if
+  // the problem has them, follow at this offset.
   std::size_t d_bytes() const noexcept { return expected_.size(); }
+  std::size_t row_values_offset() const noexcept { return row_values_offset_; }
   static constexpr std::byte poison{0xff};
 
   // The bytes that D must hold, padding and all.
@@ -62,7 +75,11 @@ class ExactProduct {
 
  private:
   Problem problem_;
+  void expect_row_values(std::span<const std::int64_t> sums);
+  std::optional<std::string> why_rows_are_wrong(std::span<const std::byte> d) const;
+
   std::vector<std::byte> a_, b_, expected_;
+  std::size_t row_values_offset_ = 0;  // of expected_; its size: none
   std::size_t scales_offset_ = 0, zeros_offset_ = 0;
 };
 

@@ -128,6 +128,39 @@ TEST(KernelKinds, HaveConfigurations) {
   }
 }
 
+// Kernels that reduce rows are among the trials of each kind, where they are legal.
+TEST(KernelKinds, TryRowReductions) {
+  for (const DeviceCaps& caps : test::all_devices()) {
+    std::set<RowStrategy> strategies;
+    for (const KernelKind& kind : kernel_kinds(caps)) {
+      const auto configs = self_test_configs(kind, caps);
+      ASSERT_TRUE(configs);
+      for (const Config& config : *configs) {
+        const std::vector<Trial> trials = self_test_trials(kind, config, caps);
+        const std::size_t others = self_test_problems(kind, config, caps).size();
+        if (trials.size() == others) continue;
+        ASSERT_EQ(trials.size(), others + 1);
+        ASSERT_TRUE(trials.back().problem.row_reduction);
+        const Trial& trial = trials.back();
+        strategies.insert(trial.config.rows);
+        const ResolvedProblem problem = resolved(trial.problem);
+        EXPECT_EQ(why_illegal(trial.config, problem, trusting(caps)), std::nullopt);
+        // f32 holds every partial sum.
+        const ExactProduct product(trial.problem);
+        for (std::uint64_t row = 0; row < trial.problem.m; ++row) {
+          double size = 0.0;
+          for (std::uint64_t col = 0; col < trial.problem.n; ++col) {
+            size += std::fabs(load_element(product.expected().data(), DataType::f32,
+                                           row * *trial.problem.d.ld + col));
+          }
+          EXPECT_LT(size, 0x1p24) << to_string(trial.config);
+        }
+      }
+    }
+    EXPECT_TRUE(strategies.contains(RowStrategy::resident)) << caps.name;
+  }
+}
+
 // --- the product
 
 Problem small_product(DataType input, Layout a, Layout b) {
@@ -264,6 +297,27 @@ TEST(ExactProduct, SeesWhatDriversDo) {
   // Accumulating in f16 where f32 was asked for.
   is_seen("f16 sums", in_place,
           [](float sum) { return static_cast<float>(f16_to_double(double_to_f16(sum))); });
+}
+
+TEST(ExactProduct, SeesTheSumsOfRows) {
+  Problem p = small_product(DataType::f16, Layout::row_major, Layout::row_major);
+  p.row_reduction = RowReduction{.op = RowOp::sum};
+  const ExactProduct product(p);
+  std::vector<std::byte> d(product.expected().begin(), product.expected().end());
+  EXPECT_EQ(product.why_wrong(d), std::nullopt);
+  ASSERT_EQ(product.d_bytes(), product.row_values_offset() + p.m * sizeof(float) + 64);
+  float sum = 0.0f, element = 0.0f;
+  for (std::uint64_t col = 0; col < p.n; ++col) {
+    std::memcpy(&element, &d[index_of(p.d, 4, col) * sizeof(float)], sizeof(float));
+    sum += element;
+  }
+  std::byte* const stored = &d[product.row_values_offset() + 4 * sizeof(float)];
+  EXPECT_EQ(std::memcmp(stored, &sum, sizeof(float)), 0);
+  std::memcpy(stored, &element, sizeof(float));
+  const auto wrong = product.why_wrong(d);
+  ASSERT_TRUE(wrong);
+  EXPECT_TRUE(wrong->starts_with("expected the sum ")) << *wrong;
+  EXPECT_NE(wrong->find(" of row 4 "), std::string::npos) << *wrong;
 }
 
 TEST(ExactProduct, SaysWhereAndWhat) {
