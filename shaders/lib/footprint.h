@@ -51,10 +51,11 @@
 // reduce_tiles.comp: how many x4s of a tile's row an invocation merges before the others do. The
 // states that are left of each row stand in shared memory: large tiles and large states leave few.
 #define ROW_PART_LEAST 8
-#define ROW_PART_MOST (4 * ROW_PART_LEAST)
+#define ROW_PART_MOST 32
 #define ROW_MOST_PARTS (ROW_BLOCK / 4 / ROW_PART_LEAST)
 #define ROW_PART_WANTED(tile_m, tile_n, moments) \
-    (ROW_PART_LEAST * ((tile_m) * (tile_n) > 16384 ? 2 : 1) * ((moments) ? 2 : 1))
+    ((moments) ? ((tile_n) > 256 ? ROW_PART_MOST : 16) \
+               : ((tile_m) * (tile_n) > 16384 ? 16 : ROW_PART_LEAST))
 #define ROW_PART_X4(tile_m, tile_n, moments) \
     ((tile_n) / 4 < ROW_PART_WANTED(tile_m, tile_n, moments) \
          ? (tile_n) / 4 \

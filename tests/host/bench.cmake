@@ -78,11 +78,14 @@ bench(4 "--from lost.jsonl --baseline old.jsonl" "REGRESSION: no memory" "the ba
 bench(2 "--from other.jsonl --baseline old.jsonl" "old.jsonl has none of these cases")
 
 # a packed product is another case than a plain one: for files, peers and baselines
-file(REMOVE ${FOLDER}/packed.jsonl)
+file(REMOVE ${FOLDER}/packed.jsonl ${FOLDER}/slow.jsonl)
 row(packed.jsonl 16 0.9 "\"packed\":\"b\"")
 bench(0 "--from new.jsonl --from packed.jsonl --json" "\"median_ms\":0.9," "\"median_ms\":2.0," "\"packed\":\"b\"")
-bench(0 "--from packed.jsonl --csv" "peer_ms,times_peer,baseline_ms,of_baseline,packed\n" ",0,0,b\n")
+bench(0 "--from packed.jsonl --csv" "peer_ms,times_peer,baseline_ms,of_baseline,packed,clock\n" ",0,0,b,0\n")
 bench(0 "--from packed.jsonl --peers peers.jsonl --markdown" "| 16×64×32 packed b | f16 |" "| 0.9000 | 2.0 | 0.250 | – |")
+row(slow.jsonl 16 0.9 "\"packed\":\"b\",\"clock\":0.62")
+bench(0 "--from slow.jsonl" "ok 1.0e-04, clock at 0.62 of its best")
+bench(0 "--from slow.jsonl --markdown" "clock at 0.62 of its best")
 bench(2 "--from packed.jsonl --baseline old.jsonl" "old.jsonl has none of these cases")
 bench(0 "--from packed.jsonl --baseline packed.jsonl" "1.000  16x64x32 packed b f16")
 
