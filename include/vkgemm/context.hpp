@@ -354,11 +354,13 @@ class VKGEMM_API Context {
   // sees later ones.
   std::span<const Verdict> verdicts() const noexcept;
 
-  // Validates the problem, chooses a configuration and builds its pipeline: the only slow step,
-  // and only the first time that a pipeline is needed. Fails with invalid_argument for a problem
-  // that contradicts itself, unsupported if nothing computes it here, device_lost or the driver's
-  // VkResult. Where nothing computes it the error names the cause, and the log gets what else
-  // speaks against each configuration, as LogLevel::info.
+  // Validates the problem, chooses a configuration and builds its pipelines. Building is the only
+  // slow step, and happens only the first time that a pipeline is needed. Several pipelines are
+  // built at the same time, on threads that end before plan() returns; with
+  // ContextCreateInfo::pipeline_cache they are built one by one, on this thread. Fails with
+  // invalid_argument for a problem that contradicts itself, unsupported if nothing computes it
+  // here, device_lost or the driver's VkResult. Where nothing computes it the error names the
+  // cause, and the log gets what else speaks against each configuration, as LogLevel::info.
   Result<Plan> plan(const Problem& problem) const;
 
   // The same with a configuration of the caller's choice; unsupported if it is not legal here, or

@@ -942,7 +942,9 @@ VKGEMM_API VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates
                                               const char** config, const char** provenance);
 
 // Validates the problem, takes the configuration `config`, or chooses one if that is null, and
-// builds its pipeline: the only slow step, and only the first time that a pipeline is needed.
+// builds its pipelines. Building is the only slow step, and happens only the first time that a
+// pipeline is needed. Several pipelines are built at the same time, on threads that end before the
+// call returns; with pipeline_cache they are built one by one, on this thread.
 // VKGEMM_ERROR_INVALID_ARGUMENT for a problem that contradicts itself, VKGEMM_ERROR_UNSUPPORTED if
 // nothing computes it here, or the configuration doesn't. Any thread; if pipeline_cache is
 // externally synchronised, plans are, too.

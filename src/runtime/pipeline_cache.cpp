@@ -161,11 +161,13 @@ Result<std::vector<VkPipeline>> PipelineCache::get_all(std::span<const PipelineK
   }
   if (missing.empty()) return pipelines;
 
-  // The first is this thread's, and so is one that no thread can be had for.
+  // The application's cache may be one that only one thread at a time must use. The first pipeline
+  // is this thread's, and so is one that no thread can be had for.
+  const bool alone = info_.application_cache != VK_NULL_HANDLE;
   const auto build_one = [&](std::size_t i) { return get(keys[i], config); };
   std::vector<std::future<Result<VkPipeline>>> built;
   for (const std::size_t i : missing) {
-    auto policy = built.empty() ? std::launch::deferred : std::launch::async;
+    const auto policy = alone || built.empty() ? std::launch::deferred : std::launch::async;
     try {
       built.push_back(std::async(policy, build_one, i));
     } catch (const std::system_error&) {

@@ -54,8 +54,9 @@ class PipelineCache {
   // next call tries again.
   Result<VkPipeline> get(const PipelineKey& key, const Config& config);
 
-  // The pipelines of several keys, in their order, or the first error. Those that are not there yet
-  // are built side by side, on threads of their own that end before this returns.
+  // The pipelines of several keys, in their order, or the first error. Missing pipelines are built
+  // side by side, on threads that end before this returns; with application_cache one by one, for
+  // that cache may be externally synchronised.
   Result<std::vector<VkPipeline>> get_all(std::span<const PipelineKey> keys, const Config& config);
 
   // Push constants and nothing else: every pipeline's layout.
