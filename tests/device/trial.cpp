@@ -9,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "../record.hpp"
 #include "base/arithmetic.hpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
@@ -530,7 +531,22 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   }
   if (auto got = d.download(device(), d_); !got) return got;
   if (auto got = row_values.download(device(), row_values_); !got) return got;
-  return aux.download(device(), aux_);
+  if (auto got = aux.download(device(), aux_); !got) return got;
+  if (records()) record_bits(plan->config());
+  return testing::AssertionSuccess();
+}
+
+void Trial::record_bits(const Config& config) const {
+  Hash operands, results;
+  for (const HostBuffer* operand : {&a_, &b_, &b_right_, &c_, &bias_, &offsets_, &gamma_, &beta_,
+                                    &row_scales_, &column_scales_}) {
+    operands.add({operand->data(), operand->size});
+  }
+  for (const HostBuffer* result : {&d_, &aux_, &row_values_}) {
+    results.add({result->data(), result->size});
+  }
+  record("bits " + results.text() + " from " + operands.text() + " by " + to_string(config) + ": " +
+         to_command_line(planned(problem_, options_)));
 }
 
 support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }

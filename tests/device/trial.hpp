@@ -94,6 +94,7 @@ class Trial {
 
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
+  void record_bits(const Config& config) const;  // record.hpp
   support::Runner& device() const;
   HostBuffer poisoned(const HostBuffer& like) const;
   support::HostOperands host_operands() const;
