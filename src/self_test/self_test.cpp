@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
@@ -150,17 +149,17 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
 std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
                                     const DeviceCaps& caps) {
   std::vector<Trial> trials;
-  for (Problem& problem : self_test_problems(kind, config, caps)) {
-    trials.push_back({config, std::move(problem)});
+  for (const Problem& problem : self_test_problems(kind, config, caps)) {
+    trials.push_back({config, problem});
   }
   if (kind.code_run != 0 || kind.a_in_rows) return trials;
-  Trial rows = row_trial(config, kind.input);
+  const Trial rows = row_trial(config, kind.input);
   Result<ResolvedProblem> problem = resolve(rows.problem);
   const DeviceCaps trusted = trusting(caps);
   const DeviceTables tables(caps.architecture);
   if (!problem || tables.set_orders(*problem, trusted)) return trials;
   if (!why_illegal(rows.config, *problem, tables.target(trusted))) {
-    trials.push_back(std::move(rows));
+    trials.push_back(rows);
   }
   return trials;
 }

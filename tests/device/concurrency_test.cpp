@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "c/handles.hpp"
+#include "command_watch.hpp"
 #include "harness.hpp"
 #include "support/allocation_count.hpp"
-#include "support/command_watch.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -149,7 +149,7 @@ TEST(Allocations, RecordMakesNone) {
   const VkgemmPlan c_plan{Plan(*plan)};
   const auto c_operands = c::ToC::structure<VkgemmOperands>(operands);
   const bool validation = std::getenv("VKGEMM_VALIDATION") != nullptr;
-  const support::Unwatched unwatched;  // whoever looks on allocates, too
+  const Unwatched unwatched;  // whoever looks on allocates, too
   const std::uint64_t before = *support::allocation_count();
   for (int repeat = 0; repeat < 100; ++repeat) {
     if (!plan->record(recording.commands(), operands)) FAIL();

@@ -22,6 +22,7 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "command_watch.hpp"
 #include "embedded/embedded.hpp"
 #include "harness.hpp"
 #include "kernels/main_loop.hpp"
@@ -30,7 +31,6 @@
 #include "poison.hpp"
 #include "specialise/module.hpp"
 #include "specialise/specialise.hpp"
-#include "support/command_watch.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -61,7 +61,7 @@ Words poisoned(std::string_view module, Constants constants) {
 
 struct Form {
   std::string_view name;
-  support::ModuleForm form;
+  ModuleForm form;
   bool has_structures = false;  // of matrices
 };
 
@@ -174,13 +174,13 @@ void compare_forms(const Case& one, const Config& config, std::span<const Form> 
     options.on = devices[i].get();
     auto trial = std::make_unique<Trial>(one.problem, Fill::random, options);
     if (const auto& form = forms[i].form) {
-      support::set_module_form([&form](std::string_view module, Constants constants) {
+      set_module_form([&form](std::string_view module, Constants constants) {
         compared_modules().emplace(module);
         return form(module, constants);
       });
     }
     const testing::AssertionResult ran = trial->run(config);
-    support::set_module_form({});
+    set_module_form({});
     ASSERT_TRUE(ran) << where;
     if (first == nullptr) {
       EXPECT_TRUE(trial->is_within_bound()) << where;

@@ -9,10 +9,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "command_watch.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "problem/resolved_problem.hpp"
-#include "support/command_watch.hpp"
 #include "tuning/device_tables.hpp"
 
 namespace vkgemm::test {
@@ -159,7 +159,7 @@ ExpectedHazards::~ExpectedHazards() { expected_hazards = nullptr; }
 std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options,
                                                 bool trusts_direct) {
   static std::once_flag watching;
-  std::call_once(watching, [] { support::watch_commands(tell_hazard); });
+  std::call_once(watching, [] { watch_commands(tell_hazard); });
   options.device = settings().device;
   if (trusts_direct) options.self_test.verdicts = trusted;
   options.on_validation_message = [](std::string_view text) {

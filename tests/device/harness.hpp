@@ -24,7 +24,7 @@ struct Settings {
 Settings& settings();
 
 // Created on first use. Messages of the validation layers fail the test that is running, and so do
-// hazards (support/hazards.hpp) between the commands of any device that is made here.
+// hazards (hazards/hazards.hpp) between the commands of any device that is made here.
 support::Runner& runner();
 void destroy_runner();
 inline const Context& context() { return runner().context(); }

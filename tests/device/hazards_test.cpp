@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <functional>
 
+#include "command_watch.hpp"
 #include "device/vk.hpp"
 #include "harness.hpp"
-#include "support/command_watch.hpp"
-#include "support/hazards.hpp"
+#include "hazards.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-using support::Barrier;
 using support::Buffer;
-using support::Event;
-using support::find_hazards;
 using Lines = std::vector<std::string>;
 
 // That the list has one line, with all of these in it.
@@ -205,9 +202,9 @@ TEST(HazardsOfRecord, EveryCommandOfTheLibraryIsSeen) {
 #undef VKGEMM_NAME
   for (const std::string_view function : functions) {
     if (!function.starts_with("vkCmd") && !function.starts_with("vkQueue")) continue;
-    EXPECT_TRUE(support::is_watched(function)) << function;
+    EXPECT_TRUE(is_watched(function)) << function;
   }
-  EXPECT_FALSE(support::is_watched("vkCmdDispatchIndirect"));
+  EXPECT_FALSE(is_watched("vkCmdDispatchIndirect"));
 }
 
 // --- record()'s own barriers
@@ -322,9 +319,9 @@ Recorded recorded(const Plan& plan) {
   Recorded out;
   EXPECT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) -> Result<void> {
     if (auto done = before.record(commands, others.operands()); !done) return done;
-    out.first = support::recorded_events(commands).size();
+    out.first = recorded_events(commands).size();
     auto done = plan.record(commands, own.operands());
-    out.events = support::recorded_events(commands);
+    out.events = recorded_events(commands);
     return done;
   })));
   return out;
@@ -361,7 +358,7 @@ TEST(HazardsOfRecord, AbortsAreMadeVisibleToTheHost) {
     const auto plan = context().plan(kind.problem, kind.config);
     ASSERT_TRUE(succeeds(plan));
     std::vector<Event> events = recorded(*plan).events;
-    events.emplace_back(support::HostWait{});
+    events.emplace_back(HostWait{});
     EXPECT_EQ(find_hazards(events), Lines{});
     // The runner has begun with one for all.
     events.erase(events.begin());

@@ -11,11 +11,11 @@
 
 #include "../record.hpp"
 #include "base/arithmetic.hpp"
+#include "command_watch.hpp"
 #include "harness.hpp"
 #include "problem/convert.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
-#include "support/command_watch.hpp"
 #include "support/groups.hpp"
 
 namespace vkgemm::test {
@@ -222,17 +222,17 @@ class PackedCopy {
 // That kernels touch what the problem says, by what they are known to do (kernel_accesses.hpp):
 // each operand to its last byte, and nothing outside.
 testing::AssertionResult touches_operands(const Plan& plan, const Operands& operands,
-                                          const std::vector<support::Event>& events) {
+                                          const std::vector<Event>& events) {
   struct Touched {
     std::uint64_t begin = UINT64_MAX, end = 0;
     bool written = false;
   };
   const OperandList& all = InternalAccess::impl(plan).rules.operands();
   std::map<const Operand*, Touched> touched;
-  for (const support::Event& event : events) {
-    const auto* const command = std::get_if<support::Command>(&event);
+  for (const Event& event : events) {
+    const auto* const command = std::get_if<Command>(&event);
     if (command == nullptr) continue;
-    for (const support::Access& access : command->accesses) {
+    for (const Access& access : command->accesses) {
       if (access.region.is_empty() || access.what == "aborts") continue;
       bool inside = false;
       for (const Operand& operand : all) {
@@ -514,12 +514,12 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   }
   const std::uint32_t dispatches = plan->dispatch_count();
   const std::uint32_t at_once = options_.in_pieces ? 1 : std::max(dispatches, 1U);
-  std::vector<support::Event> events;
+  std::vector<Event> events;
   for (std::uint32_t first = 0; first == 0 || first < dispatches; first += at_once) {
     const auto submitted = device().submit([&](VkCommandBuffer commands) {
       auto recorded = plan->record(
           commands, operands, {.first = first, .count = std::min(at_once, dispatches - first)});
-      std::ranges::move(support::recorded_events(commands), std::back_inserter(events));
+      std::ranges::move(recorded_events(commands), std::back_inserter(events));
       return recorded;
     });
     if (!submitted) return succeeds(submitted);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "embedded/embedded.hpp"
-#include "support/hazards.hpp"
-#include "support/kernel_accesses.hpp"
+#include "hazards.hpp"
+#include "kernel_accesses.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 namespace {
 
 constexpr VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
@@ -260,4 +260,4 @@ TEST(KernelAccesses, OfEveryKernel) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

@@ -1,4 +1,4 @@
-#include "support/command_watch.hpp"
+#include "command_watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,11 @@
 
 #include "base/text.hpp"
 #include "embedded/embedded.hpp"
+#include "kernel_accesses.hpp"
 #include "kernels/steps.hpp"
 #include "support/instance.hpp"
-#include "support/kernel_accesses.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 namespace {
 
 // The functions that hooks:: stands in for.
@@ -438,7 +438,7 @@ void stand_in() {
 
 void watch_commands(std::function<void(const std::string&)> on_hazard) {
   watch().on_hazard = std::move(on_hazard);
-  on_functions_loaded() = stand_in;
+  support::on_functions_loaded() = stand_in;
 }
 
 void set_module_form(ModuleForm form) { watch().form = std::move(form); }
@@ -454,4 +454,4 @@ std::vector<Event> recorded_events(VkCommandBuffer commands) {
 Unwatched::Unwatched() { ++watch().unwatched; }
 Unwatched::~Unwatched() { --watch().unwatched; }
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 
 // Bytes of memory: pieces of one size, in lines, which are in matrices.
 struct Region {
@@ -137,4 +137,4 @@ class HazardChecker {
 // All that is found in a list.
 std::vector<std::string> find_hazards(std::span<const Event> events);
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

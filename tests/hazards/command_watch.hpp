@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "support/hazards.hpp"
+#include "hazards.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 
 // From the next instance on, to the end of the process. Contexts and devices that are older are not
 // seen. The thread that submits or waits calls `on_hazard` with a line for each hazard.
@@ -47,4 +47,4 @@ class Unwatched {
   Unwatched& operator=(const Unwatched&) = delete;
 };
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "hazards.hpp"
 #include "lib/abi.h"
-#include "support/hazards.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 
 // The words of a parameter block, as they stand among the push constants, or in memory.
 using ParameterWords = std::array<std::uint32_t, gpu::most_parameter_bytes / sizeof(std::uint32_t)>;
@@ -31,4 +31,4 @@ struct Launch {
 // there. Nothing for a module that is not known here, as are the yardsticks of the benchmarks.
 std::optional<std::vector<Access>> kernel_accesses(const Launch& launch);
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

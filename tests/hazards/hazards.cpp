@@ -1,4 +1,4 @@
-#include "support/hazards.hpp"
+#include "hazards.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 namespace {
 
 // Classes of stages.
@@ -277,4 +277,4 @@ std::vector<std::string> find_hazards(std::span<const Event> events) {
   return checker.take();
 }
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

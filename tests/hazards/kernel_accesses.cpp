@@ -1,4 +1,4 @@
-#include "support/kernel_accesses.hpp"
+#include "kernel_accesses.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@
 #include "problem/resolved_problem.hpp"
 #include "problem/row_op.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 namespace {
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint32_t);
@@ -485,4 +485,4 @@ std::optional<std::vector<Access>> kernel_accesses(const Launch& launch) {
   return std::move(kernel.accesses);
 }
 
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test
