@@ -9,7 +9,7 @@
 #include "commit.hpp"
 #include "device/caps.hpp"
 #include "problem/f32_arithmetic.hpp"
-#include "support/statistics.hpp"
+#include "report/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
 #include "tool/ceiling.hpp"
@@ -24,9 +24,9 @@
 namespace vkgemm::tool {
 namespace {
 
+using headless::Buffer;
+using headless::Runner;
 using report::BenchRow;
-using support::Buffer;
-using support::Runner;
 
 constexpr const char* kGpuShapes =
     "512,1024,2048,4096,8192,8192x28672x4096,16x4096x4096,64x8192x8192";
@@ -208,9 +208,9 @@ class BenchRun {
       }
     }
     row.repeats = times.size();
-    row.median_ms = support::median(times);
+    row.median_ms = report::median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
-    row.tflops = support::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
+    row.tflops = report::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();
     // A product of f32 in parts is several of matrices.
     row.ceiling_tflops = config.path() == Path::fma
@@ -218,7 +218,7 @@ class BenchRun {
                              : matrix_ceiling_ / row_of(problem.f32_arithmetic).products;
     row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
-      const support::VerifyReport verified = data.verify();
+      const oracle::VerifyReport verified = data.verify();
       row.relative_error = verified.relative_error;
       row.verified = verified.passed();
       if (!row.verified) std::fprintf(stderr, "wrong: %s\n", verified.first_failure.c_str());

@@ -10,17 +10,17 @@
 #include <utility>
 
 #include "device/caps.hpp"
-#include "support/config_space.hpp"
 #include "tool/fault.hpp"
 #include "tool/time_share.hpp"
 #include "tool/tool.hpp"
+#include "tuner/config_space.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
-using support::Measured;
-using support::TuneCase;
-using support::TuneOutcome;
+using tuner::Measured;
+using tuner::TuneCase;
+using tuner::TuneOutcome;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
@@ -59,7 +59,7 @@ constexpr std::uint64_t large_results = std::uint64_t{1} << 30;
 
 bool is_denied(const Bench& bench, std::size_t index, const Config& config) {
   const DataType type = unwrap(resolve(bench.task.problems[index].problem)).input_type();
-  return is_denied(bench.task, config, type) || support::is_denied(bench.session, config, type);
+  return is_denied(bench.task, config, type) || tuner::is_denied(bench.session, config, type);
 }
 
 class CaseTuner {
@@ -87,7 +87,7 @@ class CaseTuner {
       throw Failure(usage_error, "no configuration is legal here, or may be tried");
     }
     guide_ = proposal.guide;
-    say(support::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
+    say(tuner::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
     prepare();
     // The tables' choices and one of each path are looked at whatever the time, all else while
     // there is some.
@@ -95,7 +95,7 @@ class CaseTuner {
     for (const Config& config : configs_of(proposal)) {
       const bool is_choice = std::ranges::any_of(
           proposal.choices,
-          [&](const support::NamedConfig& choice) { return choice.config == config; });
+          [&](const tuner::NamedConfig& choice) { return choice.config == config; });
       const bool is_first =
           std::ranges::find(proposal.first_of_paths, config) != proposal.first_of_paths.end();
       (is_choice || is_first ? first : others).push_back(config);
@@ -103,7 +103,7 @@ class CaseTuner {
     const auto is_eligible = [&](const Config& config) {
       return is_wanted(bench_.task, config) &&
              (!bench_.task.from_generic ||
-              std::ranges::find(proposal.space, config, &support::ProposedConfig::config) !=
+              std::ranges::find(proposal.space, config, &tuner::ProposedConfig::config) !=
                   proposal.space.end());
     };
     look_at(std::move(first), is_eligible, forever);
@@ -121,7 +121,7 @@ class CaseTuner {
   // Timed, and not yet verified.
   struct Pending {
     Measured measured;
-    std::future<support::VerifyReport> report;
+    std::future<oracle::VerifyReport> report;
   };
 
   const DeviceCaps& caps() const { return bench_.runner.caps(); }
@@ -151,7 +151,7 @@ class CaseTuner {
     throw StartAgain{};
   }
 
-  void found(const Measured& measured) { say(support::says::found(index_, measured)); }
+  void found(const Measured& measured) { say(tuner::says::found(index_, measured)); }
 
   // The plan, if the configuration can be built. Else that is told.
   const Plan* plan_of(const Config& config, bool eligible) {
@@ -223,7 +223,7 @@ class CaseTuner {
       return;
     }
     if (is_denied(bench_, index_, config)) return;
-    say(support::says::tries(index_, config));
+    say(tuner::says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
     // Verification takes a host's cores, and large results its memory.
@@ -247,7 +247,7 @@ class CaseTuner {
     } catch (const Failure& failure) {
       give_up(config, eligible, failure);
     }
-    say(support::says::begins(index_));
+    say(tuner::says::begins(index_));
     conclude(most_pending);
   }
 
@@ -259,7 +259,7 @@ class CaseTuner {
   }
   void keep_busy() {
     const Config config = kept_busy_by_->config();
-    say(support::says::tries(index_, config));
+    say(tuner::says::tries(index_, config));
     try {
       data_->time(*kept_busy_by_, {.warm_up_ms = pause_ms / 2.0, .flush = bench_.flush});
       last_timing_ = Clock::now();
@@ -268,7 +268,7 @@ class CaseTuner {
       kept_busy_by_ = nullptr;
       give_up(config, true, failure);
     }
-    say(support::says::begins(index_));
+    say(tuner::says::begins(index_));
   }
 
   // Tells what was verified, and waits until at most so many are not.
@@ -281,7 +281,7 @@ class CaseTuner {
         continue;
       }
       Measured measured = std::move(pending_.front().measured);
-      const support::VerifyReport report = pending_.front().report.get();
+      const oracle::VerifyReport report = pending_.front().report.get();
       pending_.pop_front();
       if (!report.passed()) {
         measured.outcome = TuneOutcome::wrong;
@@ -306,7 +306,7 @@ class CaseTuner {
 
   // Takes the times of the best by turns.
   void rounds(std::uint32_t first, std::uint32_t count, double within, std::size_t most) {
-    const std::vector<Config> taking_turns = support::survivors(tuned_, within, most);
+    const std::vector<Config> taking_turns = tuner::survivors(tuned_, within, most);
     const auto resting = rest();
     for (std::uint32_t round = first; round < first + count; ++round) {
       // One round there must be: the first looks are not to be compared.
@@ -320,7 +320,7 @@ class CaseTuner {
   void take_turn(const Config& config, std::uint32_t round) {
     const Measured known = *tuned_.find(config);
     if (known.outcome != TuneOutcome::good) return;
-    say(support::says::tries(index_, config));
+    say(tuner::says::tries(index_, config));
     const Plan* plan = plan_of(config, known.eligible);
     if (plan == nullptr) return;
     try {
@@ -336,12 +336,12 @@ class CaseTuner {
   // From the best to the best of its neighbours, until there is no better one or no time.
   void climb() {
     while (spent() < share_before_last_rounds) {
-      const Measured* best = support::fastest(tuned_);
+      const Measured* best = tuner::fastest(tuned_);
       if (best == nullptr) return;
       const Config from = best->config;
       const std::uint32_t round = best->round;
       const std::size_t before = tuned_.measured.size();
-      std::vector<Config> around = support::neighbours(
+      std::vector<Config> around = tuner::neighbours(
           *guide_, from, resolved_, bench_.tables.target(caps()),
           {.within = neighbours_within, .static_shapes = bench_.task.limits.static_shapes});
       std::erase_if(around, [&](const Config& config) { return !is_wanted(bench_.task, config); });
@@ -351,10 +351,10 @@ class CaseTuner {
       if (tuned_.measured.size() == before) return;
       // Configurations that look better join the rounds, beside the one that they are to replace.
       const auto resting = rest();
-      for (const Config& config : support::survivors(tuned_, first_within, first_most)) {
+      for (const Config& config : tuner::survivors(tuned_, first_within, first_most)) {
         take_turn(config, std::max(round, 1u));
       }
-      const Measured* after = support::fastest(tuned_);
+      const Measured* after = tuner::fastest(tuned_);
       if (after == nullptr || after->config == from) return;
     }
   }

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "support/runner.hpp"
-#include "support/tune_session.hpp"
+#include "headless/runner.hpp"
 #include "tool/plan_builder.hpp"
 #include "tool/timing.hpp"
 #include "tool/tune_proposal.hpp"
 #include "tool/tune_task.hpp"
+#include "tuner/tune_session.hpp"
 #include "tuning/device_tables.hpp"
 
 namespace vkgemm::tool {
@@ -19,11 +19,11 @@ namespace vkgemm::tool {
 // The parts that all problems of a process share.
 struct Bench {
   const TuneTask& task;
-  const support::TuneSession& session;
-  support::Runner& runner;
+  const tuner::TuneSession& session;
+  headless::Runner& runner;
   PlanBuilder& builder;
   OperandPool& pool;
-  const support::Buffer* flush;  // null: none
+  const headless::Buffer* flush;  // null: none
   const DeviceTables& tables;
   std::function<void(const std::string&)> say;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "support/heavy_epilogue.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "tool/gated.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
@@ -70,7 +70,7 @@ bool add_part(const std::string& part, Epilogue& epilogue) {
 
 std::optional<Epilogue> parse_epilogue(const std::string& text) {
   if (text == "plain") return Epilogue{};
-  if (text == "heavy") return support::heavy_epilogue();
+  if (text == "heavy") return oracle::heavy_epilogue();
   Epilogue epilogue;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('+', begin), text.size());

@@ -11,7 +11,7 @@
 namespace vkgemm::tool {
 namespace {
 
-using support::Runner;
+using headless::Runner;
 
 constexpr std::uint32_t kSubgroups = 4;
 constexpr std::uint32_t kFragments = 4;  // of A and of B: 16 accumulators a subgroup

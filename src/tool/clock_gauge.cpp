@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds first{500};
 
 }  // namespace
 
-ClockGauge::ClockGauge(support::Runner& runner)
+ClockGauge::ClockGauge(headless::Runner& runner)
     : runner_(runner), loop_(runner, "ceiling_fma", sizeof(VkDeviceAddress)) {
   if (is_cpu(runner.caps())) return;
   output_ = unwrap(runner.allocate(1 << 20));

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "support/runner.hpp"
+#include "headless/runner.hpp"
 #include "tool/yardstick.hpp"
 
 namespace vkgemm::tool {
@@ -13,7 +13,7 @@ namespace vkgemm::tool {
 class ClockGauge {
  public:
   // `runner` must outlive it. Failure if the loop cannot be built.
-  explicit ClockGauge(support::Runner& runner);
+  explicit ClockGauge(headless::Runner& runner);
 
   // Runs the loop until it is as fast as it has ever been here, but for a few percent, at most two
   // seconds. Returns the share of its best rate that it reached. On a CPU it runs nothing: 1.
@@ -22,9 +22,9 @@ class ClockGauge {
  private:
   double time_ms();
 
-  support::Runner& runner_;
+  headless::Runner& runner_;
   Yardstick loop_;
-  support::Buffer output_;
+  headless::Buffer output_;
   double best_ms_ = 0.0;  // 0: none yet
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/paths.hpp"
-#include "support/groups.hpp"
-#include "support/npy.hpp"
+#include "files/npy.hpp"
+#include "oracle/groups.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
 
@@ -29,7 +29,7 @@ void check(const std::vector<std::int64_t>& offsets, const std::string& from) {
 
 std::vector<std::byte> Groups::encoded() const {
   if (!grouping) return {};
-  return support::encode_offsets(offsets, grouping->offsets);
+  return oracle::encode_offsets(offsets, grouping->offsets);
 }
 
 Problem Groups::worked(const Problem& problem) const {
@@ -72,7 +72,7 @@ void GroupOptions::add(CLI::App& app) {
 std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_t>& capacity,
                                                 OffsetType& in_file) const {
   if (!file.empty()) {
-    support::NpyOffsets read = unwrap(support::read_npy_offsets(path_of(file)));
+    files::NpyOffsets read = unwrap(files::read_npy_offsets(path_of(file)));
     in_file = read.type;
     return std::move(read.values);
   }

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdio>
 
-#include "support/allocation_count.hpp"
-#include "support/heavy_epilogue.hpp"
-#include "support/reference.hpp"
-#include "support/statistics.hpp"
+#include "headless/allocation_count.hpp"
+#include "oracle/heavy_epilogue.hpp"
+#include "oracle/reference.hpp"
+#include "report/statistics.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
@@ -25,7 +25,7 @@ double microseconds_since(Clock::time_point start) {
 }
 
 Problem small_problem(std::uint64_t m) {
-  return {.m = m, .n = 64, .k = 64, .epilogue = support::heavy_epilogue()};
+  return {.m = m, .n = 64, .k = 64, .epilogue = oracle::heavy_epilogue()};
 }
 
 double time_plan(const Context& context, const Problem& problem) {
@@ -36,23 +36,23 @@ double time_plan(const Context& context, const Problem& problem) {
 
 }  // namespace
 
-HostTimes measure_host(support::Runner& runner) {
+HostTimes measure_host(headless::Runner& runner) {
   const Context& context = runner.context();
   const Problem problem = small_problem(64);
   HostTimes times;
-  if (support::allocation_count()) times.record_allocations = 0;
+  if (headless::allocation_count()) times.record_allocations = 0;
   times.cold_plan_us = time_plan(context, problem);
   times.other_plan_us = time_plan(context, small_problem(128));
   std::vector<double> warm;
   warm.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) warm.push_back(time_plan(context, problem));
-  times.warm_plan_us = support::median(warm);
+  times.warm_plan_us = report::median(warm);
 
   const Plan plan = unwrap(context.plan(problem));
-  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
   const std::uint64_t sizes[] = {
       bytes.a, bytes.b, bytes.c, bytes.d, bytes.aux, bytes.bias, plan.workspace_bytes()};
-  std::vector<support::Buffer> buffers;
+  std::vector<headless::Buffer> buffers;
   for (const std::uint64_t size : sizes) {
     buffers.push_back(unwrap(runner.allocate(size)));
     unwrap(runner.fill(buffers.back(), 0));
@@ -67,19 +67,19 @@ HostTimes measure_host(support::Runner& runner) {
   std::vector<double> batches;
   for (int batch = 0; batch < kBatches; ++batch) {
     unwrap(runner.submit([&](VkCommandBuffer commands) -> Result<void> {
-      const auto before = support::allocation_count();
+      const auto before = headless::allocation_count();
       const auto start = Clock::now();
       for (int i = 0; i < kRecordings; ++i) {
         if (auto recorded = plan.record(commands, operands); !recorded) return recorded;
       }
       const double elapsed = microseconds_since(start);
-      if (before) *times.record_allocations += *support::allocation_count() - *before;
+      if (before) *times.record_allocations += *headless::allocation_count() - *before;
       batches.push_back(elapsed / kRecordings);
       return {};
     }));
     times.recordings += kRecordings;
   }
-  times.record_us = support::median(batches);
+  times.record_us = report::median(batches);
   times.record_max_us = *std::max_element(batches.begin(), batches.end());
   return times;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "support/runner.hpp"
+#include "headless/runner.hpp"
 
 namespace vkgemm::tool {
 
@@ -20,7 +20,7 @@ struct HostTimes {
 };
 
 // On a small f16 problem with the whole epilogue.
-HostTimes measure_host(support::Runner& runner);
+HostTimes measure_host(headless::Runner& runner);
 
 void print_host_times(const HostTimes& times);
 

@@ -27,7 +27,7 @@ nlohmann::ordered_json path_json(const PathSupport& support) {
   return {{"available", support.available}, {"reason", support.reason}};
 }
 
-nlohmann::ordered_json device_json(const support::DeviceListing& device) {
+nlohmann::ordered_json device_json(const headless::DeviceListing& device) {
   nlohmann::ordered_json json = {{"index", device.index}, {"name", device.name}};
   if (!device.caps) {
     json["usable"] = false;
@@ -91,7 +91,7 @@ void print_path(const char* name, const PathSupport& support) {
               support.available ? "available" : ("off: " + support.reason).c_str());
 }
 
-void print_device(const support::DeviceListing& device) {
+void print_device(const headless::DeviceListing& device) {
   std::printf("%u: %s\n", device.index, device.name.c_str());
   if (!device.caps) {
     std::printf("  unusable: %s\n", device.reason.c_str());
@@ -179,15 +179,16 @@ struct InfoOptions {
 };
 
 // Index, or part of the name.
-bool is_wanted(const support::DeviceListing& device, const std::string& wanted) {
+bool is_wanted(const headless::DeviceListing& device, const std::string& wanted) {
   return wanted.empty() || wanted == std::to_string(device.index) ||
          device.name.find(wanted) != std::string::npos;
 }
 
-bool print_devices(const InfoOptions& options, const std::vector<support::DeviceListing>& devices) {
+bool print_devices(const InfoOptions& options,
+                   const std::vector<headless::DeviceListing>& devices) {
   bool passed = true;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const support::DeviceListing& device : devices) {
+  for (const headless::DeviceListing& device : devices) {
     if (options.as_json) {
       list.push_back(device_json(device));
     } else {
@@ -229,12 +230,12 @@ void add_info(CLI::App& app, int& exit_code) {
     if (options->self_test.kind) return try_kind(options->device, options->self_test);
     if (options->self_test.wanted) check_that_listing_is_safe(options->self_test);
     std::string error;
-    std::vector<support::DeviceListing> devices = support::list_devices(&error);
+    std::vector<headless::DeviceListing> devices = headless::list_devices(&error);
     if (devices.empty()) {
       print_devices(*options, devices);
       throw Failure(device_error, error);
     }
-    std::erase_if(devices, [&](const support::DeviceListing& device) {
+    std::erase_if(devices, [&](const headless::DeviceListing& device) {
       return !is_wanted(device, options->device);
     });
     if (devices.empty()) {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "oracle/groups.hpp"
 #include "runtime/fingerprint.hpp"
-#include "support/groups.hpp"
 #include "tool/gated.hpp"
 #include "tool/tool.hpp"
 
@@ -99,7 +99,7 @@ void load_bias_file(const JobOptions& options, Job& job) {
   p.epilogue.bias = mode.value_or(Bias::along_n);
   if (p.epilogue.bias == Bias::none) usage("--bias is given, but --bias-mode is none");
   const bool along_n = p.epilogue.bias == Bias::along_n;
-  const std::uint64_t needed = along_n ? support::product_columns(p) : p.m;
+  const std::uint64_t needed = along_n ? oracle::product_columns(p) : p.m;
   if (bias.length != needed) {
     usage("the bias must have " +
           std::string(!along_n  ? "M = "
@@ -146,7 +146,7 @@ void load_scales(const JobOptions& options, Job& job) {
                                 by_rows ? 1 : groups, p.epilogue.row_scales);
   job.column_scales =
       load_factors("--column-scales", options.column_scales_file, given.column_scales,
-                   support::product_columns(p), groups, p.epilogue.column_scales);
+                   oracle::product_columns(p), groups, p.epilogue.column_scales);
 }
 
 // gamma or beta of a row reduction. The first one's type is that of both.
@@ -226,7 +226,7 @@ Job job_from_files(const JobOptions& options) {
   job.groups = options.groups.groups(m, k);
   p.grouping = job.groups.grouping;
   if (p.grouping) {
-    const std::uint64_t needed = support::MatrixCounts(p).b;
+    const std::uint64_t needed = oracle::MatrixCounts(p).b;
     if (a.batch != 1 || b.batch != needed) {
       usage("with these groups A is one matrix and B " + std::to_string(needed) +
             ", but there are " + a.describe() + " and " + b.describe());
@@ -234,7 +234,7 @@ Job job_from_files(const JobOptions& options) {
   } else {
     p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
   }
-  const support::MatrixCounts counts(p);
+  const oracle::MatrixCounts counts(p);
   p.a = file_matrix(a, counts.a, options.a, "a");
   p.b = file_matrix(b, counts.b, options.b, "b");
   epilogue_without_operands(options, p.epilogue);
@@ -377,9 +377,9 @@ void generate_operands(const JobOptions& options, Job& job) {
   if (options.from_files()) return;
   const Problem& p = job.source;
   std::fprintf(stderr, "generating operands …\n");
-  const support::MatrixCounts counts(p);
+  const oracle::MatrixCounts counts(p);
   job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);
-  const std::uint64_t n = support::columns_of_b(p);
+  const std::uint64_t n = oracle::columns_of_b(p);
   job.b = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 1);
   if (p.gated && p.gated->b == GatedB::separate) {
     job.b_right = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 4);
@@ -387,7 +387,7 @@ void generate_operands(const JobOptions& options, Job& job) {
   if (p.epilogue.beta != 0.0f) {
     job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
   }
-  const support::OperandBytes bytes = support::operand_bytes(p);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(p);
   job.bias = generate(p.epilogue.bias_type, bytes.bias, options.fill, options.seed + 3);
   job.row_scales = generate(DataType::f32, bytes.row_scales, options.fill, options.seed + 6);
   job.column_scales = generate(DataType::f32, bytes.column_scales, options.fill, options.seed + 7);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/reference.hpp"
+#include "oracle/reference.hpp"
 #include "tool/groups.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
@@ -51,11 +51,11 @@ struct Job {
   Groups groups;
   std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
   std::vector<std::byte> row_scales, column_scales;
-  std::optional<support::CodeMatrix> codes_b, codes_right;  // whose elements b and b_right hold
+  std::optional<oracle::CodeMatrix> codes_b, codes_right;  // whose elements b and b_right hold
   // Of operands from .vkp files, whose payloads are in a, b and b_right.
-  std::optional<support::PackedHeader> packed_a, packed_b;
+  std::optional<files::PackedHeader> packed_a, packed_b;
 
-  support::HostOperands operands() const {
+  oracle::HostOperands operands() const {
     return {a.data(),     b.data(),    c.data(),       bias.data(),       offsets.data(),
             gamma.data(), beta.data(), b_right.data(), row_scales.data(), column_scales.data()};
   }

@@ -12,7 +12,7 @@
 
 #include "base/system.hpp"
 #include "commit.hpp"
-#include "support/process.hpp"
+#include "headless/process.hpp"
 #include "tool/tool.hpp"
 #include "vkgemm/version.h"
 
@@ -151,8 +151,8 @@ int run_tool(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   vkgemm::os::prepare_output();
   try {
-    vkgemm::support::remember_command_line(argc, argv);
-    return vkgemm::tool::run_tool(vkgemm::support::own_arguments());
+    vkgemm::headless::remember_command_line(argc, argv);
+    return vkgemm::tool::run_tool(vkgemm::headless::own_arguments());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "vkgemm: %s\n", error.what());
   } catch (...) {

@@ -19,7 +19,7 @@ struct MakeOptions {
 };
 
 void make(const MakeOptions& options) {
-  support::NpyArray array;
+  files::NpyArray array;
   array.type = options.type.value_or(DataType::f16);
   array.fortran_order = options.fortran;
   array.shape = parse_sizes("--shape", options.shape);
@@ -35,7 +35,7 @@ void make(const MakeOptions& options) {
   }
   OutputFile file = unwrap(OutputFile::open(path_of(options.file)));
   array.data = generate(array.type, bytes, options.fill, options.seed);
-  unwrap(support::write_npy(file, array));
+  unwrap(files::write_npy(file, array));
   std::printf("wrote          %s, %s %s, %llu bytes of elements\n", options.file.c_str(),
               options.shape.c_str(), to_string(array.type).data(),
               static_cast<unsigned long long>(bytes));

@@ -57,8 +57,8 @@ struct Runs {
   std::uint64_t count, length, ld, batch_stride;
 };
 
-support::NpyArray read(const std::string& file, bool uint16_is_bf16) {
-  return unwrap(support::read_npy(path_of(file), {.uint16_is_bf16 = uint16_is_bf16}));
+files::NpyArray read(const std::string& file, bool uint16_is_bf16) {
+  return unwrap(files::read_npy(path_of(file), {.uint16_is_bf16 = uint16_is_bf16}));
 }
 
 }  // namespace
@@ -121,14 +121,14 @@ std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows,
 std::string LoadedMatrix::describe() const {
   std::vector<std::uint64_t> shape{rows, cols};
   if (is_batch) shape.insert(shape.begin(), batch);
-  return file + " " + support::print_shape(shape);
+  return file + " " + files::print_shape(shape);
 }
 
 LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
-  support::NpyArray array = read(file, uint16_is_bf16);
+  files::NpyArray array = read(file, uint16_is_bf16);
   const std::size_t dimensions = array.shape.size();
   if (dimensions < 2) {
-    throw Failure(usage_error, file + ": shape " + support::print_shape(array.shape) +
+    throw Failure(usage_error, file + ": shape " + files::print_shape(array.shape) +
                                    ": a matrix (two dimensions) or a batch of them is needed");
   }
   if (dimensions == 3 && array.fortran_order && array.shape[0] > 1) {
@@ -150,9 +150,9 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
 
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
                           std::uint64_t halves) {
-  if (!support::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16);
-  support::PackedFile packed = unwrap(support::read_packed_file(path_of(file)));
-  const support::PackedHeader& header = packed.header;
+  if (!files::is_packed_file(path_of(file))) return load_matrix(file, uint16_is_bf16);
+  files::PackedFile packed = unwrap(files::read_packed_file(path_of(file)));
+  const files::PackedHeader& header = packed.header;
   const bool is_a = operand == PackedOperand::a;
   if (header.operand != operand) {
     throw Failure(usage_error,
@@ -172,13 +172,13 @@ LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOp
 
 std::string LoadedBias::describe() const {
   return file + " " +
-         (batch == 1 ? support::print_shape({length}) : support::print_shape({batch, length}));
+         (batch == 1 ? files::print_shape({length}) : files::print_shape({batch, length}));
 }
 
 LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
-  support::NpyArray array = read(file, uint16_is_bf16);
+  files::NpyArray array = read(file, uint16_is_bf16);
   if (array.shape.size() > 2 || (array.shape.size() == 2 && array.fortran_order)) {
-    throw Failure(usage_error, file + ": shape " + support::print_shape(array.shape) +
+    throw Failure(usage_error, file + ": shape " + files::print_shape(array.shape) +
                                    (array.fortran_order ? " in Fortran order" : "") +
                                    ": a bias has one dimension, or two: batch, length");
   }
@@ -193,7 +193,7 @@ LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
 
 void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
                  std::uint64_t batch, std::vector<std::byte> data) {
-  support::NpyArray array;
+  files::NpyArray array;
   array.type = matrix.type;
   array.shape = {rows, cols};
   // Fortran order would interleave a batch, so that is written in C order.
@@ -221,7 +221,7 @@ void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std
     data = std::move(packed);
   }
   array.data = std::move(data);
-  unwrap(support::write_npy(file, array));
+  unwrap(files::write_npy(file, array));
 }
 
 }  // namespace vkgemm::tool

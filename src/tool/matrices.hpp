@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "support/npy.hpp"
-#include "support/vkp.hpp"
+#include "files/npy.hpp"
+#include "files/vkp.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -40,7 +40,7 @@ struct LoadedMatrix {
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
   std::vector<std::byte> data;
-  std::optional<support::PackedHeader> packed;  // of a .vkp file: `data` is its payload
+  std::optional<files::PackedHeader> packed;  // of a .vkp file: `data` is its payload
 
   // "a.npy (3, 512, 256)"
   std::string describe() const;

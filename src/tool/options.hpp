@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/reference.hpp"
+#include "oracle/reference.hpp"
 #include "tool/matrices.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"

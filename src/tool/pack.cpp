@@ -6,9 +6,9 @@
 
 #include "base/paths.hpp"
 #include "device/caps.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/reference.hpp"
 #include "runtime/fingerprint.hpp"
-#include "support/groups.hpp"
-#include "support/reference.hpp"
 #include "tool/gated.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
@@ -71,7 +71,7 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   p.batch = loaded.batch;
   p.m = source.is_a() ? loaded.rows : 1;
   p.k = source.is_a() ? loaded.cols : loaded.rows;
-  const std::uint64_t halves = support::columns_of_b({.n = 1, .gated = p.gated});
+  const std::uint64_t halves = oracle::columns_of_b({.n = 1, .gated = p.gated});
   if (!source.is_a() && loaded.cols % halves != 0) {
     usage("--gated: B has two halves, but " + loaded.describe() + " has " +
           std::to_string(loaded.cols) + " columns");
@@ -115,15 +115,15 @@ void generate(const PackCommand& command, Source& source) {
   if (!source.data.empty()) return;
   const Problem& p = source.problem;
   source.data = source.is_a() ? generate_matrix(p.a, p.m, p.k, p.batch, command.fill, command.seed)
-                              : generate_matrix(p.b, p.k, support::columns_of_b(p), p.batch,
+                              : generate_matrix(p.b, p.k, oracle::columns_of_b(p), p.batch,
                                                 command.fill, command.seed + 1);
 }
 
 // Plain memory on the device, and the kernel that packs it.
-PackedBuffer pack_elements(support::Runner& runner, Source& source) {
+PackedBuffer pack_elements(headless::Runner& runner, Source& source) {
   PackedBuffer packed = prepare_packing(runner, source.problem, source.operand);
   if (packed.layout.bytes == 0) return packed;
-  const support::Buffer plain = unwrap(runner.allocate(packed.plan->source_bytes()));
+  const headless::Buffer plain = unwrap(runner.allocate(packed.plan->source_bytes()));
   unwrap(runner.upload(plain, 0, source.data.data(),
                        std::min<std::uint64_t>(plain.bytes(), source.data.size())));
   source.data = {};
@@ -132,7 +132,7 @@ PackedBuffer pack_elements(support::Runner& runner, Source& source) {
 }
 
 void pack_file(const PackCommand& command) {
-  if (!support::is_packed_file(path_of(command.out))) {
+  if (!files::is_packed_file(path_of(command.out))) {
     usage("--out is '" + command.out +
           "': a name that ends in .vkp is needed, by which `run` knows "
           "such a file");
@@ -141,7 +141,7 @@ void pack_file(const PackCommand& command) {
   // A and B share one type.
   (source.is_a() ? source.problem.b : source.problem.a).type = source.matrix().type;
   OutputFile out = unwrap(OutputFile::open(path_of(command.out)));
-  const std::unique_ptr<support::Runner> runner = command.device.open();
+  const std::unique_ptr<headless::Runner> runner = command.device.open();
   const DeviceCaps& caps = runner->caps();
   const std::string name(name_of(source.operand));
   if (source.width() == 0 || source.problem.k == 0) {
@@ -173,16 +173,16 @@ void pack_file(const PackCommand& command) {
   }
 
   const bool shared = source.matrix().batch_stride == std::uint64_t{0};
-  const support::PackedHeader header{.operand = source.operand,
-                                     .type = source.matrix().type,
-                                     .width = source.width(),
-                                     .k = source.problem.k,
-                                     .matrices = shared ? 1 : source.problem.batch,
-                                     .matrix_bytes = packed.layout.matrix_bytes,
-                                     .fingerprint = packed.layout.fingerprint,
-                                     .device = caps.name,
-                                     .driver = driver_text(caps)};
-  unwrap(support::write_packed_file(out, header, payload));
+  const files::PackedHeader header{.operand = source.operand,
+                                   .type = source.matrix().type,
+                                   .width = source.width(),
+                                   .k = source.problem.k,
+                                   .matrices = shared ? 1 : source.problem.batch,
+                                   .matrix_bytes = packed.layout.matrix_bytes,
+                                   .fingerprint = packed.layout.fingerprint,
+                                   .device = caps.name,
+                                   .driver = driver_text(caps)};
+  unwrap(files::write_packed_file(out, header, payload));
   std::printf("device         %s\ndriver         %s\n", caps.name.c_str(),
               driver_text(caps).c_str());
   std::printf(
@@ -195,7 +195,7 @@ void pack_file(const PackCommand& command) {
                 error.largest);
   }
   std::printf("wrote          %s, %zu bytes and a header of %zu\n", command.out.c_str(),
-              payload.size(), support::packed_header_bytes);
+              payload.size(), files::packed_header_bytes);
 }
 
 }  // namespace

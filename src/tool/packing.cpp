@@ -6,9 +6,9 @@
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
-#include "support/groups.hpp"
-#include "support/quantised.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -58,7 +58,7 @@ std::string packed_operands(const Problem& problem) {
 
 std::string_view name_of(PackedOperand operand) { return operand == PackedOperand::a ? "a" : "b"; }
 
-PackedBuffer prepare_packing(support::Runner& runner, const Problem& source,
+PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
                              PackedOperand operand) {
   PackedBuffer out;
   out.plan = unwrap(runner.context().plan_pack(source, operand));
@@ -67,13 +67,13 @@ PackedBuffer prepare_packing(support::Runner& runner, const Problem& source,
   return out;
 }
 
-void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to) {
+void pack(headless::Runner& runner, DeviceSpan source, const PackedBuffer& to) {
   unwrap(runner.fill(to.buffer, 0));  // what lies behind the last matrix is not written
   unwrap(runner.submit(
       [&](VkCommandBuffer commands) { return to.plan->record(commands, source, to.span()); }));
 }
 
-QuantisedB quantise(support::Runner& runner, const Problem& problem,
+QuantisedB quantise(headless::Runner& runner, const Problem& problem,
                     std::span<std::byte> elements) {
   Problem source = problem;
   const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
@@ -81,14 +81,14 @@ QuantisedB quantise(support::Runner& runner, const Problem& problem,
               .layout = ggml ? Layout::col_major : problem.b.layout,
               .batch_stride = problem.b.batch_stride};
   if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
-  const std::uint64_t columns = support::columns_of_b(problem);
-  const support::View view =
-      support::view(problem.b, problem.k, columns, support::MatrixCounts(problem).b);
+  const std::uint64_t columns = oracle::columns_of_b(problem);
+  const oracle::View view =
+      oracle::view(problem.b, problem.k, columns, oracle::MatrixCounts(problem).b);
   QuantisedB result{.packed = prepare_packing(runner, source, PackedOperand::b)};
   PackedBuffer& out = result.packed;
   if (out.layout.bytes == 0) return result;
 
-  support::CodeMatrix& codes = result.codes.emplace(source);
+  oracle::CodeMatrix& codes = result.codes.emplace(source);
   const auto each = [&](const auto& function) {
     for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
       for (std::uint64_t k = 0; k < problem.k; ++k) {
@@ -122,7 +122,7 @@ QuantisedB quantise(support::Runner& runner, const Problem& problem,
   });
   result.error = errors.all();
 
-  support::Buffer buffers[3];
+  headless::Buffer buffers[3];
   CodeSpans spans;
   std::size_t i = 0;
   for (const auto& [bytes, span] : {std::pair{&codes.codes, &spans.codes},
@@ -153,8 +153,8 @@ CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
       ->type_name("int8|int4|e4m3|e5m2|mxfp4[:group=K][:columns=N][:zeros][:scales=TYPE][:ggml]");
 }
 
-PackedBuffer prepare_loading(support::Runner& runner, const Problem& problem,
-                             const std::string& file, const support::PackedHeader& header,
+PackedBuffer prepare_loading(headless::Runner& runner, const Problem& problem,
+                             const std::string& file, const files::PackedHeader& header,
                              std::uint64_t payload_bytes) {
   PackedBuffer out;
   out.layout = unwrap(runner.context().packed_layout(problem, header.operand));

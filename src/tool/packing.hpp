@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "support/quantised.hpp"
-#include "support/runner.hpp"
-#include "support/vkp.hpp"
+#include "files/vkp.hpp"
+#include "headless/runner.hpp"
+#include "oracle/quantised.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::tool {
@@ -42,15 +42,16 @@ std::string_view name_of(PackedOperand operand);
 // An operand in packed form on the device.
 struct PackedBuffer {
   PackedLayout layout;
-  support::Buffer buffer;
+  headless::Buffer buffer;
   std::optional<PackPlan> plan;  // what packs it, if it is not from a file
 
   DeviceSpan span() const { return buffer.span(); }
 };
 
 // Memory, and the plan that packs. `source`: how the operand lies plain.
-PackedBuffer prepare_packing(support::Runner& runner, const Problem& source, PackedOperand operand);
-void pack(support::Runner& runner, DeviceSpan source, const PackedBuffer& to);
+PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
+                             PackedOperand operand);
+void pack(headless::Runner& runner, DeviceSpan source, const PackedBuffer& to);
 
 // How far elements are from those that codes stand for.
 struct QuantisationError {
@@ -75,13 +76,14 @@ class QuantisationErrors {
 // A quantised B: packed on the device, and its codes. Not set: B has no elements.
 struct QuantisedB {
   PackedBuffer packed;
-  std::optional<support::CodeMatrix> codes;
+  std::optional<oracle::CodeMatrix> codes;
   QuantisationError error;
 };
 
 // Quantises a plain B and packs it. `problem` says how, and how the elements lie. They become those
 // that the codes stand for, rounded to their type. Fails if one is not finite, before or after.
-QuantisedB quantise(support::Runner& runner, const Problem& problem, std::span<std::byte> elements);
+QuantisedB quantise(headless::Runner& runner, const Problem& problem,
+                    std::span<std::byte> elements);
 
 // Adds an option for a text that parse_quantisation() knows.
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
@@ -89,8 +91,8 @@ CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
 
 // Memory for what the file holds. A Failure says why this is not the problem's operand, packed for
 // this device.
-PackedBuffer prepare_loading(support::Runner& runner, const Problem& problem,
-                             const std::string& file, const support::PackedHeader& header,
+PackedBuffer prepare_loading(headless::Runner& runner, const Problem& problem,
+                             const std::string& file, const files::PackedHeader& header,
                              std::uint64_t payload_bytes);
 
 }  // namespace vkgemm::tool

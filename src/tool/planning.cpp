@@ -47,8 +47,8 @@ void DeviceOptions::add(CLI::App& app) {
   app.add_option("--pipeline-cache", pipeline_cache_file, "File to keep compiled pipelines in");
 }
 
-std::unique_ptr<support::Runner> DeviceOptions::open() const {
-  support::RunnerOptions options;
+std::unique_ptr<headless::Runner> DeviceOptions::open() const {
+  headless::RunnerOptions options;
   options.device = device;
   options.validation = validation;
   options.pipeline_cache_file = pipeline_cache_file;
@@ -61,7 +61,7 @@ std::unique_ptr<support::Runner> DeviceOptions::open() const {
       std::fprintf(stderr, "vkgemm: %.*s\n", static_cast<int>(message.size()), message.data());
     };
   }
-  return unwrap(support::Runner::create(options));
+  return unwrap(headless::Runner::create(options));
 }
 
 void Wishes::add(CLI::App& app) {

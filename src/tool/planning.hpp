@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "support/runner.hpp"
+#include "headless/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::tool {
@@ -18,7 +18,7 @@ struct DeviceOptions {
   std::string pipeline_cache_file;
 
   void add(CLI::App& app);
-  std::unique_ptr<support::Runner> open() const;
+  std::unique_ptr<headless::Runner> open() const;
 };
 
 // The best plan, the best one of `path`, or the one of `config`, which the problem's split_k

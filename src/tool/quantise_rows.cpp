@@ -97,15 +97,15 @@ void quantise_file(const QuantiseRowsCommand& command) {
   Lines lines = load_lines(command);
   OutputFile out = unwrap(OutputFile::open(path_of(command.out)));
   OutputFile scales_out = unwrap(OutputFile::open(path_of(command.scales)));
-  const std::unique_ptr<support::Runner> runner = command.device.open();
+  const std::unique_ptr<headless::Runner> runner = command.device.open();
   const QuantisePlan plan =
       unwrap(runner->context().plan_quantise_rows({.rows = lines.count,
                                                    .columns = lines.length,
                                                    .batch = lines.batch,
                                                    .source = {.type = lines.type}}));
-  const support::Buffer source = unwrap(runner->allocate(plan.source_bytes()));
-  const support::Buffer codes_buffer = unwrap(runner->allocate(plan.codes_bytes()));
-  const support::Buffer scales_buffer = unwrap(runner->allocate(plan.scales_bytes()));
+  const headless::Buffer source = unwrap(runner->allocate(plan.source_bytes()));
+  const headless::Buffer codes_buffer = unwrap(runner->allocate(plan.codes_bytes()));
+  const headless::Buffer scales_buffer = unwrap(runner->allocate(plan.scales_bytes()));
   unwrap(runner->upload(source, 0, lines.data.data(), lines.data.size()));
   unwrap(runner->submit([&](VkCommandBuffer commands) {
     return plan.record(
@@ -125,9 +125,9 @@ void quantise_file(const QuantiseRowsCommand& command) {
                       .layout = lines.is_a ? Layout::row_major : Layout::col_major};
   save_matrix(out, matrix, lines.is_a ? lines.count : lines.length,
               lines.is_a ? lines.length : lines.count, lines.batch, std::move(codes));
-  support::NpyArray array{.type = DataType::f32, .shape = {lines.count}, .data = std::move(scales)};
+  files::NpyArray array{.type = DataType::f32, .shape = {lines.count}, .data = std::move(scales)};
   if (lines.batch != 1) array.shape.insert(array.shape.begin(), lines.batch);
-  unwrap(support::write_npy(scales_out, array));
+  unwrap(files::write_npy(scales_out, array));
 
   const DeviceCaps& caps = runner->caps();
   std::printf("device         %s\ndriver         %s\n", caps.name.c_str(),

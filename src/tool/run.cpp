@@ -7,12 +7,12 @@
 
 #include "base/paths.hpp"
 #include "device/caps.hpp"
+#include "headless/device_listing.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/quantised.hpp"
+#include "oracle/reference.hpp"
 #include "problem/resolved_problem.hpp"
-#include "support/device_listing.hpp"
-#include "support/groups.hpp"
-#include "support/quantised.hpp"
-#include "support/reference.hpp"
-#include "support/statistics.hpp"
+#include "report/statistics.hpp"
 #include "tool/gated.hpp"
 #include "tool/job.hpp"
 #include "tool/options.hpp"
@@ -24,8 +24,8 @@
 namespace vkgemm::tool {
 namespace {
 
-using support::Buffer;
-using support::Runner;
+using headless::Buffer;
+using headless::Runner;
 
 struct RunOptions {
   JobOptions job;
@@ -86,7 +86,7 @@ std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, Pack
 
 DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& options,
                         std::uint64_t workspace_bytes) {
-  const support::OperandBytes bytes = support::operand_bytes(job.source);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(job.source);
   const auto buffer = [&](std::uint64_t needed) { return unwrap(runner.allocate(needed)); };
   // What a file holds packed has no plain form.
   const auto plain = [&](std::uint64_t needed, const auto& header) {
@@ -121,7 +121,7 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
 void upload_codes(Runner& runner, Job& job, DeviceOperands& device) {
   Problem source = job.source;
   source.quantised_b = job.problem.quantised_b;
-  const auto quantised = [&](std::vector<std::byte>& b, std::optional<support::CodeMatrix>& codes,
+  const auto quantised = [&](std::vector<std::byte>& b, std::optional<oracle::CodeMatrix>& codes,
                              std::optional<PackedBuffer>& packed) {
     QuantisedB result = quantise(runner, source, b);
     codes = std::move(result.codes);
@@ -277,10 +277,10 @@ void print_problem(const Problem& p) {
 
 void print_times(const Problem& problem, const std::vector<double>& times) {
   if (times.empty()) return;
-  const double middle = support::median(times);
+  const double middle = report::median(times);
   std::printf("time           %.4f ms, median of %zu (min %.4f)\n", middle, times.size(),
               *std::min_element(times.begin(), times.end()));
-  std::printf("throughput     %.4g TFLOP/s\n", support::tera_flops(multiply_adds(problem), middle));
+  std::printf("throughput     %.4g TFLOP/s\n", report::tera_flops(multiply_adds(problem), middle));
 }
 
 // A file that an option names, if it does.
@@ -326,22 +326,22 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan,
                 unknown.size() == 1 ? "is" : "are");
     return true;
   }
-  const support::VerifyOptions verification = choose_verification(
+  const oracle::VerifyOptions verification = choose_verification(
       options.verify, options.job.seed, job.groups.worked(job.source), job.groups);
   std::fflush(stdout);
   const auto start = std::chrono::steady_clock::now();
-  support::HostOperands operands = job.operands();
+  oracle::HostOperands operands = job.operands();
   Problem problem = job.source;
   std::vector<float> b, b_right;
-  if (job.codes_b && !support::rounds_b(plan.problem(), plan.config())) {
+  if (job.codes_b && !oracle::rounds_b(plan.problem(), plan.config())) {
     problem.b.type = DataType::f32;
     b = job.codes_b->elements(job.source);
     if (job.codes_right) b_right = job.codes_right->elements(job.source);
     operands.b = b.data();
     operands.b_right = b_right.data();
   }
-  const support::VerifyReport report =
-      support::verify(problem, operands, d.data(), aux.data(), verification, row_values.data());
+  const oracle::VerifyReport report =
+      oracle::verify(problem, operands, d.data(), aux.data(), verification, row_values.data());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report_verification(verification, job.source, report, seconds);
@@ -381,7 +381,7 @@ int run(const RunOptions& options) {
   generate_operands(options.job, job);
   upload(*runner, job, device);
   const Problem worked = job.groups.worked(problem);
-  const support::OperandBytes bytes = support::operand_bytes(job.source);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(job.source);
   if (measures_scale) plan = measured_plan(*runner, plan, device);
   print_times(worked, compute(*runner, plan, device,
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
@@ -391,10 +391,9 @@ int run(const RunOptions& options) {
 
   bool passed = verify(options, job, plan, d, aux, row_values);
 
-  const std::uint64_t matrices = support::MatrixCounts(problem).d;
+  const std::uint64_t matrices = oracle::MatrixCounts(problem).d;
   d_file.save(problem.d, problem.m, problem.n, matrices, std::move(d));
-  aux_file.save(problem.aux, problem.m, support::product_columns(problem), matrices,
-                std::move(aux));
+  aux_file.save(problem.aux, problem.m, oracle::product_columns(problem), matrices, std::move(aux));
   if (problem.row_reduction) {  // one row for each matrix of the batch
     values_file.save({.type = problem.row_reduction->value_type}, problem.batch, problem.m, 1,
                      std::move(row_values));
@@ -444,7 +443,7 @@ void add_run(CLI::App& app, int& exit_code) {
       return;
     }
     std::string error;
-    for (const support::DeviceListing& device : support::list_devices(&error)) {
+    for (const headless::DeviceListing& device : headless::list_devices(&error)) {
       std::printf("%u: %s%s\n", device.index, device.name.c_str(),
                   device.caps ? "" : (" (unusable: " + device.reason + ")").c_str());
     }

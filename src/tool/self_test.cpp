@@ -9,10 +9,10 @@
 
 #include "base/paths.hpp"
 #include "base/text.hpp"
+#include "headless/process.hpp"
+#include "headless/runner.hpp"
 #include "self_test/self_test.hpp"
 #include "self_test/verdict_store.hpp"
-#include "support/process.hpp"
-#include "support/runner.hpp"
 #include "tool/fault.hpp"
 #include "tool/tool.hpp"
 
@@ -34,19 +34,19 @@ void meet_fault(std::uint32_t kind) {
 // too.
 constexpr std::string_view mark = "\nvkgemm-verdict ";
 
-support::Ended run_self(const std::vector<std::string>& arguments, std::chrono::seconds limit) {
-  auto ended = support::run_self(arguments, limit);
+headless::Ended run_self(const std::vector<std::string>& arguments, std::chrono::seconds limit) {
+  auto ended = headless::run_self(arguments, limit);
   if (!ended) throw Failure(device_error, ended.error().message);
   return *std::move(ended);
 }
 
 // The process to look for after one that timed out.
-std::string left(const support::Ended& ended) {
+std::string left(const headless::Ended& ended) {
   return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
                     : std::string();
 }
 
-Verdict verdict_of(const KernelKind& kind, const support::Ended& ended, std::uint32_t timeout_s) {
+Verdict verdict_of(const KernelKind& kind, const headless::Ended& ended, std::uint32_t timeout_s) {
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
   if (ended.timed_out) {
     verdict.outcome = Outcome::timed_out;
@@ -54,7 +54,7 @@ Verdict verdict_of(const KernelKind& kind, const support::Ended& ended, std::uin
         "its process did not end within " + std::to_string(timeout_s) + " s" + left(ended);
     return verdict;
   }
-  using How = support::ProcessEnd::How;
+  using How = headless::ProcessEnd::How;
   if (ended.end.how != How::good) {
     const bool at_fault = ended.end.how == How::crashed || ended.end.how == How::bad;
     if (!at_fault) verdict.outcome = Outcome::untested;
@@ -112,8 +112,8 @@ bool DeviceSelfTest::failed() const {
 }
 
 void check_that_listing_is_safe(const SelfTestOptions& options) {
-  using How = support::ProcessEnd::How;
-  const support::Ended ended =
+  using How = headless::ProcessEnd::How;
+  const headless::Ended ended =
       run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
   if (!ended.timed_out && (ended.end.how == How::good || ended.end.how == How::bad)) return;
   throw Failure(device_error,
@@ -123,9 +123,9 @@ void check_that_listing_is_safe(const SelfTestOptions& options) {
 }
 
 void check_only(const SelfTestOptions& options,
-                const std::vector<support::DeviceListing>& devices) {
+                const std::vector<headless::DeviceListing>& devices) {
   std::string names;
-  for (const support::DeviceListing& device : devices) {
+  for (const headless::DeviceListing& device : devices) {
     if (!device.caps) continue;
     for (const KernelKind& kind : kernel_kinds(*device.caps)) {
       const std::string name = to_string(kind);
@@ -137,7 +137,7 @@ void check_only(const SelfTestOptions& options,
                 "--only " + in_quotes(options.only) + ": no kind has this in its name:" + names);
 }
 
-DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTestOptions& options,
+DeviceSelfTest run_self_test(const headless::DeviceListing& device, const SelfTestOptions& options,
                              const std::function<void(const DeviceSelfTest::Entry&)>& tell) {
   const DeviceCaps& caps = *device.caps;
   DeviceSelfTest test;
@@ -192,22 +192,22 @@ DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTes
 }
 
 void try_kind(const std::string& device, const SelfTestOptions& options) {
-  const std::vector<support::DeviceListing> devices = support::list_devices();
+  const std::vector<headless::DeviceListing> devices = headless::list_devices();
   Verdict verdict{.detail = "no verdict"};
   std::uint32_t index = 0;
-  for (const support::DeviceListing& listed : devices) {
+  for (const headless::DeviceListing& listed : devices) {
     if (std::to_string(listed.index) != device || !listed.caps) continue;
     const std::vector<KernelKind> kinds = kernel_kinds(*listed.caps);
     index = *options.kind;
     if (index < kinds.size()) verdict.kind = kinds[index];
   }
   meet_fault(index);
-  support::RunnerOptions runner_options;
+  headless::RunnerOptions runner_options;
   runner_options.device = device;
   runner_options.self_test = SelfTest{.timeout_ms = options.timeout_s * 500,
                                       .only = std::span<const KernelKind>(&verdict.kind, 1)};
   runner_options.runs_self_test = true;
-  const auto runner = support::Runner::create(runner_options);
+  const auto runner = headless::Runner::create(runner_options);
   if (!runner) {
     // Harm to the device is an error, all else that a kind does a verdict.
     const Error& error = runner.error();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "support/device_listing.hpp"
+#include "headless/device_listing.hpp"
 #include "vkgemm/self_test.hpp"
 
 namespace vkgemm::tool {
@@ -42,10 +42,11 @@ struct DeviceSelfTest {
 void check_that_listing_is_safe(const SelfTestOptions& options);
 
 // Throws a Failure if --only is part of no kind's name on any of the devices.
-void check_only(const SelfTestOptions& options, const std::vector<support::DeviceListing>& devices);
+void check_only(const SelfTestOptions& options,
+                const std::vector<headless::DeviceListing>& devices);
 
 // Tries what the cache doesn't tell; verdicts are saved after each. `tell` is called with each.
-DeviceSelfTest run_self_test(const support::DeviceListing& device, const SelfTestOptions& options,
+DeviceSelfTest run_self_test(const headless::DeviceListing& device, const SelfTestOptions& options,
                              const std::function<void(const DeviceSelfTest::Entry&)>& tell);
 
 // The child: tries options.kind on the device and prints the verdict for its parent.

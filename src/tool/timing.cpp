@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "device/caps.hpp"
-#include "support/quantised.hpp"
+#include "oracle/quantised.hpp"
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 
-using support::Buffer;
-using support::Runner;
+using headless::Buffer;
+using headless::Runner;
 
 std::uint64_t flush_bytes(const DeviceCaps& caps) { return is_cpu(caps) ? 1 << 20 : 256 << 20; }
 
@@ -42,7 +42,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
     : runner_(runner),
       problem_(plain(problem)),
       groups_(groups),
-      bytes_(support::operand_bytes(problem_)),
+      bytes_(oracle::operand_bytes(problem_)),
       offsets_(groups.encoded()),
       multiplied_(problem_) {
   pool.make_room();
@@ -67,7 +67,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   if (problem.b.packing == Packing::packed) {
     const auto packed_b = [&](const OperandPool::Operand& from, std::uint64_t bytes,
                               std::vector<std::byte>& elements,
-                              std::optional<support::CodeMatrix>& codes) {
+                              std::optional<oracle::CodeMatrix>& codes) {
       if (!problem.quantised_b) return packed(PackedOperand::b, from);
       Problem source = problem_;
       source.quantised_b = problem.quantised_b;
@@ -90,7 +90,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
 
 std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
   if (plan.problem().quantised_b) {
-    const bool rounds = support::rounds_b(plan.problem(), plan.config());
+    const bool rounds = oracle::rounds_b(plan.problem(), plan.config());
     if (!rounds && codes_b_ && exact_b_.empty()) {
       exact_b_ = codes_b_->elements(problem_);
       if (codes_right_) exact_right_ = codes_right_->elements(problem_);
@@ -142,12 +142,12 @@ std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
   return unwrap(runner_.time(record, timing.repeats, timing.warm_up_ms, before));
 }
 
-support::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const {
+oracle::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const {
   Problem row = problem_;
   row.m = row.batch = 1;
   // Two rows at least: of many groups only some are looked at then.
   const double most = work / multiply_adds(row);
-  return {.mode = support::Verify::sampled,
+  return {.mode = oracle::Verify::sampled,
           .seed = seed,
           .sampled_rows =
               static_cast<std::uint64_t>(std::clamp(most / groups_.sharing_rows(), 2.0, 64.0)),
@@ -155,12 +155,12 @@ support::VerifyOptions TimedCase::options(std::uint64_t seed, double work) const
 }
 
 std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64_t bytes,
-                                                 const std::vector<support::ByteRange>& parts) {
+                                                 const std::vector<oracle::ByteRange>& parts) {
   auto to = std::make_unique_for_overwrite<std::byte[]>(bytes);
   constexpr std::uint64_t most = 16 << 20;
   std::uint64_t all = 0;
   std::vector<VkBufferCopy> copies;
-  for (const support::ByteRange& part : parts) {
+  for (const oracle::ByteRange& part : parts) {
     copies.push_back({part.begin, all, part.bytes});
     all += part.bytes;
   }
@@ -169,7 +169,7 @@ std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64
     unwrap(runner_.download(from, 0, to.get(), bytes));
     return to;
   }
-  if (staging_.bytes() == 0) staging_ = unwrap(runner_.allocate(most, support::Memory::readback));
+  if (staging_.bytes() == 0) staging_ = unwrap(runner_.allocate(most, headless::Memory::readback));
   unwrap(runner_.submit([&](VkCommandBuffer commands) -> Result<void> {
     vkCmdCopyBuffer(commands, from.handle(), staging_.handle(),
                     static_cast<std::uint32_t>(copies.size()), copies.data());
@@ -182,25 +182,25 @@ std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64
   return to;
 }
 
-TimedCase::Results TimedCase::download(const support::VerifyOptions& options) {
-  const support::VerifiedParts parts = support::verified_parts(multiplied_, host_, options);
+TimedCase::Results TimedCase::download(const oracle::VerifyOptions& options) {
+  const oracle::VerifiedParts parts = oracle::verified_parts(multiplied_, host_, options);
   return {download(device_d_, bytes_.d, parts.d), download(device_aux_, bytes_.aux, parts.aux),
           download(device_row_values_, bytes_.row_values, {{0, bytes_.row_values}})};
 }
 
-support::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
-  const support::VerifyOptions how = options(seed, work);
+oracle::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
+  const oracle::VerifyOptions how = options(seed, work);
   const Results results = download(how);
-  return support::verify(multiplied_, host_, results.d.get(), results.aux.get(), how,
-                         results.row_values.get());
+  return oracle::verify(multiplied_, host_, results.d.get(), results.aux.get(), how,
+                        results.row_values.get());
 }
 
-std::future<support::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
-  const support::VerifyOptions how = options(seed, work);
+std::future<oracle::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
+  const oracle::VerifyOptions how = options(seed, work);
   return std::async(std::launch::async,
                     [problem = multiplied_, how, host = host_, results = download(how)] {
-                      return support::verify(problem, host, results.d.get(), results.aux.get(), how,
-                                             results.row_values.get());
+                      return oracle::verify(problem, host, results.d.get(), results.aux.get(), how,
+                                            results.row_values.get());
                     });
 }
 

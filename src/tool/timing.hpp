@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/reference.hpp"
-#include "support/runner.hpp"
+#include "headless/runner.hpp"
+#include "oracle/reference.hpp"
 #include "tool/groups.hpp"
 #include "tool/packing.hpp"
 
@@ -27,7 +27,7 @@ std::uint64_t flush_bytes(const DeviceCaps& caps);
 // of what there is.
 class OperandPool {
  public:
-  explicit OperandPool(support::Runner& runner) : runner_(runner) {}
+  explicit OperandPool(headless::Runner& runner) : runner_(runner) {}
 
   struct Operand {
     const std::byte* values = nullptr;
@@ -42,9 +42,9 @@ class OperandPool {
  private:
   struct Kept {
     std::vector<std::byte> values;
-    support::Buffer buffer;
+    headless::Buffer buffer;
   };
-  support::Runner& runner_;
+  headless::Runner& runner_;
   std::map<std::pair<DataType, std::uint64_t>, Kept> kept_;
 };
 
@@ -53,13 +53,13 @@ class OperandPool {
 class TimedCase {
  public:
   // All of them must outlive it. One at a time for a pool.
-  TimedCase(support::Runner& runner, OperandPool& pool, const Problem& problem,
+  TimedCase(headless::Runner& runner, OperandPool& pool, const Problem& problem,
             const Groups& groups);
 
   struct Timing {
     std::uint32_t repeats = 1;
     double warm_up_ms = 0.0;
-    const support::Buffer* flush = nullptr;  // written before each execution, if there is one
+    const headless::Buffer* flush = nullptr;  // written before each execution, if there is one
     std::function<void()> before_warm_up = {};
   };
   // Milliseconds of executions after a warm-up. D holds what the plan computed, and NaN where it
@@ -68,11 +68,11 @@ class TimedCase {
 
   // Verifies what D holds, in as many rows as the reference computes with about so many
   // multiply-adds. Other seeds choose others.
-  support::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
+  oracle::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
 
   // The same, of what D holds now: compared by other threads while the device goes on. Its end must
   // be waited for before this case goes.
-  std::future<support::VerifyReport> start_verification(std::uint64_t seed, double work);
+  std::future<oracle::VerifyReport> start_verification(std::uint64_t seed, double work);
 
   // The bytes of all operands and results, each once: of codes packed ones, else plain.
   double bytes() const;
@@ -85,15 +85,15 @@ class TimedCase {
   struct Results {
     std::unique_ptr<std::byte[]> d, aux, row_values;
   };
-  support::VerifyOptions options(std::uint64_t seed, double work) const;
-  Results download(const support::VerifyOptions& options);
-  std::unique_ptr<std::byte[]> download(const support::Buffer& from, std::uint64_t bytes,
-                                        const std::vector<support::ByteRange>& parts);
+  oracle::VerifyOptions options(std::uint64_t seed, double work) const;
+  Results download(const oracle::VerifyOptions& options);
+  std::unique_ptr<std::byte[]> download(const headless::Buffer& from, std::uint64_t bytes,
+                                        const std::vector<oracle::ByteRange>& parts);
 
-  support::Runner& runner_;
+  headless::Runner& runner_;
   const Problem problem_;  // with plain operands
   const Groups& groups_;
-  const support::OperandBytes bytes_;
+  const oracle::OperandBytes bytes_;
   std::vector<std::byte> offsets_;
   OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_, row_scales_, column_scales_;
   std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
@@ -101,11 +101,12 @@ class TimedCase {
   // not.
   std::vector<std::byte> elements_b_, elements_right_;
   std::vector<float> exact_b_, exact_right_;
-  std::optional<support::CodeMatrix> codes_b_, codes_right_;
+  std::optional<oracle::CodeMatrix> codes_b_, codes_right_;
   // The problem that the oracle computes, with the B that the last plan multiplied.
   Problem multiplied_;
-  support::HostOperands host_;
-  support::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_, staging_;
+  oracle::HostOperands host_;
+  headless::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_,
+      staging_;
 };
 
 }  // namespace vkgemm::tool

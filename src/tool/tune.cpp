@@ -15,9 +15,9 @@
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "commit.hpp"
+#include "headless/process.hpp"
+#include "headless/supervisor.hpp"
 #include "report/loss.hpp"
-#include "support/process.hpp"
-#include "support/supervisor.hpp"
 #include "tool/options.hpp"
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
@@ -27,9 +27,9 @@
 namespace vkgemm::tool {
 namespace {
 
-using support::TuneCase;
-using support::TuneOutcome;
-using support::TuneSession;
+using tuner::TuneCase;
+using tuner::TuneOutcome;
+using tuner::TuneSession;
 using Clock = std::chrono::steady_clock;
 
 constexpr double seconds_per_problem = 60.0;
@@ -149,29 +149,29 @@ class Tuner {
  private:
   void measure() {
     TuneProgress progress(session_, task_.deadline);
-    const support::Supervision supervision{
+    const headless::Supervision supervision{
         .on_line = [&](std::string_view line) { take_in(line, progress); },
         .on_start = [&](long pid) { event("worker", pid); },
         .on_tick = [&] { progress.update(); },
         .patience_s = options_.patience,
         .stop = &stop_requested};
-    std::vector<std::string> arguments = support::own_arguments();
+    std::vector<std::string> arguments = headless::own_arguments();
     arguments.emplace_back("--worker");
     int false_starts = 0;
     while (!session_.done() && session_.fatal.empty()) {
       const std::size_t heard = lines_;
-      const support::WorkerEnd end =
-          support::supervise(arguments, handed_on(task_) + "\n" + history_, supervision);
+      const headless::WorkerEnd end =
+          headless::supervise(arguments, handed_on(task_) + "\n" + history_, supervision);
       if (end.left_behind != 0) {
         progress.say("process " + std::to_string(end.left_behind) +
                      " does not end, not even when it is killed: its driver holds it");
       }
-      if (end.ending == support::Ending::stopped) {
+      if (end.ending == headless::Ending::stopped) {
         progress.say("interrupted: what was measured is kept");
         break;
       }
-      if (end.ending == support::Ending::finished) break;
-      learn(support::says::died(end.reason));
+      if (end.ending == headless::Ending::finished) break;
+      learn(tuner::says::died(end.reason));
       progress.update();
       // The device's name alone is no start.
       false_starts = lines_ <= heard + 1 ? false_starts + 1 : 0;
@@ -186,7 +186,7 @@ class Tuner {
 
   // True if the line makes sense. The next process learns it, too.
   bool learn(std::string_view line) {
-    if (!support::take_in(session_, line)) return false;
+    if (!tuner::take_in(session_, line)) return false;
     history_.append(line) += '\n';
     return true;
   }
@@ -221,9 +221,9 @@ class Tuner {
   void save() {
     if (options_.out.empty() || !has_measured()) return;
     const std::string text =
-        support::to_table(session_, task_.before ? &*task_.before : nullptr,
-                          "measured: " + session_.device + ", driver " + session_.driver + ", " +
-                              today() + ", commit " + VKGEMM_COMMIT);
+        tuner::to_table(session_, task_.before ? &*task_.before : nullptr,
+                        "measured: " + session_.device + ", driver " + session_.driver + ", " +
+                            today() + ", commit " + VKGEMM_COMMIT);
     const auto saved = write_file(path_of(options_.out), std::as_bytes(std::span(text)));
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
@@ -252,7 +252,7 @@ class Tuner {
   }
 
   std::string result_of(const TuneCase& tuned) const {
-    return support::to_json(session_, tuned, VKGEMM_COMMIT, today());
+    return tuner::to_json(session_, tuned, VKGEMM_COMMIT, today());
   }
 
   // Prints each result when it is done, so that a kill loses none.
@@ -273,8 +273,8 @@ class Tuner {
     std::string error;
     for (const TuneCase& tuned : session_.cases) {
       wrong = wrong || std::ranges::count(tuned.measured, TuneOutcome::wrong,
-                                          &support::Measured::outcome) != 0;
-      good = good || support::fastest(tuned, true) != nullptr;
+                                          &tuner::Measured::outcome) != 0;
+      good = good || tuner::fastest(tuned, true) != nullptr;
       if (error.empty()) error = tuned.error;
     }
     if (wrong) {
@@ -325,14 +325,14 @@ ExitCode report_stored(const TuneOptions& options) {
 
 // The process that measures.
 [[noreturn]] void measure(const TuneOptions& options) {
-  support::work_for_supervisor([&](const std::string& input, const support::Say& say) {
+  headless::work_for_supervisor([&](const std::string& input, const headless::Say& say) {
     std::istringstream lines(input);
     std::string line;
     std::getline(lines, line);
     TuneTask task = task_of(options);
     take_over(task, line);
     TuneSession session = session_of(task);
-    while (std::getline(lines, line)) support::take_in(session, line);
+    while (std::getline(lines, line)) tuner::take_in(session, line);
     return tune_work(task, std::move(session), say);
   });
 }
@@ -356,7 +356,7 @@ int tune(const TuneOptions& options) {
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
-      return support::is_complete(*task.before, problem.arguments);
+      return tuner::is_complete(*task.before, problem.arguments);
     });
     std::fprintf(stderr, "%s has %zu of %zu problems\n", options.out.c_str(),
                  all - task.problems.size(), all);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/paths.hpp"
+#include "files/plan_log.hpp"
 #include "problem/resolved_problem.hpp"
-#include "support/plan_log.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
@@ -77,7 +77,7 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wi
 std::vector<TuneProblem> problems_of_log(const std::string& file) {
   std::ifstream stream(path_of(file));
   if (!stream) throw Failure(usage_error, "--log: " + file + " cannot be read");
-  const support::PlanLog log = support::read_plan_log(stream);
+  const files::PlanLog log = files::read_plan_log(stream);
   const std::string list = utf8(path_of(file).stem());
   std::vector<TuneProblem> problems;
   std::size_t bad = 0;

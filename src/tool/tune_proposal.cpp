@@ -13,7 +13,7 @@
 
 namespace vkgemm::tool {
 
-using support::ProposedConfig;
+using tuner::ProposedConfig;
 
 namespace {
 
@@ -74,7 +74,7 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
     return is_wanted(task, config) && !is_denied(task, config, problem.input_type());
   };
   const auto search = [&](std::string_view architecture) {
-    return support::search_space(built_in_table(architecture), problem, target, allowed);
+    return tuner::search_space(built_in_table(architecture), problem, target, allowed);
   };
   std::string guide = task.from_generic ? "generic" : caps.architecture;
   out.space = search(guide);
@@ -110,7 +110,7 @@ std::vector<Config> configs_of(const Proposal& proposal) {
   const auto add = [&](const Config& config) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
-  for (const support::NamedConfig& choice : proposal.choices) add(choice.config);
+  for (const tuner::NamedConfig& choice : proposal.choices) add(choice.config);
   for (const Config& config : proposal.first_of_paths) add(config);
   for (const ProposedConfig& proposed : proposal.space) add(proposed.config);
   return configs;
@@ -130,7 +130,7 @@ Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
   }
   if (!task.before) return {};
   if (auto checked = check_device(*task.before, caps); !checked) return checked;
-  if (const auto reason = support::why_not_resumed(*task.before, caps.name, driver_text(caps))) {
+  if (const auto reason = tuner::why_not_resumed(*task.before, caps.name, driver_text(caps))) {
     return Error{Status::invalid_argument, "--resume: " + *reason};
   }
   return {};

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "problem/resolved_problem.hpp"
-#include "support/config_space.hpp"
-#include "support/tune_session.hpp"
 #include "tool/tune_task.hpp"
+#include "tuner/config_space.hpp"
+#include "tuner/tune_session.hpp"
 #include "tuning/device_tables.hpp"
 #include "vkgemm/device.hpp"
 
@@ -18,8 +18,8 @@ namespace vkgemm::tool {
 inline constexpr std::size_t least_of_a_path = 4;
 
 struct Proposal {
-  std::vector<support::NamedConfig> choices;  // what tables choose
-  std::vector<support::ProposedConfig> space;
+  std::vector<tuner::NamedConfig> choices;  // what tables choose
+  std::vector<tuner::ProposedConfig> space;
   std::vector<Config> first_of_paths;  // one of each, looked at whatever the time
   const TuningTable* guide = nullptr;  // whose estimates the search follows
   std::size_t legal = 0;               // of all that there are, whatever the estimate says

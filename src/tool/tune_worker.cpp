@@ -12,9 +12,9 @@
 namespace vkgemm::tool {
 namespace {
 
-using support::Runner;
-using support::TuneCase;
-using support::TuneSession;
+using headless::Runner;
+using tuner::TuneCase;
+using tuner::TuneSession;
 using Clock = std::chrono::steady_clock;
 
 // Problems whose plans are built while another is measured.
@@ -41,7 +41,7 @@ void tune_all(const Bench& bench) {
         std::ranges::any_of(session.cases, &TuneCase::done)) {
       break;
     }
-    bench.say(support::says::begins(i));
+    bench.say(tuner::says::begins(i));
     std::size_t ahead = 0;
     for (std::size_t next = i; next < session.cases.size() && ahead <= problems_ahead; ++next) {
       if (session.cases[next].done) continue;
@@ -57,7 +57,7 @@ void tune_all(const Bench& bench) {
     }
     // Before the problem is done: a thread that hangs at one of its plans is noticed here.
     bench.builder.forget(i);
-    bench.say(support::says::done(i, error));
+    bench.say(tuner::says::done(i, error));
     proposals.erase(i);
     if (alone) throw StartAgain{};  // the next process has threads again
   }
@@ -70,14 +70,14 @@ bool tune_work(const TuneTask& task, TuneSession session,
   // This process has its own copy of the session, which learns the same as the other one.
   const auto tell = [&](const std::string& line) {
     say(line);
-    support::take_in(session, line);
+    tuner::take_in(session, line);
   };
   try {
     const std::unique_ptr<Runner> runner = task.device.open();
     const DeviceCaps& caps = runner->caps();
-    tell(support::says::device(caps.name, driver_text(caps), caps.architecture));
+    tell(tuner::says::device(caps.name, driver_text(caps), caps.architecture));
     unwrap(check_tables(task, caps));
-    support::Buffer flush;
+    headless::Buffer flush;
     if (!task.limits.warm_l2) flush = unwrap(runner->allocate(flush_bytes(caps)));
     OperandPool pool(*runner);
     PlanBuilder builder(runner->context(), session.builders());
@@ -85,15 +85,15 @@ bool tune_work(const TuneTask& task, TuneSession session,
     tune_all({task, session, *runner, builder, pool, task.limits.warm_l2 ? nullptr : &flush, tables,
               tell});
     if (runner->validation_messages() != 0) {
-      tell(support::says::fatal(std::to_string(runner->validation_messages()) +
-                                " validation messages"));
+      tell(tuner::says::fatal(std::to_string(runner->validation_messages()) +
+                              " validation messages"));
     }
     return true;
   } catch (const StartAgain& again) {
-    if (again.explained) tell(support::says::lost());
+    if (again.explained) tell(tuner::says::lost());
     return false;
   } catch (const Failure& failure) {
-    tell(support::says::fatal(failure.what()));
+    tell(tuner::says::fatal(failure.what()));
     return true;
   }
 }

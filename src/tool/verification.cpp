@@ -8,16 +8,16 @@
 namespace vkgemm::tool {
 namespace {
 
-using support::Verify;
+using oracle::Verify;
 
 // Multiply-adds that the reference does in a few seconds.
 constexpr double kFullVerification = 0x1p33;
 
 }  // namespace
 
-support::VerifyOptions choose_verification(const std::string& how, std::uint64_t seed,
-                                           const Problem& worked, const Groups& groups) {
-  support::VerifyOptions verify;
+oracle::VerifyOptions choose_verification(const std::string& how, std::uint64_t seed,
+                                          const Problem& worked, const Groups& groups) {
+  oracle::VerifyOptions verify;
   verify.seed = seed;
   const double work = multiply_adds(worked);
   if (how == "full" || (how == "auto" && work <= kFullVerification)) return verify;
@@ -29,8 +29,8 @@ support::VerifyOptions choose_verification(const std::string& how, std::uint64_t
   return verify;
 }
 
-bool report_verification(const support::VerifyOptions& options, const Problem& problem,
-                         const support::VerifyReport& report, double seconds) {
+bool report_verification(const oracle::VerifyOptions& options, const Problem& problem,
+                         const oracle::VerifyReport& report, double seconds) {
   if (options.mode == Verify::off) {
     std::printf("verification   off\n");
     return true;

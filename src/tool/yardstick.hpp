@@ -7,14 +7,14 @@
 #include <span>
 #include <string_view>
 
-#include "support/runner.hpp"
+#include "headless/runner.hpp"
 
 namespace vkgemm::tool {
 
 class Yardstick {
  public:
   // `runner` must outlive it. `module` is zero-terminated and static.
-  Yardstick(support::Runner& runner, std::string_view module, std::uint32_t push_constant_bytes)
+  Yardstick(headless::Runner& runner, std::string_view module, std::uint32_t push_constant_bytes)
       : runner_(runner), name_(module), push_constant_bytes_(push_constant_bytes) {}
   Yardstick(const Yardstick&) = delete;
   Yardstick& operator=(const Yardstick&) = delete;
@@ -33,7 +33,7 @@ class Yardstick {
  private:
   void destroy_pipeline();
 
-  support::Runner& runner_;
+  headless::Runner& runner_;
   std::string_view name_;
   std::uint32_t push_constant_bytes_;
   VkShaderModule module_ = VK_NULL_HANDLE;

@@ -23,19 +23,19 @@
 #include <utility>
 #include <vector>
 
+#include "headless/runner.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "lib/footprint.h"
+#include "oracle/heavy_epilogue.hpp"
 #include "runtime/plan_internal.hpp"
-#include "support/heavy_epilogue.hpp"
-#include "support/runner.hpp"
 #include "tuning/device_tables.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-std::unique_ptr<support::Runner> the_runner;
+std::unique_ptr<headless::Runner> the_runner;
 
 // Kinds that are not legal before a self-test, which a stub device cannot pass.
 constexpr KernelKind direct_kind(DataType input) {
@@ -47,9 +47,9 @@ const Verdict trusted[] = {
     {.kind = direct_kind(DataType::bf16), .outcome = Outcome::passed},
 };
 
-support::Runner& runner() {
+headless::Runner& runner() {
   if (the_runner != nullptr) return *the_runner;
-  auto created = support::Runner::create(
+  auto created = headless::Runner::create(
       {.on_validation_message = [](std::string_view text) { ADD_FAILURE() << text; },
        .statistics = true,
        .self_test = {.verdicts = trusted}});
@@ -169,7 +169,7 @@ Problem problem_of(const Variant& variant, std::uint64_t m, std::uint64_t n) {
                   .d = {.type = variant.input},
                   .aux = {.type = variant.input},
                   .max_workspace_bytes = 0};  // the tables' configurations as they are
-  if (variant.heavy) problem.epilogue = support::heavy_epilogue();
+  if (variant.heavy) problem.epilogue = oracle::heavy_epilogue();
   return problem;
 }
 

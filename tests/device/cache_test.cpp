@@ -30,7 +30,7 @@ class PipelineCacheFile : public testing::Test {
   // A context with the file, one pipeline planned; what it logged.
   std::string use() {
     std::string log;
-    support::RunnerOptions options;
+    headless::RunnerOptions options;
     options.pipeline_cache_file = file_.string();
     options.log = [&](LogLevel level, std::string_view message) {
       if (level != LogLevel::info) log.append(message).append("\n");
@@ -95,7 +95,7 @@ TEST_F(PipelineCacheFile, WhatDoesNotMatchIsDiscardedAndRebuilt) {
 
 TEST_F(PipelineCacheFile, UnwritableFolderIsAnError) {
   file_ = folder_ / "missing" / "cache";
-  support::RunnerOptions options;
+  headless::RunnerOptions options;
   options.pipeline_cache_file = file_.string();
   const auto other = another_runner(std::move(options));
   ASSERT_TRUE(succeeds(other->context().plan(gemm({8, 8, 8}, DataType::f32))));

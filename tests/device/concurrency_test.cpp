@@ -8,13 +8,13 @@
 #include "c/handles.hpp"
 #include "command_watch.hpp"
 #include "harness.hpp"
-#include "support/allocation_count.hpp"
+#include "headless/allocation_count.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-using support::Buffer;
+using headless::Buffer;
 
 // A command buffer of a thread's own.
 class Recording {
@@ -133,7 +133,7 @@ TEST(Concurrency, OnePlanRecordedByFourThreads) {
 }
 
 TEST(Allocations, RecordMakesNone) {
-  if (!support::allocation_count()) GTEST_SKIP() << "a sanitizer has taken operator new";
+  if (!headless::allocation_count()) GTEST_SKIP() << "a sanitizer has taken operator new";
   const auto plan =
       context().plan(ones_problem(1.0f), small_configs(Path::fma, DataType::f32).front());
   ASSERT_TRUE(succeeds(plan));
@@ -150,13 +150,13 @@ TEST(Allocations, RecordMakesNone) {
   const auto c_operands = c::ToC::structure<VkgemmOperands>(operands);
   const bool validation = std::getenv("VKGEMM_VALIDATION") != nullptr;
   const Unwatched unwatched;  // whoever looks on allocates, too
-  const std::uint64_t before = *support::allocation_count();
+  const std::uint64_t before = *headless::allocation_count();
   for (int repeat = 0; repeat < 100; ++repeat) {
     if (!plan->record(recording.commands(), operands)) FAIL();
     ASSERT_EQ(vkgemm_plan_record(&c_plan, recording.commands(), &c_operands, nullptr, nullptr),
               VKGEMM_SUCCESS);
   }
-  const std::uint64_t made = *support::allocation_count() - before;
+  const std::uint64_t made = *headless::allocation_count() - before;
   recording.end();
   if (validation) GTEST_SKIP() << "the validation layers allocate: " << made << " times";
   EXPECT_EQ(made, 0u);
@@ -165,7 +165,7 @@ TEST(Allocations, RecordMakesNone) {
 // One line per plan that plans the same thing again, and nothing without a callback.
 TEST(Logging, OneLinePerPlan) {
   std::vector<std::string> lines;
-  support::RunnerOptions options;
+  headless::RunnerOptions options;
   options.log = [&](LogLevel level, std::string_view message) {
     EXPECT_EQ(level, LogLevel::info);
     lines.emplace_back(message);

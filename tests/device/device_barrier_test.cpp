@@ -8,21 +8,21 @@
 #include <thread>
 
 #include "harness.hpp"
-#include "support/heavy_epilogue.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-using support::Buffer;
-using support::Runner;
+using headless::Buffer;
+using headless::Runner;
 
 // One product that is recorded again and again, each time into a D of its own.
 class Repeated {
  public:
   Repeated(Runner& runner, const Problem& problem, std::uint32_t copies)
       : runner_(runner), problem_(problem), copies_(copies) {
-    const support::OperandBytes bytes = support::operand_bytes(problem);
+    const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
     d_bytes_ = (bytes.d + 255) / 256 * 256;
     a_ = allocate(bytes.a);
     b_ = allocate(bytes.b);
@@ -62,7 +62,7 @@ class Repeated {
     const auto plan = runner_.context().plan(problem_, config);
     if (!plan) return succeeds(plan);
     if (auto ran = run(*plan); !ran) return ran;
-    expected_.resize(support::operand_bytes(problem_).d);
+    expected_.resize(oracle::operand_bytes(problem_).d);
     return succeeds(runner_.download(d_, 0, expected_.data(), expected_.size()));
   }
 
@@ -209,7 +209,7 @@ TEST_P(DeviceBarrier, GivenUpInPlace) {
   Problem whole = problem();
   whole.batch = 3;
   whole.c.type = whole.d.type = whole.aux.type = DataType::f32;
-  whole.epilogue = support::heavy_epilogue();
+  whole.epilogue = oracle::heavy_epilogue();
   Config impatient = config();
   impatient.spin_limit = 0;
   Config plain = impatient;

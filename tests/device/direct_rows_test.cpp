@@ -14,7 +14,7 @@
 #include "groups.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
-#include "support/heavy_epilogue.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -82,7 +82,7 @@ TEST_F(ARows, EveryFamily) {
     problem.batch = 2;
     EXPECT_TRUE(passes_gates(c.config, problem));
     problem.b.batch_stride = 0;
-    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue = oracle::heavy_epilogue();
     problem.epilogue.bias = Bias::along_n;
     EXPECT_TRUE(passes_gates(c.config, problem));
     for (const ReductionMode mode : {ReductionMode::two_dispatches, ReductionMode::last_arriver,

@@ -14,7 +14,7 @@
 #include "groups.hpp"
 #include "harness.hpp"
 #include "kernels/legality.hpp"
-#include "support/heavy_epilogue.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -186,7 +186,7 @@ TEST_F(Direct, CopiesInParts) {
       EXPECT_TRUE(passes_gates(config, problem));
     };
     Problem rows = gemm({333, 40, 70}, c.input);
-    rows.epilogue = support::heavy_epilogue();
+    rows.epilogue = oracle::heavy_epilogue();
     rows.epilogue.bias = Bias::along_m;
     passes_in_parts(rows, 48);
     rows.epilogue = {};
@@ -369,12 +369,12 @@ TEST_F(Direct, GroupsWithTheWholeEpilogue) {
   const Offsets rows = offsets_of({5, 0, 30, 1}), depth = offsets_of({5, 0, 70, 1, 0});
   for (const Case& c : configs_) {
     Problem problem = grouped(gemm({0, 24, 19}, c.input), rows);
-    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue = oracle::heavy_epilogue();
     problem.epilogue.bias_batch_stride = 26;
     EXPECT_TRUE(passes_on_both(c.config, with_padding(problem, 8, true), {.offsets = rows}));
 
     problem = grouped(gemm({11, 24, 0}, c.input), depth, GroupAlong::k);
-    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue = oracle::heavy_epilogue();
     problem.epilogue.bias_batch_stride = 30;
     EXPECT_TRUE(passes_on_both(c.config, with_padding(problem), {.offsets = depth}));
 
@@ -439,7 +439,7 @@ TEST_F(Direct, GroupsInParts) {
       problem.m += 9;
       problem.grouping->b = b;
       problem.a.layout = b == GroupedB::shared ? Layout::row_major : Layout::col_major;
-      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue = oracle::heavy_epilogue();
       problem.epilogue.bias_batch_stride = 26;
       problem = with_padding(problem, 8, true);
       const auto whole = context().plan(problem, c.config);

@@ -7,8 +7,8 @@
 #include "../examples/packing.cpp"
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
+#include "oracle/reference.hpp"
 #include "problem/convert.hpp"
-#include "support/reference.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -24,16 +24,16 @@ Bytes filled(std::uint64_t elements, DataType type, std::uint64_t seed) {
   return bytes;
 }
 
-support::Buffer uploaded(const Bytes& bytes) {
-  support::Buffer buffer = std::move(runner().allocate(bytes.size()).value());
+headless::Buffer uploaded(const Bytes& bytes) {
+  headless::Buffer buffer = std::move(runner().allocate(bytes.size()).value());
   EXPECT_TRUE(succeeds(runner().upload(buffer, 0, bytes.data(), bytes.size())));
   return buffer;
 }
 
 // NaN until somebody writes it.
-support::Buffer output(std::uint64_t bytes) { return uploaded(Bytes(bytes, nan_byte)); }
+headless::Buffer output(std::uint64_t bytes) { return uploaded(Bytes(bytes, nan_byte)); }
 
-Bytes downloaded(const support::Buffer& buffer, std::uint64_t bytes) {
+Bytes downloaded(const headless::Buffer& buffer, std::uint64_t bytes) {
   Bytes data(bytes);
   EXPECT_TRUE(succeeds(runner().download(buffer, 0, data.data(), bytes)));
   return data;
@@ -51,14 +51,14 @@ TEST(Examples, TransformerMlp) {
   const Bytes w_down = filled(hidden * width, DataType::f16, 3);
   const Bytes residual = filled(tokens * width, DataType::f16, 4);
   const Bytes gamma = filled(width, DataType::f32, 5);
-  const support::Buffer at_x = uploaded(x), at_gate_up = uploaded(w_gate_up);
-  const support::Buffer at_down = uploaded(w_down), at_residual = uploaded(residual);
-  const support::Buffer at_gamma = uploaded(gamma);
-  const std::uint64_t h_bytes = support::operand_bytes(up).d;
-  const std::uint64_t y_bytes = support::operand_bytes(down).d;
-  const support::Buffer at_h = output(h_bytes), at_stream = output(y_bytes);
-  const support::Buffer at_y = output(y_bytes);
-  const support::Buffer workspace =
+  const headless::Buffer at_x = uploaded(x), at_gate_up = uploaded(w_gate_up);
+  const headless::Buffer at_down = uploaded(w_down), at_residual = uploaded(residual);
+  const headless::Buffer at_gamma = uploaded(gamma);
+  const std::uint64_t h_bytes = oracle::operand_bytes(up).d;
+  const std::uint64_t y_bytes = oracle::operand_bytes(down).d;
+  const headless::Buffer at_h = output(h_bytes), at_stream = output(y_bytes);
+  const headless::Buffer at_y = output(y_bytes);
+  const headless::Buffer workspace =
       output(std::max(mlp->up.workspace_bytes(), mlp->down.workspace_bytes()));
 
   const MlpOperands operands{.x = at_x.span(),
@@ -75,12 +75,12 @@ TEST(Examples, TransformerMlp) {
       [&](VkCommandBuffer commands) { return record_mlp(*mlp, commands, operands); })));
 
   const Bytes h = downloaded(at_h, h_bytes);
-  const auto first = support::verify(up, {.a = x.data(), .b = w_gate_up.data()}, h.data(), nullptr);
+  const auto first = oracle::verify(up, {.a = x.data(), .b = w_gate_up.data()}, h.data(), nullptr);
   EXPECT_TRUE(first.passed()) << first.first_failure;
   EXPECT_EQ(first.checked, tokens * hidden);
 
   const Bytes stream = downloaded(at_stream, y_bytes), y = downloaded(at_y, y_bytes);
-  const auto second = support::verify(
+  const auto second = oracle::verify(
       down, {.a = h.data(), .b = w_down.data(), .c = residual.data(), .gamma = gamma.data()},
       y.data(), stream.data());
   EXPECT_TRUE(second.passed()) << second.first_failure;
@@ -94,14 +94,14 @@ TEST(Examples, Packing) {
   const PackedLayout& layout = packing->layout();
   if (layout.bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
   const Bytes a = filled(33 * 104, DataType::f16, 1), b = filled(104 * 72, DataType::f16, 2);
-  const support::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout.bytes);
+  const headless::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout.bytes);
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return pack_weight(*packing, commands, at_b.span(), at_packed.span());
   })));
   const auto plan = plan_packed(context(), plain);
   ASSERT_TRUE(succeeds(plan));
-  const std::uint64_t d_bytes = support::operand_bytes(plain).d;
-  const support::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
+  const std::uint64_t d_bytes = oracle::operand_bytes(plain).d;
+  const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return plan->record(commands, {.a = at_a.span(),
                                    .b = at_packed.span(),
@@ -110,7 +110,7 @@ TEST(Examples, Packing) {
                                    .b_fingerprint = layout.fingerprint});
   })));
   const Bytes d = downloaded(at_d, d_bytes);
-  const auto checked = support::verify(plain, {.a = a.data(), .b = b.data()}, d.data(), nullptr);
+  const auto checked = oracle::verify(plain, {.a = a.data(), .b = b.data()}, d.data(), nullptr);
   EXPECT_TRUE(checked.passed()) << checked.first_failure;
   EXPECT_EQ(checked.checked, 33u * 72u);
 }

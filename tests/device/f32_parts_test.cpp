@@ -16,8 +16,8 @@
 #include "harness.hpp"
 #include "kernels/legality.hpp"
 #include "lib/constants.h"
+#include "oracle/heavy_epilogue.hpp"
 #include "problem/f32_arithmetic.hpp"
-#include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -129,7 +129,7 @@ TEST_P(F32Parts, Compose) {
     }
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
       Problem problem = with_padding(parts_of({35, 70, 50}));
-      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue = oracle::heavy_epilogue();
       problem.epilogue.activation = Activation::relu;  // which is exact
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) matrix->layout = layout;
       passes("epilogue " + std::string(to_string(layout)), config, problem);

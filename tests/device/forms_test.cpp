@@ -163,7 +163,7 @@ std::set<std::string, std::less<>>& compared_modules() {
 
 // Runs a problem in each form and compares the bytes of all results with the first form's.
 void compare_forms(const Case& one, const Config& config, std::span<const Form> forms,
-                   std::span<const std::unique_ptr<support::Runner>> devices) {
+                   std::span<const std::unique_ptr<headless::Runner>> devices) {
   std::unique_ptr<Trial> first;
   for (std::size_t i = 0; i < forms.size(); ++i) {
     // lavapipe 26.2 crashes on structures of 8-bit matrices.
@@ -202,7 +202,7 @@ void expect_same_bits(std::string_view only) {
       {"embedded", embedded_words},
       {"unoptimised", [](std::string_view module, Constants) { return unoptimised(module); }, true},
       {"poisoned", poisoned, true}};
-  std::vector<std::unique_ptr<support::Runner>> devices;
+  std::vector<std::unique_ptr<headless::Runner>> devices;
   for (std::size_t i = 0; i < std::size(forms); ++i) devices.push_back(another_runner());
   for (const Case& one : cases()) {
     if (!only.empty() && one.what != only) continue;

@@ -7,7 +7,7 @@
 
 #include "groups.hpp"
 #include "harness.hpp"
-#include "support/heavy_epilogue.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -135,7 +135,7 @@ TEST_P(Grouped, WholeEpilogueOfRows) {
     const DataType output = GetParam() == Path::nv && type != input() ? DataType::f32 : type;
     Problem problem = grouped(gemm({0, 24, 19}, input(), output), offsets);
     problem.c.type = type;
-    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue = oracle::heavy_epilogue();
     problem.epilogue.bias = bias;
     problem.epilogue.bias_type = type;
     if (bias == Bias::along_n) problem.epilogue.bias_batch_stride = 26;
@@ -193,7 +193,7 @@ TEST_P(Grouped, DepthOnManyConfigurations) {
 TEST_P(Grouped, WholeEpilogueOfDepth) {
   const Offsets offsets = offsets_of({5, 0, 70, 1, 0});
   Problem problem = grouped(gemm({11, 24, 0}, input()), offsets, GroupAlong::k);
-  problem.epilogue = support::heavy_epilogue();
+  problem.epilogue = oracle::heavy_epilogue();
   problem.epilogue.bias_batch_stride = 30;
   EXPECT_TRUE(passes_on_both(config(), with_padding(problem), {.offsets = offsets}));
 

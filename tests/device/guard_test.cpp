@@ -17,12 +17,12 @@
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "harness.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
 #include "problem/resolved_problem.hpp"
 #include "quantise_rows.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/groups.hpp"
-#include "support/quantised.hpp"
 #include "trial.hpp"
 
 #if __has_include(<sys/mman.h>)
@@ -40,7 +40,7 @@ class Guarded {
   static constexpr std::uint64_t capacity = std::uint64_t{1} << 20;
   static constexpr std::uint64_t guard = std::uint64_t{1} << 24;  // more than any stride here
 
-  explicit Guarded(support::Runner& owner) : device_(owner.device()) {
+  explicit Guarded(headless::Runner& owner) : device_(owner.device()) {
     void* all = mmap(nullptr, capacity + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) return;
     memory_ = static_cast<std::byte*>(all) + guard;
@@ -223,7 +223,7 @@ class Guards : public EachPath {
     if (is_left_out(config, problem)) return;
     SCOPED_TRACE(describe(config, problem));
     std::vector<std::byte> encoded;
-    if (problem.grouping) encoded = support::encode_offsets(offsets, problem.grouping->offsets);
+    if (problem.grouping) encoded = oracle::encode_offsets(offsets, problem.grouping->offsets);
     const auto plan = own_runner_->context().plan(problem, config);
     ASSERT_TRUE(succeeds(plan));
     const OperandRules rules(resolve(problem).value(), plan->workspace_bytes());
@@ -244,15 +244,15 @@ class Guards : public EachPath {
       EXPECT_TRUE(succeeds(own_runner_->submit(
           [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
       if (!certain) continue;
-      const support::VerifyReport report =
-          support::verify(problem,
-                          {.a = host(operands.a),
-                           .b = host(operands.b),
-                           .c = host(operands.c),
-                           .bias = host(operands.bias),
-                           .offsets = encoded.data(),
-                           .b_right = host(operands.b_right)},
-                          host(operands.d), host(operands.aux), {.threads = 1});
+      const oracle::VerifyReport report =
+          oracle::verify(problem,
+                         {.a = host(operands.a),
+                          .b = host(operands.b),
+                          .c = host(operands.c),
+                          .bias = host(operands.bias),
+                          .offsets = encoded.data(),
+                          .b_right = host(operands.b_right)},
+                         host(operands.d), host(operands.aux), {.threads = 1});
       EXPECT_TRUE(report.passed()) << report.first_failure;
     }
   }
@@ -288,9 +288,9 @@ class Guards : public EachPath {
     fill(*memories_[2], problem, &Operands::d, 2);
     ASSERT_TRUE(succeeds(own_runner_->submit(
         [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
-    const support::VerifyReport report =
-        support::verify(b.plain, {.a = host(operands.a), .b = b.elements.data()}, host(operands.d),
-                        nullptr, {.threads = 1});
+    const oracle::VerifyReport report =
+        oracle::verify(b.plain, {.a = host(operands.a), .b = b.elements.data()}, host(operands.d),
+                       nullptr, {.threads = 1});
     EXPECT_TRUE(report.passed()) << report.first_failure;
   }
   static void expect_codes_inside(const Problem& problem, Path path, std::size_t turn);
@@ -298,7 +298,7 @@ class Guards : public EachPath {
   static void expect_all_codes_inside(Path path);
 
  private:
-  static inline std::unique_ptr<support::Runner> own_runner_;
+  static inline std::unique_ptr<headless::Runner> own_runner_;
   static inline std::array<std::unique_ptr<Guarded>, 9> memories_;
   struct sigaction before_ {};
 };
@@ -436,7 +436,7 @@ TEST_P(Guards, StandBesideGates) {
 // Codes, scales and zero points of B beside guards while they are packed, then what they became
 // while it is multiplied, by one of the path's configurations.
 void Guards::expect_codes_inside(const Problem& problem, Path path, std::size_t turn) {
-  support::CodeMatrix matrix(problem);
+  oracle::CodeMatrix matrix(problem);
   matrix.quantise([](std::uint64_t of, std::uint64_t k, std::uint64_t n) {
     return fill_value(Fill::random, of, 1000 * k + n);
   });
@@ -454,7 +454,7 @@ void Guards::expect_codes_inside(const Problem& problem, Path path, std::size_t 
   if (is_left_out(config, packed)) return;
   // The oracle multiplies the same elements as the kernel.
   Problem plain = problem;
-  plain.b = {.type = support::rounds_b(packed, config) ? problem.b.type : DataType::f32};
+  plain.b = {.type = oracle::rounds_b(packed, config) ? problem.b.type : DataType::f32};
   plain.quantised_b.reset();
   const std::vector<float> exact = matrix.elements(plain);
   std::vector<std::byte> elements(exact.size() * size_in_bytes(plain.b.type));

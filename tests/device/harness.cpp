@@ -18,7 +18,7 @@
 namespace vkgemm::test {
 namespace {
 
-std::unique_ptr<support::Runner> the_runner;
+std::unique_ptr<headless::Runner> the_runner;
 ExpectedHazards* expected_hazards = nullptr;
 
 // The runner goes while GoogleTest still counts failures: the layers report what was not destroyed.
@@ -156,8 +156,8 @@ void tell_hazard(const std::string& text) {
 ExpectedHazards::ExpectedHazards() { expected_hazards = this; }
 ExpectedHazards::~ExpectedHazards() { expected_hazards = nullptr; }
 
-std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options,
-                                                bool trusts_direct) {
+std::unique_ptr<headless::Runner> another_runner(headless::RunnerOptions options,
+                                                 bool trusts_direct) {
   static std::once_flag watching;
   std::call_once(watching, [] { watch_commands(tell_hazard); });
   options.device = settings().device;
@@ -165,7 +165,7 @@ std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options,
   options.on_validation_message = [](std::string_view text) {
     ADD_FAILURE() << "validation: " << text;
   };
-  auto created = support::Runner::create(options);
+  auto created = headless::Runner::create(options);
   if (!created) {
     // Not a skip: somebody asked for the tests of a device.
     std::fprintf(stderr, "no device to test: %s\n", created.error().message.c_str());
@@ -176,7 +176,7 @@ std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options,
 
 void destroy_runner() { the_runner.reset(); }
 
-support::Runner& runner() {
+headless::Runner& runner() {
   if (the_runner == nullptr) {
     the_runner = another_runner();
     testing::AddGlobalTestEnvironment(new Teardown);

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "headless/runner.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/target.hpp"
-#include "support/runner.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
@@ -25,7 +25,7 @@ Settings& settings();
 
 // Created on first use. Messages of the validation layers fail the test that is running, and so do
 // hazards (hazards/hazards.hpp) between the commands of any device that is made here.
-support::Runner& runner();
+headless::Runner& runner();
 void destroy_runner();
 inline const Context& context() { return runner().context(); }
 inline const DeviceCaps& caps() { return runner().caps(); }
@@ -33,8 +33,8 @@ inline const DeviceCaps& caps() { return runner().caps(); }
 // A second device and context, e.g. to hand its plans to the first. `options.device` and the
 // validation callback are filled in.
 // `trusts_direct`: the direct loop is taken to have passed the self-test.
-std::unique_ptr<support::Runner> another_runner(support::RunnerOptions options = {},
-                                                bool trusts_direct = true);
+std::unique_ptr<headless::Runner> another_runner(headless::RunnerOptions options = {},
+                                                 bool trusts_direct = true);
 
 // Hazards that are found as long as it exists are collected and fail nothing.
 class ExpectedHazards {

@@ -12,7 +12,7 @@
 namespace vkgemm::test {
 namespace {
 
-using support::Buffer;
+using headless::Buffer;
 using Lines = std::vector<std::string>;
 
 // That the list has one line, with all of these in it.
@@ -59,8 +59,8 @@ class HazardsOfCallers : public testing::Test {
     return {.a = matrix(a), .b = matrix(b), .d = matrix(d), .workspace = matrix(8, 8)};
   }
   // What is found between these commands.
-  static Lines found_between(const support::Runner::Commands& commands,
-                             support::Runner& runner = test::runner()) {
+  static Lines found_between(const headless::Runner::Commands& commands,
+                             headless::Runner& runner = test::runner()) {
     const ExpectedHazards hazards;
     EXPECT_TRUE(succeeds(runner.submit(commands)));
     return hazards.found();
@@ -175,7 +175,7 @@ TEST_F(HazardsOfCallers, CopiesAndFills) {
 // Each instance loads Vulkan's functions anew.
 TEST_F(HazardsOfCallers, AreSeenBesideAnotherDevice) {
   const Plan product = plan(problem());
-  const auto both = [&](const Plan& which, support::Runner& device, const DeviceSpan& d) {
+  const auto both = [&](const Plan& which, headless::Runner& device, const DeviceSpan& d) {
     Operands own{.a = d, .b = d, .d = d};
     own.a.address += matrix_bytes;
     own.b.address += matrix_bytes;
@@ -279,7 +279,7 @@ std::vector<Kind> kinds() {
 class OperandMemory {
  public:
   OperandMemory(const Plan& plan, const DeviceSpan& workspace) {
-    const support::OperandBytes bytes = support::operand_bytes(plan.problem());
+    const oracle::OperandBytes bytes = oracle::operand_bytes(plan.problem());
     operands_ = {.a = add(bytes.a),
                  .b = add(bytes.b),
                  .d = add(bytes.d),

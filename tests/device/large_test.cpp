@@ -23,7 +23,7 @@ class Large : public EachPath {
   }
 
   // Zeroed memory, or a skip that says how much was wanted.
-  support::Buffer zeroed(std::uint64_t bytes) {
+  headless::Buffer zeroed(std::uint64_t bytes) {
     // The layers count it as an error, whatever the driver can do.
     VkPhysicalDeviceMaintenance3Properties most{
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
@@ -46,9 +46,9 @@ class Large : public EachPath {
   }
 
   // Records the plan and waits for the product, with as much workspace as the plan wants.
-  Result<void> compute(const Plan& plan, const support::Buffer& a, const support::Buffer& b,
-                       const support::Buffer& d) {
-    const support::Buffer workspace = zeroed(plan.workspace_bytes());
+  Result<void> compute(const Plan& plan, const headless::Buffer& a, const headless::Buffer& b,
+                       const headless::Buffer& d) {
+    const headless::Buffer workspace = zeroed(plan.workspace_bytes());
     if (!reason_.empty()) return Error{Status::out_of_device_memory, reason_};
     return runner().submit([&](VkCommandBuffer commands) {
       return plan.record(
@@ -70,8 +70,8 @@ class Large : public EachPath {
       EXPECT_TRUE(fails_with(plan, Status::unsupported, {}));
       GTEST_SKIP() << plan.error().message;
     }
-    const support::OperandBytes bytes = support::operand_bytes(problem);
-    const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+    const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
+    const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
     if (!reason_.empty()) GTEST_SKIP() << reason_;
     for (std::uint64_t i = 0; i < m; ++i) {
       std::uint16_t element = double_to_f16(static_cast<double>(i + 1));
@@ -115,8 +115,8 @@ TEST_P(Large, BatchesFarApart) {
   problem.d.batch_stride = stride;
   const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
-  const support::OperandBytes bytes = support::operand_bytes(problem);
-  const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
+  const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
   if (!reason_.empty()) GTEST_SKIP() << reason_;
   // A_b = (b + 1) * I, B counts.
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
@@ -145,8 +145,8 @@ TEST_P(Large, TallMatrix) {
   const Problem problem = gemm({m, n, k}, DataType::f16);
   const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
-  const support::OperandBytes bytes = support::operand_bytes(problem);
-  const support::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
+  const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
   if (!reason_.empty()) GTEST_SKIP() << reason_;
   // B is 1 everywhere, A too but for some rows, first and last among them.
   ASSERT_TRUE(succeeds(runner().fill(b, 0x3c003c00)));

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "support/device_listing.hpp"
+#include "headless/device_listing.hpp"
 
 namespace {
 
@@ -20,7 +20,7 @@ constexpr int skipped = 77;  // SKIP_RETURN_CODE in CMakeLists.txt
 
 int list_devices() {
   std::string error;
-  for (const auto& device : vkgemm::support::list_devices(&error)) {
+  for (const auto& device : vkgemm::headless::list_devices(&error)) {
     std::printf("%u: %s%s%s\n", device.index, device.name.c_str(),
                 device.reason.empty() ? "" : ": ", device.reason.c_str());
   }

@@ -63,9 +63,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL odd_proc_addr(VkInstance instance, cons
   return vkGetInstanceProcAddr(instance, name);
 }
 
-support::RunnerOptions told(const Odd& what) {
+headless::RunnerOptions told(const Odd& what) {
   odd = what;
-  support::RunnerOptions options;
+  headless::RunnerOptions options;
   options.get_instance_proc_addr = odd_proc_addr;
   return options;
 }

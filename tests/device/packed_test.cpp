@@ -29,11 +29,11 @@ class Packed : public testing::TestWithParam<Order> {
     }
   }
 
-  static std::unique_ptr<support::Runner>& untrusting() {
-    static std::unique_ptr<support::Runner> the_runner;
+  static std::unique_ptr<headless::Runner>& untrusting() {
+    static std::unique_ptr<headless::Runner> the_runner;
     return the_runner;
   }
-  support::Runner& on() const { return GetParam() == Order::fragments ? runner() : *untrusting(); }
+  headless::Runner& on() const { return GetParam() == Order::fragments ? runner() : *untrusting(); }
   const Context& ctx() const { return on().context(); }
 
   // Records the plan, executes what was recorded, and returns the result of record().

@@ -5,20 +5,20 @@
 #include <string>
 #include <string_view>
 
+#include "oracle/groups.hpp"
+#include "oracle/row_quantisation.hpp"
 #include "problem/convert.hpp"
-#include "support/groups.hpp"
-#include "support/row_quantisation.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-support::View view_of(const RowQuantisation& q, const Matrix& matrix) {
-  return support::view(matrix, q.rows, q.columns, q.batch);
+oracle::View view_of(const RowQuantisation& q, const Matrix& matrix) {
+  return oracle::view(matrix, q.rows, q.columns, q.batch);
 }
 
 }  // namespace
 
-std::string why_not_quantised(const support::Runner& device) {
+std::string why_not_quantised(const headless::Runner& device) {
   if (device.caps().int8_arithmetic) return {};
   return device.caps().name + " has no shaderInt8 and storageBuffer8BitAccess";
 }
@@ -62,7 +62,7 @@ float QuantisedRows::scale(std::uint64_t row, std::uint64_t batch) const {
   return static_cast<float>(load_element(scales_.data(), DataType::f32, batch * q_.rows + row));
 }
 
-testing::AssertionResult QuantisedRows::run(support::Runner& device) {
+testing::AssertionResult QuantisedRows::run(headless::Runner& device) {
   const auto plan = device.context().plan_quantise_rows(q_);
   if (!plan) return succeeds(plan);
   if (plan->source_bytes() != source_.size || plan->codes_bytes() != codes_.size ||
@@ -73,7 +73,7 @@ testing::AssertionResult QuantisedRows::run(support::Runner& device) {
   }
   std::ranges::fill(codes_.bytes, nan_byte);
   std::ranges::fill(scales_.bytes, nan_byte);
-  support::Buffer buffers[3];
+  headless::Buffer buffers[3];
   DeviceSpan spans[3];
   HostBuffer* const all[] = {&source_, &codes_, &scales_};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -106,7 +106,7 @@ testing::AssertionResult QuantisedRows::is_exact() const {
   HostBuffer codes = codes_, scales = scales_;
   std::ranges::fill(codes.bytes, nan_byte);
   std::ranges::fill(scales.bytes, nan_byte);
-  support::quantise_rows(q_, source_.data(), codes.data(), scales.data());
+  oracle::quantise_rows(q_, source_.data(), codes.data(), scales.data());
   if (auto same = same_bytes("scales", scales_, scales, DataType::f32); !same) return same;
   return same_bytes("codes", codes_, codes, DataType::s8);
 }

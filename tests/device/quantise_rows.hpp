@@ -9,7 +9,7 @@
 namespace vkgemm::test {
 
 // The device's reason why not; empty: it quantises rows.
-std::string why_not_quantised(const support::Runner& device = runner());
+std::string why_not_quantised(const headless::Runner& device = runner());
 
 // Rows on the host, and what the device made of them. Padding of the source is NaN, and bytes
 // that nothing writes are 0xff.
@@ -24,7 +24,7 @@ class QuantisedRows {
   double source(std::uint64_t row, std::uint64_t column, std::uint64_t batch = 0) const;
 
   // Plans and runs; once more, it must be the same bytes.
-  testing::AssertionResult run(support::Runner& device = runner());
+  testing::AssertionResult run(headless::Runner& device = runner());
   testing::AssertionResult repeats();
 
   // After run(): every byte of codes, scales, their margins and padding.

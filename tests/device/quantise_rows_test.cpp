@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/reference.hpp"
+#include "oracle/reference.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -320,7 +320,7 @@ class QuantisedProduct : public QuantiseRows {
                                    plan_a->scales_bytes(),    plan_b->source_bytes(),
                                    plan_b->codes_bytes(),     plan_b->scales_bytes(),
                                    d_.size() * sizeof(float), product->workspace_bytes()};
-    support::Buffer memory[std::size(bytes)];
+    headless::Buffer memory[std::size(bytes)];
     for (std::size_t i = 0; i < std::size(bytes); ++i) {
       auto made = runner().allocate(bytes[i]);
       if (!made) return succeeds(made);
@@ -374,13 +374,13 @@ TEST_F(QuantisedProduct, IsWithinWhatCodesPromise) {
     ASSERT_TRUE(run(record_barrier));
     ASSERT_TRUE(host_a_->run());
     ASSERT_TRUE(host_b_->run());
-    const support::VerifyReport report =
-        support::verify(problem_,
-                        {.a = host_a_->codes_bytes().data(),
-                         .b = host_b_->codes_bytes().data(),
-                         .row_scales = host_a_->scales_bytes().data(),
-                         .column_scales = host_b_->scales_bytes().data()},
-                        d_.data(), nullptr);
+    const oracle::VerifyReport report =
+        oracle::verify(problem_,
+                       {.a = host_a_->codes_bytes().data(),
+                        .b = host_b_->codes_bytes().data(),
+                        .row_scales = host_a_->scales_bytes().data(),
+                        .column_scales = host_b_->scales_bytes().data()},
+                       d_.data(), nullptr);
     EXPECT_TRUE(report.passed()) << report.first_failure;
     for (std::uint64_t b = 0; b < s_.batch; ++b) {
       for (std::uint64_t i = 0; i < s_.m; ++i) {

@@ -48,7 +48,7 @@ Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
 
 // Whether a configuration computes the problem with these codes.
 bool takes(const Config& config, const Problem& problem, const Quantisation& q,
-           support::Runner& on) {
+           headless::Runner& on) {
   Problem packed = problem;
   packed.b = {.type = problem.b.type, .packing = Packing::packed};
   packed.quantised_b = q;
@@ -68,8 +68,8 @@ class Quantised : public EachPath {
  protected:
   static void SetUpTestSuite() { untrusting() = another_runner({}, false); }
   static void TearDownTestSuite() { untrusting().reset(); }
-  static std::unique_ptr<support::Runner>& untrusting() {
-    static std::unique_ptr<support::Runner> the_runner;
+  static std::unique_ptr<headless::Runner>& untrusting() {
+    static std::unique_ptr<headless::Runner> the_runner;
     return the_runner;
   }
   static TrialOptions packing(const Quantisation& q) {
@@ -238,19 +238,19 @@ TEST_P(Quantised, SameBitsAsElements) {
 }
 
 // Row i of D is row i of B where A is the identity.
-void expect_every_code(const Config& config, DataType type, support::Runner& on) {
+void expect_every_code(const Config& config, DataType type, headless::Runner& on) {
   for (const CodeType codes :
        {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2, CodeType::mxfp4}) {
     for (const bool zeros : {false, true}) {
       if (zeros && codes != CodeType::int4) continue;
       const Quantisation q{.type = codes, .zeros = zeros};
-      Problem problem = gemm({32, support::code_count(codes), 128}, type);
+      Problem problem = gemm({32, oracle::code_count(codes), 128}, type);
       Trial trial(problem, Fill::integers,
                   {.poison = std::byte{0x3a}, .quantisation = q, .on = &on});
       for (std::uint64_t i = 0; i < problem.m; ++i) {
         for (std::uint64_t k = 0; k < problem.k; ++k) trial.set('a', i, k, i == k ? 1.0 : 0.0);
       }
-      support::CodeMatrix& b = trial.codes();
+      oracle::CodeMatrix& b = trial.codes();
       for (std::uint64_t n = 0; n < problem.n; ++n) {
         for (std::uint64_t k = 0; k < problem.k; ++k) {
           b.set_code(0, k, n, 0);
@@ -279,7 +279,7 @@ TEST_P(Quantised, EveryCode) {
   }
 }
 
-void expect_scales_that_are_no_numbers(const Config& config, DataType type, support::Runner& on) {
+void expect_scales_that_are_no_numbers(const Config& config, DataType type, headless::Runner& on) {
   for (const DataType scales : {DataType::f16, DataType::bf16, DataType::f32}) {
     const Quantisation q{.type = CodeType::int4, .group_k = 32, .scale_type = scales};
     Trial trial(gemm({5, 10, 128}, type), Fill::integers,
@@ -307,7 +307,7 @@ TEST_P(Quantised, ScalesThatAreNoNumbers) {
 }
 
 // What lies behind K is no number times 0: its codes are those of 0 whatever the zero point.
-void expect_padding_of_zero(const Config& config, DataType type, support::Runner& on) {
+void expect_padding_of_zero(const Config& config, DataType type, headless::Runner& on) {
   const Quantisation q{.type = CodeType::int4, .scale_type = DataType::bf16, .zeros = true};
   Trial trial(gemm({5, 10, 37}, type), Fill::integers, {.quantisation = q, .on = &on});
   for (std::uint64_t n = 0; n < 10; ++n) {

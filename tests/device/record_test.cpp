@@ -13,7 +13,7 @@
 namespace vkgemm::test {
 namespace {
 
-using support::Buffer;
+using headless::Buffer;
 
 constexpr std::uint64_t buffer_bytes = 1 << 16;
 constexpr std::uint32_t canary = 0x5a5a5a5a;
@@ -32,7 +32,7 @@ class Record : public testing::Test {
     const auto plan = context().plan(problem_, small_configs(Path::fma, DataType::f32).front());
     ASSERT_TRUE(succeeds(plan));
     plan_.emplace(*plan);
-    const support::OperandBytes bytes = support::operand_bytes(problem_);
+    const oracle::OperandBytes bytes = oracle::operand_bytes(problem_);
     const std::uint64_t needed[] = {bytes.a, bytes.b, bytes.c, bytes.d, bytes.bias, bytes.aux};
     for (int i = 0; i < 6; ++i) {
       auto buffer = runner().allocate(buffer_bytes);

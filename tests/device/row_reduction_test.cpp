@@ -6,8 +6,8 @@
 
 #include "harness.hpp"
 #include "kernels/legality.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "problem/resolved_problem.hpp"
-#include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -173,7 +173,7 @@ TEST_P(RowReductions, TypesAndEpilogue) {
       problem.c.type = type;
       problem.aux.type = problem.d.type;
       problem.batch = 3;
-      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue = oracle::heavy_epilogue();
       problem.epilogue.bias_type = type;
       problem.row_reduction->vector_type = problem.row_reduction->value_type = type;
       problem.row_reduction->gamma = problem.row_reduction->beta = aligned;
@@ -235,7 +235,7 @@ TEST_P(RowReductions, ColumnMajorD) {
       problem.epilogue.beta = 0.5f;
       if (heavy && GetParam() != Path::nv) {
         problem.aux = problem.c = problem.d;
-        problem.epilogue = support::heavy_epilogue();
+        problem.epilogue = oracle::heavy_epilogue();
         problem.row_reduction->gamma = true;
       }
       problem.c.layout = Layout::col_major;
@@ -441,7 +441,7 @@ TEST_P(RowReductions, PanelsThatGiveUp) {
   if (GetParam() == Path::nv) GTEST_SKIP() << "path nv has no panels";
   for (const std::uint32_t spin_limit : {0u, 1u, 100u}) {
     for (const bool in_place : {false, true}) {
-      const std::unique_ptr<support::Runner> own = another_runner();
+      const std::unique_ptr<headless::Runner> own = another_runner();
       Config panel = with(config(), RowStrategy::panel);
       Problem problem = reduced({3 * panel.tile_m + 1u, 9 * panel.tile_n - 3u, 24}, RowOp::softmax,
                                 input(), input());

@@ -126,7 +126,7 @@ class SelfTests : public testing::Test {
             .only = {&kind_, 1}};
   }
 
-  support::Runner* runner_ = &runner();
+  headless::Runner* runner_ = &runner();
   fs::path folder_, file_;
   KernelKind kind_;
   std::string log_;
@@ -138,7 +138,7 @@ class SelfTests : public testing::Test {
 class SelfTestsInFlight : public SelfTests {
  protected:
   SelfTestsInFlight() {
-    static support::Runner* const immortal = another_runner().release();
+    static headless::Runner* const immortal = another_runner().release();
     runner_ = immortal;
   }
 };

@@ -106,7 +106,7 @@ TEST_P(Shapes, FromPublicSuites) {
       ASSERT_TRUE(succeeds(plan)) << test.stresses;
       Trial trial(problem, Fill::integers);
       EXPECT_TRUE(trial.run(*plan)) << test.stresses;
-      EXPECT_TRUE(trial.is_within_bound(support::Verify::sampled)) << test.stresses;
+      EXPECT_TRUE(trial.is_within_bound(oracle::Verify::sampled)) << test.stresses;
     } else {
       EXPECT_TRUE(passes_gates(configs.front(), problem)) << test.stresses;
     }

@@ -4,8 +4,8 @@
 
 #include "harness.hpp"
 #include "kernels/dispatch_plan.hpp"
+#include "oracle/heavy_epilogue.hpp"
 #include "runtime/plan_internal.hpp"
-#include "support/heavy_epilogue.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -16,11 +16,11 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
   const Problem problem = gemm({32, 32, 256}, input);
   const auto plan = context().plan(problem, config);
   ASSERT_TRUE(succeeds(plan));
-  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
   auto ones = runner().allocate(bytes.a);
   auto other = runner().allocate(bytes.b);
   auto workspace = runner().allocate(plan->workspace_bytes());
-  std::array<support::Buffer, 2> results;
+  std::array<headless::Buffer, 2> results;
   ASSERT_TRUE(succeeds(ones) && succeeds(other) && succeeds(workspace));
   // 1 and 2 in the input's type, twice if it has two bytes.
   const std::uint32_t one = input == DataType::f16    ? 0x3c003c00u
@@ -29,7 +29,7 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
   const std::uint32_t two = input == DataType::f32 ? 0x40000000u : 0x40004000u;
   ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
   ASSERT_TRUE(succeeds(runner().fill(*other, two)));
-  for (support::Buffer& result : results) {
+  for (headless::Buffer& result : results) {
     auto made = runner().allocate(bytes.d);
     ASSERT_TRUE(succeeds(made));
     result = std::move(*made);
@@ -138,7 +138,7 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
       problem.c.type = problem.aux.type = problem.epilogue.bias_type = type;
       problem.batch = 3;
       const DataType bias_type = problem.epilogue.bias_type;
-      problem.epilogue = support::heavy_epilogue();
+      problem.epilogue = oracle::heavy_epilogue();
       problem.epilogue.bias_type = bias_type;
       // All paths share this code: where compiling is slow, khr takes one alignment of each type.
       if (on_cpu() && GetParam() == Path::khr && aligned != (type == DataType::bf16)) continue;
@@ -152,7 +152,7 @@ TEST_P(SplitK, EpilogueAfterTheSum) {
 TEST_P(SplitK, SameBitsAsWithoutSlices) {
   const auto same_bits = [&](Activation activation) -> testing::AssertionResult {
     Problem problem = gemm({33, 24, 5 * config(1).tile_k + 3}, input());
-    problem.epilogue = support::heavy_epilogue();
+    problem.epilogue = oracle::heavy_epilogue();
     problem.epilogue.alpha = 0.3f;  // rounds, as a product and within a fused multiply-add
     problem.epilogue.beta = 0.7f;
     problem.epilogue.activation = activation;
@@ -192,8 +192,8 @@ TEST_P(SplitK, WorkspaceIsAskedForAndChecked) {
   EXPECT_EQ(plan->workspace_bytes(), 2048u) << "4 slices of 10 rows of 12 values, rounded up";
   EXPECT_NE(plan->explain().find("4 slices of K"), std::string::npos);
 
-  std::array<support::Buffer, 4> buffers;
-  for (support::Buffer& buffer : buffers) {
+  std::array<headless::Buffer, 4> buffers;
+  for (headless::Buffer& buffer : buffers) {
     auto made = runner().allocate(1 << 16);
     ASSERT_TRUE(succeeds(made));
     buffer = std::move(*made);

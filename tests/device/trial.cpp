@@ -13,15 +13,15 @@
 #include "base/arithmetic.hpp"
 #include "command_watch.hpp"
 #include "harness.hpp"
+#include "oracle/groups.hpp"
 #include "problem/convert.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
-#include "support/groups.hpp"
 
 namespace vkgemm::test {
 namespace {
 
-using support::Buffer;
+using headless::Buffer;
 
 // Where the elements of an operand stand.
 struct View {
@@ -47,13 +47,13 @@ struct View {
 };
 
 View view(const Problem& p, char operand) {
-  const support::MatrixCounts counts(p);
+  const oracle::MatrixCounts counts(p);
   switch (operand) {
     case 'a':
       return {p.a, p.m, p.k, counts.a};
     case 'b':
     case 'r':
-      return {p.b, p.k, support::columns_of_b(p), counts.b};
+      return {p.b, p.k, oracle::columns_of_b(p), counts.b};
     case 'c':
       return {p.c, p.m, p.n, counts.d};
     case 'd':
@@ -62,7 +62,7 @@ View view(const Problem& p, char operand) {
       }
       return {p.d, p.m, p.n, counts.d};
     default:
-      return {p.aux, p.m, support::product_columns(p), counts.d};
+      return {p.aux, p.m, oracle::product_columns(p), counts.d};
   }
 }
 
@@ -88,20 +88,20 @@ void fill_factors(HostBuffer& buffer, Fill fill, std::uint64_t seed) {
 }
 
 std::uint64_t bias_length(const Problem& p) {
-  return p.epilogue.bias == Bias::along_n ? support::product_columns(p) : p.m;
+  return p.epilogue.bias == Bias::along_n ? oracle::product_columns(p) : p.m;
 }
 
 // A copy of host memory on the device.
 class DeviceCopy {
  public:
-  testing::AssertionResult upload(support::Runner& device, const HostBuffer& host) {
+  testing::AssertionResult upload(headless::Runner& device, const HostBuffer& host) {
     auto made = device.allocate(host.bytes.size());
     if (!made) return succeeds(made);
     buffer_ = std::move(*made);
     span_ = buffer_.span(host.begin, host.size);
     return succeeds(device.upload(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
-  testing::AssertionResult download(support::Runner& device, HostBuffer& host) const {
+  testing::AssertionResult download(headless::Runner& device, HostBuffer& host) const {
     return succeeds(device.download(buffer_, 0, host.bytes.data(), host.bytes.size()));
   }
   DeviceSpan span() const { return span_; }
@@ -115,20 +115,20 @@ class DeviceCopy {
 Problem code_problem(const Problem& problem, const Quantisation& quantisation) {
   const std::uint64_t unit = quantisation.layout == CodeLayout::ggml_blocks ? 32 : 2;
   const bool in_rows = problem.b.layout == Layout::row_major;
-  const std::uint64_t columns = support::columns_of_b(problem);
+  const std::uint64_t columns = oracle::columns_of_b(problem);
   const std::uint64_t length = rounded_up(in_rows ? columns : problem.k, unit);
   const std::uint64_t lines = in_rows ? rounded_up(problem.k, unit) : columns;
   Problem out = problem;
   out.quantised_b = quantisation;
   out.b = {.type = problem.b.type, .layout = problem.b.layout, .ld = length + unit};
-  if (support::MatrixCounts(problem).b > 1) out.b.batch_stride = lines * *out.b.ld + unit;
+  if (oracle::MatrixCounts(problem).b > 1) out.b.batch_stride = lines * *out.b.ld + unit;
   if (problem.b.batch_stride == std::uint64_t{0}) out.b.batch_stride = 0;
   return out;
 }
 
 // Every element of a matrix of codes.
 template <class Function>
-void each_code(const support::CodeMatrix& codes, std::uint64_t k, const Function& function) {
+void each_code(const oracle::CodeMatrix& codes, std::uint64_t k, const Function& function) {
   for (std::uint64_t b = 0; b < codes.matrices(); ++b) {
     for (std::uint64_t i = 0; i < k; ++i) {
       for (std::uint64_t j = 0; j < codes.columns(); ++j) function(b, i, j);
@@ -136,10 +136,10 @@ void each_code(const support::CodeMatrix& codes, std::uint64_t k, const Function
   }
 }
 
-void fill_codes(support::CodeMatrix& codes, const Problem& problem, const Quantisation& q,
-                Fill fill, std::uint64_t seed) {
+void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantisation& q, Fill fill,
+                std::uint64_t seed) {
   const bool random = fill == Fill::random;
-  const std::uint64_t count = support::code_count(q.type);
+  const std::uint64_t count = oracle::code_count(q.type);
   const auto number = [&](std::uint64_t kind, std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     const double value =
         fill_value(Fill::random, seed * 8 + kind, (b * problem.k + i) * codes.columns() + j);
@@ -156,12 +156,12 @@ void fill_codes(support::CodeMatrix& codes, const Problem& problem, const Quanti
     if (q.zeros) codes.set_zero(b, i, j, static_cast<std::uint32_t>(zero));
     if (random) {
       const auto code = static_cast<std::uint32_t>(number(3, b, i, j) * static_cast<double>(count));
-      const bool finite = std::isfinite(support::code_value(q.type, q.zeros, code));
+      const bool finite = std::isfinite(oracle::code_value(q.type, q.zeros, code));
       codes.set_code(b, i, j, finite ? code : 1);
       codes.set_scale(b, i, j, (0.25 + scale) / (q.type == CodeType::e5m2 ? 8192.0 : 64.0));
     } else {
       const double value = std::floor(7.0 * number(3, b, i, j)) - 3.0;
-      codes.set_code(b, i, j, support::nearest_code(q.type, q.zeros, value + zero));
+      codes.set_code(b, i, j, oracle::nearest_code(q.type, q.zeros, value + zero));
       codes.set_scale(b, i, j, std::exp2(std::floor(3.0 * scale) - 1.0));
     }
   });
@@ -170,8 +170,8 @@ void fill_codes(support::CodeMatrix& codes, const Problem& problem, const Quanti
 // An operand in the form that plan_pack() gives it.
 class PackedCopy {
  public:
-  testing::AssertionResult pack_codes(support::Runner& device, const Problem& problem,
-                                      const support::CodeMatrix& codes) {
+  testing::AssertionResult pack_codes(headless::Runner& device, const Problem& problem,
+                                      const oracle::CodeMatrix& codes) {
     CodeSpans source;
     DeviceCopy copies[3];
     std::size_t i = 0;
@@ -190,7 +190,7 @@ class PackedCopy {
                   return plan.record_codes(commands, source, span());
                 });
   }
-  testing::AssertionResult pack(support::Runner& device, const Problem& problem,
+  testing::AssertionResult pack(headless::Runner& device, const Problem& problem,
                                 PackedOperand operand, DeviceSpan source) {
     return pack(device, problem, operand, [&](const PackPlan& plan, VkCommandBuffer commands) {
       return plan.record(commands, source, span());
@@ -198,7 +198,7 @@ class PackedCopy {
   }
   template <class Record>
   testing::AssertionResult pack(
-      support::Runner& device, const Problem& problem, PackedOperand operand,
+      headless::Runner& device, const Problem& problem, PackedOperand operand,
       const Record& record) requires std::is_invocable_v<Record, const PackPlan&, VkCommandBuffer> {
     const auto plan = device.context().plan_pack(problem, operand);
     if (!plan) return succeeds(plan);
@@ -287,7 +287,7 @@ double fill_value(Fill fill, std::uint64_t seed, std::uint64_t index) {
 
 Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
     : problem_(problem), options_(options) {
-  const support::OperandBytes bytes = support::operand_bytes(problem);
+  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
   const Epilogue& epilogue = problem.epilogue;
   a_ = make_operand(bytes.a, problem.a.type, options.shift);
   b_ = make_operand(bytes.b, problem.b.type, options.shift);
@@ -313,7 +313,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   offsets_.bytes.resize(margin);
   offsets_.begin = margin;
   if (problem.grouping) {
-    const auto encoded = support::encode_offsets(options.offsets, problem.grouping->offsets);
+    const auto encoded = oracle::encode_offsets(options.offsets, problem.grouping->offsets);
     offsets_.bytes.insert(offsets_.bytes.end(), encoded.begin(), encoded.end());
     offsets_.size = encoded.size();
   }
@@ -326,7 +326,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   if (const auto& q = options.quantisation) {
     const Problem source = code_problem(problem, *q);
     const auto make = [&](std::uint64_t seed) {
-      auto codes = std::make_shared<support::CodeMatrix>(source);
+      auto codes = std::make_shared<oracle::CodeMatrix>(source);
       fill_codes(*codes, problem, *q, fill, seed);
       return codes;
     };
@@ -371,9 +371,9 @@ void Trial::set(char operand, std::uint64_t row, std::uint64_t col, double eleme
 }
 
 void Trial::store_elements() {
-  const support::View where = support::view(problem_.b, problem_.k, support::columns_of_b(problem_),
-                                            support::MatrixCounts(problem_).b);
-  const auto store = [&](const support::CodeMatrix* codes, HostBuffer& rounded,
+  const oracle::View where = oracle::view(problem_.b, problem_.k, oracle::columns_of_b(problem_),
+                                          oracle::MatrixCounts(problem_).b);
+  const auto store = [&](const oracle::CodeMatrix* codes, HostBuffer& rounded,
                          std::vector<float>& exact) {
     if (codes == nullptr) return;
     exact = codes->elements(problem_);
@@ -392,7 +392,7 @@ Problem Trial::multiplied() const {
   return problem;
 }
 
-support::HostOperands Trial::host_operands() const {
+oracle::HostOperands Trial::host_operands() const {
   const auto b = [this](const HostBuffer& rounded, const std::vector<float>& exact) {
     return rounds_b_ ? static_cast<const void*>(rounded.data()) : exact.data();
   };
@@ -432,7 +432,7 @@ Problem planned(Problem problem, const TrialOptions& options) {
 
 testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
-  rounds_b_ = support::rounds_b(plan->problem(), plan->config());
+  rounds_b_ = oracle::rounds_b(plan->problem(), plan->config());
   d_ = poisoned(d_);
   aux_ = poisoned(aux_);
   row_values_ = poisoned(row_values_);
@@ -549,7 +549,7 @@ void Trial::record_bits(const Config& config) const {
          to_command_line(planned(problem_, options_)));
 }
 
-support::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
+headless::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
 
 testing::AssertionResult Trial::run(const Config& config) {
   return run(device().context().plan(planned(problem_, options_), config));
@@ -561,8 +561,8 @@ testing::AssertionResult Trial::is_exact() const {
   HostBuffer d = poisoned(d_);
   HostBuffer aux = poisoned(aux_);
   HostBuffer row_values = poisoned(row_values_);
-  support::compute_reference(multiplied(), host_operands(), d.data(),
-                             problem_.epilogue.aux ? aux.data() : nullptr, 1, row_values.data());
+  oracle::compute_reference(multiplied(), host_operands(), d.data(),
+                            problem_.epilogue.aux ? aux.data() : nullptr, 1, row_values.data());
   if (auto same = same_bytes("d", d_, d, problem_.d.type); !same) return same;
   if (auto same = same_bytes("row_values", row_values_, row_values, value_type()); !same) {
     return same;
@@ -570,11 +570,11 @@ testing::AssertionResult Trial::is_exact() const {
   return same_bytes("aux", aux_, aux, problem_.aux.type);
 }
 
-testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
+testing::AssertionResult Trial::is_within_bound(oracle::Verify mode) const {
   const void* aux = problem_.epilogue.aux ? aux_.data() : nullptr;
-  const support::VerifyReport report = support::verify(
+  const oracle::VerifyReport report = oracle::verify(
       multiplied(), host_operands(), d_.data(), aux,
-      {.mode = mode, .threads = mode == support::Verify::full ? 1u : 0u}, row_values_.data());
+      {.mode = mode, .threads = mode == oracle::Verify::full ? 1u : 0u}, row_values_.data());
   if (!report.passed()) {
     return testing::AssertionFailure() << report.failures << " of " << report.checked
                                        << " elements are wrong, first " << report.first_failure;
@@ -593,7 +593,7 @@ testing::AssertionResult Trial::is_within_bound(support::Verify mode) const {
         clear(view(problem_, operand), *buffer, 0);
         continue;
       }
-      for (const auto& group : support::products_of(multiplied(), host_operands())) {
+      for (const auto& group : oracle::products_of(multiplied(), host_operands())) {
         clear(view(group.problem, operand), *buffer, operand == 'd' ? group.d : group.aux);
       }
     }
@@ -686,7 +686,7 @@ Problem gemm(Shape shape, DataType input, DataType output) {
 }
 
 Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
-  const support::MatrixCounts counts(problem);
+  const oracle::MatrixCounts counts(problem);
   const auto pad = [&](Matrix& matrix, std::uint64_t rows, std::uint64_t cols, std::uint64_t extra,
                        std::uint64_t count) {
     const bool row_major = matrix.layout == Layout::row_major;
@@ -696,10 +696,10 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   };
   pad(problem.a, problem.m, problem.k, padding, counts.a);
-  pad(problem.b, problem.k, support::columns_of_b(problem), padding * 2, counts.b);
+  pad(problem.b, problem.k, oracle::columns_of_b(problem), padding * 2, counts.b);
   pad(problem.c, problem.m, problem.n, padding * 3, counts.d);
   pad(problem.d, problem.m, problem.n, padding * 4, counts.d);
-  pad(problem.aux, problem.m, support::product_columns(problem), padding * 5, counts.d);
+  pad(problem.aux, problem.m, oracle::product_columns(problem), padding * 5, counts.d);
   return problem;
 }
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "headless/runner.hpp"
 #include "host_buffer.hpp"
-#include "support/quantised.hpp"
-#include "support/reference.hpp"
-#include "support/runner.hpp"
+#include "oracle/quantised.hpp"
+#include "oracle/reference.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
@@ -53,7 +53,7 @@ struct TrialOptions {
   // B is packed from codes, in lines with padding. They are random, too, and so are scales and zero
   // points; with integers all elements are multiples of 0.5. Elements of B are what they stand for.
   std::optional<Quantisation> quantisation = {};
-  support::Runner* on = nullptr;  // the device; null: the one that all tests share
+  headless::Runner* on = nullptr;  // the device; null: the one that all tests share
 };
 
 // Operands on the host, and what to do with them.
@@ -67,7 +67,7 @@ class Trial {
            std::uint64_t batch = 0);
 
   // The codes of a quantised B, or of its right half; store_elements() once they were changed.
-  support::CodeMatrix& codes(bool right = false) { return *(right ? right_codes_ : codes_); }
+  oracle::CodeMatrix& codes(bool right = false) { return *(right ? right_codes_ : codes_); }
   void store_elements();
 
   // Plans with `config`, runs with D and aux poisoned.
@@ -78,7 +78,7 @@ class Trial {
   // reference. The whole of it must be equal …
   testing::AssertionResult is_exact() const;
   // … or within the bound, and equal only where no element stands.
-  testing::AssertionResult is_within_bound(support::Verify mode = support::Verify::full) const;
+  testing::AssertionResult is_within_bound(oracle::Verify mode = oracle::Verify::full) const;
   // Runs again: all bytes as before.
   testing::AssertionResult repeats(const Config& config);
   testing::AssertionResult repeats(const Plan& plan);
@@ -95,9 +95,9 @@ class Trial {
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
   void record_bits(const Config& config) const;  // record.hpp
-  support::Runner& device() const;
+  headless::Runner& device() const;
   HostBuffer poisoned(const HostBuffer& like) const;
-  support::HostOperands host_operands() const;
+  oracle::HostOperands host_operands() const;
   // The problem with the B that the last run's kernel multiplied.
   Problem multiplied() const;
   DataType value_type() const;
@@ -105,7 +105,7 @@ class Trial {
   Problem problem_;
   TrialOptions options_;
   HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_, row_scales_, column_scales_;
-  std::shared_ptr<support::CodeMatrix> codes_, right_codes_;
+  std::shared_ptr<oracle::CodeMatrix> codes_, right_codes_;
   std::vector<float> exact_b_, exact_right_;  // the elements of codes, not rounded
   bool rounds_b_ = true;                      // the last run's kernel
   HostBuffer d_, aux_, row_values_;           // what the device wrote

@@ -30,14 +30,14 @@ class TuningFile : public testing::Test {
   Result<std::string> explained(const std::string& file, const Problem& problem,
                                 std::span<const Verdict> verdicts = {}) {
     warnings_.clear();
-    support::RunnerOptions options;
+    headless::RunnerOptions options;
     options.device = settings().device;
     options.tuning_file = file;
     options.self_test.verdicts = verdicts;
     options.log = [this](LogLevel level, std::string_view message) {
       if (level == LogLevel::warning) warnings_ += message;
     };
-    auto other = support::Runner::create(options);
+    auto other = headless::Runner::create(options);
     if (!other) return other.error();
     auto plan = (*other)->context().plan(problem);
     if (!plan) return plan.error();

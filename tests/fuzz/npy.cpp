@@ -1,5 +1,5 @@
 // .npy files: refused with the file's name, or as large as they say that they are.
-#include "support/npy.hpp"
+#include "files/npy.hpp"
 
 #include <fstream>
 
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   const std::string name = file.path.string() + ": ";
   for (const bool bf16 : {false, true}) {
-    const auto array = support::read_npy(file.path, {.uint16_is_bf16 = bf16});
+    const auto array = files::read_npy(file.path, {.uint16_is_bf16 = bf16});
     if (!array) {
       fuzz::require_message(array.error().message, name);
       continue;
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(array->data.size() == bytes, "the data is of the shape");
     fuzz::require(array->data.size() < size, "the data was in the file");
   }
-  const auto offsets = support::read_npy_offsets(file.path);
+  const auto offsets = files::read_npy_offsets(file.path);
   if (offsets) {
     fuzz::require(offsets->values.size() < size, "the offsets were in the file");
   } else {

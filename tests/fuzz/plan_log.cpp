@@ -1,6 +1,6 @@
 // The log of an application, of which the tuner takes the lines that name problems: every line is
 // counted once, and no problem appears twice.
-#include "support/plan_log.hpp"
+#include "files/plan_log.hpp"
 
 #include <set>
 #include <sstream>
@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;
   std::istringstream stream{std::string(fuzz::as_text(data, size))};
-  const support::PlanLog log = support::read_plan_log(stream);
+  const files::PlanLog log = files::read_plan_log(stream);
   fuzz::require(log.problems.size() + log.repeats + log.others == log.lines,
                 "a line is a problem, a repeated one, or another line");
   if (!log.problems.empty()) ++fuzz::accepted;

@@ -1,6 +1,6 @@
 // Files of packed operands: refused with a short reason, or what was read is what is written.
 // Inputs are files, and payloads of files whose hash is right.
-#include "support/vkp.hpp"
+#include "files/vkp.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vkgemm;
-  using namespace vkgemm::support;
+  using namespace vkgemm::files;
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
 
   const auto check = [](std::span<const std::byte> file) {

@@ -12,9 +12,9 @@
 
 #include "base/text.hpp"
 #include "embedded/embedded.hpp"
+#include "headless/instance.hpp"
 #include "kernel_accesses.hpp"
 #include "kernels/steps.hpp"
-#include "support/instance.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -438,7 +438,7 @@ void stand_in() {
 
 void watch_commands(std::function<void(const std::string&)> on_hazard) {
   watch().on_hazard = std::move(on_hazard);
-  support::on_functions_loaded() = stand_in;
+  headless::on_functions_loaded() = stand_in;
 }
 
 void set_module_form(ModuleForm form) { watch().form = std::move(form); }

@@ -5,16 +5,16 @@
 #include <set>
 #include <sstream>
 
+#include "files/plan_log.hpp"
 #include "kernels/legality.hpp"
 #include "self_test/self_test.hpp"
-#include "support/config_space.hpp"
-#include "support/plan_log.hpp"
 #include "test_devices.hpp"
+#include "tuner/config_space.hpp"
 #include "tuning/device_tables.hpp"
 #include "tuning/nearest.hpp"
 #include "tuning/rank.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::tuner {
 namespace {
 
 using test::gemm;
@@ -156,7 +156,7 @@ TEST(PlanLog, FindsCommandsAmongOtherLines) {
       "vkgemm warning: pipeline cache not saved\n"
       "vkgemm run --m 4 --n 5 --k 6\n"
       "I said: vkgemm run vkgemm run --m 7 --config=fma:tile=1x1x1");
-  const PlanLog read = read_plan_log(log);
+  const files::PlanLog read = files::read_plan_log(log);
   EXPECT_EQ(read.problems, (std::vector<std::string>{"--m 1 --n 2 --k 3 --dtype f16",
                                                      "--m 4 --n 5 --k 6", "--m 7"}));
   EXPECT_EQ(read.lines_of, (std::vector<std::size_t>{2, 6, 7}));
@@ -166,4 +166,4 @@ TEST(PlanLog, FindsCommandsAmongOtherLines) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::tuner

@@ -11,7 +11,7 @@
 
 #include "base/cache_file.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -131,4 +131,4 @@ TEST(Convert, LoadAndStoreByIndex) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::test

@@ -9,9 +9,9 @@
 #include "expectations.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/parts/split_k.hpp"
+#include "oracle/reference.hpp"
 #include "problem/convert.hpp"
 #include "runtime/operand_check.hpp"
-#include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tuning/rank.hpp"
 
@@ -266,12 +266,12 @@ TEST(ReferenceGated, ComputesEveryGateOfEveryArrangement) {
         bias[left] = 0.125f;
         bias[right] = -0.5f;
       }
-      support::HostOperands operands{.a = a.data(), .b = both.data(), .bias = bias.data()};
+      oracle::HostOperands operands{.a = a.data(), .b = both.data(), .bias = bias.data()};
       if (b == GatedB::separate) {
         operands.b = l.data();
         operands.b_right = r.data();
       }
-      support::compute_reference(p, operands, d.data(), aux.data());
+      oracle::compute_reference(p, operands, d.data(), aux.data());
       for (std::size_t j = 0; j < 3; ++j) {
         const double pre_l = l[j] + 0.125, pre_r = r[j] - 0.5;
         EXPECT_FLOAT_EQ(d[j], static_cast<float>(expected_gate(gate, pre_l, pre_r)))
@@ -279,12 +279,12 @@ TEST(ReferenceGated, ComputesEveryGateOfEveryArrangement) {
         EXPECT_EQ(aux[by_turns ? 2 * j : j], static_cast<float>(pre_l));
         EXPECT_EQ(aux[by_turns ? 2 * j + 1 : j + 3], static_cast<float>(pre_r));
       }
-      EXPECT_TRUE(support::verify(p, operands, d.data(), aux.data()).passed());
+      EXPECT_TRUE(oracle::verify(p, operands, d.data(), aux.data()).passed());
       d[1] += 1e-3f;
-      EXPECT_EQ(support::verify(p, operands, d.data(), aux.data()).failures, 1u);
+      EXPECT_EQ(oracle::verify(p, operands, d.data(), aux.data()).failures, 1u);
       d[1] -= 1e-3f;
       aux[4] = std::nextafter(aux[4], 100.0f) + 1e-5f;
-      EXPECT_EQ(support::verify(p, operands, d.data(), aux.data()).failures, 1u);
+      EXPECT_EQ(oracle::verify(p, operands, d.data(), aux.data()).failures, 1u);
     }
   }
 }
@@ -294,14 +294,14 @@ TEST(ReferenceGated, BoundIsThatOfBothProducts) {
   Problem p = gated(1, 1, 64, GatedB::halves, DataType::f32);
   p.gated->gate = Gate::reglu;
   const std::vector<float> a(64, 1.0f), b(128, 1.0f);
-  const support::HostOperands operands{.a = a.data(), .b = b.data()};
+  const oracle::HostOperands operands{.a = a.data(), .b = b.data()};
   std::vector<float> d{4096.0f};
-  EXPECT_TRUE(support::verify(p, operands, d.data(), nullptr).passed());
+  EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
   const double of_one = (2.0 * 64 + 2.0 + 4.0) * 0x1p-23 * 64;
   d[0] = static_cast<float>(4096.0 + 1.9 * 64 * of_one);
-  EXPECT_TRUE(support::verify(p, operands, d.data(), nullptr).passed());
+  EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
   d[0] = static_cast<float>(4096.0 + 2.2 * 64 * of_one);
-  EXPECT_FALSE(support::verify(p, operands, d.data(), nullptr).passed());
+  EXPECT_FALSE(oracle::verify(p, operands, d.data(), nullptr).passed());
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/reference.hpp"
 #include "problem/convert.hpp"
 #include "runtime/operand_check.hpp"
 #include "self_test/self_test.hpp"
-#include "support/groups.hpp"
-#include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tuning/estimate.hpp"
 #include "tuning/rank.hpp"
@@ -474,7 +474,7 @@ TEST(ChooseGrouped, SomethingIsLegalOnEveryDevice) {
 // Under a sanitizer: nothing is copied from nowhere.
 TEST(ReferenceGrouped, NoOffsetsAreNone) {
   for (const OffsetType type : {OffsetType::int32, OffsetType::int64}) {
-    EXPECT_TRUE(support::decode_offsets(nullptr, 0, type).empty());
+    EXPECT_TRUE(oracle::decode_offsets(nullptr, 0, type).empty());
   }
 }
 
@@ -488,8 +488,8 @@ TEST(ReferenceGrouped, RowsAndDepth) {
     p.epilogue.bias = Bias::along_n;
     p.epilogue.bias_batch_stride = 4;
     const std::vector<std::int64_t> offsets{1, 3, 3, 4, 9};  // the last one ends at 7
-    const auto encoded = support::encode_offsets(offsets, OffsetType::int64);
-    const support::OperandBytes bytes = support::operand_bytes(p);
+    const auto encoded = oracle::encode_offsets(offsets, OffsetType::int64);
+    const oracle::OperandBytes bytes = oracle::operand_bytes(p);
     const auto fill = [](std::uint64_t size, int factor) {
       std::vector<float> values(size / 4);
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -499,9 +499,9 @@ TEST(ReferenceGrouped, RowsAndDepth) {
     };
     const auto a = fill(bytes.a, 3), b = fill(bytes.b, 5), bias = fill(bytes.bias, 7);
     std::vector<float> d(bytes.d / 4, 77.0f), expected = d;
-    const support::HostOperands operands{
+    const oracle::HostOperands operands{
         .a = a.data(), .b = b.data(), .bias = bias.data(), .offsets = encoded.data()};
-    support::compute_reference(p, operands, d.data(), nullptr);
+    oracle::compute_reference(p, operands, d.data(), nullptr);
     for (std::size_t g = 0; g < 4; ++g) {
       const auto begin = static_cast<std::size_t>(offsets[g]);
       const std::size_t end = std::min<std::size_t>(static_cast<std::size_t>(offsets[g + 1]), 7);
@@ -516,9 +516,9 @@ TEST(ReferenceGrouped, RowsAndDepth) {
       }
     }
     EXPECT_EQ(d, expected);
-    EXPECT_TRUE(support::verify(p, operands, d.data(), nullptr).passed());
+    EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
     d[rows ? 6 * 2 : 3 * 6] += 1.0f;
-    const auto report = support::verify(p, operands, d.data(), nullptr);
+    const auto report = oracle::verify(p, operands, d.data(), nullptr);
     EXPECT_EQ(report.failures, 1u);
     EXPECT_TRUE(contains(report.first_failure, "d[batch 3, ")) << report.first_failure;
   }

@@ -1,6 +1,6 @@
 // .npy files: what is written reads back, what NumPy writes is read, and every kind of malformed
 // file is an error that says what is wrong.
-#include "support/npy.hpp"
+#include "files/npy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace vkgemm::support {
+namespace vkgemm::files {
 namespace {
 
 class Npy : public testing::Test {
@@ -238,4 +238,4 @@ TEST_F(Npy, Offsets) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::files

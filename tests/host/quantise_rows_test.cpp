@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "kernels/quantise_rows.hpp"
+#include "oracle/row_quantisation.hpp"
 #include "problem/convert.hpp"
 #include "problem/row_quantisation.hpp"
-#include "support/row_quantisation.hpp"
 #include "test_devices.hpp"
 
 namespace vkgemm::test {
@@ -194,7 +194,7 @@ TEST(QuantiseRowsOracle, IsTheDefinition) {
   std::vector<std::int8_t> codes(source.size(), 99);
   std::vector<float> scales(6, 99.0f);
   const RowQuantisation q{.rows = 6, .columns = 4, .source = {.type = DataType::f32}};
-  support::quantise_rows(q, source.data(), codes.data(), scales.data());
+  oracle::quantise_rows(q, source.data(), codes.data(), scales.data());
   const std::vector<std::int8_t> expected = {127, -2, 4, 0, 0, 0, 0, 0, 0,    0, 0,  0,
                                              0,   0,  0, 0, 0, 0, 0, 0, -127, 0, 64, 0};
   EXPECT_EQ(codes, expected);

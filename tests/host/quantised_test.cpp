@@ -1,5 +1,5 @@
 // Quantised matrices: what codes mean, where they stand, what is refused.
-#include "support/quantised.hpp"
+#include "oracle/quantised.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,16 +14,16 @@
 #include "expectations.hpp"
 #include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
+#include "oracle/reference.hpp"
 #include "problem/convert.hpp"
 #include "problem/quantised.hpp"
 #include "problem/resolved_problem.hpp"
-#include "support/reference.hpp"
 
 namespace vkgemm {
 namespace {
 
-using support::code_value;
-using support::CodeMatrix;
+using oracle::code_value;
+using oracle::CodeMatrix;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -88,16 +88,16 @@ TEST(Codes, OfFloats) {
 TEST(Codes, TheNearest) {
   for (const CodeType type :
        {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2, CodeType::mxfp4}) {
-    for (std::uint32_t code = 0; code < support::code_count(type); ++code) {
+    for (std::uint32_t code = 0; code < oracle::code_count(type); ++code) {
       const double value = code_value(type, false, code);
       if (!std::isfinite(value)) continue;
-      EXPECT_EQ(code_value(type, false, support::nearest_code(type, false, value)), value);
+      EXPECT_EQ(code_value(type, false, oracle::nearest_code(type, false, value)), value);
     }
   }
-  EXPECT_EQ(support::nearest_code(CodeType::int4, false, 1e9), 7u);
-  EXPECT_EQ(support::nearest_code(CodeType::int4, false, -1e9), 8u);
-  EXPECT_EQ(support::nearest_code(CodeType::int4, true, 2.4), 2u);
-  EXPECT_EQ(support::nearest_code(CodeType::mxfp4, false, 2.5), 4u);  // 2 or 3: the even code
+  EXPECT_EQ(oracle::nearest_code(CodeType::int4, false, 1e9), 7u);
+  EXPECT_EQ(oracle::nearest_code(CodeType::int4, false, -1e9), 8u);
+  EXPECT_EQ(oracle::nearest_code(CodeType::int4, true, 2.4), 2u);
+  EXPECT_EQ(oracle::nearest_code(CodeType::mxfp4, false, 2.5), 4u);  // 2 or 3: the even code
 }
 
 // --- where they stand
@@ -272,15 +272,14 @@ TEST(Codes, TheOracleMultipliesWhatTheKernelMultiplies) {
           "khr_direct:tile=32x32x64,fragment=16x16x16,subgroups=2x2,subgroup_size=32,pack="
           "ab")
           .value();
-  ASSERT_FALSE(support::rounds_b(problem, config));
+  ASSERT_FALSE(oracle::rounds_b(problem, config));
   const std::vector<std::uint16_t> a(64, 0x3f80);
   const std::vector<float> exact = codes.elements(problem);
   Problem multiplied = problem;
   multiplied.quantised_b.reset();
   multiplied.b.type = DataType::f32;
   for (const auto& [d, is_right] : {std::pair{64.25f, true}, {64.0f, false}}) {
-    const auto report =
-        support::verify(multiplied, {.a = a.data(), .b = exact.data()}, &d, nullptr);
+    const auto report = oracle::verify(multiplied, {.a = a.data(), .b = exact.data()}, &d, nullptr);
     EXPECT_EQ(report.passed(), is_right) << d << ": " << report.first_failure;
   }
 }

@@ -1,5 +1,5 @@
 // The oracle against naive loops, its own invariants, and errors planted to see that it finds them.
-#include "support/reference.hpp"
+#include "oracle/reference.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "problem/convert.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::oracle {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -347,4 +347,4 @@ TEST(VerifySpecials, GeluOfMinusInfinityIsNanOrZero) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::oracle

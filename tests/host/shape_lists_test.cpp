@@ -8,8 +8,8 @@
 #include <set>
 
 #include "embedded/embedded.hpp"
+#include "oracle/reference.hpp"
 #include "self_test/self_test.hpp"
-#include "support/reference.hpp"
 #include "test_devices.hpp"
 #include "tool/planning.hpp"
 #include "tool/tune_problems.hpp"
@@ -55,7 +55,7 @@ TEST_P(ShapeLists, HasAllProblemsOfAFairSize) {
     const Problem& p = one.problem;
     EXPECT_EQ(one.list, GetParam());
     EXPECT_TRUE(seen.insert(one.arguments).second) << one.arguments;
-    const support::OperandBytes bytes = support::operand_bytes(p);
+    const oracle::OperandBytes bytes = oracle::operand_bytes(p);
     for (const std::uint64_t operand : {bytes.a, bytes.b, bytes.b_right, bytes.c, bytes.d}) {
       EXPECT_LE(operand, extent.most_bytes) << one.arguments;
     }

@@ -10,13 +10,17 @@
 #include <stdexcept>
 #include <thread>
 
-#include "support/supervisor.hpp"
-#include "support/tune_session.hpp"
+#include "headless/supervisor.hpp"
 #include "test_devices.hpp"
+#include "tuner/tune_session.hpp"
 #include "worker.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::tuner {
 namespace {
+
+using headless::Ending;
+using headless::Say;
+using headless::WorkerEnd;
 
 using test::contains;
 using test::gemm;
@@ -486,4 +490,4 @@ TEST_F(Supervisor, FindsTheGuiltyOneAmongMany) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::tuner

@@ -193,7 +193,7 @@ TEST_F(VerdictFiles, NoVerdictIsLost) {
   EXPECT_TRUE(file->attempts.empty());
 }
 
-const test::Worker attempts("attempts", [](const std::string& input, const support::Say& say) {
+const test::Worker attempts("attempts", [](const std::string& input, const headless::Say& say) {
   const DeviceCaps caps = caps_of_verdicts();
   VerdictStore store(path_of(input.substr(0, input.find('\n'))), caps);
   say(std::to_string(store.begin_attempt(kernel_kinds(caps)[0]).value()));

@@ -6,12 +6,12 @@
 #include <functional>
 #include <vector>
 
+#include "oracle/groups.hpp"
+#include "oracle/reference.hpp"
 #include "problem/convert.hpp"
-#include "support/groups.hpp"
-#include "support/reference.hpp"
 #include "test_devices.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::oracle {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -140,4 +140,4 @@ TEST(VerifiedParts, RowsThatAreReduced) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::oracle

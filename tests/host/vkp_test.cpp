@@ -1,6 +1,6 @@
 // .vkp files: what is written reads back, and every file that is cut short, foreign or altered is
 // an error that names the file and the field.
-#include "support/vkp.hpp"
+#include "files/vkp.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/cache_file.hpp"
 
-namespace vkgemm::support {
+namespace vkgemm::files {
 namespace {
 
 using FileBytes = std::vector<std::byte>;
@@ -163,4 +163,4 @@ TEST(Vkp, FilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace vkgemm::support
+}  // namespace vkgemm::files

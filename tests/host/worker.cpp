@@ -19,13 +19,13 @@ std::map<std::string, Worker::Work, std::less<>>& works() {
   return all;
 }
 
-const Worker nothing("nothing", [](const std::string&, const support::Say&) { return true; });
+const Worker nothing("nothing", [](const std::string&, const headless::Say&) { return true; });
 
 }  // namespace
 
 std::optional<std::string> why_no_worker() {
-  static const support::WorkerEnd end = nothing.run({.on_line = [](std::string_view) {}});
-  if (end.ending == support::Ending::finished) return std::nullopt;
+  static const headless::WorkerEnd end = nothing.run({.on_line = [](std::string_view) {}});
+  if (end.ending == headless::Ending::finished) return std::nullopt;
   return "the program cannot be started once more: " + end.reason;
 }
 
@@ -34,7 +34,7 @@ Worker::Worker(std::string name, Work work) : name_(std::move(name)) {
 }
 
 void Worker::work(std::string_view name) {
-  support::work_for_supervisor(works().find(name)->second);
+  headless::work_for_supervisor(works().find(name)->second);
 }
 
 void hang() {

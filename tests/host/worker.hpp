@@ -7,19 +7,19 @@
 #include <string_view>
 #include <vector>
 
-#include "support/supervisor.hpp"
+#include "headless/supervisor.hpp"
 
 namespace vkgemm::test {
 
 // One for each piece of work, outside all functions: the other process, too, must know it.
 class Worker {
  public:
-  using Work = std::function<bool(const std::string& input, const support::Say& say)>;
+  using Work = std::function<bool(const std::string& input, const headless::Say& say)>;
   Worker(std::string name, Work work);
 
-  support::WorkerEnd run(const support::Supervision& supervision,
-                         const std::string& input = {}) const {
-    return support::supervise({std::string(option), name_}, input, supervision);
+  headless::WorkerEnd run(const headless::Supervision& supervision,
+                          const std::string& input = {}) const {
+    return headless::supervise({std::string(option), name_}, input, supervision);
   }
 
   static constexpr std::string_view option = "--worker";

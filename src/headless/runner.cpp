@@ -1,0 +1,516 @@
+#include "headless/runner.hpp"
+
+#include <vk_mem_alloc.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include "device/vk.hpp"
+#include "headless/devices.hpp"
+#include "headless/instance.hpp"
+#include "report/statistics.hpp"
+
+namespace vkgemm::headless {
+namespace {
+
+// The alignment that vkgemm wants of a workspace, the strictest of its operands.
+constexpr VkDeviceSize buffer_alignment = 256;
+
+constexpr std::uint64_t kStagingBytes = 64ULL * 1024 * 1024;
+constexpr std::uint32_t kMaxBatch = 64;  // timed executions in one submission …
+constexpr double kMaxBatchMs = 100.0;    // … which must not look like a hang to the driver
+
+// A GPU that waited for longer is slower for longer (an H200 after seconds at a third of its clock,
+// driver 580.159.04): it warms up until executions take as long as those before.
+constexpr int kMoreWarmUps = 20;
+constexpr double kAsWarmAsItGets = 0.97;
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool has_device_extension(VkPhysicalDevice device, const char* wanted) {
+  std::uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+  return std::any_of(all.begin(), all.end(), [&](const VkExtensionProperties& extension) {
+    return std::strcmp(extension.extensionName, wanted) == 0;
+  });
+}
+
+// Between anything before and anything after, on the device and on the host.
+void full_barrier(VkCommandBuffer commands) {
+  auto barrier = make_struct<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+  barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  const VkPipelineStageFlags stages =
+      VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT;
+  vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+struct Runner::Impl {
+  std::unique_ptr<Instance> instance;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  std::optional<Requirements> requirements;
+  // The extensions and features that are enabled: the requirements, and pipeline statistics if
+  // asked for.
+  std::vector<const char*> extensions;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{};
+  VkPhysicalDeviceFeatures2 features{};
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t queue_family = 0;
+  std::uint32_t timestamp_bits = 0;
+  double timestamp_period_ns = 1.0;
+  std::uint64_t max_buffer_bytes = 0;
+  VmaAllocator allocator = nullptr;
+  VkCommandPool command_pool = VK_NULL_HANDLE;
+  VkCommandBuffer command_buffer = VK_NULL_HANDLE;
+  VkFence fence = VK_NULL_HANDLE;
+  VkQueryPool queries = VK_NULL_HANDLE;
+  Buffer staging_up;
+  Buffer staging_down;
+  std::optional<Context> context;
+
+  Result<void> create_device(const RunnerOptions& options);
+  Result<void> create_allocator();
+  Result<void> create_command_objects();
+  Result<void> choose_queue_family();
+  Result<void> submit_and_wait();
+
+  ~Impl() {
+    context.reset();
+    staging_up = Buffer();
+    staging_down = Buffer();
+    if (device != VK_NULL_HANDLE) {
+      vkDestroyQueryPool(device, queries, nullptr);
+      vkDestroyFence(device, fence, nullptr);
+      vkDestroyCommandPool(device, command_pool, nullptr);
+    }
+    if (allocator != nullptr) vmaDestroyAllocator(allocator);
+    if (device != VK_NULL_HANDLE) vkDestroyDevice(device, nullptr);
+  }
+};
+
+Result<void> Runner::Impl::choose_queue_family() {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, families.data());
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
+    if (!best || (families[*best].timestampValidBits == 0 && families[i].timestampValidBits != 0)) {
+      best = i;
+    }
+  }
+  if (!best) return Error{Status::missing_feature, "the device has no compute queue"};
+  queue_family = *best;
+  timestamp_bits = families[*best].timestampValidBits;
+  return {};
+}
+
+Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
+  auto vulkan13 = make_struct<VkPhysicalDeviceVulkan13Properties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES);
+  auto properties =
+      make_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  properties.pNext = &vulkan13;
+  vkGetPhysicalDeviceProperties2(physical_device, &properties);
+  timestamp_period_ns = static_cast<double>(properties.properties.limits.timestampPeriod);
+  max_buffer_bytes = vulkan13.maxBufferSize;
+
+  if (auto chosen = choose_queue_family(); !chosen) return chosen.error();
+  const float priority = 1.0f;
+  auto queue_info =
+      make_struct<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+  queue_info.queueFamilyIndex = queue_family;
+  queue_info.queueCount = 1;
+  queue_info.pQueuePriorities = &priority;
+
+  extensions.assign(requirements->extensions().begin(), requirements->extensions().end());
+  extensions.insert(extensions.end(), options.extensions.begin(), options.extensions.end());
+  features = *requirements->features();
+  if (options.statistics &&
+      has_device_extension(physical_device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    statistics.sType =
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+    statistics.pipelineExecutableInfo = VK_TRUE;
+    statistics.pNext = features.pNext;
+    features.pNext = &statistics;
+  }
+  auto info = make_struct<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  info.pNext = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue_info;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  const VkResult result = vkCreateDevice(physical_device, &info, nullptr, &device);
+  if (result != VK_SUCCESS) return driver_error("vkCreateDevice", result);
+  vkGetDeviceQueue(device, queue_family, 0, &queue);
+  return {};
+}
+
+Result<void> Runner::Impl::create_allocator() {
+  VmaAllocatorCreateInfo info{};
+  info.flags = VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+  info.vulkanApiVersion = VK_API_VERSION_1_3;
+  info.instance = instance->handle();
+  info.physicalDevice = physical_device;
+  info.device = device;
+  VmaVulkanFunctions functions{};
+  vmaImportVulkanFunctionsFromVolk(&info, &functions);
+  info.pVulkanFunctions = &functions;
+  const VkResult result = vmaCreateAllocator(&info, &allocator);
+  if (result != VK_SUCCESS) return driver_error("vmaCreateAllocator", result);
+  return {};
+}
+
+Result<void> Runner::Impl::create_command_objects() {
+  auto pool = make_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool.queueFamilyIndex = queue_family;
+  VkResult result = vkCreateCommandPool(device, &pool, nullptr, &command_pool);
+  if (result != VK_SUCCESS) return driver_error("vkCreateCommandPool", result);
+
+  auto buffer =
+      make_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+  buffer.commandPool = command_pool;
+  buffer.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  buffer.commandBufferCount = 1;
+  result = vkAllocateCommandBuffers(device, &buffer, &command_buffer);
+  if (result != VK_SUCCESS) return driver_error("vkAllocateCommandBuffers", result);
+
+  const auto fence_info = make_struct<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
+  result = vkCreateFence(device, &fence_info, nullptr, &fence);
+  if (result != VK_SUCCESS) return driver_error("vkCreateFence", result);
+
+  if (timestamp_bits == 0) return {};
+  auto query = make_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+  query.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  query.queryCount = 2 * kMaxBatch;
+  result = vkCreateQueryPool(device, &query, nullptr, &queries);
+  if (result != VK_SUCCESS) return driver_error("vkCreateQueryPool", result);
+  return {};
+}
+
+Result<void> Runner::Impl::submit_and_wait() {
+  const auto check = [this](const char* call, VkResult result) -> Result<void> {
+    if (result == VK_SUCCESS) return {};
+    if (result == VK_ERROR_DEVICE_LOST) context->notify_device_lost();
+    return driver_error(call, result);
+  };
+  auto submission = make_struct<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  submission.commandBufferCount = 1;
+  submission.pCommandBuffers = &command_buffer;
+  if (auto reset = check("vkResetFences", vkResetFences(device, 1, &fence)); !reset) return reset;
+  auto submitted = check("vkQueueSubmit", vkQueueSubmit(queue, 1, &submission, fence));
+  if (!submitted) return submitted;
+  return check("vkWaitForFences", vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX));
+}
+
+Runner::Runner() : impl_(std::make_unique<Impl>()) {}
+Runner::~Runner() = default;
+
+Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
+  std::unique_ptr<Runner> runner(new Runner());
+  Impl& impl = *runner->impl_;
+  auto instance = Instance::create(options.validation, options.on_validation_message);
+  if (!instance) return instance.error();
+  impl.instance = std::move(*instance);
+
+  auto devices = find_devices(*impl.instance);
+  if (!devices) return devices.error();
+  auto chosen = choose_device(*devices, options.device);
+  if (!chosen) return chosen.error();
+  FoundDevice& device = **chosen;
+  if (!device.requirements) {
+    return Error{Status::missing_feature, "device " + std::to_string(device.index) + ", " +
+                                              device.name +
+                                              ", cannot run vkgemm: " + device.reason};
+  }
+  impl.physical_device = device.handle;
+  impl.requirements = std::move(device.requirements);
+
+  if (auto made = impl.create_device(options); !made) return made.error();
+  if (auto made = impl.create_allocator(); !made) return made.error();
+  if (auto made = impl.create_command_objects(); !made) return made.error();
+
+  ContextCreateInfo info;
+  info.instance = impl.instance->handle();
+  info.physical_device = impl.physical_device;
+  info.device = impl.device;
+  info.get_instance_proc_addr = options.get_instance_proc_addr != nullptr
+                                    ? options.get_instance_proc_addr
+                                    : vkGetInstanceProcAddr;
+  info.enabled_extensions = impl.extensions;
+  info.enabled_features = &impl.features;
+  info.pipeline_cache = options.pipeline_cache;
+  info.pipeline_cache_file = options.pipeline_cache_file;
+  info.tuning_file = options.tuning_file;
+  info.log = options.log;
+  info.self_test = options.self_test;
+  if (options.runs_self_test) {
+    info.self_test.queue = impl.queue;
+    info.self_test.queue_family = impl.queue_family;
+  }
+  if (options.reads_verdicts) {
+    info.self_test.file = default_verdict_file(impl.requirements->caps());
+  }
+  auto context = Context::create(info);
+  if (!context) return context.error();
+  impl.context.emplace(std::move(*context));
+  return runner;
+}
+
+const Context& Runner::context() const noexcept { return *impl_->context; }
+const DeviceCaps& Runner::caps() const noexcept { return impl_->context->caps(); }
+VkInstance Runner::instance() const noexcept { return impl_->instance->handle(); }
+VkPhysicalDevice Runner::physical_device() const noexcept { return impl_->physical_device; }
+VkDevice Runner::device() const noexcept { return impl_->device; }
+VkQueue Runner::queue() const noexcept { return impl_->queue; }
+std::uint32_t Runner::queue_family() const noexcept { return impl_->queue_family; }
+bool Runner::is_validated() const noexcept { return impl_->instance->is_validated(); }
+std::uint64_t Runner::validation_messages() const noexcept {
+  return impl_->instance->validation_messages();
+}
+
+Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(runner_, other.runner_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(allocation_, other.allocation_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (runner_ == nullptr) return;
+  vmaDestroyBuffer(runner_->impl_->allocator, buffer_, static_cast<VmaAllocation>(allocation_));
+}
+
+Result<Buffer> Runner::allocate(std::uint64_t bytes, Memory memory) {
+  Buffer buffer;
+  buffer.bytes_ = std::max<std::uint64_t>(bytes, 16);
+  auto info = make_struct<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  info.size = (buffer.bytes_ + 15) / 16 * 16;  // whole words, for fill()
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (bytes > impl_->max_buffer_bytes) {
+    return Error{Status::out_of_device_memory, "a buffer of " + std::to_string(bytes) +
+                                                   " bytes is wanted, the device allows " +
+                                                   std::to_string(impl_->max_buffer_bytes)};
+  }
+  VmaAllocationCreateInfo allocation{};
+  allocation.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+  if (memory != Memory::device) {
+    allocation.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+    allocation.flags =
+        VMA_ALLOCATION_CREATE_MAPPED_BIT |
+        (memory == Memory::upload ? VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT
+                                  : VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT);
+    allocation.requiredFlags = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  }
+  VmaAllocation handle = nullptr;
+  VmaAllocationInfo placed{};
+  const VkResult result = vmaCreateBufferWithAlignment(
+      impl_->allocator, &info, &allocation, buffer_alignment, &buffer.buffer_, &handle, &placed);
+  if (result != VK_SUCCESS) {
+    Error error = driver_error("vmaCreateBufferWithAlignment", result);
+    error.message += " for a buffer of " + std::to_string(bytes) + " bytes";
+    return error;
+  }
+  buffer.runner_ = this;
+  buffer.allocation_ = handle;
+  buffer.mapped_ = memory == Memory::device ? nullptr : placed.pMappedData;
+  auto address =
+      make_struct<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+  address.buffer = buffer.buffer_;
+  buffer.address_ = vkGetBufferDeviceAddress(impl_->device, &address);
+  return buffer;
+}
+
+Result<void> Runner::upload(const Buffer& to, std::uint64_t offset, const void* data,
+                            std::uint64_t bytes) {
+  if (bytes > 0 && impl_->staging_up.bytes() == 0) {
+    auto staging = allocate(kStagingBytes, Memory::upload);
+    if (!staging) return staging.error();
+    impl_->staging_up = std::move(*staging);
+  }
+  for (std::uint64_t done = 0; done < bytes; done += kStagingBytes) {
+    const std::uint64_t piece = std::min(kStagingBytes, bytes - done);
+    std::memcpy(impl_->staging_up.mapped(), static_cast<const char*>(data) + done, piece);
+    const VkBufferCopy copy{0, offset + done, piece};
+    auto submitted = submit([&](VkCommandBuffer commands) -> Result<void> {
+      vkCmdCopyBuffer(commands, impl_->staging_up.handle(), to.handle(), 1, &copy);
+      return {};
+    });
+    if (!submitted) return submitted;
+  }
+  return {};
+}
+
+Result<void> Runner::download(const Buffer& from, std::uint64_t offset, void* data,
+                              std::uint64_t bytes) {
+  if (bytes > 0 && impl_->staging_down.bytes() == 0) {
+    auto staging = allocate(kStagingBytes, Memory::readback);
+    if (!staging) return staging.error();
+    impl_->staging_down = std::move(*staging);
+  }
+  for (std::uint64_t done = 0; done < bytes; done += kStagingBytes) {
+    const std::uint64_t piece = std::min(kStagingBytes, bytes - done);
+    const VkBufferCopy copy{offset + done, 0, piece};
+    auto submitted = submit([&](VkCommandBuffer commands) -> Result<void> {
+      vkCmdCopyBuffer(commands, from.handle(), impl_->staging_down.handle(), 1, &copy);
+      return {};
+    });
+    if (!submitted) return submitted;
+    std::memcpy(static_cast<char*>(data) + done, impl_->staging_down.mapped(), piece);
+  }
+  return {};
+}
+
+Result<void> Runner::fill(const Buffer& to, std::uint32_t word) {
+  return submit([&](VkCommandBuffer commands) -> Result<void> {
+    vkCmdFillBuffer(commands, to.handle(), 0, VK_WHOLE_SIZE, word);
+    return {};
+  });
+}
+
+Result<void> Runner::submit(const std::function<Result<void>(VkCommandBuffer)>& commands) {
+  auto begin = make_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  VkResult result = vkBeginCommandBuffer(impl_->command_buffer, &begin);
+  if (result != VK_SUCCESS) return driver_error("vkBeginCommandBuffer", result);
+  full_barrier(impl_->command_buffer);
+  auto recorded = commands(impl_->command_buffer);
+  full_barrier(impl_->command_buffer);
+  result = vkEndCommandBuffer(impl_->command_buffer);
+  if (!recorded) return recorded;
+  if (result != VK_SUCCESS) return driver_error("vkEndCommandBuffer", result);
+  return impl_->submit_and_wait();
+}
+
+Result<std::vector<double>> Runner::time(const Commands& commands, std::uint32_t repeats,
+                                         double warm_up_ms, const Commands& before) {
+  if (impl_->timestamp_bits == 0) {
+    return Error{Status::unsupported, "the device's compute queue has no timestamps"};
+  }
+  std::vector<double> times;
+  const auto run_batch = [&](std::uint32_t count) -> Result<void> {
+    auto submitted = submit([&](VkCommandBuffer buffer) -> Result<void> {
+      vkCmdResetQueryPool(buffer, impl_->queries, 0, 2 * count);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        full_barrier(buffer);
+        if (before) {
+          if (auto recorded = before(buffer); !recorded) return recorded;
+          full_barrier(buffer);
+        }
+        // At the bottom of the pipe: when everything before it has finished.
+        vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, impl_->queries, 2 * i);
+        if (auto recorded = commands(buffer); !recorded) return recorded;
+        vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, impl_->queries,
+                            2 * i + 1);
+      }
+      return {};
+    });
+    if (!submitted) return submitted;
+    std::array<std::uint64_t, 2 * kMaxBatch> ticks{};
+    const VkResult result = vkGetQueryPoolResults(
+        impl_->device, impl_->queries, 0, 2 * count, sizeof ticks, ticks.data(), sizeof ticks[0],
+        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (result != VK_SUCCESS) return driver_error("vkGetQueryPoolResults", result);
+    const std::uint64_t mask =
+        impl_->timestamp_bits >= 64 ? UINT64_MAX : (1ULL << impl_->timestamp_bits) - 1;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t elapsed = (ticks[2 * i + 1] - ticks[2 * i]) & mask;
+      times.push_back(static_cast<double>(elapsed) * impl_->timestamp_period_ns * 1e-6);
+    }
+    return {};
+  };
+
+  std::uint32_t batch = 1;
+  const auto run_and_adapt = [&](std::uint32_t at_most) -> Result<void> {
+    const std::uint32_t count = std::min(batch, at_most);
+    const auto start = std::chrono::steady_clock::now();
+    auto run = run_batch(count);
+    const double each = milliseconds_since(start) / count;
+    batch = static_cast<std::uint32_t>(
+        std::clamp(kMaxBatchMs / std::max(each, 1e-3), 1.0, static_cast<double>(kMaxBatch)));
+    return run;
+  };
+  // The median of executions for so long.
+  const auto warm_up = [&](double ms) -> Result<double> {
+    times.clear();
+    const auto start = std::chrono::steady_clock::now();
+    while (milliseconds_since(start) < ms) {
+      if (auto run = run_and_adapt(kMaxBatch); !run) return run.error();
+    }
+    return times.empty() ? 0.0 : report::median(times);
+  };
+  Result<double> last = warm_up(warm_up_ms);
+  for (int more = 0; last && *last > 0.0 && more < kMoreWarmUps; ++more) {
+    const double before_ms = *last;
+    last = warm_up(warm_up_ms / 3.0);
+    if (last && *last > kAsWarmAsItGets * before_ms) break;
+  }
+  if (!last) return last.error();
+  times.clear();
+  while (times.size() < repeats) {
+    const auto left = repeats - static_cast<std::uint32_t>(times.size());
+    if (auto run = run_and_adapt(left); !run) return run.error();
+  }
+  return times;
+}
+
+std::vector<std::pair<std::string, std::string>> Runner::pipeline_statistics(
+    VkPipeline pipeline) const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  auto info = make_struct<VkPipelineInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR);
+  info.pipeline = pipeline;
+  std::uint32_t executables = 0;
+  vkGetPipelineExecutablePropertiesKHR(impl_->device, &info, &executables, nullptr);
+  for (std::uint32_t e = 0; e < executables; ++e) {
+    auto executable =
+        make_struct<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+    executable.pipeline = pipeline;
+    executable.executableIndex = e;
+    std::uint32_t count = 0;
+    vkGetPipelineExecutableStatisticsKHR(impl_->device, &executable, &count, nullptr);
+    VkPipelineExecutableStatisticKHR blank{};
+    blank.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    std::vector<VkPipelineExecutableStatisticKHR> statistics(count, blank);
+    vkGetPipelineExecutableStatisticsKHR(impl_->device, &executable, &count, statistics.data());
+    for (const VkPipelineExecutableStatisticKHR& s : statistics) {
+      std::string value;
+      switch (s.format) {
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+          value = s.value.b32 != VK_FALSE ? "true" : "false";
+          break;
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+          value = std::to_string(s.value.i64);
+          break;
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+          value = std::to_string(s.value.u64);
+          break;
+        default:
+          value = std::to_string(s.value.f64);
+          break;
+      }
+      pairs.emplace_back(s.name, value);
+    }
+  }
+  return pairs;
+}
+
+}  // namespace vkgemm::headless

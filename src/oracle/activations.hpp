@@ -1,0 +1,24 @@
+// activations.hpp: the functions of the epilogue in double precision, and how far a correct f32
+// kernel may be off. Internal to the reference.
+#pragma once
+
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm::oracle {
+
+// A value, and the most by which a correct kernel's differs from it.
+struct Bounded {
+  double value = 0.0;
+  double bound = 0.0;
+};
+
+// The arguments' errors go through the function's slope, and it has one of its own.
+Bounded activate(Activation activation, Bounded x);
+Bounded apply_gate(Gate gate, Bounded l, Bounded r);
+
+// gelu and silu of minus infinity are -inf * 0 where the formula is evaluated as written, and 0 in
+// the limit: both are right.
+bool is_ambiguous(Activation activation, double pre);
+bool is_ambiguous(Gate gate, double l, double r);
+
+}  // namespace vkgemm::oracle

@@ -1,0 +1,102 @@
+#include "oracle/tile_reference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include "problem/convert.hpp"
+
+namespace vkgemm::oracle {
+namespace {
+
+constexpr std::uint64_t kRows = 2;  // of the inner kernel, which must fit 16 vector registers …
+constexpr std::uint64_t kCols = 4;  // … of two doubles, for A·B and |A|·|B|
+
+// Packs depth × lines elements into panels of `width` lines, zeros where the last panel ends
+// early. `index(line, k)` finds an element; the loops go along memory where `along_lines` says so.
+template <std::uint64_t Width, DataType Type, class Index>
+void pack_typed(double* to, const void* data, std::uint64_t lines, std::uint64_t depth,
+                bool along_lines, const Index& index) {
+  const std::uint64_t padded = (lines + Width - 1) / Width * Width;
+  const auto slot = [&](std::uint64_t line, std::uint64_t k) -> double& {
+    return to[(line / Width * kDepth + k) * Width + line % Width];
+  };
+  const std::uint64_t outer = along_lines ? depth : lines;
+  const std::uint64_t inner = along_lines ? lines : depth;
+  for (std::uint64_t x = 0; x < outer; ++x) {
+    for (std::uint64_t y = 0; y < inner; ++y) {
+      const std::uint64_t line = along_lines ? y : x;
+      const std::uint64_t k = along_lines ? x : y;
+      slot(line, k) = load_element(data, Type, index(line, k));
+    }
+  }
+  for (std::uint64_t line = lines; line < padded; ++line) {
+    for (std::uint64_t k = 0; k < depth; ++k) slot(line, k) = 0.0;
+  }
+}
+
+template <std::uint64_t Width, class Index>
+void pack(double* to, const void* data, DataType type, std::uint64_t lines, std::uint64_t depth,
+          bool along_lines, const Index& index) {
+  visit_type(type, [&]<DataType Type>() {
+    pack_typed<Width, Type>(to, data, lines, depth, along_lines, index);
+  });
+}
+
+// One product serves both sums: |a·b| is |a|·|b|. Fixed-size arrays, so that compilers keep them in
+// vector registers.
+void multiply_panels(const double* a, const double* b, std::uint64_t depth, double* dot,
+                     double* magnitude) {
+  double sum[kRows][kCols] = {};
+  double size[kRows][kCols] = {};
+  for (std::uint64_t k = 0; k < depth; ++k) {
+    for (std::uint64_t i = 0; i < kRows; ++i) {
+      for (std::uint64_t j = 0; j < kCols; ++j) {
+        const double product = a[k * kRows + i] * b[k * kCols + j];
+        sum[i][j] += product;
+        size[i][j] += std::fabs(product);
+      }
+    }
+  }
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    for (std::uint64_t j = 0; j < kCols; ++j) {
+      dot[i * kTile + j] += sum[i][j];
+      magnitude[i * kTile + j] += size[i][j];
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_tile(const Problem& problem, const Views& views, const HostOperands& operands,
+                   const TileOfD& tile, std::uint64_t half, Packed& packed, Sums& sums) {
+  const bool separate = problem.gated && problem.gated->b == GatedB::separate;
+  const void* const b = separate && half == 1 ? operands.b_right : operands.b;
+  std::fill(std::begin(sums.dot), std::end(sums.dot), 0.0);
+  std::fill(std::begin(sums.magnitude), std::end(sums.magnitude), 0.0);
+  std::array<std::uint64_t, kTile> columns{};  // of B
+  for (std::uint64_t line = 0; line < tile.col_count; ++line) {
+    const std::uint64_t j = tile.first_col + line;
+    columns[line] = separate ? j : product_column(problem, half, j);
+  }
+  for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
+    const std::uint64_t depth = std::min(kDepth, problem.k - k0);
+    pack<kRows>(packed.a, operands.a, views.a.type, tile.row_count, depth, !views.a.row_major,
+                [&](std::uint64_t line, std::uint64_t k) {
+                  return views.a.index(tile.batch, tile.rows[line], k0 + k);
+                });
+    pack<kCols>(packed.b, b, views.b.type, tile.col_count, depth, views.b.row_major,
+                [&](std::uint64_t line, std::uint64_t k) {
+                  return views.b.index(tile.batch, k0 + k, columns[line]);
+                });
+    for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
+      for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {
+        multiply_panels(packed.a + i * kDepth, packed.b + j * kDepth, depth,
+                        sums.dot + i * kTile + j, sums.magnitude + i * kTile + j);
+      }
+    }
+  }
+}
+
+}  // namespace vkgemm::oracle
