@@ -15,7 +15,7 @@ const uint LANES = LOCAL_SIZE / TILE_M;  // of a row
 const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_X4;
 const uint TREE_LANES = LANES < BLOCK_LANES ? LANES : BLOCK_LANES;
 shared vec2 lane_states[ROW_LOCAL_SIZE];
-shared float lane_rests[ROW_LOCAL_SIZE];
+shared float lane_distances[ROW_LOCAL_SIZE];
 
 struct Piece {
     vec4 x4[ROW_LANE_X4];
@@ -56,12 +56,12 @@ RowState lanes_state(const uint lane, uint first, const uint lanes) {
     const uint at = gl_LocalInvocationIndex / LANES * LANES + lane;
     const uint col = first + lane * 4 * ROW_LANE_X4;
     return known_row_state(columns_at(col, lanes * 4 * ROW_LANE_X4),
-                           vec3(lane_states[at], ROW_MOMENTS ? lane_rests[at] : 0.0));
+                           vec3(lane_states[at], ROW_MOMENTS ? lane_distances[at] : 0.0));
 }
 
 void keep_lane(const RowState s) {
     lane_states[gl_LocalInvocationIndex] = vec2(s.x, s.y);
-    if (ROW_MOMENTS) lane_rests[gl_LocalInvocationIndex] = s.z;
+    if (ROW_MOMENTS) lane_distances[gl_LocalInvocationIndex] = s.z;
 }
 
 // All invocations of a row get the state of TILE_N columns from `first` on, merged with that of

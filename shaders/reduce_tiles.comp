@@ -19,15 +19,15 @@ struct Values {
 // The part of a row that an invocation merges first.
 const uint PART_X4 = ROW_PART_X4(TILE_M, TILE_N, ROW_MOMENTS);
 const uint PARTS = ROW_PARTS(TILE_M, TILE_N, ROW_MOMENTS);
-const uint ROW_REST_COUNT = ROW_MOMENTS ? TILE_M * PARTS : 1;
+const uint DISTANCES = ROW_MOMENTS ? TILE_M * PARTS : 1;
 shared vec2 row_parts[TILE_M * PARTS];
-shared float row_rests[ROW_REST_COUNT];
+shared float row_distances[DISTANCES];
 
 void keep_part(const uint at, const vec3 kept) {
     row_parts[at] = kept.xy;
-    if (ROW_MOMENTS) row_rests[at] = kept.z;
+    if (ROW_MOMENTS) row_distances[at] = kept.z;
 }
-vec3 kept_part(const uint at) { return vec3(row_parts[at], ROW_MOMENTS ? row_rests[at] : 0.0); }
+vec3 kept_part(const uint at) { return vec3(row_parts[at], ROW_MOMENTS ? row_distances[at] : 0.0); }
 
 // The number of columns that exist of `count` x4s of the tile, from its x4 `x4` on.
 uint columns_from(const Tile t, const uint x4, const uint count) {

@@ -1,6 +1,6 @@
 // row_panel_state.glsl: what the tiles of a panel, those of the same rows, have told of these rows.
-// The states stand in the workspace: [panel][column of tiles][word][row of the tile], words which say
-// themselves whether they are there. Neighbouring invocations load neighbouring words.
+// The workspace holds the states: [panel][column of tiles][word][row of the tile]. A word is UNTOLD until
+// its tile has written it. Neighbouring invocations load neighbouring words.
 const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 
 uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix

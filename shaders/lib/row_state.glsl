@@ -1,8 +1,9 @@
 // row_state.glsl: row reductions: the knowledge of some elements of a row, and how that of
 // neighbours is merged. All in f32 from the values before the last cast.
 //
-// The order is the same whoever merges: x4s, four of them at once, neighbouring fours, pairs of fours, … up to ROW_BLOCK columns, then blocks from left to right. So all strategies and
-// tiles give the same bits, if the products have them.
+// All kernels merge in one order: four x4s at once, then pairs of fours, pairs of these pairs, … up to
+// ROW_BLOCK columns, then blocks from left to right. So all strategies and tiles give the same bits
+// if their products have the same bits.
 
 // The members' meaning depends on the operation:
 //   sum, mean                 x = sum of v
@@ -133,7 +134,7 @@ RowState merge_four_moments(const RowState s[4]) {
     const vec4 n = vec4(s[0].n, s[1].n, s[2].n, s[3].n);
     const vec4 x = vec4(s[0].x, s[1].x, s[2].x, s[3].x);
     const vec4 z = vec4(s[0].z, s[1].z, s[2].z, s[3].z);
-    // Weights of whole x4s are 1 and change no bit. What is missing may be far away.
+    // Weights of whole x4s are 1 and change no bit. A missing x4 has no element to be near to.
     const vec4 weight = EDGES == 0 ? vec4(1.0) : n * 0.25;
     const float all = EDGES == 0 ? 4.0 : (weight.x + weight.y) + (weight.z + weight.w);
     const bvec4 missing = EDGES == 0 ? bvec4(false) : equal(n, vec4(0.0));
@@ -148,7 +149,7 @@ RowState merge_four_moments(const RowState s[4]) {
     return RowState(4.0 * all, x.x, squares, distance);
 }
 
-// Merges four neighbouring x4s at once; none stands right of one that is not whole.
+// Merges four neighbouring x4s. Only the last one that exists may have fewer than 4 elements.
 RowState merge_four(const RowState s[4]) {
     if (ROW_MOMENTS) return merge_four_moments(s);
     if (ROW_EXPONENTIALS) {
