@@ -1,5 +1,5 @@
-// record.hpp: what a commit decides and computes, a line each in the file that VKGEMM_RECORD names.
-// The sorted files of two commits are equal if a change altered nothing.
+// record.hpp: appends a commit's decisions and results to the file that VKGEMM_RECORD names, a line
+// each. If a change altered nothing, the sorted files of the commits before and after it are equal.
 #pragma once
 
 #include <cstddef>

@@ -282,8 +282,9 @@ constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 // A reduction of whole rows of v, the value of the epilogue before its cast to D's type. All of it
 // is computed in f32 from v itself, never from rounded results. vkgemm keeps the mean of a part of
 // a row as two f32 numbers, so that a large mean does not make the variance less accurate. Rows are
-// added up in an order that depends on N alone: x4s of columns, then as a binary tree up to 1024
-// columns, then from left to right. Every configuration reduces the same v to the same bits.
+// added up in an order that depends on N alone: four columns, four of these fours, then a binary
+// tree up to 1024 columns, then from left to right. Every configuration reduces the same v to the
+// same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance

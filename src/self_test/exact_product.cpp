@@ -25,6 +25,10 @@ std::uint64_t bytes_of(const Matrix& matrix, std::uint64_t rows, std::uint64_t c
   return outer * *matrix.ld * size_in_bytes(matrix.type) + margin_bytes;
 }
 
+std::string number_text(double number) {
+  return std::isnan(number) ? std::string("NaN") : concat(number);
+}
+
 // Well mixed, so that elements next to each other have nothing to do with each other.
 std::uint64_t mixed(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -151,8 +155,7 @@ std::optional<std::string> ExactProduct::why_rows_are_wrong(std::span<const std:
     };
     const double expected = value(expected_.data()), got = value(d.data());
     if (expected == got) continue;
-    return concat("expected the sum ", expected, ", got ", std::isnan(got) ? 0.0 : got,
-                  std::isnan(got) ? " or none" : "", " of row ", row);
+    return concat("expected the sum ", expected, ", got ", number_text(got), " of row ", row);
   }
   return std::nullopt;
 }
@@ -161,8 +164,7 @@ std::optional<std::string> ExactProduct::why_wrong(std::span<const std::byte> d)
   if (std::ranges::equal(d, expected_)) return std::nullopt;
   const std::uint64_t size = size_in_bytes(problem_.d.type);
   const auto value = [&](std::span<const std::byte> bytes, std::uint64_t index) {
-    const double number = load_element(bytes.data(), problem_.d.type, index);
-    return std::isnan(number) ? std::string("NaN") : concat(number);
+    return number_text(load_element(bytes.data(), problem_.d.type, index));
   };
   const auto what = concat("m ", problem_.m, ", n ", problem_.n, ", k ", problem_.k, ", a ",
                            to_string(problem_.a.layout), ", b ", to_string(problem_.b.layout));

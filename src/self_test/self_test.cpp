@@ -64,9 +64,7 @@ Trial row_trial(const Config& config, DataType input) {
   Problem& problem = trial.problem;
   trial.config.rows =
       descriptor(config).keeps_values ? RowStrategy::resident : RowStrategy::two_pass;
-  if (trial.config.rows == RowStrategy::resident) {
-    problem.n = config.tile_n - 3;
-  }
+  if (trial.config.rows == RowStrategy::resident) problem.n = config.tile_n - 3;
   problem.k = config.tile_k + 1;
   problem.a.ld = problem.k + 3;
   problem.b.ld = problem.n + 5;
@@ -74,6 +72,16 @@ Trial row_trial(const Config& config, DataType input) {
   problem.row_reduction = RowReduction{.op = RowOp::sum};
   problem.max_workspace_bytes = Problem{}.max_workspace_bytes;
   return trial;
+}
+
+// Why the trial's configuration is illegal for its problem, nothing if it is legal; an error if the
+// problem itself is refused.
+Result<std::optional<std::string>> why_not_tried(const Trial& trial, const DeviceTables& tables,
+                                                 const DeviceCaps& trusted) {
+  Result<ResolvedProblem> problem = resolve(trial.problem);
+  if (!problem) return problem.error();
+  if (auto error = tables.set_orders(*problem, trusted)) return *error;
+  return why_illegal(trial.config, *problem, tables.target(trusted));
 }
 
 }  // namespace
@@ -127,16 +135,14 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
   }
   const DeviceCaps trusted = trusting(caps);
   const DeviceTables tables(caps.architecture);
-  const Target target = tables.target(trusted);
   std::vector<Config> legal;
   std::string first_reason;
   for (const Config& config : loop.trials(kind, caps)) {
     std::optional<std::string> reason;
-    for (const Problem& one : self_test_problems(kind, config, caps)) {
-      Result<ResolvedProblem> problem = resolve(one);
-      if (!problem) return problem.error();
-      if (auto error = tables.set_orders(*problem, trusted)) return *error;
-      if (!reason) reason = why_illegal(config, *problem, target);
+    for (const Problem& problem : self_test_problems(kind, config, caps)) {
+      const auto why = why_not_tried({config, problem}, tables, trusted);
+      if (!why) return why.error();
+      if (!reason) reason = *why;
     }
     if (!reason) legal.push_back(config);
     if (!reason && !loop.needs_verdict) return legal;
@@ -154,13 +160,8 @@ std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config
   }
   if (kind.code_run != 0 || kind.a_in_rows) return trials;
   const Trial rows = row_trial(config, kind.input);
-  Result<ResolvedProblem> problem = resolve(rows.problem);
-  const DeviceCaps trusted = trusting(caps);
-  const DeviceTables tables(caps.architecture);
-  if (!problem || tables.set_orders(*problem, trusted)) return trials;
-  if (!why_illegal(rows.config, *problem, tables.target(trusted))) {
-    trials.push_back(rows);
-  }
+  const auto why = why_not_tried(rows, DeviceTables(caps.architecture), trusting(caps));
+  if (why && !*why) trials.push_back(rows);
   return trials;
 }
 

@@ -39,8 +39,8 @@ struct Trial {
   Problem problem;
 };
 
-// What is computed with a configuration: self_test_problems(), and, where the device and the build
-// have it, the sums of rows, by the strategy that keeps whole rows in tiles, else in two passes.
+// The products that a configuration is tried with: self_test_problems() and, if legal, the sums of
+// a product's rows. Their strategy is resident if the main loop keeps tiles, otherwise two_pass.
 std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
                                     const DeviceCaps& caps);
 
@@ -61,8 +61,8 @@ class ExactProduct {
 
   std::span<const std::byte> a() const noexcept { return a_; }
   std::span<const std::byte> b() const noexcept { return b_; }
-  // D before the product: as many bytes as it writes and some behind, all NaN. The sums of rows, if
-  // the problem has them, follow at this offset.
+  // D before the product, all NaN: the bytes that the product writes and a margin. The row values,
+  // if the problem has them, follow at row_values_offset(), with a margin of their own.
   std::size_t d_bytes() const noexcept { return expected_.size(); }
   std::size_t row_values_offset() const noexcept { return row_values_offset_; }
   static constexpr std::byte poison{0xff};
@@ -79,7 +79,7 @@ class ExactProduct {
   std::optional<std::string> why_rows_are_wrong(std::span<const std::byte> d) const;
 
   std::vector<std::byte> a_, b_, expected_;
-  std::size_t row_values_offset_ = 0;  // of expected_; its size: none
+  std::size_t row_values_offset_ = 0;  // equals expected_.size() if there are no row values
   std::size_t scales_offset_ = 0, zeros_offset_ = 0;
 };
 

@@ -23,10 +23,11 @@ class Yardstick {
   // First, once.
   Result<void> make_layout();
 
-  // In place of the pipeline before. Constants by id; subgroup_size: required, 0 for any.
+  // Replaces the pipeline. Constants are ordered by id; subgroup_size is required, 0 allows any.
   Result<void> make_pipeline(std::span<const std::uint32_t> constants, std::uint32_t subgroup_size);
 
-  // Milliseconds, the least of so many executions. push_constants: as many bytes as were announced.
+  // Returns the shortest of `repeats` executions, in milliseconds. push_constants points at
+  // push_constant_bytes bytes.
   Result<double> fastest(const void* push_constants, std::uint32_t workgroups,
                          std::uint32_t repeats, double warm_up_ms);
 
@@ -41,7 +42,7 @@ class Yardstick {
   VkPipeline pipeline_ = VK_NULL_HANDLE;
 };
 
-// As many workgroups as keep the device's units busy for a few waves, on the devices that we know.
+// A number of workgroups that keeps all compute units busy for a few waves.
 std::uint32_t yardstick_workgroups(const DeviceCaps& caps);
 
 }  // namespace vkgemm::tool

@@ -1,5 +1,5 @@
-// What is decided of random problems on the devices that have tables, for comparing two commits:
-// why a problem is refused, or all its configurations, and how the best of them is dispatched.
+// Records decisions on random problems, on each device that has a table, to compare two commits:
+// the error, or the ranked configurations and the dispatches of the best one.
 #include <gtest/gtest.h>
 
 #include <cstring>
