@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "kernels/operands.hpp"
+#include "problem/operands.hpp"
 
 namespace vkgemm {
 namespace {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/addresses.hpp"
+#include "problem/addresses.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/abi.h"
 

@@ -4,7 +4,7 @@
 
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
-#include "kernels/operands.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/rows.hpp"

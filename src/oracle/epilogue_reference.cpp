@@ -43,9 +43,11 @@ Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t
     const std::uint64_t first = scales == Scales::per_matrix ? batch * length : 0;
     return load_element(factors, DataType::f32, first + at);
   };
-  const double row_scale = scale(epilogue_.row_scales, operands_.row_scales, problem_.m, i);
-  const double scales = row_scale * scale(epilogue_.column_scales, operands_.column_scales,
-                                          product_columns(problem_), j);
+  const double row_scale =
+      scale(epilogue_.row_scales, operands_[OperandId::row_scales], problem_.m, i);
+  const double scales =
+      row_scale * scale(epilogue_.column_scales, operands_[OperandId::column_scales],
+                        product_columns(problem_), j);
   const double product = problem_.k == 0 ? 0.0 : alpha * (scales * dot);
   const double product_size = problem_.k == 0 ? 0.0 : std::fabs(alpha * scales) * magnitude;
   Expected expected;
@@ -53,15 +55,15 @@ Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t
   value = product;
   double size = product_size;
   if (epilogue_.beta != 0.0f) {
-    const double residual =
-        beta * load_element(operands_.c, views_.c.type, views_.c.index(batch, i, j));
+    const double residual = beta * load_element(operands_[OperandId::c], views_[OperandId::c].type,
+                                                views_[OperandId::c].index(batch, i, j));
     value += residual;
     size += std::fabs(residual);
   }
   if (epilogue_.bias != Bias::none) {
     const std::uint64_t at = epilogue_.bias == Bias::along_n ? j : i;
-    const double bias =
-        load_element(operands_.bias, epilogue_.bias_type, batch * epilogue_.bias_batch_stride + at);
+    const double bias = load_element(operands_[OperandId::bias], epilogue_.bias_type,
+                                     batch * epilogue_.bias_batch_stride + at);
     value += bias;
     size += std::fabs(bias);
   }

@@ -113,7 +113,8 @@ CodeMatrix::CodeMatrix(const Problem& problem)
     : q_(with_group(*problem.quantised_b)),
       in_rows_(problem.b.layout == Layout::row_major),
       k_(problem.k) {
-  matrices_ = problem.b.batch_stride == std::uint64_t{0} ? 1 : MatrixCounts(problem).b;
+  matrices_ =
+      problem.b.batch_stride == std::uint64_t{0} ? 1 : row_of(OperandId::b).shape(problem).count;
   columns_ = columns_of_b(problem);
   source_ = code_source(problem, matrices_).value();
   codes.resize(source_.codes.bytes);
@@ -215,7 +216,7 @@ float CodeMatrix::element(std::uint64_t matrix, std::uint64_t k, std::uint64_t c
 }
 
 std::vector<float> CodeMatrix::elements(const Problem& plain) const {
-  const View where = view(plain.b, k_, columns_, MatrixCounts(plain).b);
+  const View where = view(row_of(OperandId::b).shape(plain));
   std::vector<float> out(where.bytes / size_in_bytes(where.type));
   for (std::uint64_t matrix = 0; matrix < matrices_; ++matrix) {
     for (std::uint64_t k = 0; k < k_; ++k) {

@@ -44,7 +44,7 @@ std::vector<std::uint64_t> rows_of(const Problem& problem, const VerifyOptions& 
 // The products of a grouped problem that are looked at.
 std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOperands& operands,
                                           const VerifyOptions& options) {
-  std::vector<GroupProduct> products = products_of(problem, operands);
+  std::vector<GroupProduct> products = products_of(problem, operands[OperandId::offsets]);
   if (options.mode == Verify::full || products.size() <= options.sampled_groups) return products;
   std::erase_if(products, [](const GroupProduct& group) { return group.problem.m == 0; });
   std::vector<GroupProduct> chosen;
@@ -55,19 +55,18 @@ std::vector<GroupProduct> chosen_products(const Problem& problem, const HostOper
 }
 
 // The chosen rows of one product, or all of it if their elements lie apart.
-void add_parts(const Problem& problem, const View& view, std::uint64_t columns,
-               const std::vector<std::uint64_t>& rows, std::uint64_t first_byte,
-               std::vector<ByteRange>& parts) {
-  const std::uint64_t size = size_in_bytes(view.type);
+void add_parts(const OperandShape& shape, const std::vector<std::uint64_t>& rows,
+               std::uint64_t first_byte, std::vector<ByteRange>& parts) {
+  const std::uint64_t size = shape.element();
   const auto add = [&](std::uint64_t from, std::uint64_t to) {
     parts.push_back({first_byte + from * size, (to + 1 - from) * size});
   };
-  if (!view.row_major) {
-    return add(0, view.index(problem.batch - 1, problem.m - 1, columns - 1));
+  if (!shape.row_major()) {
+    return add(0, shape.index(shape.count - 1, shape.rows - 1, shape.cols - 1));
   }
-  for (std::uint64_t batch = 0; batch < problem.batch; ++batch) {
+  for (std::uint64_t batch = 0; batch < shape.count; ++batch) {
     for (const std::uint64_t row : rows) {
-      add(view.index(batch, row, 0), view.index(batch, row, columns - 1));
+      add(shape.index(batch, row, 0), shape.index(batch, row, shape.cols - 1));
     }
   }
 }
@@ -160,15 +159,12 @@ std::uint32_t thread_count(std::uint32_t wanted, const Problem& problem) {
   return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
 }
 
-bool is_empty(const Problem& problem) {
-  return problem.m == 0 || problem.n == 0 || problem.batch == 0;
-}
-
 // `first_batch`: how the findings number the first matrix.
-void verify_product(const Problem& problem, const HostOperands& operands, const void* d,
-                    const void* aux, const VerifyOptions& options, std::uint64_t first_batch,
-                    Findings& all) {
+void verify_product(const Problem& problem, const HostOperands& operands,
+                    const VerifyOptions& options, std::uint64_t first_batch, Findings& all) {
   if (is_empty(problem)) return;
+  const void* const d = operands[OperandId::d];
+  const void* const aux = operands[OperandId::aux];
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
   const std::uint64_t halves = problem.gated ? 2 : 1;
@@ -192,15 +188,16 @@ void verify_product(const Problem& problem, const HostOperands& operands, const 
             const std::uint64_t i = tile.rows[r];
             const std::uint64_t j = tile.first_col + s;
             const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
-            const double got = load_element(d, views.d.type, views.d.index(tile.batch, i, j));
+            const double got = load_element(d, views[OperandId::d].type,
+                                            views[OperandId::d].index(tile.batch, i, j));
             Comparison c = compare(got, e.d, e.d_bound, d_cast, e.unpredictable);
             if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
             found.add("d", batch, i, j, got, e.d, c);
             if (!check_aux) continue;
             for (std::uint64_t half = 0; half < halves; ++half) {
               const std::uint64_t col = product_column(problem, half, j);
-              const double pre =
-                  load_element(aux, views.aux.type, views.aux.index(tile.batch, i, col));
+              const double pre = load_element(aux, views[OperandId::aux].type,
+                                              views[OperandId::aux].index(tile.batch, i, col));
               found.add("aux", batch, i, col, pre, e.pre[half],
                         compare(pre, e.pre[half], e.pre_bound[half], aux_cast, e.unpredictable));
             }
@@ -210,9 +207,11 @@ void verify_product(const Problem& problem, const HostOperands& operands, const 
   for (const Findings& found : findings) all.merge(found);
 }
 
-void compute_product(const Problem& problem, const HostOperands& operands, void* d, void* aux,
-                     std::uint32_t threads) {
+void compute_product(const Problem& problem, const HostOperands& operands,
+                     const HostResults& results, std::uint32_t threads) {
   if (is_empty(problem)) return;
+  void* const d = results[OperandId::d];
+  void* const aux = results[OperandId::aux];
   const Views views(problem);
   const EpilogueOracle oracle(problem, views, operands);
   const std::uint64_t halves = problem.gated ? 2 : 1;
@@ -228,21 +227,24 @@ void compute_product(const Problem& problem, const HostOperands& operands, void*
                       const std::uint64_t i = tile.rows[r];
                       const std::uint64_t j = tile.first_col + s;
                       const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
-                      store_element(d, views.d.type, views.d.index(tile.batch, i, j), e.d);
+                      store_element(d, views[OperandId::d].type,
+                                    views[OperandId::d].index(tile.batch, i, j), e.d);
                       for (std::uint64_t half = 0; write_aux && half < halves; ++half) {
                         const std::uint64_t col = product_column(problem, half, j);
-                        store_element(aux, views.aux.type, views.aux.index(tile.batch, i, col),
-                                      e.pre[half]);
+                        store_element(aux, views[OperandId::aux].type,
+                                      views[OperandId::aux].index(tile.batch, i, col), e.pre[half]);
                       }
                     }
                   }
                 });
 }
 
-void verify_rows(const Problem& problem, const HostOperands& operands, const void* d,
-                 const void* aux, const void* row_values, const VerifyOptions& options,
+void verify_rows(const Problem& problem, const HostOperands& operands, const VerifyOptions& options,
                  Findings& all) {
   if (is_empty(problem)) return;
+  const void* const d = operands[OperandId::d];
+  const void* const aux = operands[OperandId::aux];
+  const void* const row_values = operands[OperandId::row_values];
   const Views views(problem);
   const RowReduction& reduction = *problem.row_reduction;
   const bool check_d = !is_scalar(reduction.op) || reduction.store_d;
@@ -261,14 +263,15 @@ void verify_rows(const Problem& problem, const HostOperands& operands, const voi
         reduce_row(problem, operands, row.values, to);
         for (std::uint64_t j = 0; j < problem.n; ++j) {
           if (check_d) {
-            const double got = load_element(d, views.d.type, views.d.index(row.batch, row.row, j));
+            const double got = load_element(d, views[OperandId::d].type,
+                                            views[OperandId::d].index(row.batch, row.row, j));
             found.add("d", row.batch, row.row, j, got, to.d[j],
                       compare(got, to.d[j], to.d_bound[j], d_cast, to.unpredictable));
           }
           if (!check_aux) continue;
           const Expected& e = row.elements[j];
-          const double pre =
-              load_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j));
+          const double pre = load_element(aux, views[OperandId::aux].type,
+                                          views[OperandId::aux].index(row.batch, row.row, j));
           found.add("aux", row.batch, row.row, j, pre, e.pre[0],
                     compare(pre, e.pre[0], e.pre_bound[0], aux_cast, e.unpredictable));
         }
@@ -281,9 +284,12 @@ void verify_rows(const Problem& problem, const HostOperands& operands, const voi
   for (const Findings& found : findings) all.merge(found);
 }
 
-void compute_rows(const Problem& problem, const HostOperands& operands, void* d, void* aux,
-                  void* row_values, std::uint32_t wanted_threads) {
+void compute_rows(const Problem& problem, const HostOperands& operands, const HostResults& results,
+                  std::uint32_t wanted_threads) {
   if (is_empty(problem)) return;
+  void* const d = results[OperandId::d];
+  void* const aux = results[OperandId::aux];
+  void* const row_values = results[OperandId::row_values];
   const Views views(problem);
   const RowReduction& reduction = *problem.row_reduction;
   const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
@@ -295,10 +301,12 @@ void compute_rows(const Problem& problem, const HostOperands& operands, void* d,
         reduce_row(problem, operands, row.values, to);
         for (std::uint64_t j = 0; j < problem.n; ++j) {
           if (!is_scalar(reduction.op) || reduction.store_d) {
-            store_element(d, views.d.type, views.d.index(row.batch, row.row, j), to.d[j]);
+            store_element(d, views[OperandId::d].type,
+                          views[OperandId::d].index(row.batch, row.row, j), to.d[j]);
           }
           if (problem.epilogue.aux && aux != nullptr) {
-            store_element(aux, views.aux.type, views.aux.index(row.batch, row.row, j),
+            store_element(aux, views[OperandId::aux].type,
+                          views[OperandId::aux].index(row.batch, row.row, j),
                           row.elements[j].pre[0]);
           }
         }
@@ -309,18 +317,17 @@ void compute_rows(const Problem& problem, const HostOperands& operands, void* d,
 
 }  // namespace
 
-VerifyReport verify(const Problem& problem, const HostOperands& operands, const void* d,
-                    const void* aux, const VerifyOptions& options, const void* row_values) {
+VerifyReport verify(const Problem& problem, const HostOperands& operands,
+                    const VerifyOptions& options) {
   if (options.mode == Verify::off) return {};
   Findings findings;
   if (problem.row_reduction) {
-    verify_rows(problem, operands, d, aux, row_values, options, findings);
+    verify_rows(problem, operands, options, findings);
   } else if (!problem.grouping) {
-    verify_product(problem, operands, d, aux, options, 0, findings);
+    verify_product(problem, operands, options, 0, findings);
   } else {
     for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-      verify_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
-                     options, group.number, findings);
+      verify_product(group.problem, group.of(operands), options, group.number, findings);
     }
   }
   return findings.finish();
@@ -329,79 +336,32 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands, const 
 VerifiedParts verified_parts(const Problem& problem, const HostOperands& operands,
                              const VerifyOptions& options) {
   VerifiedParts parts;
-  const auto add = [&](const Problem& product, std::uint64_t d, std::uint64_t aux) {
+  const auto add = [&](const Problem& product, const PerOperand<std::uint64_t>& begins) {
     if (is_empty(product)) return;
-    const Views views(product);
     const std::vector<std::uint64_t> rows = rows_of(product, options);
-    const auto& reduction = product.row_reduction;
-    if (!reduction || !is_scalar(reduction->op) || reduction->store_d) {
-      add_parts(product, views.d, product.n, rows, d, parts.d);
+    for (const OperandRow& row : operand_rows()) {
+      if (!row.written || !row.exists(product)) continue;
+      add_parts(row.shape(product), rows, begins[row.id], parts[row.id]);
     }
-    if (!product.epilogue.aux) return;
-    add_parts(product, views.aux, product_columns(product), rows, aux, parts.aux);
   };
   if (options.mode == Verify::off) return parts;
   if (!problem.grouping) {
-    add(problem, 0, 0);
+    add(problem, {});
     return parts;
   }
   for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-    add(group.problem, group.d, group.aux);
+    add(group.problem, group.begins);
   }
   return parts;
 }
 
-void compute_reference(const Problem& problem, const HostOperands& operands, void* d, void* aux,
-                       std::uint32_t threads, void* row_values) {
-  if (problem.row_reduction) {
-    return compute_rows(problem, operands, d, aux, row_values, threads);
+void compute_reference(const Problem& problem, const HostOperands& operands,
+                       const HostResults& results, std::uint32_t threads) {
+  if (problem.row_reduction) return compute_rows(problem, operands, results, threads);
+  if (!problem.grouping) return compute_product(problem, operands, results, threads);
+  for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
+    compute_product(group.problem, group.of(operands), group.of(results), threads);
   }
-  if (!problem.grouping) return compute_product(problem, operands, d, aux, threads);
-  for (const GroupProduct& group : products_of(problem, operands)) {
-    compute_product(group.problem, group.operands, advanced(d, group.d), advanced(aux, group.aux),
-                    threads);
-  }
-}
-
-OperandBytes operand_bytes(const Problem& problem) {
-  if (is_empty(problem) || (problem.grouping && problem.grouping->groups == 0)) return {};
-  const Views views(problem);
-  const Epilogue& epilogue = problem.epilogue;
-  OperandBytes bytes;
-  bytes.a = views.a.bytes;
-  bytes.b = views.b.bytes;
-  if (problem.gated && problem.gated->b == GatedB::separate) bytes.b_right = views.b.bytes;
-  bytes.d = views.d.bytes;
-  if (epilogue.beta != 0.0f) bytes.c = views.c.bytes;
-  if (epilogue.aux) bytes.aux = views.aux.bytes;
-  const std::uint64_t matrices = problem.grouping ? problem.grouping->groups : problem.batch;
-  if (epilogue.row_scales != Scales::none) {
-    const bool by_rows = problem.grouping && problem.grouping->along == GroupAlong::m;
-    const bool many = epilogue.row_scales == Scales::per_matrix && !by_rows;
-    bytes.row_scales = (many ? matrices : 1) * problem.m * sizeof(float);
-  }
-  if (epilogue.column_scales != Scales::none) {
-    const bool many = epilogue.column_scales == Scales::per_matrix;
-    bytes.column_scales = (many ? matrices : 1) * product_columns(problem) * sizeof(float);
-  }
-  if (epilogue.bias != Bias::none) {
-    const std::uint64_t length =
-        epilogue.bias == Bias::along_n ? product_columns(problem) : problem.m;
-    const std::uint64_t last = (matrices - 1) * epilogue.bias_batch_stride;
-    bytes.bias = (last + length) * size_in_bytes(epilogue.bias_type);
-  }
-  if (const auto& rows = problem.row_reduction) {
-    if (rows->gamma || rows->beta) bytes.row_vector = problem.n * size_in_bytes(rows->vector_type);
-    if (is_scalar(rows->op)) {
-      bytes.row_values = problem.m * problem.batch * size_in_bytes(rows->value_type);
-      if (!rows->store_d) bytes.d = 0;
-    }
-  }
-  if (problem.grouping) {
-    const Grouping& grouping = *problem.grouping;
-    bytes.offsets = (std::uint64_t{grouping.groups} + 1) * size_in_bytes(grouping.offsets);
-  }
-  return bytes;
 }
 
 }  // namespace vkgemm::oracle

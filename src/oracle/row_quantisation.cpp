@@ -21,8 +21,8 @@ constexpr double most = QUANTISE_MOST;
 }  // namespace
 
 void quantise_rows(const RowQuantisation& q, const void* source, void* codes, void* scales) {
-  const View from = view(q.source, q.rows, q.columns, q.batch);
-  const View to = view(q.codes, q.rows, q.columns, q.batch);
+  const View from = view({q.source, q.rows, q.columns, q.batch});
+  const View to = view({q.codes, q.rows, q.columns, q.batch});
   const auto least = static_cast<double>(std::bit_cast<float>(std::uint32_t{QUANTISE_LEAST_BITS}));
   for (std::uint64_t b = 0; b < q.batch; ++b) {
     for (std::uint64_t i = 0; i < q.rows; ++i) {

@@ -161,12 +161,12 @@ void logsumexp(std::span<const RowValue> row, const Statistics& s, ReducedRow& o
 void apply_vectors(const RowReduction& rows, const HostOperands& operands, ReducedRow& out) {
   for (std::size_t j = 0; j < out.d.size(); ++j) {
     if (rows.gamma) {
-      const double gamma = load_element(operands.gamma, rows.vector_type, j);
+      const double gamma = load_element(operands[OperandId::gamma], rows.vector_type, j);
       out.d[j] *= gamma;
       out.d_bound[j] = out.d_bound[j] * std::fabs(gamma) + ulp * std::fabs(out.d[j]);
     }
     if (rows.beta) {
-      out.d[j] += load_element(operands.beta, rows.vector_type, j);
+      out.d[j] += load_element(operands[OperandId::beta], rows.vector_type, j);
       out.d_bound[j] += ulp * std::fabs(out.d[j]);
     }
   }

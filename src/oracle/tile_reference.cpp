@@ -72,7 +72,7 @@ void multiply_panels(const double* a, const double* b, std::uint64_t depth, doub
 void multiply_tile(const Problem& problem, const Views& views, const HostOperands& operands,
                    const TileOfD& tile, std::uint64_t half, Packed& packed, Sums& sums) {
   const bool separate = problem.gated && problem.gated->b == GatedB::separate;
-  const void* const b = separate && half == 1 ? operands.b_right : operands.b;
+  const void* const b = operands[separate && half == 1 ? OperandId::b_right : OperandId::b];
   std::fill(std::begin(sums.dot), std::end(sums.dot), 0.0);
   std::fill(std::begin(sums.magnitude), std::end(sums.magnitude), 0.0);
   std::array<std::uint64_t, kTile> columns{};  // of B
@@ -82,13 +82,13 @@ void multiply_tile(const Problem& problem, const Views& views, const HostOperand
   }
   for (std::uint64_t k0 = 0; k0 < problem.k; k0 += kDepth) {
     const std::uint64_t depth = std::min(kDepth, problem.k - k0);
-    pack<kRows>(packed.a, operands.a, views.a.type, tile.row_count, depth, !views.a.row_major,
-                [&](std::uint64_t line, std::uint64_t k) {
-                  return views.a.index(tile.batch, tile.rows[line], k0 + k);
+    pack<kRows>(packed.a, operands[OperandId::a], views[OperandId::a].type, tile.row_count, depth,
+                !views[OperandId::a].row_major, [&](std::uint64_t line, std::uint64_t k) {
+                  return views[OperandId::a].index(tile.batch, tile.rows[line], k0 + k);
                 });
-    pack<kCols>(packed.b, b, views.b.type, tile.col_count, depth, views.b.row_major,
-                [&](std::uint64_t line, std::uint64_t k) {
-                  return views.b.index(tile.batch, k0 + k, columns[line]);
+    pack<kCols>(packed.b, b, views[OperandId::b].type, tile.col_count, depth,
+                views[OperandId::b].row_major, [&](std::uint64_t line, std::uint64_t k) {
+                  return views[OperandId::b].index(tile.batch, k0 + k, columns[line]);
                 });
     for (std::uint64_t j = 0; j < tile.col_count; j += kCols) {
       for (std::uint64_t i = 0; i < tile.row_count; i += kRows) {

@@ -4,21 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "problem/operands.hpp"
+
 namespace vkgemm::oracle {
 
 // Host copies of the operands, laid out exactly as the problem says (same ld, strides, types).
-struct HostOperands {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  const void* c = nullptr;
-  const void* bias = nullptr;
-  const void* offsets = nullptr;
-  const void* gamma = nullptr;  // of a row reduction
-  const void* beta = nullptr;
-  const void* b_right = nullptr;  // GatedB::separate
-  const void* row_scales = nullptr;
-  const void* column_scales = nullptr;
-};
+using HostOperands = PerOperand<const void*>;
 
 enum class Verify : std::uint8_t { off, sampled, full };
 

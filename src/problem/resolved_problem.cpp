@@ -401,24 +401,6 @@ bool ResolvedProblem::b_allows_vectors() const noexcept {
   return !halves_cut && !groups_cut && b.allows_vectors(load_bytes);
 }
 
-std::uint64_t ResolvedProblem::bias_bytes() const noexcept {
-  if (!has_bias() || is_empty()) return 0;
-  const std::uint64_t length = epilogue.bias == Bias::along_n ? product_n() : m;
-  return extent_in_bytes(bias_count(), epilogue.bias_batch_stride, length, epilogue.bias_type)
-      .value_or(std::numeric_limits<std::uint64_t>::max());
-}
-
-std::uint64_t ResolvedProblem::row_scales_bytes() const noexcept {
-  if (epilogue.row_scales == Scales::none || is_empty()) return 0;
-  return (epilogue.row_scales == Scales::per_matrix ? batch : 1) * m * sizeof(float);
-}
-
-std::uint64_t ResolvedProblem::column_scales_bytes() const noexcept {
-  if (epilogue.column_scales == Scales::none || is_empty()) return 0;
-  return (epilogue.column_scales == Scales::per_matrix ? bias_count() : 1) * product_n() *
-         sizeof(float);
-}
-
 Result<ResolvedProblem> resolve(const Problem& problem) {
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
       {"m", problem.m}, {"n", problem.n}, {"k", problem.k}, {"batch", problem.batch}};

@@ -79,10 +79,6 @@ struct ResolvedProblem {
   bool a_allows_vectors() const noexcept;
   bool b_allows_vectors() const noexcept;
 
-  // Bytes that the bias span must hold; 0 without a bias. So of scales.
-  std::uint64_t bias_bytes() const noexcept;
-  std::uint64_t row_scales_bytes() const noexcept;
-  std::uint64_t column_scales_bytes() const noexcept;
   bool has_scales() const noexcept {
     return epilogue.row_scales != Scales::none || epilogue.column_scales != Scales::none;
   }

@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/addresses.hpp"
-#include "kernels/operands.hpp"
+#include "problem/operands.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/context.hpp"
 #include "vkgemm/result.hpp"

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/addresses.hpp"
+#include "problem/addresses.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "vkgemm/context.hpp"

@@ -6,8 +6,9 @@
 
 #include "headless/allocation_count.hpp"
 #include "oracle/heavy_epilogue.hpp"
-#include "oracle/reference.hpp"
+#include "problem/operands.hpp"
 #include "report/statistics.hpp"
+#include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
@@ -49,21 +50,14 @@ HostTimes measure_host(headless::Runner& runner) {
   times.warm_plan_us = report::median(warm);
 
   const Plan plan = unwrap(context.plan(problem));
-  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-  const std::uint64_t sizes[] = {
-      bytes.a, bytes.b, bytes.c, bytes.d, bytes.aux, bytes.bias, plan.workspace_bytes()};
-  std::vector<headless::Buffer> buffers;
-  for (const std::uint64_t size : sizes) {
-    buffers.push_back(unwrap(runner.allocate(size)));
-    unwrap(runner.fill(buffers.back(), 0));
+  const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+  DeviceOperands device;
+  for (const OperandRow& row : operand_rows()) {
+    device.plain[row.id] = unwrap(runner.allocate(bytes[row.id]));
+    unwrap(runner.fill(device.plain[row.id], 0));
   }
-  const Operands operands{.a = buffers[0].span(),
-                          .b = buffers[1].span(),
-                          .c = buffers[2].span(),
-                          .d = buffers[3].span(),
-                          .bias = buffers[5].span(),
-                          .aux = buffers[4].span(),
-                          .workspace = buffers[6].span()};
+  device.workspace = unwrap(runner.allocate(plan.workspace_bytes()));
+  const Operands operands = device.operands();
   std::vector<double> batches;
   for (int batch = 0; batch < kBatches; ++batch) {
     unwrap(runner.submit([&](VkCommandBuffer commands) -> Result<void> {

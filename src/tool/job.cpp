@@ -11,6 +11,39 @@
 namespace vkgemm::tool {
 namespace {
 
+struct FileOption {
+  OperandId id;
+  const char* names;
+  const char* help;
+};
+
+// In the order of --help. Offsets are an option of groups.
+constexpr FileOption file_options[] = {
+    {OperandId::a, "--a", "A, M x K; or .vkp, as `vkgemm pack` writes it"},
+    {OperandId::b, "--b", "B, K x N; or .vkp"},
+    {OperandId::b_right, "--b-right", "Right half of B, see --gated"},
+    {OperandId::c, "--c", "C, M x N"},
+    {OperandId::bias, "--bias", "Bias, N values (or M, see --bias-mode)"},
+    {OperandId::row_scales, "--row-scales",
+     "Factors of the rows of A*B, f32: M values, or batch x M"},
+    {OperandId::column_scales, "--column-scales",
+     "Factors of its columns, f32: N values, or batch x N; of groups along m groups x N"},
+    {OperandId::d, "--out,--d", "Write D"},
+    {OperandId::aux, "--aux", "Write aux, the value before the activation"},
+    {OperandId::gamma, "--row-gamma",
+     "gamma of --row-op rms_norm and layer_norm: factors, N values"},
+    {OperandId::beta, "--row-beta", "beta of the same, added: N values"},
+    {OperandId::row_values, "--row-values",
+     "Write the rows' numbers that --row-op logsumexp … variance gives"},
+};
+
+std::string option_of(OperandId id) {
+  for (const FileOption& option : file_options) {
+    if (option.id == id) return option.names;
+  }
+  return {};
+}
+
 void check_size(const char* option, const std::optional<std::uint64_t>& asked, std::uint64_t found,
                 const std::string& file) {
   if (asked && *asked != found) {
@@ -50,7 +83,7 @@ Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const Matrix
 
 void epilogue_without_operands(const JobOptions& options, Epilogue& to) {
   const EpilogueOptions& from = options.epilogue;
-  to.aux = from.with_aux || !options.aux_file.empty();
+  to.aux = from.with_aux || !options.files[OperandId::aux].empty();
   to.alpha = from.alpha;
   to.beta = from.beta;
   to.activation = from.activation;
@@ -60,26 +93,28 @@ void epilogue_without_operands(const JobOptions& options, Epilogue& to) {
 
 void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
   Problem& p = job.problem;
-  if (options.c_file.empty()) {
+  if (options.files[OperandId::c].empty()) {
     if (options.epilogue.beta != 0.0f) usage("--beta needs a matrix C: give --c, or --beta 0");
     return;
   }
   if (options.epilogue.beta == 0.0f) usage("--c is given, but --beta is 0: C would not be read");
-  LoadedMatrix c = load_matrix(options.c_file, options.bf16);
+  LoadedMatrix c = load_matrix(options.files[OperandId::c], options.bf16);
   if (c.rows != p.m || c.cols != p.n) {
     usage("C must be M x N = " + std::to_string(p.m) + " x " + std::to_string(p.n) + ", but is " +
           c.describe());
   }
-  p.c = file_matrix(c, batch, options.c, "c");
+  p.c = file_matrix(c, batch, options.matrices[OperandId::c], "c");
   // One row or one column is both; else C decides how D and aux lie, since the three share a
   // layout.
-  if (p.m == 1 || p.n == 1) p.c.layout = options.d.layout.value_or(p.c.layout);
-  if (options.d.layout && *options.d.layout != p.c.layout) {
-    usage("--layout-d is " + std::string(to_string(*options.d.layout)) + ", but " + c.file +
-          " is " + std::string(to_string(p.c.layout)) + ": C, D and aux share one layout");
+  if (p.m == 1 || p.n == 1) p.c.layout = options.matrices[OperandId::d].layout.value_or(p.c.layout);
+  if (options.matrices[OperandId::d].layout &&
+      *options.matrices[OperandId::d].layout != p.c.layout) {
+    usage("--layout-d is " + std::string(to_string(*options.matrices[OperandId::d].layout)) +
+          ", but " + c.file + " is " + std::string(to_string(p.c.layout)) +
+          ": C, D and aux share one layout");
   }
   p.d.layout = p.c.layout;
-  job.c = std::move(c.data);
+  job.data[OperandId::c] = std::move(c.data);
 }
 
 void load_bias_file(const JobOptions& options, Job& job) {
@@ -91,15 +126,15 @@ void load_bias_file(const JobOptions& options, Job& job) {
   if (options.epilogue.bias_batch_stride != 0) {
     usage("--batch-stride-bias is for generated matrices: a file's shape says how many there are");
   }
-  if (options.bias_file.empty()) {
+  if (options.files[OperandId::bias].empty()) {
     if (mode.value_or(Bias::none) != Bias::none) usage("--bias-mode needs a bias: give --bias");
     return;
   }
-  LoadedBias bias = load_bias(options.bias_file, options.bf16);
+  LoadedBias bias = load_bias(options.files[OperandId::bias], options.bf16);
   p.epilogue.bias = mode.value_or(Bias::along_n);
   if (p.epilogue.bias == Bias::none) usage("--bias is given, but --bias-mode is none");
   const bool along_n = p.epilogue.bias == Bias::along_n;
-  const std::uint64_t needed = along_n ? oracle::product_columns(p) : p.m;
+  const std::uint64_t needed = along_n ? product_columns(p) : p.m;
   if (bias.length != needed) {
     usage("the bias must have " +
           std::string(!along_n  ? "M = "
@@ -115,7 +150,7 @@ void load_bias_file(const JobOptions& options, Job& job) {
   }
   p.epilogue.bias_type = bias.type;
   p.epilogue.bias_batch_stride = bias.batch == 1 ? 0 : bias.length;
-  job.bias = std::move(bias.data);
+  job.data[OperandId::bias] = std::move(bias.data);
 }
 
 // Factors of the rows or the columns of a product, one vector or one for each of `count`.
@@ -142,11 +177,12 @@ void load_scales(const JobOptions& options, Job& job) {
   const EpilogueOptions& given = options.epilogue;
   const std::uint64_t groups = p.grouping ? p.grouping->groups : p.batch;
   const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
-  job.row_scales = load_factors("--row-scales", options.row_scales_file, given.row_scales, p.m,
-                                by_rows ? 1 : groups, p.epilogue.row_scales);
-  job.column_scales =
-      load_factors("--column-scales", options.column_scales_file, given.column_scales,
-                   oracle::product_columns(p), groups, p.epilogue.column_scales);
+  job.data[OperandId::row_scales] =
+      load_factors("--row-scales", options.files[OperandId::row_scales], given.row_scales, p.m,
+                   by_rows ? 1 : groups, p.epilogue.row_scales);
+  job.data[OperandId::column_scales] =
+      load_factors("--column-scales", options.files[OperandId::column_scales], given.column_scales,
+                   product_columns(p), groups, p.epilogue.column_scales);
 }
 
 // gamma or beta of a row reduction. The first one's type is that of both.
@@ -162,7 +198,7 @@ std::vector<std::byte> load_row_vector(const std::string& name, const std::strin
   }
   if (rows.gamma && vector.type != rows.vector_type) {
     usage("--row-gamma and --row-beta must have one type, but " + file + " is " +
-          std::string(to_string(vector.type)) + " and " + options.gamma_file + " is " +
+          std::string(to_string(vector.type)) + " and " + options.files[OperandId::gamma] + " is " +
           std::string(to_string(rows.vector_type)));
   }
   rows.vector_type = vector.type;
@@ -173,12 +209,14 @@ std::vector<std::byte> load_row_vector(const std::string& name, const std::strin
 void load_row_vectors(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
   if (!p.row_reduction) {
-    if (options.gamma_file.empty() && options.beta_file.empty()) return;
+    if (options.files[OperandId::gamma].empty() && options.files[OperandId::beta].empty()) return;
     usage("--row-gamma and --row-beta need --row-op rms_norm or layer_norm");
   }
   RowReduction& rows = *p.row_reduction;
-  job.gamma = load_row_vector("gamma", options.gamma_file, options, p, rows, rows.gamma);
-  job.beta = load_row_vector("beta", options.beta_file, options, p, rows, rows.beta);
+  job.data[OperandId::gamma] =
+      load_row_vector("gamma", options.files[OperandId::gamma], options, p, rows, rows.gamma);
+  job.data[OperandId::beta] =
+      load_row_vector("beta", options.files[OperandId::beta], options, p, rows, rows.beta);
 }
 
 void check_packed(bool wanted, const std::string& option, const LoadedMatrix& loaded) {
@@ -187,14 +225,16 @@ void check_packed(bool wanted, const std::string& option, const LoadedMatrix& lo
 }
 
 Job job_from_files(const JobOptions& options) {
-  if (options.a_file.empty() || options.b_file.empty()) {
+  if (options.files[OperandId::a].empty() || options.files[OperandId::b].empty()) {
     usage("--a and --b belong together: only " +
-          (options.a_file.empty() ? "--b " + options.b_file : "--a " + options.a_file) +
+          (options.files[OperandId::a].empty() ? "--b " + options.files[OperandId::b]
+                                               : "--a " + options.files[OperandId::a]) +
           " is given");
   }
   const bool halves = options.gated && options.gated->b != GatedB::separate;
-  LoadedMatrix a = load_operand(options.a_file, options.bf16, PackedOperand::a);
-  LoadedMatrix b = load_operand(options.b_file, options.bf16, PackedOperand::b, halves ? 2 : 1);
+  LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
+  LoadedMatrix b =
+      load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
   check_packed(options.packs.a, "--packed-a", a);
   check_packed(options.packs.b, "--packed-b", b);
   check_packed(options.packs.codes.has_value(), "--quantised-b", b);
@@ -208,8 +248,8 @@ Job job_from_files(const JobOptions& options) {
   }
   check_size("--m", options.m, a.rows, a.file);
   Job job;
-  const std::uint64_t n =
-      b.cols / load_b_right(options.gated, options.b_right_file, options.bf16, b, job.b_right);
+  const std::uint64_t n = b.cols / load_b_right(options.gated, options.files[OperandId::b_right],
+                                                options.bf16, b, job.data[OperandId::b_right]);
   check_size("--n", options.n, n, b.file);
   check_size("--k", options.k, a.cols, a.file);
   if (options.type && *options.type != a.type) {
@@ -226,7 +266,7 @@ Job job_from_files(const JobOptions& options) {
   job.groups = options.groups.groups(m, k);
   p.grouping = job.groups.grouping;
   if (p.grouping) {
-    const std::uint64_t needed = oracle::MatrixCounts(p).b;
+    const std::uint64_t needed = row_of(OperandId::b).shape(p).count;
     if (a.batch != 1 || b.batch != needed) {
       usage("with these groups A is one matrix and B " + std::to_string(needed) +
             ", but there are " + a.describe() + " and " + b.describe());
@@ -234,35 +274,29 @@ Job job_from_files(const JobOptions& options) {
   } else {
     p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
   }
-  const oracle::MatrixCounts counts(p);
-  p.a = file_matrix(a, counts.a, options.a, "a");
-  p.b = file_matrix(b, counts.b, options.b, "b");
+  const auto count = [&p](OperandId id) { return row_of(id).shape(p).count; };
+  p.a = file_matrix(a, count(OperandId::a), options.matrices[OperandId::a], "a");
+  p.b = file_matrix(b, count(OperandId::b), options.matrices[OperandId::b], "b");
   epilogue_without_operands(options, p.epilogue);
   p.row_reduction = options.rows.reduction();
   load_bias_file(options, job);
   load_scales(options, job);
-  p.d = options.d.matrix(default_result(p), Layout::row_major);
-  load_c(options, counts.d, job);
+  p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
+  load_c(options, count(OperandId::c), job);
   load_row_vectors(options, job);
-  job.packed_a = std::move(a.packed);
-  job.packed_b = std::move(b.packed);
-  job.a = std::move(a.data);
-  job.b = std::move(b.data);
+  job.packed[OperandId::a] = std::move(a.packed);
+  if (!job.data[OperandId::b_right].empty()) job.packed[OperandId::b_right] = b.packed;
+  job.packed[OperandId::b] = std::move(b.packed);
+  job.data[OperandId::a] = std::move(a.data);
+  job.data[OperandId::b] = std::move(b.data);
   return job;
 }
 
 Job generated_job(const JobOptions& options) {
-  const std::pair<const char*, const std::string&> files[] = {
-      {"--b-right", options.b_right_file},
-      {"--c", options.c_file},
-      {"--bias", options.bias_file},
-      {"--row-scales", options.row_scales_file},
-      {"--column-scales", options.column_scales_file},
-      {"--row-gamma", options.gamma_file},
-      {"--row-beta", options.beta_file}};
-  for (const auto& [option, file] : files) {
-    if (file.empty()) continue;
-    usage(std::string(option) + " needs --a and --b: all operands are from files, or none");
+  for (const OperandRow& row : operand_rows()) {
+    if (row.written || row.id == OperandId::a || row.id == OperandId::b) continue;
+    if (options.files[row.id].empty()) continue;
+    usage(option_of(row.id) + " needs --a and --b: all operands are from files, or none");
   }
   Job job;
   std::optional<std::uint64_t> m = options.m, k = options.k;
@@ -276,8 +310,8 @@ Job generated_job(const JobOptions& options) {
   p.k = *k;
   p.batch = options.batch;
   const DataType type = options.type.value_or(DataType::f16);
-  p.a = options.a.matrix(type, Layout::row_major);
-  p.b = options.b.matrix(type, Layout::row_major);
+  p.a = options.matrices[OperandId::a].matrix(type, Layout::row_major);
+  p.b = options.matrices[OperandId::b].matrix(type, Layout::row_major);
   epilogue_without_operands(options, p.epilogue);
   p.epilogue.bias = options.epilogue.bias.value_or(Bias::none);
   p.epilogue.bias_type = options.epilogue.bias_type.value_or(DataType::f32);
@@ -285,18 +319,18 @@ Job generated_job(const JobOptions& options) {
   p.epilogue.row_scales = options.epilogue.row_scales;
   p.epilogue.column_scales = options.epilogue.column_scales;
   p.row_reduction = options.rows.reduction();
-  p.d = options.d.matrix(default_result(p), Layout::row_major);
-  p.c = options.c.matrix(p.d.type, p.d.layout);
+  p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
+  p.c = options.matrices[OperandId::c].matrix(p.d.type, p.d.layout);
   return job;
 }
 
 // Files to write what there is not.
 void check_results(const JobOptions& options, const Problem& p) {
   const RowReduction rows = p.row_reduction.value_or(RowReduction{});
-  if (!options.row_values_file.empty() && !is_scalar(rows.op)) {
+  if (!options.files[OperandId::row_values].empty() && !is_scalar(rows.op)) {
     usage("--row-values needs --row-op " + std::string(scalar_row_ops));
   }
-  if (!options.d_file.empty() && !rows.store_d) {
+  if (!options.files[OperandId::d].empty() && !rows.store_d) {
     usage("--out is given, but with --without-d there is no D to write");
   }
 }
@@ -305,28 +339,9 @@ void check_results(const JobOptions& options, const Problem& p) {
 
 void JobOptions::add(CLI::App& app) {
   app.option_defaults()->group("Files");
-  app.add_option("--a", a_file, "A, M x K; or .vkp, as `vkgemm pack` writes it")->type_name("FILE");
-  app.add_option("--b", b_file, "B, K x N; or .vkp")->type_name("FILE");
-  app.add_option("--b-right", b_right_file, "Right half of B, see --gated")->type_name("FILE");
-  app.add_option("--c", c_file, "C, M x N")->type_name("FILE");
-  app.add_option("--bias", bias_file, "Bias, N values (or M, see --bias-mode)")->type_name("FILE");
-  app.add_option("--row-scales", row_scales_file,
-                 "Factors of the rows of A*B, f32: M values, or batch x M")
-      ->type_name("FILE");
-  app.add_option(
-         "--column-scales", column_scales_file,
-         "Factors of its columns, f32: N values, or batch x N; of groups along m groups x N")
-      ->type_name("FILE");
-  app.add_option("--out,--d", d_file, "Write D")->type_name("FILE");
-  app.add_option("--aux", aux_file, "Write aux, the value before the activation")
-      ->type_name("FILE");
-  app.add_option("--row-gamma", gamma_file,
-                 "gamma of --row-op rms_norm and layer_norm: factors, N values")
-      ->type_name("FILE");
-  app.add_option("--row-beta", beta_file, "beta of the same, added: N values")->type_name("FILE");
-  app.add_option("--row-values", row_values_file,
-                 "Write the rows' numbers that --row-op logsumexp … variance gives")
-      ->type_name("FILE");
+  for (const FileOption& option : file_options) {
+    app.add_option(option.names, files[option.id], option.help)->type_name("FILE");
+  }
   app.add_flag("--bf16", bf16, "uint16 files hold the bits of bf16 values");
   add_problem(app);
 }
@@ -351,11 +366,10 @@ void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Row reduction");
   rows.add(app);
   app.option_defaults()->group("Types and layouts");
-  a.add(app, "a");
-  b.add(app, "b");
-  c.add(app, "c");
-  d.add(app, "d");
-  aux.add(app, "aux");
+  for (const OperandRow& row : operand_rows()) {
+    if (row.matrix == nullptr || row.id == OperandId::b_right) continue;  // it lies as B does
+    matrices[row.id].add(app, std::string(row.name));
+  }
   packs.add(app);
 }
 
@@ -363,37 +377,33 @@ Job make_job(const JobOptions& options) {
   Job job = options.from_files() ? job_from_files(options) : generated_job(options);
   Problem& p = job.problem;
   p.f32_arithmetic = options.f32_arithmetic;
-  p.aux = options.aux.matrix(p.d.type, p.d.layout);
+  p.aux = options.matrices[OperandId::aux].matrix(p.d.type, p.d.layout);
   check_results(options, p);
-  job.offsets = job.groups.encoded();
+  job.data[OperandId::offsets] = job.groups.encoded();
   job.source = p;
-  PackOptions packs{.a = options.packs.a || job.packed_a, .b = options.packs.b || job.packed_b};
-  packs.codes = job.packed_b ? quantisation_of(job.packed_b->fingerprint) : options.packs.codes;
+  const auto& packed_b = job.packed[OperandId::b];
+  PackOptions packs{.a = options.packs.a || job.packed[OperandId::a],
+                    .b = options.packs.b || packed_b};
+  packs.codes = packed_b ? quantisation_of(packed_b->fingerprint) : options.packs.codes;
   p = packs.packed(job.source);
   return job;
+}
+
+oracle::HostOperands Job::operands() const {
+  oracle::HostOperands out;
+  for (const OperandRow& row : operand_rows()) out[row.id] = data[row.id].data();
+  return out;
 }
 
 void generate_operands(const JobOptions& options, Job& job) {
   if (options.from_files()) return;
   const Problem& p = job.source;
   std::fprintf(stderr, "generating operands …\n");
-  const oracle::MatrixCounts counts(p);
-  job.a = generate_matrix(p.a, p.m, p.k, counts.a, options.fill, options.seed);
-  const std::uint64_t n = oracle::columns_of_b(p);
-  job.b = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 1);
-  if (p.gated && p.gated->b == GatedB::separate) {
-    job.b_right = generate_matrix(p.b, p.k, n, counts.b, options.fill, options.seed + 4);
+  for (const OperandRow& row : operand_rows()) {
+    // Offsets are the groups'.
+    if (row.written || row.id == OperandId::offsets || !row.exists(p)) continue;
+    job.data[row.id] = generate(row.id, p, options.fill, options.seed);
   }
-  if (p.epilogue.beta != 0.0f) {
-    job.c = generate_matrix(p.c, p.m, p.n, counts.d, options.fill, options.seed + 2);
-  }
-  const oracle::OperandBytes bytes = oracle::operand_bytes(p);
-  job.bias = generate(p.epilogue.bias_type, bytes.bias, options.fill, options.seed + 3);
-  job.row_scales = generate(DataType::f32, bytes.row_scales, options.fill, options.seed + 6);
-  job.column_scales = generate(DataType::f32, bytes.column_scales, options.fill, options.seed + 7);
-  const DataType vectors = p.row_reduction.value_or(RowReduction{}).vector_type;
-  job.gamma = generate(vectors, bytes.row_vector, options.fill, options.seed + 4);
-  job.beta = generate(vectors, bytes.row_vector, options.fill, options.seed + 5);
 }
 
 }  // namespace vkgemm::tool

@@ -20,16 +20,14 @@ namespace vkgemm::tool {
 
 // The command line's options for a job, and the files that results go to.
 struct JobOptions {
-  std::string a_file, b_file, b_right_file, c_file, bias_file, d_file, aux_file;
-  std::string row_scales_file, column_scales_file;
-  std::string gamma_file, beta_file, row_values_file;
+  PerOperand<std::string> files;
   bool bf16 = false;
   std::optional<std::uint64_t> m, n, k;
   std::optional<Gated> gated;
   std::uint64_t batch = 1;
   std::optional<DataType> type;
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
-  MatrixOptions a, b, c, d, aux;
+  PerOperand<MatrixOptions> matrices;
   EpilogueOptions epilogue;
   GroupOptions groups;
   RowOptions rows;
@@ -40,7 +38,7 @@ struct JobOptions {
   void add(CLI::App& app);
   void add_problem(CLI::App& app);  // without files
 
-  bool from_files() const { return !a_file.empty() || !b_file.empty(); }
+  bool from_files() const { return !files[OperandId::a].empty() || !files[OperandId::b].empty(); }
 };
 
 // The problem, and its operands as `source` lays them out: those that are packed before they are
@@ -49,16 +47,12 @@ struct Job {
   Problem problem;
   Problem source;
   Groups groups;
-  std::vector<std::byte> a, b, b_right, c, bias, offsets, gamma, beta;
-  std::vector<std::byte> row_scales, column_scales;
-  std::optional<oracle::CodeMatrix> codes_b, codes_right;  // whose elements b and b_right hold
-  // Of operands from .vkp files, whose payloads are in a, b and b_right.
-  std::optional<files::PackedHeader> packed_a, packed_b;
+  PerOperand<std::vector<std::byte>> data;
+  PerOperand<std::optional<oracle::CodeMatrix>> codes;  // whose elements the data are
+  // Operands from .vkp files, whose payloads the data are.
+  PerOperand<std::optional<files::PackedHeader>> packed;
 
-  oracle::HostOperands operands() const {
-    return {a.data(),     b.data(),    c.data(),       bias.data(),       offsets.data(),
-            gamma.data(), beta.data(), b_right.data(), row_scales.data(), column_scales.data()};
-  }
+  oracle::HostOperands operands() const;
 };
 
 // With the operands that files hold. Throws where options and files contradict each other.

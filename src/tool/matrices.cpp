@@ -44,19 +44,6 @@ void in_parallel(std::uint64_t count, const Work& work) {
   for (std::thread& other : others) other.join();
 }
 
-// The number of contiguous runs of elements in one matrix, their length, and their distance.
-struct Runs {
-  Runs(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols)
-      : count(matrix.layout == Layout::row_major ? rows : cols),
-        length(matrix.layout == Layout::row_major ? cols : rows),
-        ld(matrix.ld.value_or(length)),
-        batch_stride(matrix.batch_stride.value_or(ld * count)) {}
-
-  bool packed() const noexcept { return ld == length && batch_stride == length * count; }
-
-  std::uint64_t count, length, ld, batch_stride;
-};
-
 files::NpyArray read(const std::string& file, bool uint16_is_bf16) {
   return unwrap(files::read_npy(path_of(file), {.uint16_is_bf16 = uint16_is_bf16}));
 }
@@ -93,29 +80,34 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
   return data;
 }
 
-std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
-                                       std::uint64_t batch, Fill fill, std::uint64_t seed) {
-  if (rows == 0 || cols == 0 || batch == 0) return {};
-  const Runs runs(matrix, rows, cols);
-  const std::uint64_t elements =
-      (batch - 1) * runs.batch_stride + (runs.count - 1) * runs.ld + runs.length;
-  const std::uint64_t bytes = elements * size_in_bytes(matrix.type);
-  std::vector<std::byte> data = generate(matrix.type, bytes, fill, seed);
-  if (runs.packed() || runs.batch_stride < runs.ld * runs.count) return data;
+std::vector<std::byte> generate_matrix(const OperandShape& shape, Fill fill, std::uint64_t seed) {
+  const DataType type = shape.matrix.type;
+  std::vector<std::byte> data = generate(type, shape.bytes(), fill, seed);
+  const bool overlaps = shape.batch_stride() < shape.ld() * shape.lines();
+  if (data.empty() || !shape.has_padding() || overlaps) return data;
 
-  std::vector<bool> used(elements);
-  for (std::uint64_t b = 0; b < batch; ++b) {
-    for (std::uint64_t run = 0; run < runs.count; ++run) {
+  std::vector<bool> used(data.size() / size_in_bytes(type));
+  for (std::uint64_t b = 0; b < shape.count; ++b) {
+    for (std::uint64_t line = 0; line < shape.lines(); ++line) {
       const auto begin =
-          used.begin() + static_cast<std::ptrdiff_t>(b * runs.batch_stride + run * runs.ld);
-      std::fill(begin, begin + static_cast<std::ptrdiff_t>(runs.length), true);
+          used.begin() + static_cast<std::ptrdiff_t>(b * shape.batch_stride() + line * shape.ld());
+      std::fill(begin, begin + static_cast<std::ptrdiff_t>(shape.length()), true);
     }
   }
-  for (std::uint64_t i = 0; i < elements; ++i) {
+  for (std::uint64_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
-    store_element(data.data(), matrix.type, i, std::numeric_limits<double>::quiet_NaN());
+    store_element(data.data(), type, i, std::numeric_limits<double>::quiet_NaN());
   }
   return data;
+}
+
+std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
+                                std::uint64_t seed) {
+  const OperandRow& row = row_of(id);
+  const OperandShape shape = row.shape(problem);
+  seed += static_cast<std::uint64_t>(id);
+  if (row.matrix != nullptr) return generate_matrix(shape, fill, seed);
+  return generate(shape.matrix.type, shape.bytes(), fill, seed);
 }
 
 std::string LoadedMatrix::describe() const {
@@ -191,29 +183,28 @@ LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
   return bias;
 }
 
-void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
-                 std::uint64_t batch, std::vector<std::byte> data) {
+void save_matrix(OutputFile& file, const OperandShape& shape, std::vector<std::byte> data) {
   files::NpyArray array;
-  array.type = matrix.type;
-  array.shape = {rows, cols};
+  array.type = shape.matrix.type;
+  array.shape = {shape.rows, shape.cols};
   // Fortran order would interleave a batch, so that is written in C order.
-  array.fortran_order = matrix.layout == Layout::col_major && batch == 1;
-  if (batch != 1) array.shape.insert(array.shape.begin(), batch);
+  array.fortran_order = !shape.row_major() && shape.count == 1;
+  if (shape.count != 1) array.shape.insert(array.shape.begin(), shape.count);
 
-  const Runs runs(matrix, rows, cols);
-  const bool transpose = matrix.layout == Layout::col_major && batch != 1;
-  const std::uint64_t size = size_in_bytes(matrix.type);
-  if (rows == 0 || cols == 0 || batch == 0) {
+  const bool transpose = !shape.row_major() && shape.count != 1;
+  const std::uint64_t size = size_in_bytes(array.type);
+  const std::uint64_t elements = shape.rows * shape.cols;
+  if (elements * shape.count == 0) {
     data.clear();
-  } else if (!runs.packed() || transpose) {
-    std::vector<std::byte> packed(batch * rows * cols * size);
-    const std::uint64_t to_run = transpose ? 1 : runs.length;
-    const std::uint64_t to_element = transpose ? runs.count : 1;
-    for (std::uint64_t b = 0; b < batch; ++b) {
-      for (std::uint64_t run = 0; run < runs.count; ++run) {
-        for (std::uint64_t e = 0; e < runs.length; ++e) {
-          const std::uint64_t to = b * rows * cols + run * to_run + e * to_element;
-          const std::uint64_t from = b * runs.batch_stride + run * runs.ld + e;
+  } else if (shape.has_padding() || transpose) {
+    std::vector<std::byte> packed(shape.count * elements * size);
+    const std::uint64_t to_line = transpose ? 1 : shape.length();
+    const std::uint64_t to_element = transpose ? shape.lines() : 1;
+    for (std::uint64_t b = 0; b < shape.count; ++b) {
+      for (std::uint64_t line = 0; line < shape.lines(); ++line) {
+        for (std::uint64_t e = 0; e < shape.length(); ++e) {
+          const std::uint64_t to = b * elements + line * to_line + e * to_element;
+          const std::uint64_t from = b * shape.batch_stride() + line * shape.ld() + e;
           std::memcpy(packed.data() + to * size, data.data() + from * size, size);
         }
       }

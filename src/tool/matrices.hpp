@@ -10,6 +10,7 @@
 
 #include "files/npy.hpp"
 #include "files/vkp.hpp"
+#include "problem/operands.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -27,8 +28,11 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
 
 // The same for a matrix that may have padding: that holds NaN, so that a kernel which reads it
 // shows.
-std::vector<std::byte> generate_matrix(const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
-                                       std::uint64_t batch, Fill fill, std::uint64_t seed);
+std::vector<std::byte> generate_matrix(const OperandShape& shape, Fill fill, std::uint64_t seed);
+
+// The values of an operand. Each operand has a seed of its own, which follows from `seed`.
+std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
+                                std::uint64_t seed);
 
 // A matrix, or a batch of them, as a file has it. Fortran order is col_major: nothing is moved.
 struct LoadedMatrix {
@@ -66,7 +70,6 @@ struct LoadedBias {
 LoadedBias load_bias(const std::string& file, bool uint16_is_bf16);
 
 // Writes a result without its padding; col_major as Fortran order, batches as a third dimension.
-void save_matrix(OutputFile& file, const Matrix& matrix, std::uint64_t rows, std::uint64_t cols,
-                 std::uint64_t batch, std::vector<std::byte> data);
+void save_matrix(OutputFile& file, const OperandShape& shape, std::vector<std::byte> data);
 
 }  // namespace vkgemm::tool

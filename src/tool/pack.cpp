@@ -71,7 +71,7 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   p.batch = loaded.batch;
   p.m = source.is_a() ? loaded.rows : 1;
   p.k = source.is_a() ? loaded.cols : loaded.rows;
-  const std::uint64_t halves = oracle::columns_of_b({.n = 1, .gated = p.gated});
+  const std::uint64_t halves = columns_of_b({.n = 1, .gated = p.gated});
   if (!source.is_a() && loaded.cols % halves != 0) {
     usage("--gated: B has two halves, but " + loaded.describe() + " has " +
           std::to_string(loaded.cols) + " columns");
@@ -113,10 +113,8 @@ Source make_source(const PackCommand& command) {
 // The same values as `vkgemm run` generates.
 void generate(const PackCommand& command, Source& source) {
   if (!source.data.empty()) return;
-  const Problem& p = source.problem;
-  source.data = source.is_a() ? generate_matrix(p.a, p.m, p.k, p.batch, command.fill, command.seed)
-                              : generate_matrix(p.b, p.k, oracle::columns_of_b(p), p.batch,
-                                                command.fill, command.seed + 1);
+  source.data = tool::generate(source.is_a() ? OperandId::a : OperandId::b, source.problem,
+                               command.fill, command.seed);
 }
 
 // Plain memory on the device, and the kernel that packs it.

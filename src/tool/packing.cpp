@@ -58,6 +58,16 @@ std::string packed_operands(const Problem& problem) {
 
 std::string_view name_of(PackedOperand operand) { return operand == PackedOperand::a ? "a" : "b"; }
 
+Operands DeviceOperands::operands() const {
+  Operands out{.workspace = workspace.span()};
+  for (const OperandRow& row : operand_rows()) {
+    const std::optional<PackedBuffer>& form = packed[row.id];
+    out.*row.span = form ? form->span() : plain[row.id].span();
+    if (form) out.*row.fingerprint = form->layout.fingerprint;
+  }
+  return out;
+}
+
 PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
                              PackedOperand operand) {
   PackedBuffer out;
@@ -81,9 +91,8 @@ QuantisedB quantise(headless::Runner& runner, const Problem& problem,
               .layout = ggml ? Layout::col_major : problem.b.layout,
               .batch_stride = problem.b.batch_stride};
   if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
-  const std::uint64_t columns = oracle::columns_of_b(problem);
-  const oracle::View view =
-      oracle::view(problem.b, problem.k, columns, oracle::MatrixCounts(problem).b);
+  const std::uint64_t columns = columns_of_b(problem);
+  const oracle::View view = oracle::view(row_of(OperandId::b).shape(problem));
   QuantisedB result{.packed = prepare_packing(runner, source, PackedOperand::b)};
   PackedBuffer& out = result.packed;
   if (out.layout.bytes == 0) return result;

@@ -14,6 +14,7 @@
 #include "files/vkp.hpp"
 #include "headless/runner.hpp"
 #include "oracle/quantised.hpp"
+#include "problem/operands.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::tool {
@@ -46,6 +47,15 @@ struct PackedBuffer {
   std::optional<PackPlan> plan;  // what packs it, if it is not from a file
 
   DeviceSpan span() const { return buffer.span(); }
+};
+
+// The operands of a product on the device: plain, or packed.
+struct DeviceOperands {
+  PerOperand<headless::Buffer> plain;
+  PerOperand<std::optional<PackedBuffer>> packed;
+  headless::Buffer workspace;
+
+  Operands operands() const;
 };
 
 // Memory, and the plan that packs. `source`: how the operand lies plain.

@@ -141,11 +141,6 @@ std::string type_of(const DeviceCaps& caps) {
   }
 }
 
-bool is_empty(const Problem& problem) {
-  return problem.m == 0 || problem.n == 0 || problem.batch == 0 ||
-         (problem.grouping && problem.grouping->groups == 0);
-}
-
 double multiply_adds(const Problem& problem) {
   const double columns = (problem.gated ? 2.0 : 1.0) * static_cast<double>(problem.n);
   return static_cast<double>(problem.m) * columns * static_cast<double>(problem.k) *

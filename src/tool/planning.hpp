@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headless/runner.hpp"
+#include "problem/operands.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::tool {
@@ -44,7 +45,6 @@ struct Wishes {
 
 std::string type_of(const DeviceCaps& caps);
 
-bool is_empty(const Problem& problem);
 double multiply_adds(const Problem& problem);
 
 }  // namespace vkgemm::tool

@@ -123,8 +123,9 @@ void quantise_file(const QuantiseRowsCommand& command) {
 
   const Matrix matrix{.type = DataType::s8,
                       .layout = lines.is_a ? Layout::row_major : Layout::col_major};
-  save_matrix(out, matrix, lines.is_a ? lines.count : lines.length,
-              lines.is_a ? lines.length : lines.count, lines.batch, std::move(codes));
+  const OperandShape shape{matrix, lines.is_a ? lines.count : lines.length,
+                           lines.is_a ? lines.length : lines.count, lines.batch};
+  save_matrix(out, shape, std::move(codes));
   files::NpyArray array{.type = DataType::f32, .shape = {lines.count}, .data = std::move(scales)};
   if (lines.batch != 1) array.shape.insert(array.shape.begin(), lines.batch);
   unwrap(files::write_npy(scales_out, array));

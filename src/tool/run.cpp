@@ -39,139 +39,75 @@ struct RunOptions {
   bool list_devices = false;
 };
 
-struct DeviceOperands {
-  Buffer a, b, b_right, c, bias, row_scales, column_scales, d, aux, offsets, gamma, beta;
-  Buffer row_values, workspace;
-  std::optional<PackedBuffer> packed_a, packed_b, packed_right;
-
-  Operands operands() const {
-    const auto span = [](const Buffer& plain, const std::optional<PackedBuffer>& packed) {
-      return packed ? packed->span() : plain.span();
-    };
-    const auto fingerprint = [](const std::optional<PackedBuffer>& packed) {
-      return packed ? packed->layout.fingerprint : Fingerprint{};
-    };
-    return {.a = span(a, packed_a),
-            .b = span(b, packed_b),
-            .b_right = span(b_right, packed_right),
-            .c = c.span(),
-            .d = d.span(),
-            .bias = bias.span(),
-            .row_scales = row_scales.span(),
-            .column_scales = column_scales.span(),
-            .aux = aux.span(),
-            .offsets = offsets.span(),
-            .gamma = gamma.span(),
-            .beta = beta.span(),
-            .row_values = row_values.span(),
-            .workspace = workspace.span(),
-            .a_fingerprint = fingerprint(packed_a),
-            .b_fingerprint = fingerprint(packed_b),
-            .b_right_fingerprint = fingerprint(packed_right)};
-  }
-};
-
 // Memory for an operand that is packed; nothing if it is not, or nothing is computed.
-std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, PackedOperand operand,
-                                            const std::string& file,
-                                            const std::vector<std::byte>& data) {
-  const bool is_a = operand == PackedOperand::a;
-  const Matrix& matrix = is_a ? job.problem.a : job.problem.b;
-  if (matrix.packing == Packing::plain || is_empty(job.problem)) return std::nullopt;
-  const auto& header = is_a ? job.packed_a : job.packed_b;
-  if (!header && !is_a && job.problem.quantised_b) return std::nullopt;  // made when it is uploaded
-  if (!header) return prepare_packing(runner, job.source, operand);
-  return prepare_loading(runner, job.problem, file, *header, data.size());
+std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, const OperandRow& row,
+                                            const std::string& file) {
+  if (!is_packed(job.problem, row) || is_empty(job.problem)) return std::nullopt;
+  const auto& header = job.packed[row.id];
+  if (header) return prepare_loading(runner, job.problem, file, *header, job.data[row.id].size());
+  if (is_quantised(job.problem, row)) return std::nullopt;  // made when it is uploaded
+  return prepare_packing(runner, job.source, packed_as(row));
 }
 
 DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& options,
                         std::uint64_t workspace_bytes) {
-  const oracle::OperandBytes bytes = oracle::operand_bytes(job.source);
-  const auto buffer = [&](std::uint64_t needed) { return unwrap(runner.allocate(needed)); };
-  // What a file holds packed has no plain form.
-  const auto plain = [&](std::uint64_t needed, const auto& header) {
-    return buffer(header ? 0 : needed);
-  };
-  const auto packed = [&](PackedOperand operand, const std::string& file,
-                          const std::vector<std::byte>& data) {
-    return allocate_packed(runner, job, operand, file, data);
-  };
-  return {.a = plain(bytes.a, job.packed_a),
-          .b = plain(bytes.b, job.packed_b),
-          .b_right = plain(bytes.b_right, job.packed_b),
-          .c = buffer(bytes.c),
-          .bias = buffer(bytes.bias),
-          .row_scales = buffer(bytes.row_scales),
-          .column_scales = buffer(bytes.column_scales),
-          .d = buffer(bytes.d),
-          .aux = buffer(bytes.aux),
-          .offsets = buffer(bytes.offsets),
-          .gamma = buffer(bytes.row_vector),
-          .beta = buffer(bytes.row_vector),
-          .row_values = buffer(bytes.row_values),
-          .workspace = buffer(workspace_bytes),
-          .packed_a = packed(PackedOperand::a, options.a_file, job.a),
-          .packed_b = packed(PackedOperand::b, options.b_file, job.b),
-          .packed_right = bytes.b_right == 0
-                              ? std::nullopt
-                              : packed(PackedOperand::b, options.b_right_file, job.b_right)};
+  const PerOperand<std::uint64_t> bytes = operand_bytes(job.source);
+  DeviceOperands device;
+  for (const OperandRow& row : operand_rows()) {
+    // What a file holds packed has no plain form.
+    device.plain[row.id] = unwrap(runner.allocate(job.packed[row.id] ? 0 : bytes[row.id]));
+    if (bytes[row.id] == 0 && !job.packed[row.id]) continue;
+    device.packed[row.id] = allocate_packed(runner, job, row, options.files[row.id]);
+  }
+  device.workspace = unwrap(runner.allocate(workspace_bytes));
+  return device;
 }
 
 // B as codes, which are packed. The job has the elements then that they stand for.
-void upload_codes(Runner& runner, Job& job, DeviceOperands& device) {
+void upload_codes(Runner& runner, Job& job, OperandId id, DeviceOperands& device) {
   Problem source = job.source;
   source.quantised_b = job.problem.quantised_b;
-  const auto quantised = [&](std::vector<std::byte>& b, std::optional<oracle::CodeMatrix>& codes,
-                             std::optional<PackedBuffer>& packed) {
-    QuantisedB result = quantise(runner, source, b);
-    codes = std::move(result.codes);
-    packed = std::move(result.packed);
-    return result.error;
-  };
-  const QuantisationError error = quantised(job.b, job.codes_b, device.packed_b);
+  QuantisedB result = quantise(runner, source, job.data[id]);
+  job.codes[id] = std::move(result.codes);
+  device.packed[id] = std::move(result.packed);
+  device.plain[id] = Buffer();
+  if (id != OperandId::b) return;
   std::printf("quantised      b, %s: relative error %.3g, largest %.3g\n",
-              to_string(*source.quantised_b).c_str(), error.relative, error.largest);
-  if (!job.b_right.empty()) quantised(job.b_right, job.codes_right, device.packed_right);
-  device.b = Buffer();
-  device.b_right = Buffer();
+              to_string(*source.quantised_b).c_str(), result.error.relative, result.error.largest);
 }
 
 void upload(Runner& runner, Job& job, DeviceOperands& device) {
   const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
     unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
-  const auto place_input = [&](const std::vector<std::byte>& data, Buffer& to,
-                               const std::optional<PackedBuffer>& packed) {
-    if (packed && !packed->plan) return place(data, packed->buffer);
-    place(data, to);
-    if (!packed) return;
-    pack(runner, to.span(), *packed);
-    to = Buffer();
-  };
-  place_input(job.a, device.a, device.packed_a);
-  if (job.problem.quantised_b && !job.packed_b && !is_empty(job.problem)) {
-    upload_codes(runner, job, device);
-  } else {
-    place_input(job.b, device.b, device.packed_b);
-    place_input(job.b_right, device.b_right, device.packed_right);
-  }
-  place(job.c, device.c);
-  place(job.bias, device.bias);
-  place(job.row_scales, device.row_scales);
-  place(job.column_scales, device.column_scales);
-  place(job.offsets, device.offsets);
-  place(job.gamma, device.gamma);
-  place(job.beta, device.beta);
-  // NaN, so that an element nobody writes cannot pass for a result.
-  for (const Buffer* result : {&device.row_values, &device.d, &device.aux}) {
-    unwrap(runner.fill(*result, 0xffffffffU));
+  for (const OperandRow& row : operand_rows()) {
+    const std::vector<std::byte>& data = job.data[row.id];
+    Buffer& plain = device.plain[row.id];
+    const std::optional<PackedBuffer>& packed = device.packed[row.id];
+    if (row.written) {
+      // NaN, so that an element nobody writes cannot pass for a result.
+      unwrap(runner.fill(plain, 0xffffffffU));
+    } else if (packed && !packed->plan) {
+      place(data, packed->buffer);
+    } else if (!data.empty() && is_quantised(job.problem, row)) {
+      upload_codes(runner, job, row.id, device);
+    } else {
+      place(data, plain);
+      if (!packed) continue;
+      pack(runner, plain.span(), *packed);
+      plain = Buffer();
+    }
   }
 }
 
-std::vector<std::byte> download(Runner& runner, const Buffer& buffer, std::uint64_t bytes) {
-  std::vector<std::byte> data(bytes);
-  unwrap(runner.download(buffer, 0, data.data(), bytes));
-  return data;
+// The results join the job's data.
+void download(Runner& runner, const DeviceOperands& device, Job& job) {
+  const PerOperand<std::uint64_t> bytes = operand_bytes(job.source);
+  for (const OperandRow& row : operand_rows()) {
+    if (!row.written) continue;
+    job.data[row.id].resize(bytes[row.id]);
+    unwrap(runner.download(device.plain[row.id], 0, job.data[row.id].data(), bytes[row.id]));
+  }
 }
 
 // Milliseconds.
@@ -286,13 +222,18 @@ void print_times(const Problem& problem, const std::vector<double>& times) {
 // A file that an option names, if it does.
 class ResultFile {
  public:
+  ResultFile() = default;
   explicit ResultFile(const std::string& name) : name_(name) {
     if (!name.empty()) file_.emplace(unwrap(OutputFile::open(path_of(name))));
   }
-  void save(const Matrix& matrix, std::uint64_t rows, std::uint64_t columns, std::uint64_t batch,
-            std::vector<std::byte> data) {
+  void save(const OperandRow& row, const Problem& problem, std::vector<std::byte> data) {
     if (!file_) return;
-    save_matrix(*file_, matrix, rows, columns, batch, std::move(data));
+    OperandShape shape = row.shape(problem);
+    // Vectors of a batch are the rows of one matrix.
+    if (row.matrix == nullptr) {
+      shape = {{.type = shape.matrix.type}, shape.count, shape.length(), 1};
+    }
+    save_matrix(*file_, shape, std::move(data));
     std::printf("wrote          %s\n", name_.c_str());
   }
 
@@ -303,8 +244,8 @@ class ResultFile {
 
 // "a", "b" or "a and b": operands whose plain values nobody knows.
 std::string unknown_operands(const Job& job) {
-  return std::string(job.packed_a ? "a" : "") + (job.packed_a && job.packed_b ? " and " : "") +
-         (job.packed_b ? "b" : "");
+  const bool a = job.packed[OperandId::a].has_value(), b = job.packed[OperandId::b].has_value();
+  return std::string(a ? "a" : "") + (a && b ? " and " : "") + (b ? "b" : "");
 }
 
 // Before anything is computed that cannot be verified as it is asked for.
@@ -314,13 +255,11 @@ void check_verification(const RunOptions& options, const Job& job) {
   throw Failure(usage_error,
                 "--verify is " + options.verify + ", but of " + unknown +
                     " only the packed form is known: give the .npy file with --packed-" +
-                    (job.packed_b ? "b" : "a") + " to verify");
+                    (job.packed[OperandId::b] ? "b" : "a") + " to verify");
 }
 
-// False if D or aux is wrong.
-bool verify(const RunOptions& options, const Job& job, const Plan& plan,
-            const std::vector<std::byte>& d, const std::vector<std::byte>& aux,
-            const std::vector<std::byte>& row_values) {
+// False if a result is wrong.
+bool verify(const RunOptions& options, const Job& job, const Plan& plan) {
   if (const std::string unknown = unknown_operands(job); !unknown.empty()) {
     std::printf("verification   not verified: %s %s packed\n", unknown.c_str(),
                 unknown.size() == 1 ? "is" : "are");
@@ -332,16 +271,16 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan,
   const auto start = std::chrono::steady_clock::now();
   oracle::HostOperands operands = job.operands();
   Problem problem = job.source;
-  std::vector<float> b, b_right;
-  if (job.codes_b && !oracle::rounds_b(plan.problem(), plan.config())) {
+  PerOperand<std::vector<float>> exact;
+  if (!oracle::rounds_b(plan.problem(), plan.config())) {
     problem.b.type = DataType::f32;
-    b = job.codes_b->elements(job.source);
-    if (job.codes_right) b_right = job.codes_right->elements(job.source);
-    operands.b = b.data();
-    operands.b_right = b_right.data();
+    for (const OperandRow& row : operand_rows()) {
+      if (!job.codes[row.id]) continue;
+      exact[row.id] = job.codes[row.id]->elements(job.source);
+      operands[row.id] = exact[row.id].data();
+    }
   }
-  const oracle::VerifyReport report =
-      oracle::verify(problem, operands, d.data(), aux.data(), verification, row_values.data());
+  const oracle::VerifyReport report = oracle::verify(problem, operands, verification);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report_verification(verification, job.source, report, seconds);
@@ -350,9 +289,10 @@ bool verify(const RunOptions& options, const Job& job, const Plan& plan,
 int run(const RunOptions& options) {
   Job job = make_job(options.job);
   check_verification(options, job);
-  ResultFile d_file(options.job.d_file);
-  ResultFile aux_file(options.job.aux_file);
-  ResultFile values_file(options.job.row_values_file);
+  PerOperand<ResultFile> files;
+  for (const OperandRow& row : operand_rows()) {
+    if (row.written) files[row.id] = ResultFile(options.job.files[row.id]);
+  }
   Problem& problem = job.problem;
   options.wishes.apply_to(problem);
   unwrap(resolve(problem));
@@ -381,22 +321,15 @@ int run(const RunOptions& options) {
   generate_operands(options.job, job);
   upload(*runner, job, device);
   const Problem worked = job.groups.worked(problem);
-  const oracle::OperandBytes bytes = oracle::operand_bytes(job.source);
   if (measures_scale) plan = measured_plan(*runner, plan, device);
   print_times(worked, compute(*runner, plan, device,
                               empty ? std::optional<std::uint64_t>(0) : options.repeat));
-  std::vector<std::byte> d = download(*runner, device.d, bytes.d);
-  std::vector<std::byte> aux = download(*runner, device.aux, bytes.aux);
-  std::vector<std::byte> row_values = download(*runner, device.row_values, bytes.row_values);
+  download(*runner, device, job);
 
-  bool passed = verify(options, job, plan, d, aux, row_values);
+  bool passed = verify(options, job, plan);
 
-  const std::uint64_t matrices = oracle::MatrixCounts(problem).d;
-  d_file.save(problem.d, problem.m, problem.n, matrices, std::move(d));
-  aux_file.save(problem.aux, problem.m, oracle::product_columns(problem), matrices, std::move(aux));
-  if (problem.row_reduction) {  // one row for each matrix of the batch
-    values_file.save({.type = problem.row_reduction->value_type}, problem.batch, problem.m, 1,
-                     std::move(row_values));
+  for (const OperandRow& row : operand_rows()) {
+    files[row.id].save(row, problem, std::move(job.data[row.id]));
   }
   if (runner->validation_messages() != 0) {
     std::printf("validation     %s messages\n",

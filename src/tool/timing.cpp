@@ -42,93 +42,61 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
     : runner_(runner),
       problem_(plain(problem)),
       groups_(groups),
-      bytes_(oracle::operand_bytes(problem_)),
+      bytes_(operand_bytes(problem_)),
       offsets_(groups.encoded()),
       multiplied_(problem_) {
   pool.make_room();
-  a_ = pool.get(problem.a.type, bytes_.a, 1);
-  b_ = pool.get(problem.b.type, bytes_.b, 2);
-  b_right_ = pool.get(problem.b.type, bytes_.b_right, 5);
-  c_ = pool.get(problem.c.type, bytes_.c, 3);
-  const RowReduction rows = problem.row_reduction.value_or(RowReduction{});
-  gamma_ = pool.get(rows.vector_type, bytes_.row_vector, 7);
-  beta_ = pool.get(rows.vector_type, bytes_.row_vector, 6);
-  bias_ = pool.get(problem.epilogue.bias_type, bytes_.bias, 4);
-  row_scales_ = pool.get(DataType::f32, bytes_.row_scales, 8);
-  column_scales_ = pool.get(DataType::f32, bytes_.column_scales, 9);
-  host_ = {a_.values,     b_.values,    c_.values,       bias_.values,       offsets_.data(),
-           gamma_.values, beta_.values, b_right_.values, row_scales_.values, column_scales_.values};
-  const auto packed = [&](PackedOperand operand, const OperandPool::Operand& from) {
-    std::optional<PackedBuffer> to(prepare_packing(runner, problem_, operand));
-    pack(runner, from.device, *to);
-    return to;
-  };
-  if (problem.a.packing == Packing::packed) packed_a_ = packed(PackedOperand::a, a_);
-  if (problem.b.packing == Packing::packed) {
-    const auto packed_b = [&](const OperandPool::Operand& from, std::uint64_t bytes,
-                              std::vector<std::byte>& elements,
-                              std::optional<oracle::CodeMatrix>& codes) {
-      if (!problem.quantised_b) return packed(PackedOperand::b, from);
-      Problem source = problem_;
-      source.quantised_b = problem.quantised_b;
-      elements.assign(from.values, from.values + bytes);
-      QuantisedB result = quantise(runner, source, elements);
-      codes = std::move(result.codes);
-      return std::optional(std::move(result.packed));
-    };
-    packed_b_ = packed_b(b_, bytes_.b, elements_b_, codes_b_);
-    if (bytes_.b_right != 0) {
-      packed_right_ = packed_b(b_right_, bytes_.b_right, elements_right_, codes_right_);
+  for (const OperandRow& row : operand_rows()) {
+    const std::uint64_t bytes = bytes_[row.id];
+    Buffer& plain = device_.plain[row.id];
+    if (row.written) {
+      plain = unwrap(runner.allocate(bytes));
+    } else if (row.id == OperandId::offsets) {
+      plain = unwrap(runner.allocate(bytes));
+      unwrap(runner.upload(plain, 0, offsets_.data(), offsets_.size()));
+      host_[row.id] = offsets_.data();
+    } else if (bytes != 0) {
+      const std::uint64_t seed = 1 + static_cast<std::uint64_t>(row.id);
+      inputs_[row.id] = pool.get(row.shape(problem_).matrix.type, bytes, seed);
+      host_[row.id] = inputs_[row.id].values;
+      if (is_packed(problem, row)) pack(problem, row);
     }
   }
-  device_row_values_ = unwrap(runner.allocate(bytes_.row_values));
-  device_offsets_ = unwrap(runner.allocate(bytes_.offsets));
-  unwrap(runner.upload(device_offsets_, 0, offsets_.data(), offsets_.size()));
-  device_d_ = unwrap(runner.allocate(bytes_.d));
-  device_aux_ = unwrap(runner.allocate(bytes_.aux));
+}
+
+void TimedCase::pack(const Problem& problem, const OperandRow& row) {
+  std::optional<PackedBuffer>& packed = device_.packed[row.id];
+  const OperandPool::Operand& from = inputs_[row.id];
+  if (!is_quantised(problem, row)) {
+    packed = prepare_packing(runner_, problem_, packed_as(row));
+    return tool::pack(runner_, from.device, *packed);
+  }
+  Problem source = problem_;
+  source.quantised_b = problem.quantised_b;
+  elements_[row.id].assign(from.values, from.values + bytes_[row.id]);
+  QuantisedB result = quantise(runner_, source, elements_[row.id]);
+  codes_[row.id] = std::move(result.codes);
+  packed = std::move(result.packed);
 }
 
 std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
-  if (plan.problem().quantised_b) {
-    const bool rounds = oracle::rounds_b(plan.problem(), plan.config());
-    if (!rounds && codes_b_ && exact_b_.empty()) {
-      exact_b_ = codes_b_->elements(problem_);
-      if (codes_right_) exact_right_ = codes_right_->elements(problem_);
+  const bool rounds = oracle::rounds_b(plan.problem(), plan.config());
+  multiplied_.b.type = rounds ? problem_.b.type : DataType::f32;
+  if (device_.workspace.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
+    device_.workspace = Buffer();  // its memory first
+    device_.workspace = unwrap(runner_.allocate(plan.workspace_bytes()));
+  }
+  Operands operands = device_.operands();
+  for (const OperandRow& row : operand_rows()) {
+    if (row.written) unwrap(runner_.fill(device_.plain[row.id], 0xffffffffU));
+    if (inputs_[row.id].values != nullptr && !device_.packed[row.id]) {
+      operands.*row.span = inputs_[row.id].device;
     }
-    multiplied_.b.type = rounds ? problem_.b.type : DataType::f32;
-    host_.b = rounds ? static_cast<const void*>(elements_b_.data()) : exact_b_.data();
-    host_.b_right = rounds ? static_cast<const void*>(elements_right_.data()) : exact_right_.data();
+    if (!codes_[row.id]) continue;
+    std::vector<float>& exact = exact_[row.id];
+    if (!rounds && exact.empty()) exact = codes_[row.id]->elements(problem_);
+    host_[row.id] = rounds ? static_cast<const void*>(elements_[row.id].data()) : exact.data();
   }
-  if (workspace_.bytes() < std::max<std::uint64_t>(plan.workspace_bytes(), 1)) {
-    workspace_ = Buffer();  // its memory first
-    workspace_ = unwrap(runner_.allocate(plan.workspace_bytes()));
-  }
-  unwrap(runner_.fill(device_d_, 0xffffffffU));
-  unwrap(runner_.fill(device_aux_, 0xffffffffU));
-  unwrap(runner_.fill(device_row_values_, 0xffffffffU));
-  const auto span = [](const OperandPool::Operand& plain,
-                       const std::optional<PackedBuffer>& packed) {
-    return packed ? packed->span() : plain.device;
-  };
-  const Fingerprint none;
-  const Operands operands{
-      .a = span(a_, packed_a_),
-      .b = span(b_, packed_b_),
-      .b_right = span(b_right_, packed_right_),
-      .c = c_.device,
-      .d = device_d_.span(),
-      .bias = bias_.device,
-      .row_scales = row_scales_.device,
-      .column_scales = column_scales_.device,
-      .aux = device_aux_.span(),
-      .offsets = device_offsets_.span(),
-      .gamma = gamma_.device,
-      .beta = beta_.device,
-      .row_values = device_row_values_.span(),
-      .workspace = workspace_.span(),
-      .a_fingerprint = packed_a_ ? packed_a_->layout.fingerprint : none,
-      .b_fingerprint = packed_b_ ? packed_b_->layout.fingerprint : none,
-      .b_right_fingerprint = packed_right_ ? packed_right_->layout.fingerprint : none};
   Runner::Commands before;
   if (timing.flush != nullptr) {
     before = [flush = timing.flush](VkCommandBuffer commands) -> Result<void> {
@@ -184,34 +152,50 @@ std::unique_ptr<std::byte[]> TimedCase::download(const Buffer& from, std::uint64
 
 TimedCase::Results TimedCase::download(const oracle::VerifyOptions& options) {
   const oracle::VerifiedParts parts = oracle::verified_parts(multiplied_, host_, options);
-  return {download(device_d_, bytes_.d, parts.d), download(device_aux_, bytes_.aux, parts.aux),
-          download(device_row_values_, bytes_.row_values, {{0, bytes_.row_values}})};
+  Results results;
+  for (const OperandRow& row : operand_rows()) {
+    if (!row.written) continue;
+    results[row.id] = download(device_.plain[row.id], bytes_[row.id], parts[row.id]);
+  }
+  return results;
+}
+
+oracle::HostOperands TimedCase::with(const Results& results) const {
+  oracle::HostOperands operands = host_;
+  for (const OperandRow& row : operand_rows()) {
+    if (row.written) operands[row.id] = results[row.id].get();
+  }
+  return operands;
 }
 
 oracle::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
   const oracle::VerifyOptions how = options(seed, work);
   const Results results = download(how);
-  return oracle::verify(multiplied_, host_, results.d.get(), results.aux.get(), how,
-                        results.row_values.get());
+  return oracle::verify(multiplied_, with(results), how);
 }
 
 std::future<oracle::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
   const oracle::VerifyOptions how = options(seed, work);
+  Results results = download(how);
+  const oracle::HostOperands host = with(results);
   return std::async(std::launch::async,
-                    [problem = multiplied_, how, host = host_, results = download(how)] {
-                      return oracle::verify(problem, host, results.d.get(), results.aux.get(), how,
-                                            results.row_values.get());
+                    [problem = multiplied_, how, host, results = std::move(results)] {
+                      return oracle::verify(problem, host, how);
                     });
 }
 
 double TimedCase::bytes() const {
-  std::uint64_t b = bytes_.b + bytes_.b_right;
-  if (!elements_b_.empty()) {
-    b = packed_b_->layout.bytes + (packed_right_ ? packed_right_->layout.bytes : 0);
+  std::uint64_t all = 0;
+  for (const OperandRow& row : operand_rows()) {
+    all += codes_[row.id] ? device_.packed[row.id]->layout.bytes : bytes_[row.id];
   }
-  return static_cast<double>(offsets_.size() + bytes_.a + b + bytes_.c + bytes_.bias +
-                             bytes_.row_scales + bytes_.column_scales + bytes_.d + bytes_.aux +
-                             2 * bytes_.row_vector + bytes_.row_values);
+  return static_cast<double>(all);
+}
+
+std::uint64_t TimedCase::result_bytes() const {
+  std::uint64_t all = 0;
+  for (const OperandRow& row : operand_rows()) all += row.written ? bytes_[row.id] : 0;
+  return all;
 }
 
 }  // namespace vkgemm::tool

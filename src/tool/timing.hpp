@@ -78,35 +78,35 @@ class TimedCase {
   double bytes() const;
 
   // The bytes of D and what is written beside it: so much may a verification hold on the host.
-  std::uint64_t result_bytes() const { return bytes_.d + bytes_.aux + bytes_.row_values; }
+  std::uint64_t result_bytes() const;
 
  private:
+  void pack(const Problem& problem, const OperandRow& row);
+
   // Results on the host. Pages that nothing is downloaded to are never touched.
-  struct Results {
-    std::unique_ptr<std::byte[]> d, aux, row_values;
-  };
+  using Results = PerOperand<std::unique_ptr<std::byte[]>>;
   oracle::VerifyOptions options(std::uint64_t seed, double work) const;
   Results download(const oracle::VerifyOptions& options);
+  oracle::HostOperands with(const Results& results) const;
   std::unique_ptr<std::byte[]> download(const headless::Buffer& from, std::uint64_t bytes,
                                         const std::vector<oracle::ByteRange>& parts);
 
   headless::Runner& runner_;
   const Problem problem_;  // with plain operands
   const Groups& groups_;
-  const oracle::OperandBytes bytes_;
+  const PerOperand<std::uint64_t> bytes_;
   std::vector<std::byte> offsets_;
-  OperandPool::Operand a_, b_, b_right_, c_, bias_, gamma_, beta_, row_scales_, column_scales_;
-  std::optional<PackedBuffer> packed_a_, packed_b_, packed_right_;
+  PerOperand<OperandPool::Operand> inputs_;
+  DeviceOperands device_;  // offsets, results, and what is packed
   // The elements that codes stand for: rounded to B's type, and, once a kernel multiplies them,
   // not.
-  std::vector<std::byte> elements_b_, elements_right_;
-  std::vector<float> exact_b_, exact_right_;
-  std::optional<oracle::CodeMatrix> codes_b_, codes_right_;
+  PerOperand<std::vector<std::byte>> elements_;
+  PerOperand<std::vector<float>> exact_;
+  PerOperand<std::optional<oracle::CodeMatrix>> codes_;
   // The problem that the oracle computes, with the B that the last plan multiplied.
   Problem multiplied_;
   oracle::HostOperands host_;
-  headless::Buffer device_row_values_, device_offsets_, device_d_, device_aux_, workspace_,
-      staging_;
+  headless::Buffer staging_;
 };
 
 }  // namespace vkgemm::tool

@@ -13,7 +13,7 @@
 #include "device/caps.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
-#include "kernels/operands.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"

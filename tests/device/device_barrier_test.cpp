@@ -22,10 +22,10 @@ class Repeated {
  public:
   Repeated(Runner& runner, const Problem& problem, std::uint32_t copies)
       : runner_(runner), problem_(problem), copies_(copies) {
-    const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-    d_bytes_ = (bytes.d + 255) / 256 * 256;
-    a_ = allocate(bytes.a);
-    b_ = allocate(bytes.b);
+    const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+    d_bytes_ = (bytes[OperandId::d] + 255) / 256 * 256;
+    a_ = allocate(bytes[OperandId::a]);
+    b_ = allocate(bytes[OperandId::b]);
     d_ = allocate(d_bytes_ * copies);
     std::mt19937 random(7);
     for (const Buffer* operand : {&a_, &b_}) {
@@ -62,7 +62,7 @@ class Repeated {
     const auto plan = runner_.context().plan(problem_, config);
     if (!plan) return succeeds(plan);
     if (auto ran = run(*plan); !ran) return ran;
-    expected_.resize(oracle::operand_bytes(problem_).d);
+    expected_.resize(operand_bytes(problem_)[OperandId::d]);
     return succeeds(runner_.download(d_, 0, expected_.data(), expected_.size()));
   }
 

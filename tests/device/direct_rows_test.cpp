@@ -69,7 +69,7 @@ TEST_F(ARows, MultipliesNothingElse) {
     Trial trial(problem, Fill::integers, {.poison = std::byte{0xff}});  // NaN
     ASSERT_TRUE(trial.run(c.config));
     EXPECT_TRUE(trial.is_exact());
-    trial.set('a', 3, problem.k - 1, nan);
+    trial.set(OperandId::a, 3, problem.k - 1, nan);
     ASSERT_TRUE(trial.run(c.config));
     for (std::uint64_t i = 0; i < problem.m; ++i) EXPECT_EQ(std::isnan(trial.d(i, 7)), i == 3) << i;
   }

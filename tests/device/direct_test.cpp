@@ -82,9 +82,10 @@ TEST_F(Direct, NarrowSlicesKeepNanAndInf) {
     for (const DataType type : {DataType::f16, DataType::bf16}) {
       const Problem problem = gemm({33, 40, 70}, c.input, type);
       Trial trial(problem, Fill::integers, {.poison = std::byte{0x3a}});
-      trial.set('a', 2, 69, nan);
-      trial.set('a', 32, 0, infinity);
-      for (std::uint64_t j = 0; j < problem.n; ++j) trial.set('b', 0, j, j % 2 == 0 ? 1.0 : -1.0);
+      trial.set(OperandId::a, 2, 69, nan);
+      trial.set(OperandId::a, 32, 0, infinity);
+      for (std::uint64_t j = 0; j < problem.n; ++j)
+        trial.set(OperandId::b, 0, j, j % 2 == 0 ? 1.0 : -1.0);
       ASSERT_TRUE(trial.run(c.config));
       for (std::uint64_t i = 0; i < problem.m; ++i) {
         for (std::uint64_t j = 0; j < problem.n; ++j) {
@@ -277,11 +278,11 @@ TEST_F(Direct, GroupsOfRowsDoNotMeet) {
     Problem problem = grouped(gemm({0, 20, 24}, c.input), offsets);
     problem.m = 50;
     Trial trial(problem, Fill::integers, {.offsets = offsets});
-    for (const std::uint64_t row : {1u, 45u, 49u}) trial.set('a', row, 0, nan);
+    for (const std::uint64_t row : {1u, 45u, 49u}) trial.set(OperandId::a, row, 0, nan);
     ASSERT_TRUE(trial.run(c.config));
     EXPECT_TRUE(trial.is_exact());
     EXPECT_EQ(trial.bad_group(), UINT32_MAX);
-    trial.set('a', 9, 3, nan);  // the only one of its group
+    trial.set(OperandId::a, 9, 3, nan);  // the only one of its group
     ASSERT_TRUE(trial.run(c.config));
     for (std::uint64_t row = 2; row < 45; ++row) {
       EXPECT_EQ(std::isnan(trial.d(row, 0)), row == 9) << "row " << row;
@@ -296,12 +297,12 @@ TEST_F(Direct, GroupsOfDepthDoNotMeet) {
     problem.k = 50;
     Trial trial(problem, Fill::integers, {.offsets = offsets});
     for (const std::uint64_t k : {1u, 45u, 49u}) {
-      trial.set('a', 0, k, nan);
-      trial.set('b', k, 0, nan);
+      trial.set(OperandId::a, 0, k, nan);
+      trial.set(OperandId::b, k, 0, nan);
     }
     ASSERT_TRUE(trial.run(c.config));
     EXPECT_TRUE(trial.is_exact());
-    trial.set('a', 0, 9, nan);  // all that group 1 has
+    trial.set(OperandId::a, 0, 9, nan);  // all that group 1 has
     ASSERT_TRUE(trial.run(c.config));
     for (std::uint64_t group = 0; group < 3; ++group) {
       EXPECT_EQ(std::isnan(trial.d(0, 0, group)), group == 1) << "group " << group;

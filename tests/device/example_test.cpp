@@ -54,8 +54,8 @@ TEST(Examples, TransformerMlp) {
   const headless::Buffer at_x = uploaded(x), at_gate_up = uploaded(w_gate_up);
   const headless::Buffer at_down = uploaded(w_down), at_residual = uploaded(residual);
   const headless::Buffer at_gamma = uploaded(gamma);
-  const std::uint64_t h_bytes = oracle::operand_bytes(up).d;
-  const std::uint64_t y_bytes = oracle::operand_bytes(down).d;
+  const std::uint64_t h_bytes = operand_bytes(up)[OperandId::d];
+  const std::uint64_t y_bytes = operand_bytes(down)[OperandId::d];
   const headless::Buffer at_h = output(h_bytes), at_stream = output(y_bytes);
   const headless::Buffer at_y = output(y_bytes);
   const headless::Buffer workspace =
@@ -75,14 +75,18 @@ TEST(Examples, TransformerMlp) {
       [&](VkCommandBuffer commands) { return record_mlp(*mlp, commands, operands); })));
 
   const Bytes h = downloaded(at_h, h_bytes);
-  const auto first = oracle::verify(up, {.a = x.data(), .b = w_gate_up.data()}, h.data(), nullptr);
+  const auto first = oracle::verify(
+      up, {{OperandId::a, x.data()}, {OperandId::b, w_gate_up.data()}, {OperandId::d, h.data()}});
   EXPECT_TRUE(first.passed()) << first.first_failure;
   EXPECT_EQ(first.checked, tokens * hidden);
 
   const Bytes stream = downloaded(at_stream, y_bytes), y = downloaded(at_y, y_bytes);
-  const auto second = oracle::verify(
-      down, {.a = h.data(), .b = w_down.data(), .c = residual.data(), .gamma = gamma.data()},
-      y.data(), stream.data());
+  const auto second = oracle::verify(down, {{OperandId::a, h.data()},
+                                            {OperandId::b, w_down.data()},
+                                            {OperandId::c, residual.data()},
+                                            {OperandId::gamma, gamma.data()},
+                                            {OperandId::d, y.data()},
+                                            {OperandId::aux, stream.data()}});
   EXPECT_TRUE(second.passed()) << second.first_failure;
   EXPECT_EQ(second.checked, 2 * tokens * width);
 }
@@ -100,7 +104,7 @@ TEST(Examples, Packing) {
   })));
   const auto plan = plan_packed(context(), plain);
   ASSERT_TRUE(succeeds(plan));
-  const std::uint64_t d_bytes = oracle::operand_bytes(plain).d;
+  const std::uint64_t d_bytes = operand_bytes(plain)[OperandId::d];
   const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return plan->record(commands, {.a = at_a.span(),
@@ -110,7 +114,8 @@ TEST(Examples, Packing) {
                                    .b_fingerprint = layout.fingerprint});
   })));
   const Bytes d = downloaded(at_d, d_bytes);
-  const auto checked = oracle::verify(plain, {.a = a.data(), .b = b.data()}, d.data(), nullptr);
+  const auto checked = oracle::verify(
+      plain, {{OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::d, d.data()}});
   EXPECT_TRUE(checked.passed()) << checked.first_failure;
   EXPECT_EQ(checked.checked, 33u * 72u);
 }

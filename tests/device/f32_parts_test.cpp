@@ -224,7 +224,7 @@ TEST_P(F32Parts, LinesOfUnlikeSize) {
   for (std::uint64_t row = 0; row < 400; ++row) {
     const double size = std::ldexp(1.0, static_cast<int>(row % 61) - 30);
     for (std::uint64_t k = 0; k < 64; ++k) {
-      trial.set('a', row, k,
+      trial.set(OperandId::a, row, k,
                 size * (1.0 + std::ldexp(static_cast<double>((row * 64 + k) % 97), -9)));
     }
   }
@@ -236,14 +236,14 @@ TEST_P(F32Parts, LinesOfUnlikeSize) {
 TEST_P(F32Parts, NanAndInfinities) {
   for (const Config& config : parts_) {
     Trial trial(parts_of({40, 40, 50}), Fill::random);
-    trial.set('a', 3, 5, infinity);
-    trial.set('b', 5, 0, 1.0);
-    trial.set('b', 5, 1, -1.00390625000001);
-    trial.set('b', 5, 2, 0.0);
-    trial.set('b', 5, 3, infinity);
-    trial.set('b', 7, 4, -infinity);
-    trial.set('b', 8, 5, nan);
-    trial.set('a', 9, 7, -0.3333333);
+    trial.set(OperandId::a, 3, 5, infinity);
+    trial.set(OperandId::b, 5, 0, 1.0);
+    trial.set(OperandId::b, 5, 1, -1.00390625000001);
+    trial.set(OperandId::b, 5, 2, 0.0);
+    trial.set(OperandId::b, 5, 3, infinity);
+    trial.set(OperandId::b, 7, 4, -infinity);
+    trial.set(OperandId::b, 8, 5, nan);
+    trial.set(OperandId::a, 9, 7, -0.3333333);
     ASSERT_TRUE(trial.run(config));
     EXPECT_EQ(trial.d(3, 0), infinity);
     EXPECT_EQ(trial.d(3, 1), -infinity);
@@ -261,10 +261,10 @@ TEST_P(F32Parts, LargeAndSmallNumbers) {
   for (const Config& config : parts_) {
     Trial trial(parts_of({8, 8, 4}), Fill::random);
     for (std::uint64_t k = 0; k < 4; ++k) {
-      trial.set('a', 0, k, k == 0 ? largest : 0.0);
-      trial.set('a', 1, k, 0x1.234568p-90);
-      trial.set('b', k, 0, 0x1.89abcep-100);
-      trial.set('b', k, 1, 0x1.fedcbap+90);
+      trial.set(OperandId::a, 0, k, k == 0 ? largest : 0.0);
+      trial.set(OperandId::a, 1, k, 0x1.234568p-90);
+      trial.set(OperandId::b, k, 0, 0x1.89abcep-100);
+      trial.set(OperandId::b, k, 1, 0x1.fedcbap+90);
     }
     ASSERT_TRUE(trial.run(config));
     EXPECT_NEAR(trial.d(0, 0) / (largest * 0x1.89abcep-100), 1.0, 0x1p-20);
@@ -311,8 +311,10 @@ Errors errors_of(const Inputs& inputs, const std::vector<Sum>& sums, const Probl
                  const Config& config) {
   const auto [m, n, k] = inputs.shape;
   Trial trial(problem, Fill::integers);
-  for (std::uint64_t i = 0; i < m * k; ++i) trial.set('a', i / k, i % k, double{inputs.a[i]});
-  for (std::uint64_t i = 0; i < k * n; ++i) trial.set('b', i / n, i % n, double{inputs.b[i]});
+  for (std::uint64_t i = 0; i < m * k; ++i)
+    trial.set(OperandId::a, i / k, i % k, double{inputs.a[i]});
+  for (std::uint64_t i = 0; i < k * n; ++i)
+    trial.set(OperandId::b, i / n, i % n, double{inputs.b[i]});
   EXPECT_TRUE(trial.run(config));
   Errors out;
   for (std::uint64_t i = 0; i < m * n; ++i) {
@@ -421,12 +423,13 @@ TEST_P(F32Parts, IntegersAreExact) {
     Trial trial(parts_of({33, 40, 96}), Fill::integers);
     for (std::uint64_t row = 0; row < 33; ++row) {
       for (std::uint64_t k = 0; k < 96; ++k)
-        trial.set('a', row, k, k < 4 ? 2093055.0 - 7.0 * static_cast<double>(row) : 0.0);
+        trial.set(OperandId::a, row, k, k < 4 ? 2093055.0 - 7.0 * static_cast<double>(row) : 0.0);
     }
     for (std::uint64_t n = 0; n < 40; ++n) {
-      for (std::uint64_t k = 0; k < 96; ++k) trial.set('b', k, n, (n + k) % 2 == 0 ? 1.0 : -1.0);
+      for (std::uint64_t k = 0; k < 96; ++k)
+        trial.set(OperandId::b, k, n, (n + k) % 2 == 0 ? 1.0 : -1.0);
     }
-    trial.set('b', 1, 0, 1.0);
+    trial.set(OperandId::b, 1, 0, 1.0);
     ASSERT_TRUE(trial.run(config));
     EXPECT_TRUE(trial.is_exact());
   }

@@ -103,11 +103,11 @@ TEST_P(GatedProduct, NanAndInfinityPropagate) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   for (const Gate gate : gates()) {
     Trial trial(with_every_gate({5, 9, 12}, gate), Fill::random, {.poison = std::byte{0}});
-    trial.set('a', 1, 3, nan);
-    trial.set('a', 2, 4, inf);
-    trial.set('b', 5, 2, nan);       // of l
-    trial.set('b', 6, 9 + 4, nan);   // of r
-    trial.set('b', 7, 9 + 5, -inf);  // of r
+    trial.set(OperandId::a, 1, 3, nan);
+    trial.set(OperandId::a, 2, 4, inf);
+    trial.set(OperandId::b, 5, 2, nan);       // of l
+    trial.set(OperandId::b, 6, 9 + 4, nan);   // of r
+    trial.set(OperandId::b, 7, 9 + 5, -inf);  // of r
     ASSERT_TRUE(trial.run(config()));
     EXPECT_TRUE(trial.is_within_bound()) << to_string(gate);
     for (const auto& [row, col] : {std::pair{1u, 0u}, {0u, 2u}, {0u, 4u}}) {
@@ -229,10 +229,10 @@ TEST_P(GatedProduct, ArrangementsGiveTheSameBits) {
             };
             const bool right = b == GatedB::separate && half == 1;
             for (std::uint64_t k = 0; k < problem.k; ++k) {
-              trial.set(right ? 'r' : 'b', k, b == GatedB::separate ? j : column(half, j),
-                        value(k));
+              trial.set(right ? OperandId::b_right : OperandId::b, k,
+                        b == GatedB::separate ? j : column(half, j), value(k));
             }
-            trial.set('v', 0, column(half, j), value(99));
+            trial.set(OperandId::bias, 0, column(half, j), value(99));
           }
         }
         ASSERT_TRUE(trial.run(one));

@@ -119,7 +119,8 @@ TEST_P(Grouped, RowsOfNoGroupStayUntouched) {
     const TrialOptions options{.offsets = offsets};
     EXPECT_TRUE(passes_on_both(config(), with_padding(problem), options));
     Trial trial(problem, Fill::integers, options);
-    for (const std::uint64_t row : {std::uint64_t{2}, problem.m - 1}) trial.set('a', row, 0, nan);
+    for (const std::uint64_t row : {std::uint64_t{2}, problem.m - 1})
+      trial.set(OperandId::a, row, 0, nan);
     ASSERT_TRUE(trial.run(config()));
     EXPECT_TRUE(trial.is_exact());
     EXPECT_EQ(trial.bad_group(), no_group);

@@ -246,13 +246,15 @@ class Guards : public EachPath {
       if (!certain) continue;
       const oracle::VerifyReport report =
           oracle::verify(problem,
-                         {.a = host(operands.a),
-                          .b = host(operands.b),
-                          .c = host(operands.c),
-                          .bias = host(operands.bias),
-                          .offsets = encoded.data(),
-                          .b_right = host(operands.b_right)},
-                         host(operands.d), host(operands.aux), {.threads = 1});
+                         {{OperandId::a, host(operands.a)},
+                          {OperandId::b, host(operands.b)},
+                          {OperandId::c, host(operands.c)},
+                          {OperandId::bias, host(operands.bias)},
+                          {OperandId::offsets, encoded.data()},
+                          {OperandId::b_right, host(operands.b_right)},
+                          {OperandId::d, host(operands.d)},
+                          {OperandId::aux, host(operands.aux)}},
+                         {.threads = 1});
       EXPECT_TRUE(report.passed()) << report.first_failure;
     }
   }
@@ -288,9 +290,11 @@ class Guards : public EachPath {
     fill(*memories_[2], problem, &Operands::d, 2);
     ASSERT_TRUE(succeeds(own_runner_->submit(
         [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
-    const oracle::VerifyReport report =
-        oracle::verify(b.plain, {.a = host(operands.a), .b = b.elements.data()}, host(operands.d),
-                       nullptr, {.threads = 1});
+    const oracle::VerifyReport report = oracle::verify(b.plain,
+                                                       {{OperandId::a, host(operands.a)},
+                                                        {OperandId::b, b.elements.data()},
+                                                        {OperandId::d, host(operands.d)}},
+                                                       {.threads = 1});
     EXPECT_TRUE(report.passed()) << report.first_failure;
   }
   static void expect_codes_inside(const Problem& problem, Path path, std::size_t turn);

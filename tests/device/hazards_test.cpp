@@ -279,13 +279,11 @@ std::vector<Kind> kinds() {
 class OperandMemory {
  public:
   OperandMemory(const Plan& plan, const DeviceSpan& workspace) {
-    const oracle::OperandBytes bytes = oracle::operand_bytes(plan.problem());
-    operands_ = {.a = add(bytes.a),
-                 .b = add(bytes.b),
-                 .d = add(bytes.d),
-                 .offsets = add(bytes.offsets),
-                 .row_values = add(bytes.row_values),
-                 .workspace = workspace};
+    const PerOperand<std::uint64_t> bytes = operand_bytes(plan.problem());
+    operands_.workspace = workspace;
+    for (const OperandRow& row : operand_rows()) {
+      if (bytes[row.id] != 0) operands_.*row.span = add(bytes[row.id]);
+    }
   }
   const Operands& operands() const { return operands_; }
 

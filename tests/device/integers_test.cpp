@@ -88,10 +88,10 @@ TEST_P(Integers, DeepSumsFitS32) {
   problem.b.layout = Layout::col_major;
   Trial trial(problem, Fill::integers);
   for (std::uint64_t k = 0; k < deepest; ++k) {
-    trial.set('a', 0, k, -128.0);
-    trial.set('b', k, 0, -128.0);
-    trial.set('b', k, 1, k <= 1024 ? (k == 0 ? -1.0 : -128.0) : 0.0);
-    trial.set('a', 1, k, k == 0 ? -1.0 : -128.0);
+    trial.set(OperandId::a, 0, k, -128.0);
+    trial.set(OperandId::b, k, 0, -128.0);
+    trial.set(OperandId::b, k, 1, k <= 1024 ? (k == 0 ? -1.0 : -128.0) : 0.0);
+    trial.set(OperandId::a, 1, k, k == 0 ? -1.0 : -128.0);
   }
   ASSERT_TRUE(trial.run(config)) << describe(config, problem);
   EXPECT_EQ(trial.d(0, 0), static_cast<double>(deepest) * 16384.0);
@@ -202,7 +202,7 @@ TEST_P(Integers, EmptySumsIgnoreScales) {
   problem.epilogue.row_scales = Scales::shared;
   problem.grouping = Grouping{.groups = 2, .along = GroupAlong::k};
   Trial trial(problem, Fill::integers, {.offsets = {0, 0, 32}});
-  trial.set('m', 0, 0, std::numeric_limits<double>::infinity());
+  trial.set(OperandId::row_scales, 0, 0, std::numeric_limits<double>::infinity());
   ASSERT_TRUE(trial.run(config));
   EXPECT_EQ(trial.d(0, 0, 0), 0.0);
   EXPECT_TRUE(std::isnan(trial.d(0, 0, 1)) || std::isinf(trial.d(0, 0, 1)));
@@ -223,10 +223,10 @@ TEST_P(Integers, ScalesPropagate) {
   const Config& config = configs_.front();
   Problem problem = scaled({8, 16, 32});
   Trial trial(problem, Fill::integers, {.poison = std::byte{0}});
-  trial.set('m', 2, 0, nan);
-  trial.set('n', 0, 3, std::numeric_limits<double>::infinity());
-  trial.set('a', 1, 0, 120.0);
-  trial.set('b', 0, 3, 120.0);
+  trial.set(OperandId::row_scales, 2, 0, nan);
+  trial.set(OperandId::column_scales, 0, 3, std::numeric_limits<double>::infinity());
+  trial.set(OperandId::a, 1, 0, 120.0);
+  trial.set(OperandId::b, 0, 3, 120.0);
   ASSERT_TRUE(trial.run(config));
   EXPECT_TRUE(std::isnan(trial.d(2, 0)));
   EXPECT_TRUE(std::isinf(trial.d(1, 3)));

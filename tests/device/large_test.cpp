@@ -70,8 +70,9 @@ class Large : public EachPath {
       EXPECT_TRUE(fails_with(plan, Status::unsupported, {}));
       GTEST_SKIP() << plan.error().message;
     }
-    const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-    const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+    const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+    const headless::Buffer a = zeroed(bytes[OperandId::a]), b = zeroed(bytes[OperandId::b]),
+                           d = zeroed(bytes[OperandId::d]);
     if (!reason_.empty()) GTEST_SKIP() << reason_;
     for (std::uint64_t i = 0; i < m; ++i) {
       std::uint16_t element = double_to_f16(static_cast<double>(i + 1));
@@ -81,10 +82,10 @@ class Large : public EachPath {
     for (std::uint64_t i = 0; i < k * n; ++i) {
       counting[i] = double_to_f16(static_cast<double>(i));
     }
-    ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), bytes.b)));
+    ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), bytes[OperandId::b])));
     ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
     std::vector<float> got(m * n);
-    ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes.d)));
+    ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes[OperandId::d])));
     for (std::uint64_t i = 0; i < m * n; ++i) {
       ASSERT_EQ(got[i], static_cast<float>(i * (i / n + 1))) << "element " << i;
     }
@@ -115,8 +116,9 @@ TEST_P(Large, BatchesFarApart) {
   problem.d.batch_stride = stride;
   const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
-  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-  const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+  const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+  const headless::Buffer a = zeroed(bytes[OperandId::a]), b = zeroed(bytes[OperandId::b]),
+                         d = zeroed(bytes[OperandId::d]);
   if (!reason_.empty()) GTEST_SKIP() << reason_;
   // A_b = (b + 1) * I, B counts.
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
@@ -145,8 +147,9 @@ TEST_P(Large, TallMatrix) {
   const Problem problem = gemm({m, n, k}, DataType::f16);
   const auto plan = plan_on(GetParam(), problem);
   ASSERT_TRUE(succeeds(plan));
-  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-  const headless::Buffer a = zeroed(bytes.a), b = zeroed(bytes.b), d = zeroed(bytes.d);
+  const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+  const headless::Buffer a = zeroed(bytes[OperandId::a]), b = zeroed(bytes[OperandId::b]),
+                         d = zeroed(bytes[OperandId::d]);
   if (!reason_.empty()) GTEST_SKIP() << reason_;
   // B is 1 everywhere, A too but for some rows, first and last among them.
   ASSERT_TRUE(succeeds(runner().fill(b, 0x3c003c00)));
@@ -159,7 +162,7 @@ TEST_P(Large, TallMatrix) {
   }
   ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
   std::vector<float> got(m * n);
-  ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes.d)));
+  ASSERT_TRUE(succeeds(runner().download(d, 0, got.data(), bytes[OperandId::d])));
   for (std::uint64_t i = 0; i < m; ++i) {
     const bool is_special = std::ranges::find(special, i) != std::end(special);
     const auto expected = static_cast<float>(k * (is_special ? i % 7 + 2 : 1));

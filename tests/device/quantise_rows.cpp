@@ -13,7 +13,7 @@ namespace vkgemm::test {
 namespace {
 
 oracle::View view_of(const RowQuantisation& q, const Matrix& matrix) {
-  return oracle::view(matrix, q.rows, q.columns, q.batch);
+  return oracle::view({matrix, q.rows, q.columns, q.batch});
 }
 
 }  // namespace

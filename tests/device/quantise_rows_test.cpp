@@ -375,12 +375,11 @@ TEST_F(QuantisedProduct, IsWithinWhatCodesPromise) {
     ASSERT_TRUE(host_a_->run());
     ASSERT_TRUE(host_b_->run());
     const oracle::VerifyReport report =
-        oracle::verify(problem_,
-                       {.a = host_a_->codes_bytes().data(),
-                        .b = host_b_->codes_bytes().data(),
-                        .row_scales = host_a_->scales_bytes().data(),
-                        .column_scales = host_b_->scales_bytes().data()},
-                       d_.data(), nullptr);
+        oracle::verify(problem_, {{OperandId::a, host_a_->codes_bytes().data()},
+                                  {OperandId::b, host_b_->codes_bytes().data()},
+                                  {OperandId::row_scales, host_a_->scales_bytes().data()},
+                                  {OperandId::column_scales, host_b_->scales_bytes().data()},
+                                  {OperandId::d, d_.data()}});
     EXPECT_TRUE(report.passed()) << report.first_failure;
     for (std::uint64_t b = 0; b < s_.batch; ++b) {
       for (std::uint64_t i = 0; i < s_.m; ++i) {

@@ -206,7 +206,7 @@ void expect_bits_of_elements(Trial& codes, const Config& config, const Problem& 
   Trial elements(problem, Fill::random);
   for (std::uint64_t k = 0; k < problem.k; ++k) {
     for (std::uint64_t n = 0; n < problem.n; ++n) {
-      elements.set('b', k, n, static_cast<double>(codes.codes().element(0, k, n)));
+      elements.set(OperandId::b, k, n, static_cast<double>(codes.codes().element(0, k, n)));
     }
   }
   Config same = config;  // ahead=2 is of codes
@@ -248,7 +248,8 @@ void expect_every_code(const Config& config, DataType type, headless::Runner& on
       Trial trial(problem, Fill::integers,
                   {.poison = std::byte{0x3a}, .quantisation = q, .on = &on});
       for (std::uint64_t i = 0; i < problem.m; ++i) {
-        for (std::uint64_t k = 0; k < problem.k; ++k) trial.set('a', i, k, i == k ? 1.0 : 0.0);
+        for (std::uint64_t k = 0; k < problem.k; ++k)
+          trial.set(OperandId::a, i, k, i == k ? 1.0 : 0.0);
       }
       oracle::CodeMatrix& b = trial.codes();
       for (std::uint64_t n = 0; n < problem.n; ++n) {

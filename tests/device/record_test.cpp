@@ -32,8 +32,10 @@ class Record : public testing::Test {
     const auto plan = context().plan(problem_, small_configs(Path::fma, DataType::f32).front());
     ASSERT_TRUE(succeeds(plan));
     plan_.emplace(*plan);
-    const oracle::OperandBytes bytes = oracle::operand_bytes(problem_);
-    const std::uint64_t needed[] = {bytes.a, bytes.b, bytes.c, bytes.d, bytes.bias, bytes.aux};
+    const PerOperand<std::uint64_t> bytes = operand_bytes(problem_);
+    const std::uint64_t needed[] = {bytes[OperandId::a],    bytes[OperandId::b],
+                                    bytes[OperandId::c],    bytes[OperandId::d],
+                                    bytes[OperandId::bias], bytes[OperandId::aux]};
     for (int i = 0; i < 6; ++i) {
       auto buffer = runner().allocate(buffer_bytes);
       ASSERT_TRUE(succeeds(buffer));

@@ -72,8 +72,8 @@ class Rounding : public EachPath {
                                     const Factors& factors) {
     Counts counts;
     Trial trial(problem, Fill::integers, {.poison = std::byte{0x3a}});
-    for (std::uint64_t i = 0; i < problem.m; ++i) trial.set('a', i, 0, factors.a[i]);
-    for (std::uint64_t j = 0; j < problem.n; ++j) trial.set('b', 0, j, factors.b[j]);
+    for (std::uint64_t i = 0; i < problem.m; ++i) trial.set(OperandId::a, i, 0, factors.a[i]);
+    for (std::uint64_t j = 0; j < problem.n; ++j) trial.set(OperandId::b, 0, j, factors.b[j]);
     const testing::AssertionResult ran = trial.run(config);
     EXPECT_TRUE(ran);
     if (!ran) return counts;

@@ -345,8 +345,8 @@ TEST_P(RowReductions, LargeMean) {
         if (!is_legal_here(by, problem)) continue;
         Trial trial(problem, Fill::random);
         for (std::uint64_t j = 0; j < problem.n; ++j) {
-          trial.set('b', 0, j, 0.0);
-          for (std::uint64_t i = 0; i < 4; ++i) trial.set('c', i, j, value(j));
+          trial.set(OperandId::b, 0, j, 0.0);
+          for (std::uint64_t i = 0; i < 4; ++i) trial.set(OperandId::c, i, j, value(j));
         }
         ASSERT_TRUE(trial.run(by)) << describe(by, problem);
         EXPECT_TRUE(trial.is_within_bound()) << describe(by, problem);
@@ -383,9 +383,9 @@ TEST_P(RowReductions, WhatIsNotANumber) {
         for (const bool everywhere : {false, true}) {
           Trial trial(problem, Fill::random, {.poison = std::byte{0x11}});
           if (everywhere) {
-            for (std::uint64_t j = 0; j < n; ++j) trial.set('c', 1, j, what);
+            for (std::uint64_t j = 0; j < n; ++j) trial.set(OperandId::c, 1, j, what);
           } else {
-            trial.set('c', 1, n - 2, what);
+            trial.set(OperandId::c, 1, n - 2, what);
           }
           ASSERT_TRUE(trial.run(by)) << describe(by, problem);
           EXPECT_TRUE(trial.is_within_bound())
@@ -407,7 +407,7 @@ TEST_P(RowReductions, ZeroRows) {
         const Config by = with(config(), strategy);
         if (!is_legal_here(by, problem)) continue;
         Trial trial(problem, Fill::random, {.poison = std::byte{0x11}});
-        for (std::uint64_t k = 0; k < 4; ++k) trial.set('a', 1, k, 0.0);
+        for (std::uint64_t k = 0; k < 4; ++k) trial.set(OperandId::a, 1, k, 0.0);
         ASSERT_TRUE(trial.run(by));
         for (std::uint64_t j = 0; j < 33; ++j) {
           const bool right = eps == 0.0f ? std::isnan(trial.d(1, j)) : trial.d(1, j) == 0.0;

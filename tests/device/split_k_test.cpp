@@ -16,9 +16,9 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
   const Problem problem = gemm({32, 32, 256}, input);
   const auto plan = context().plan(problem, config);
   ASSERT_TRUE(succeeds(plan));
-  const oracle::OperandBytes bytes = oracle::operand_bytes(problem);
-  auto ones = runner().allocate(bytes.a);
-  auto other = runner().allocate(bytes.b);
+  const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+  auto ones = runner().allocate(bytes[OperandId::a]);
+  auto other = runner().allocate(bytes[OperandId::b]);
   auto workspace = runner().allocate(plan->workspace_bytes());
   std::array<headless::Buffer, 2> results;
   ASSERT_TRUE(succeeds(ones) && succeeds(other) && succeeds(workspace));
@@ -30,7 +30,7 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
   ASSERT_TRUE(succeeds(runner().fill(*ones, one)));
   ASSERT_TRUE(succeeds(runner().fill(*other, two)));
   for (headless::Buffer& result : results) {
-    auto made = runner().allocate(bytes.d);
+    auto made = runner().allocate(bytes[OperandId::d]);
     ASSERT_TRUE(succeeds(made));
     result = std::move(*made);
   }
@@ -45,8 +45,8 @@ void expect_workspace_may_be_used_again(const Config& config, DataType input) {
     return plan->record(commands, operands);
   })));
   for (const std::size_t i : {0u, 1u}) {
-    std::vector<float> values(bytes.d / sizeof(float));
-    ASSERT_TRUE(succeeds(runner().download(results[i], 0, values.data(), bytes.d)));
+    std::vector<float> values(bytes[OperandId::d] / sizeof(float));
+    ASSERT_TRUE(succeeds(runner().download(results[i], 0, values.data(), bytes[OperandId::d])));
     for (const float value : values) ASSERT_EQ(value, i == 0 ? 512.0f : 1024.0f);
   }
 }

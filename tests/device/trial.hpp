@@ -16,6 +16,7 @@
 #include "host_buffer.hpp"
 #include "oracle/quantised.hpp"
 #include "oracle/reference.hpp"
+#include "problem/operands.hpp"
 #include "vkgemm/vkgemm.hpp"
 
 namespace vkgemm::test {
@@ -61,13 +62,12 @@ class Trial {
  public:
   Trial(const Problem& problem, Fill fill, const TrialOptions& options = {});
 
-  // Sets one element: operand 'a', 'b', 'r' (b_right), 'c', 'v' (bias; row 0), 'g' or 's' (gamma,
-  // beta; row 0), 'm' or 'n' (row_scales, column_scales of the first matrix).
-  void set(char operand, std::uint64_t row, std::uint64_t col, double value,
+  // Sets one element. A vector along N has one row, one along M one column.
+  void set(OperandId id, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
 
   // The codes of a quantised B, or of its right half; store_elements() once they were changed.
-  oracle::CodeMatrix& codes(bool right = false) { return *(right ? right_codes_ : codes_); }
+  oracle::CodeMatrix& codes(OperandId id = OperandId::b) { return *codes_[id]; }
   void store_elements();
 
   // Plans with `config`, runs with D and aux poisoned.
@@ -88,27 +88,34 @@ class Trial {
   // After run() of a grouped problem: the word that tells of bad offsets.
   std::uint32_t bad_group() const { return bad_group_; }
 
-  double d(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
-  double aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
-  double row_value(std::uint64_t row, std::uint64_t batch = 0) const;
+  // One element.
+  double get(OperandId id, std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const;
+  double d(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const {
+    return get(OperandId::d, row, col, batch);
+  }
+  double aux(std::uint64_t row, std::uint64_t col, std::uint64_t batch = 0) const {
+    return get(OperandId::aux, row, col, batch);
+  }
+  double row_value(std::uint64_t row, std::uint64_t batch = 0) const {
+    return get(OperandId::row_values, row, 0, batch);
+  }
 
  private:
   testing::AssertionResult run(const Result<Plan>& plan);
   void record_bits(const Config& config) const;  // record.hpp
   headless::Runner& device() const;
-  HostBuffer poisoned(const HostBuffer& like) const;
+  HostBuffer poisoned(OperandId id) const;  // a result before a run
   oracle::HostOperands host_operands() const;
   // The problem with the B that the last run's kernel multiplied.
   Problem multiplied() const;
-  DataType value_type() const;
+  DataType type_of(OperandId id) const;
 
   Problem problem_;
   TrialOptions options_;
-  HostBuffer a_, b_, b_right_, c_, bias_, offsets_, gamma_, beta_, row_scales_, column_scales_;
-  std::shared_ptr<oracle::CodeMatrix> codes_, right_codes_;
-  std::vector<float> exact_b_, exact_right_;  // the elements of codes, not rounded
-  bool rounds_b_ = true;                      // the last run's kernel
-  HostBuffer d_, aux_, row_values_;           // what the device wrote
+  PerOperand<HostBuffer> host_;  // results as the device wrote them
+  PerOperand<std::shared_ptr<oracle::CodeMatrix>> codes_;
+  PerOperand<std::vector<float>> exact_;  // the elements of codes, not rounded
+  bool rounds_b_ = true;                  // the last run's kernel
   std::uint32_t bad_group_ = 0;
 };
 

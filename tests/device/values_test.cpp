@@ -25,9 +25,9 @@ TEST_P(Values, NanAndInfStayInTheirRowAndColumn) {
   const Problem problem = with_padding(
       gemm({config().tile_m + 5u, config().tile_n + 3u, config().tile_k + 1u}, input()));
   Trial trial(problem, Fill::integers, {.shift = 1, .poison = finite_poison});
-  trial.set('a', 2, config().tile_k, nan);  // in the tail of K
-  trial.set('a', problem.m - 1, 0, infinity);
-  trial.set('b', 1, problem.n - 1, -infinity);
+  trial.set(OperandId::a, 2, config().tile_k, nan);  // in the tail of K
+  trial.set(OperandId::a, problem.m - 1, 0, infinity);
+  trial.set(OperandId::b, 1, problem.n - 1, -infinity);
   ASSERT_TRUE(trial.run(config()));
   EXPECT_TRUE(trial.is_within_bound());
   for (std::uint64_t j = 0; j < problem.n; ++j) EXPECT_TRUE(std::isnan(trial.d(2, j))) << j;
@@ -44,8 +44,8 @@ TEST_P(Values, ZeroTimesInfIsNan) {
   VKGEMM_SKIP_IF(why_skip(GetParam()));
   const Problem problem = with_padding(gemm({3, 3, 5}, input()));
   Trial trial(problem, Fill::integers, {.shift = 1, .poison = finite_poison});
-  for (std::uint64_t k = 0; k < 5; ++k) trial.set('a', 0, k, 0.0);
-  for (std::uint64_t j = 0; j < 3; ++j) trial.set('b', 4, j, j == 1 ? infinity : 0.0);
+  for (std::uint64_t k = 0; k < 5; ++k) trial.set(OperandId::a, 0, k, 0.0);
+  for (std::uint64_t j = 0; j < 3; ++j) trial.set(OperandId::b, 4, j, j == 1 ? infinity : 0.0);
   ASSERT_TRUE(trial.run(config()));
   EXPECT_TRUE(std::isnan(trial.d(0, 1)));
   EXPECT_EQ(trial.d(0, 0), 0.0);
@@ -70,7 +70,7 @@ TEST_P(Values, InPlace) {
     problem.epilogue.beta = -1.0f;
     EXPECT_TRUE(passes_gates(config(), problem, {.shift = 1, .in_place = true}));
     Trial trial(problem, Fill::integers, {.shift = 1, .in_place = true});
-    trial.set('c', 1, 1, nan);
+    trial.set(OperandId::c, 1, 1, nan);
     ASSERT_TRUE(trial.run(config()));
     EXPECT_TRUE(trial.is_within_bound());
     EXPECT_TRUE(std::isnan(trial.d(1, 1)));
@@ -88,17 +88,17 @@ TEST_P(Values, Overflow) {
   problem.c.alignment = 4;
   Trial trial(problem, Fill::integers, {.poison = finite_poison});
   for (std::uint64_t i = 0; i < 6; ++i) {
-    for (std::uint64_t j = 0; j < 5; ++j) trial.set('c', i, j, 0.0);
-    trial.set('a', i, 0, i == 5 ? -255.0 : i == 0 ? 255.0 : 254.0);
+    for (std::uint64_t j = 0; j < 5; ++j) trial.set(OperandId::c, i, j, 0.0);
+    trial.set(OperandId::a, i, 0, i == 5 ? -255.0 : i == 0 ? 255.0 : 254.0);
   }
-  for (std::uint64_t j = 0; j < 5; ++j) trial.set('b', 0, j, 1.0);
-  trial.set('c', 0, 1, 224.0);   // 65504, the largest f16
-  trial.set('c', 0, 2, 239.0);   // rounds to it
-  trial.set('c', 0, 3, 240.0);   // half way to 65536: infinite in f16
-  trial.set('c', 1, 0, 3.4e38);  // infinite in bf16, too
-  trial.set('c', 1, 1, -3.4028234e38);
-  trial.set('c', 1, 2, nan);
-  trial.set('c', 1, 3, infinity);
+  for (std::uint64_t j = 0; j < 5; ++j) trial.set(OperandId::b, 0, j, 1.0);
+  trial.set(OperandId::c, 0, 1, 224.0);   // 65504, the largest f16
+  trial.set(OperandId::c, 0, 2, 239.0);   // rounds to it
+  trial.set(OperandId::c, 0, 3, 240.0);   // half way to 65536: infinite in f16
+  trial.set(OperandId::c, 1, 0, 3.4e38);  // infinite in bf16, too
+  trial.set(OperandId::c, 1, 1, -3.4028234e38);
+  trial.set(OperandId::c, 1, 2, nan);
+  trial.set(OperandId::c, 1, 3, infinity);
   ASSERT_TRUE(trial.run(config()));
   EXPECT_TRUE(trial.is_within_bound());
   EXPECT_TRUE(std::isnan(trial.d(1, 2)));
@@ -126,9 +126,9 @@ class Activations : public Values {
       problem.epilogue.clamp_max = 2.0f;
     }
     Trial trial(problem, Fill::integers, {.poison = finite_poison});
-    trial.set('b', 0, 0, 1.0);
+    trial.set(OperandId::b, 0, 0, 1.0);
     std::uint64_t row = 0;
-    for (const auto& [x, y] : values) trial.set('a', row++, 0, x);
+    for (const auto& [x, y] : values) trial.set(OperandId::a, row++, 0, x);
     ASSERT_TRUE(trial.run(config()));
     row = 0;
     for (const auto& [x, y] : values) {

@@ -23,6 +23,7 @@ using test::gemm;
 using test::lowered;
 using test::reason;
 using test::resolved;
+using test::touched_bytes;
 
 constexpr Layout col = Layout::col_major;
 
@@ -79,9 +80,9 @@ TEST(ResolveGated, WhatHasColumnsHasTwiceAsMany) {
     EXPECT_EQ(r.b.bytes, 8u * (b == GatedB::separate ? 6 : 12) * 2);
     EXPECT_EQ(r.d.bytes, 4u * 6 * 2);
     EXPECT_EQ(r.aux.bytes, 4u * 12 * 2);
-    EXPECT_EQ(r.bias_bytes(), 12u * 4);
+    EXPECT_EQ(touched_bytes(r, OperandId::bias), 12u * 4);
     p.epilogue.bias = Bias::along_m;
-    EXPECT_EQ(resolved(p).bias_bytes(), 4u * 4);
+    EXPECT_EQ(touched_bytes(resolved(p), OperandId::bias), 4u * 4);
   }
 }
 
@@ -266,12 +267,16 @@ TEST(ReferenceGated, ComputesEveryGateOfEveryArrangement) {
         bias[left] = 0.125f;
         bias[right] = -0.5f;
       }
-      oracle::HostOperands operands{.a = a.data(), .b = both.data(), .bias = bias.data()};
+      oracle::HostOperands operands{
+          {OperandId::a, a.data()}, {OperandId::b, both.data()}, {OperandId::bias, bias.data()}};
       if (b == GatedB::separate) {
-        operands.b = l.data();
-        operands.b_right = r.data();
+        operands[OperandId::b] = l.data();
+        operands[OperandId::b_right] = r.data();
       }
-      oracle::compute_reference(p, operands, d.data(), aux.data());
+      oracle::compute_reference(p, operands,
+                                {{OperandId::d, d.data()}, {OperandId::aux, aux.data()}});
+      operands[OperandId::d] = d.data();
+      operands[OperandId::aux] = aux.data();
       for (std::size_t j = 0; j < 3; ++j) {
         const double pre_l = l[j] + 0.125, pre_r = r[j] - 0.5;
         EXPECT_FLOAT_EQ(d[j], static_cast<float>(expected_gate(gate, pre_l, pre_r)))
@@ -279,12 +284,12 @@ TEST(ReferenceGated, ComputesEveryGateOfEveryArrangement) {
         EXPECT_EQ(aux[by_turns ? 2 * j : j], static_cast<float>(pre_l));
         EXPECT_EQ(aux[by_turns ? 2 * j + 1 : j + 3], static_cast<float>(pre_r));
       }
-      EXPECT_TRUE(oracle::verify(p, operands, d.data(), aux.data()).passed());
+      EXPECT_TRUE(oracle::verify(p, operands).passed());
       d[1] += 1e-3f;
-      EXPECT_EQ(oracle::verify(p, operands, d.data(), aux.data()).failures, 1u);
+      EXPECT_EQ(oracle::verify(p, operands).failures, 1u);
       d[1] -= 1e-3f;
       aux[4] = std::nextafter(aux[4], 100.0f) + 1e-5f;
-      EXPECT_EQ(oracle::verify(p, operands, d.data(), aux.data()).failures, 1u);
+      EXPECT_EQ(oracle::verify(p, operands).failures, 1u);
     }
   }
 }
@@ -294,14 +299,15 @@ TEST(ReferenceGated, BoundIsThatOfBothProducts) {
   Problem p = gated(1, 1, 64, GatedB::halves, DataType::f32);
   p.gated->gate = Gate::reglu;
   const std::vector<float> a(64, 1.0f), b(128, 1.0f);
-  const oracle::HostOperands operands{.a = a.data(), .b = b.data()};
   std::vector<float> d{4096.0f};
-  EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
+  const oracle::HostOperands operands{
+      {OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::d, d.data()}};
+  EXPECT_TRUE(oracle::verify(p, operands).passed());
   const double of_one = (2.0 * 64 + 2.0 + 4.0) * 0x1p-23 * 64;
   d[0] = static_cast<float>(4096.0 + 1.9 * 64 * of_one);
-  EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
+  EXPECT_TRUE(oracle::verify(p, operands).passed());
   d[0] = static_cast<float>(4096.0 + 2.2 * 64 * of_one);
-  EXPECT_FALSE(oracle::verify(p, operands, d.data(), nullptr).passed());
+  EXPECT_FALSE(oracle::verify(p, operands).passed());
 }
 
 }  // namespace

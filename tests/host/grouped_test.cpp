@@ -28,6 +28,7 @@ using test::khr_config;
 using test::lowered;
 using test::reason;
 using test::resolved;
+using test::touched_bytes;
 
 Problem of_rows(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
   Problem p = gemm(m, n, k);
@@ -103,7 +104,7 @@ TEST(ResolveGrouped, OperandsOfRows) {
   EXPECT_EQ(r.b.bytes, 5u * 48 * 2);
   EXPECT_EQ(r.c.bytes, 100u * 6 * 2);
   EXPECT_EQ(r.d.bytes, 100u * 6 * 2);
-  EXPECT_EQ(r.bias_bytes(), (4u * 10 + 6) * 4);
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), (4u * 10 + 6) * 4);
   EXPECT_EQ(r.typical_m(), 20u);
   EXPECT_EQ(r.typical_k(), 8u);
   p.grouping->b = GroupedB::shared;
@@ -128,7 +129,7 @@ TEST(ResolveGrouped, OperandsOfDepth) {
   EXPECT_EQ(r.c.bytes, 24u * 2);
   EXPECT_EQ(r.d.bytes, 5u * 24 * 2);
   EXPECT_EQ(r.aux.batch_stride, 24u);
-  EXPECT_EQ(r.bias_bytes(), 5u * 6 * 4);
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), 5u * 6 * 4);
   EXPECT_EQ(r.typical_m(), 4u);
   EXPECT_EQ(r.typical_k(), 20u);
 
@@ -137,7 +138,7 @@ TEST(ResolveGrouped, OperandsOfDepth) {
   EXPECT_TRUE(r.transposed);
   EXPECT_EQ(r.m, 6u);
   EXPECT_EQ(r.epilogue.bias, Bias::along_m);
-  EXPECT_EQ(r.bias_bytes(), 5u * 6 * 4);
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), 5u * 6 * 4);
 }
 
 TEST(ResolveGrouped, GroupsThatCutRowsForbidVectors) {
@@ -489,7 +490,7 @@ TEST(ReferenceGrouped, RowsAndDepth) {
     p.epilogue.bias_batch_stride = 4;
     const std::vector<std::int64_t> offsets{1, 3, 3, 4, 9};  // the last one ends at 7
     const auto encoded = oracle::encode_offsets(offsets, OffsetType::int64);
-    const oracle::OperandBytes bytes = oracle::operand_bytes(p);
+    const PerOperand<std::uint64_t> bytes = operand_bytes(p);
     const auto fill = [](std::uint64_t size, int factor) {
       std::vector<float> values(size / 4);
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -497,11 +498,15 @@ TEST(ReferenceGrouped, RowsAndDepth) {
       }
       return values;
     };
-    const auto a = fill(bytes.a, 3), b = fill(bytes.b, 5), bias = fill(bytes.bias, 7);
-    std::vector<float> d(bytes.d / 4, 77.0f), expected = d;
-    const oracle::HostOperands operands{
-        .a = a.data(), .b = b.data(), .bias = bias.data(), .offsets = encoded.data()};
-    oracle::compute_reference(p, operands, d.data(), nullptr);
+    const auto a = fill(bytes[OperandId::a], 3), b = fill(bytes[OperandId::b], 5),
+               bias = fill(bytes[OperandId::bias], 7);
+    std::vector<float> d(bytes[OperandId::d] / 4, 77.0f), expected = d;
+    const oracle::HostOperands operands{{OperandId::a, a.data()},
+                                        {OperandId::b, b.data()},
+                                        {OperandId::bias, bias.data()},
+                                        {OperandId::d, d.data()},
+                                        {OperandId::offsets, encoded.data()}};
+    oracle::compute_reference(p, operands, {{OperandId::d, d.data()}});
     for (std::size_t g = 0; g < 4; ++g) {
       const auto begin = static_cast<std::size_t>(offsets[g]);
       const std::size_t end = std::min<std::size_t>(static_cast<std::size_t>(offsets[g + 1]), 7);
@@ -516,9 +521,9 @@ TEST(ReferenceGrouped, RowsAndDepth) {
       }
     }
     EXPECT_EQ(d, expected);
-    EXPECT_TRUE(oracle::verify(p, operands, d.data(), nullptr).passed());
+    EXPECT_TRUE(oracle::verify(p, operands).passed());
     d[rows ? 6 * 2 : 3 * 6] += 1.0f;
-    const auto report = oracle::verify(p, operands, d.data(), nullptr);
+    const auto report = oracle::verify(p, operands);
     EXPECT_EQ(report.failures, 1u);
     EXPECT_TRUE(contains(report.first_failure, "d[batch 3, ")) << report.first_failure;
   }

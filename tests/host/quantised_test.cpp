@@ -279,7 +279,8 @@ TEST(Codes, TheOracleMultipliesWhatTheKernelMultiplies) {
   multiplied.quantised_b.reset();
   multiplied.b.type = DataType::f32;
   for (const auto& [d, is_right] : {std::pair{64.25f, true}, {64.0f, false}}) {
-    const auto report = oracle::verify(multiplied, {.a = a.data(), .b = exact.data()}, &d, nullptr);
+    const auto report = oracle::verify(
+        multiplied, {{OperandId::a, a.data()}, {OperandId::b, exact.data()}, {OperandId::d, &d}});
     EXPECT_EQ(report.passed(), is_right) << d << ": " << report.first_failure;
   }
 }

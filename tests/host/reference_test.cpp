@@ -18,17 +18,17 @@ constexpr float kInfinityF32 = std::numeric_limits<float>::infinity();
 // Operands of a problem, with NaN in all padding and small random integers where elements stand.
 struct Case {
   explicit Case(const Problem& p, unsigned seed = 1) : problem(p), random(seed) {
-    const OperandBytes bytes = operand_bytes(p);
-    a = make(p.a, p.m, p.k, bytes.a);
-    b = make(p.b, p.k, p.n, bytes.b);
-    c = make(p.c, p.m, p.n, bytes.c);
+    const PerOperand<std::uint64_t> bytes = operand_bytes(p);
+    a = make(p.a, p.m, p.k, bytes[OperandId::a]);
+    b = make(p.b, p.k, p.n, bytes[OperandId::b]);
+    c = make(p.c, p.m, p.n, bytes[OperandId::c]);
     bias = make({.type = p.epilogue.bias_type, .batch_stride = p.epilogue.bias_batch_stride}, 1,
-                bytes.bias == 0                    ? 0
+                bytes[OperandId::bias] == 0        ? 0
                 : p.epilogue.bias == Bias::along_n ? p.n
                                                    : p.m,
-                bytes.bias);
-    d.assign(bytes.d, 0xcd);
-    aux.assign(bytes.aux, 0xcd);
+                bytes[OperandId::bias]);
+    d.assign(bytes[OperandId::d], 0xcd);
+    aux.assign(bytes[OperandId::aux], 0xcd);
   }
 
   using Bytes = std::vector<unsigned char>;
@@ -57,10 +57,16 @@ struct Case {
     return data;
   }
 
-  HostOperands operands() const { return {a.data(), b.data(), c.data(), bias.data()}; }
-  void compute() { compute_reference(problem, operands(), d.data(), aux.data()); }
+  HostOperands operands() const {
+    return {{OperandId::a, a.data()},       {OperandId::b, b.data()}, {OperandId::c, c.data()},
+            {OperandId::bias, bias.data()}, {OperandId::d, d.data()}, {OperandId::aux, aux.data()}};
+  }
+  void compute() {
+    compute_reference(problem, operands(),
+                      {{OperandId::d, d.data()}, {OperandId::aux, aux.data()}});
+  }
   VerifyReport check(const VerifyOptions& options = {}) const {
-    return verify(problem, operands(), d.data(), aux.data(), options);
+    return verify(problem, operands(), options);
   }
 
   Problem problem;
@@ -160,29 +166,29 @@ TEST(Reference, OperandBytes) {
   Problem p{.m = 2, .n = 3, .k = 4, .batch = 2};
   p.a.ld = 10;
   p.d.type = DataType::f32;
-  OperandBytes bytes = operand_bytes(p);
-  EXPECT_EQ(bytes.a, (20 + 10 + 4) * 2U);
-  EXPECT_EQ(bytes.b, 2 * 4 * 3 * 2U);
-  EXPECT_EQ(bytes.d, 2 * 2 * 3 * 4U);
-  EXPECT_EQ(bytes.c + bytes.aux + bytes.bias, 0U);
+  PerOperand<std::uint64_t> bytes = operand_bytes(p);
+  EXPECT_EQ(bytes[OperandId::a], (20 + 10 + 4) * 2U);
+  EXPECT_EQ(bytes[OperandId::b], 2 * 4 * 3 * 2U);
+  EXPECT_EQ(bytes[OperandId::d], 2 * 2 * 3 * 4U);
+  EXPECT_EQ(bytes[OperandId::c] + bytes[OperandId::aux] + bytes[OperandId::bias], 0U);
   p.epilogue = {.beta = 1.0f, .bias = Bias::along_m, .bias_batch_stride = 5, .aux = true};
   bytes = operand_bytes(p);
-  EXPECT_EQ(bytes.c, 24U);
-  EXPECT_EQ(bytes.aux, 24U);
-  EXPECT_EQ(bytes.bias, (5 + 2) * 4U);
+  EXPECT_EQ(bytes[OperandId::c], 24U);
+  EXPECT_EQ(bytes[OperandId::aux], 24U);
+  EXPECT_EQ(bytes[OperandId::bias], (5 + 2) * 4U);
   p.k = 0;
-  EXPECT_EQ(operand_bytes(p).a, 0U);
-  EXPECT_EQ(operand_bytes(p).b, 0U);
-  EXPECT_EQ(operand_bytes(p).d, 48U);
+  EXPECT_EQ(operand_bytes(p)[OperandId::a], 0U);
+  EXPECT_EQ(operand_bytes(p)[OperandId::b], 0U);
+  EXPECT_EQ(operand_bytes(p)[OperandId::d], 48U);
   p.n = 0;
-  EXPECT_EQ(operand_bytes(p).d + operand_bytes(p).bias, 0U);
+  EXPECT_EQ(operand_bytes(p)[OperandId::d] + operand_bytes(p)[OperandId::bias], 0U);
 }
 
 TEST(Reference, EmptyProblems) {
   for (const Problem& p : {Problem{.m = 0, .n = 2, .k = 2}, Problem{.m = 2, .n = 0, .k = 2},
                            Problem{.m = 2, .n = 2, .k = 2, .batch = 0}}) {
-    compute_reference(p, {}, nullptr, nullptr);
-    const VerifyReport report = verify(p, {}, nullptr, nullptr);
+    compute_reference(p, {}, {});
+    const VerifyReport report = verify(p, {});
     EXPECT_TRUE(report.passed());
     EXPECT_EQ(report.checked, 0U);
   }
@@ -203,7 +209,8 @@ TEST(Reference, KZeroIsBetaTimesC) {
 
 TEST(Reference, BetaZeroDoesNotReadC) {
   Case x(Problem{.m = 2, .n = 2, .k = 2});
-  compute_reference(x.problem, {x.a.data(), x.b.data(), nullptr, nullptr}, x.d.data(), nullptr);
+  compute_reference(x.problem, x.operands().with({{OperandId::c, nullptr}}),
+                    {{OperandId::d, x.d.data()}});
   EXPECT_TRUE(x.check().passed());
 }
 
@@ -216,7 +223,7 @@ double apply(Activation activation, float value, std::optional<float> lowest = {
   p.epilogue.clamp_max = highest;
   const float one = 1.0f;
   float d = 0.0f;
-  compute_reference(p, {&value, &one, nullptr, nullptr}, &d, nullptr);
+  compute_reference(p, {{OperandId::a, &value}, {OperandId::b, &one}}, {{OperandId::d, &d}});
   return static_cast<double>(d);
 }
 
@@ -314,7 +321,7 @@ struct Single {
     const float one = 1.0f;
     float storage = 0.0f;
     store_element(&storage, type, 0, d);
-    return verify(p, {&a, &one, nullptr, nullptr}, &storage, nullptr);
+    return verify(p, {{OperandId::a, &a}, {OperandId::b, &one}, {OperandId::d, &storage}});
   }
 };
 

@@ -12,6 +12,7 @@ namespace {
 using test::contains;
 using test::gemm;
 using test::resolved;
+using test::touched_bytes;
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
@@ -248,13 +249,15 @@ TEST(Resolve, ScalesAreOfWhatIsMultiplied) {
   p.epilogue.row_scales = Scales::per_matrix;
   p.epilogue.column_scales = Scales::shared;
   const ResolvedProblem rows = resolved(p);
-  EXPECT_EQ(rows.row_scales_bytes(), 3u * 8 * 4);
-  EXPECT_EQ(rows.column_scales_bytes(), 16u * 4);
-  // The transposed product has the columns as its rows.
+  EXPECT_EQ(touched_bytes(rows, OperandId::row_scales), 3u * 8 * 4);
+  EXPECT_EQ(touched_bytes(rows, OperandId::column_scales), 16u * 4);
+  // The transposed product has the columns as its rows, and the caller's operands stay his.
   p.d.layout = Layout::col_major;
   const ResolvedProblem columns = resolved(p);
-  EXPECT_EQ(columns.row_scales_bytes(), 16u * 4);
-  EXPECT_EQ(columns.column_scales_bytes(), 3u * 8 * 4);
+  EXPECT_EQ(columns.epilogue.row_scales, Scales::shared);
+  EXPECT_EQ(columns.epilogue.column_scales, Scales::per_matrix);
+  EXPECT_EQ(touched_bytes(columns, OperandId::row_scales), 3u * 8 * 4);
+  EXPECT_EQ(touched_bytes(columns, OperandId::column_scales), 16u * 4);
   // One matrix has no others, an empty sum no factors.
   p.batch = 1;
   EXPECT_EQ(resolved(p).epilogue.column_scales, Scales::shared);
@@ -264,12 +267,12 @@ TEST(Resolve, ScalesAreOfWhatIsMultiplied) {
   Problem grouped = gemm(64, 16, 32);
   grouped.grouping = Grouping{.groups = 5};
   grouped.epilogue.row_scales = grouped.epilogue.column_scales = Scales::per_matrix;
-  EXPECT_EQ(resolved(grouped).row_scales_bytes(), 64u * 4);
-  EXPECT_EQ(resolved(grouped).column_scales_bytes(), 5u * 16 * 4);
+  EXPECT_EQ(touched_bytes(resolved(grouped), OperandId::row_scales), 64u * 4);
+  EXPECT_EQ(touched_bytes(resolved(grouped), OperandId::column_scales), 5u * 16 * 4);
   Problem gated = gemm(8, 16, 32);
   gated.gated = Gated{.gate = Gate::swiglu};
   gated.epilogue.column_scales = Scales::shared;
-  EXPECT_EQ(resolved(gated).column_scales_bytes(), 2u * 16 * 4);
+  EXPECT_EQ(touched_bytes(resolved(gated), OperandId::column_scales), 2u * 16 * 4);
 }
 
 TEST(Resolve, IgnoresWhatIsNotUsed) {
@@ -284,7 +287,7 @@ TEST(Resolve, IgnoresWhatIsNotUsed) {
   EXPECT_EQ(result->c.bytes, 0u);
   EXPECT_EQ(result->aux.bytes, 0u);
   EXPECT_EQ(result->a.batch_stride, 0u);
-  EXPECT_EQ(result->bias_bytes(), 0u);
+  EXPECT_EQ(touched_bytes(*result, OperandId::bias), 0u);
 }
 
 TEST(Resolve, DefaultsArePacked) {
@@ -300,7 +303,7 @@ TEST(Resolve, DefaultsArePacked) {
   EXPECT_EQ(r.a.bytes, 3u * 32 * 2);
   EXPECT_EQ(r.b.bytes, 3u * 48 * 2);
   EXPECT_EQ(r.d.bytes, 3u * 24 * 2);
-  EXPECT_EQ(r.bias_bytes(), 6u * 4);
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), 6u * 4);
 }
 
 TEST(Resolve, BytesReachTheLastElementAndNoFurther) {
@@ -315,7 +318,7 @@ TEST(Resolve, BytesReachTheLastElementAndNoFurther) {
   EXPECT_EQ(r.d.batch_stride, 36u);
   EXPECT_EQ(r.d.bytes, (2u * 36 + 3 * 9 + 6) * 4);
   EXPECT_EQ(r.c.bytes, 24u * 2);
-  EXPECT_EQ(r.bias_bytes(), (2u * 7 + 6) * 4);
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), (2u * 7 + 6) * 4);
 }
 
 TEST(Resolve, BatchesMayLieSideBySideInTheRowsOfD) {
@@ -341,7 +344,8 @@ TEST(Resolve, EmptyProblemsTouchNothing) {
     const auto r = resolve(p);
     ASSERT_TRUE(r) << zero << ": " << r.error().message;
     EXPECT_TRUE(r->is_empty());
-    EXPECT_EQ(r->a.bytes + r->b.bytes + r->c.bytes + r->d.bytes + r->aux.bytes + r->bias_bytes(),
+    EXPECT_EQ(r->a.bytes + r->b.bytes + r->c.bytes + r->d.bytes + r->aux.bytes +
+                  touched_bytes(*r, OperandId::bias),
               0u)
         << zero;
   }
@@ -385,7 +389,7 @@ TEST(Resolve, ColumnMajorDIsTheProductOfTransposes) {
   EXPECT_EQ(r.d.ld, 5u);
   EXPECT_EQ(r.d.bytes, (2u * 30 + 5 * 5 + 4) * 2);
   EXPECT_EQ(r.epilogue.bias, Bias::along_m);
-  EXPECT_EQ(r.bias_bytes(), 6u * 4);  // still as long as the caller's N
+  EXPECT_EQ(touched_bytes(r, OperandId::bias), 6u * 4);  // still as long as the caller's N
 
   p.epilogue.bias = Bias::along_m;
   EXPECT_EQ(resolved(p).epilogue.bias, Bias::along_n);

@@ -309,8 +309,8 @@ ByHand reference_of(const std::vector<float>& row, const RowReduction& rows) {
   problem.row_reduction = rows;
   const float one = 1.0f;
   ByHand out{.d = std::vector<float>(row.size())};
-  oracle::compute_reference(problem, {.a = &one, .b = row.data()}, out.d.data(), nullptr, 1,
-                            &out.value);
+  oracle::compute_reference(problem, {{OperandId::a, &one}, {OperandId::b, row.data()}},
+                            {{OperandId::d, out.d.data()}, {OperandId::row_values, &out.value}}, 1);
   return out;
 }
 
@@ -349,11 +349,13 @@ TEST(RowReduction, VerificationFails) {
   problem.row_reduction = RowReduction{.op = RowOp::logsumexp};
   const float one = 1.0f;
   const std::vector<float> row = {1.0f, 2.0f, 3.0f, 6.0f};
-  const oracle::HostOperands operands{.a = &one, .b = row.data()};
+  const oracle::HostOperands operands{{OperandId::a, &one}, {OperandId::b, row.data()}};
   std::vector<float> d = row;
   float value = 6.0721726f;
   const auto verify = [&] {
-    return oracle::verify(problem, operands, d.data(), nullptr, {.threads = 1}, &value);
+    return oracle::verify(
+        problem, operands.with({{OperandId::d, d.data()}, {OperandId::row_values, &value}}),
+        {.threads = 1});
   };
   EXPECT_TRUE(verify().passed()) << verify().first_failure;
   EXPECT_EQ(verify().checked, 5u);

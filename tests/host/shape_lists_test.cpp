@@ -55,8 +55,10 @@ TEST_P(ShapeLists, HasAllProblemsOfAFairSize) {
     const Problem& p = one.problem;
     EXPECT_EQ(one.list, GetParam());
     EXPECT_TRUE(seen.insert(one.arguments).second) << one.arguments;
-    const oracle::OperandBytes bytes = oracle::operand_bytes(p);
-    for (const std::uint64_t operand : {bytes.a, bytes.b, bytes.b_right, bytes.c, bytes.d}) {
+    const PerOperand<std::uint64_t> bytes = operand_bytes(p);
+    for (const std::uint64_t operand :
+         {bytes[OperandId::a], bytes[OperandId::b], bytes[OperandId::b_right], bytes[OperandId::c],
+          bytes[OperandId::d]}) {
       EXPECT_LE(operand, extent.most_bytes) << one.arguments;
     }
     EXPECT_LE(2.0 * multiply_adds(one.groups.worked(p)), extent.most_flops) << one.arguments;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/main_loop.hpp"
+#include "problem/operands.hpp"
 #include "problem/resolved_problem.hpp"
 #include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
@@ -18,6 +19,14 @@ namespace vkgemm::test {
 
 inline FragmentShape shape(DataType input, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
   return {.input = input, .accumulator = row_of(input).accumulator, .m = m, .n = n, .k = k};
+}
+
+// Bytes of an operand of the caller's that kernels touch; 0: none.
+inline std::uint64_t touched_bytes(const ResolvedProblem& problem, OperandId id) {
+  for (const Operand& operand : operands_of(problem)) {
+    if (operand.id == id) return operand.bytes;
+  }
+  return 0;
 }
 
 // A size that a row's ranges contain.

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
-#include "kernels/operands.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"

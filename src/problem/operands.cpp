@@ -1,0 +1,313 @@
+#include "problem/operands.hpp"
+
+#include <iterator>
+#include <optional>
+
+namespace vkgemm {
+namespace {
+
+// The functions of vectors are written once, for problems as they are asked and as they are
+// resolved.
+std::uint64_t columns_of_product(const Problem& p) { return product_columns(p); }
+std::uint64_t columns_of_product(const ResolvedProblem& p) { return p.product_n(); }
+const std::optional<RowReduction>& reduction_of(const Problem& p) { return p.row_reduction; }
+const std::optional<RowReduction>& reduction_of(const ResolvedProblem& p) { return p.rows; }
+
+// As many as there are products.
+std::uint64_t products(const auto& p) { return p.grouping ? p.grouping->groups : p.batch; }
+
+bool is_grouped(const Problem& p, GroupAlong along) {
+  return p.grouping && p.grouping->along == along;
+}
+
+// A vector along M, a column, has a value for each row of D; along N, a row, one for each column.
+OperandShape vector_along_n(DataType type, std::uint64_t length, std::uint64_t count,
+                            std::uint64_t stride) {
+  return {{.type = type, .batch_stride = stride}, 1, length, count};
+}
+OperandShape vector_along_m(DataType type, std::uint64_t length, std::uint64_t count,
+                            std::uint64_t stride) {
+  return {{.type = type, .layout = Layout::col_major, .batch_stride = stride}, length, 1, count};
+}
+
+// --- vectors ------------------------------------------------------------------------------------
+
+constexpr auto has_bias = [](const auto& p) { return p.epilogue.bias != Bias::none; };
+constexpr auto bias_shape = [](const auto& p) {
+  const Epilogue& e = p.epilogue;
+  return e.bias == Bias::along_m
+             ? vector_along_m(e.bias_type, p.m, products(p), e.bias_batch_stride)
+             : vector_along_n(e.bias_type, columns_of_product(p), products(p), e.bias_batch_stride);
+};
+
+constexpr auto has_row_scales = [](const auto& p) { return p.epilogue.row_scales != Scales::none; };
+constexpr auto row_scales_shape = [](const auto& p) {
+  // Rows of groups along M follow each other: one vector is for all.
+  const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
+  const bool many = p.epilogue.row_scales == Scales::per_matrix && !by_rows;
+  return vector_along_m(DataType::f32, p.m, many ? products(p) : 1, many ? p.m : 0);
+};
+
+constexpr auto has_column_scales = [](const auto& p) {
+  return p.epilogue.column_scales != Scales::none;
+};
+constexpr auto column_scales_shape = [](const auto& p) {
+  const bool many = p.epilogue.column_scales == Scales::per_matrix;
+  const std::uint64_t columns = columns_of_product(p);
+  return vector_along_n(DataType::f32, columns, many ? products(p) : 1, many ? columns : 0);
+};
+
+constexpr auto has_gamma = [](const auto& p) { return reduction_of(p) && reduction_of(p)->gamma; };
+constexpr auto has_beta = [](const auto& p) { return reduction_of(p) && reduction_of(p)->beta; };
+constexpr auto row_vector_shape = [](const auto& p) {
+  return vector_along_n(reduction_of(p).value_or(RowReduction{}).vector_type, p.n, 1, 0);
+};
+
+constexpr auto has_row_values = [](const auto& p) {
+  return reduction_of(p) && is_scalar(reduction_of(p)->op);
+};
+constexpr auto row_values_shape = [](const auto& p) {
+  const DataType type = reduction_of(p).value_or(RowReduction{}).value_type;
+  return vector_along_m(type, p.m, p.batch, p.m);
+};
+
+constexpr auto has_offsets = [](const auto& p) { return p.grouping.has_value(); };
+constexpr auto offsets_shape = [](const auto& p) {
+  const Grouping grouping = p.grouping.value_or(Grouping{});
+  OperandShape out = vector_along_n(DataType::s32, std::uint64_t{grouping.groups} + 1, 1, 0);
+  out.element_bytes = size_in_bytes(grouping.offsets);
+  return out;
+};
+
+Operand vector_operand(const OperandShape& shape) {
+  const std::uint64_t element = shape.element();
+  return {.bytes = shape.bytes(),
+          .alignment = shape.element(),
+          .row_step = shape.row_major() ? 0 : element,
+          .batch_step = shape.batch_stride() * element};
+}
+
+// A row of a vector, but for its name.
+template <auto exists, auto shape>
+constexpr OperandRow vector_row(OperandRow row) {
+  row.exists = [](const Problem& p) { return exists(p); };
+  row.shape = [](const Problem& p) { return shape(p); };
+  row.is_touched = [](const ResolvedProblem& p) { return exists(p); };
+  row.operand = [](const ResolvedProblem& p) { return vector_operand(shape(p)); };
+  return row;
+}
+
+// --- matrices -----------------------------------------------------------------------------------
+
+Operand matrix_operand(const ResolvedMatrix& matrix, std::uint64_t count) {
+  const std::uint64_t element = matrix.element_bytes();
+  Operand out{.bytes = matrix.bytes,
+              .alignment = matrix.alignment,
+              .batch_step = matrix.batch_stride * element};
+  if (matrix.is_packed()) {
+    // Fragments stand along M or N in steps of their depth.
+    out.row_step = (matrix.fragments ? matrix.fragments->k : 1) * element;
+    return out;
+  }
+  out.line_bytes = matrix.contiguous() * element;
+  out.pitch = matrix.ld * element;
+  out.matrix_pitch = count > 1 ? matrix.batch_stride * element : 0;
+  out.row_step = (matrix.layout == Layout::row_major ? matrix.ld : 1) * element;
+  if (out.matrix_pitch != 0 && out.matrix_pitch < out.pitch) {
+    // The batch lies side by side within the lines, as attention heads do: one wider piece of line.
+    out.line_bytes += (count - 1) * out.matrix_pitch;
+    out.matrix_pitch = 0;
+  }
+  return out;
+}
+
+OperandShape b_shape(const Problem& p) {
+  const bool own = p.grouping && p.grouping->b == GroupedB::per_group;
+  return {p.b, p.k, columns_of_b(p), own ? p.grouping->groups : p.batch};
+}
+
+// Every row of D has all of B.
+Operand b_operand(const ResolvedProblem& p) {
+  Operand out = matrix_operand(p.b, p.b_count());
+  out.row_step = 0;
+  return out;
+}
+
+// C, D and aux.
+template <Matrix Problem::*matrix>
+OperandShape result_shape(const Problem& p) {
+  return {p.*matrix, p.m, matrix == &Problem::aux ? product_columns(p) : p.n,
+          is_grouped(p, GroupAlong::k) ? p.grouping->groups : p.batch};
+}
+template <ResolvedMatrix ResolvedProblem::*matrix>
+Operand result_operand(const ResolvedProblem& p) {
+  return matrix_operand(p.*matrix, p.batch);
+}
+
+constexpr OperandRow rows[] = {
+    {.id = OperandId::a,
+     .name = "a",
+     .span = &Operands::a,
+     .address = &Addresses::a,
+     .twin = OperandId::b,
+     .matrix = &Problem::a,
+     .fingerprint = &Operands::a_fingerprint,
+     .exists = [](const Problem&) { return true; },
+     .shape =
+         [](const Problem& p) {
+           return OperandShape{p.a, p.m, p.k, p.batch};
+         },
+     .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
+     .operand = [](const ResolvedProblem& p) { return matrix_operand(p.a, p.a_count()); }},
+    {.id = OperandId::b,
+     .name = "b",
+     .span = &Operands::b,
+     .address = &Addresses::b,
+     .twin = OperandId::a,
+     .matrix = &Problem::b,
+     .fingerprint = &Operands::b_fingerprint,
+     .exists = [](const Problem&) { return true; },
+     .shape = b_shape,
+     .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
+     .operand = b_operand},
+    {.id = OperandId::b_right,
+     .name = "b_right",
+     .span = &Operands::b_right,
+     .address = &Addresses::b_right,
+     .twin = OperandId::b_right,
+     .matrix = &Problem::b,
+     .fingerprint = &Operands::b_right_fingerprint,
+     .exists = [](const Problem& p) { return p.gated && p.gated->b == GatedB::separate; },
+     .shape = b_shape,
+     .is_touched =
+         [](const ResolvedProblem& p) { return p.k != 0 && p.is_gated(GatedB::separate); },
+     .operand =
+         [](const ResolvedProblem& p) {
+           Operand out = b_operand(p);
+           out.batch_step = 0;  // it lies as far from b everywhere
+           return out;
+         }},
+    {.id = OperandId::c,
+     .name = "c",
+     .span = &Operands::c,
+     .address = &Addresses::c,
+     .twin = OperandId::c,
+     .matrix = &Problem::c,
+     .exists = [](const Problem& p) { return p.epilogue.beta != 0.0f; },
+     .shape = result_shape<&Problem::c>,
+     .is_touched = [](const ResolvedProblem& p) { return p.has_c(); },
+     .operand = result_operand<&ResolvedProblem::c>},
+    {.id = OperandId::d,
+     .name = "d",
+     .span = &Operands::d,
+     .address = &Addresses::d,
+     .twin = OperandId::d,
+     .written = true,
+     .matrix = &Problem::d,
+     .exists =
+         [](const Problem& p) {
+           return !p.row_reduction || !is_scalar(p.row_reduction->op) || p.row_reduction->store_d;
+         },
+     .shape = result_shape<&Problem::d>,
+     .is_touched = [](const ResolvedProblem& p) { return p.has_d(); },
+     .operand = result_operand<&ResolvedProblem::d>},
+    vector_row<has_bias, bias_shape>({.id = OperandId::bias,
+                                      .name = "bias",
+                                      .span = &Operands::bias,
+                                      .address = &Addresses::bias,
+                                      .twin = OperandId::bias}),
+    vector_row<has_row_scales, row_scales_shape>({.id = OperandId::row_scales,
+                                                  .name = "row_scales",
+                                                  .span = &Operands::row_scales,
+                                                  .address = &Addresses::row_scales,
+                                                  .twin = OperandId::column_scales}),
+    vector_row<has_column_scales, column_scales_shape>({.id = OperandId::column_scales,
+                                                        .name = "column_scales",
+                                                        .span = &Operands::column_scales,
+                                                        .address = &Addresses::column_scales,
+                                                        .twin = OperandId::row_scales}),
+    {.id = OperandId::aux,
+     .name = "aux",
+     .span = &Operands::aux,
+     .address = &Addresses::aux,
+     .twin = OperandId::aux,
+     .written = true,
+     .matrix = &Problem::aux,
+     .exists = [](const Problem& p) { return p.epilogue.aux; },
+     .shape = result_shape<&Problem::aux>,
+     .is_touched = [](const ResolvedProblem& p) { return p.has_aux(); },
+     .operand = result_operand<&ResolvedProblem::aux>},
+    vector_row<has_gamma, row_vector_shape>({.id = OperandId::gamma,
+                                             .name = "gamma",
+                                             .span = &Operands::gamma,
+                                             .address = &Addresses::gamma,
+                                             .twin = OperandId::gamma}),
+    vector_row<has_beta, row_vector_shape>({.id = OperandId::beta,
+                                            .name = "beta",
+                                            .span = &Operands::beta,
+                                            .address = &Addresses::shift,
+                                            .twin = OperandId::beta}),
+    vector_row<has_row_values, row_values_shape>({.id = OperandId::row_values,
+                                                  .name = "row_values",
+                                                  .span = &Operands::row_values,
+                                                  .address = &Addresses::row_values,
+                                                  .twin = OperandId::row_values,
+                                                  .written = true}),
+    vector_row<has_offsets, offsets_shape>({.id = OperandId::offsets,
+                                            .name = "offsets",
+                                            .span = &Operands::offsets,
+                                            .address = &Addresses::offsets,
+                                            .twin = OperandId::offsets}),
+};
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < std::size(rows); ++i) {
+        if (static_cast<std::size_t>(rows[i].id) != i) return false;
+        if (rows[static_cast<std::size_t>(rows[i].twin)].twin != rows[i].id) return false;
+      }
+      return std::size(rows) == operand_count;
+    }(),
+    "rows are in the order of the enumerators, and twins are each other's");
+
+}  // namespace
+
+std::span<const OperandRow, operand_count> operand_rows() noexcept { return rows; }
+
+bool is_empty(const Problem& p) noexcept {
+  return p.m == 0 || p.n == 0 || p.batch == 0 || (p.grouping && p.grouping->groups == 0);
+}
+
+std::uint64_t product_columns(const Problem& p) noexcept { return p.gated ? 2 * p.n : p.n; }
+
+std::uint64_t columns_of_b(const Problem& p) noexcept {
+  return p.gated && p.gated->b == GatedB::separate ? p.n : product_columns(p);
+}
+
+PerOperand<std::uint64_t> operand_bytes(const Problem& problem) noexcept {
+  PerOperand<std::uint64_t> out;
+  if (is_empty(problem)) return out;
+  for (const OperandRow& row : rows) {
+    if (row.exists(problem)) out[row.id] = row.shape(problem).bytes();
+  }
+  return out;
+}
+
+OperandList operands_of(const ResolvedProblem& problem) noexcept {
+  OperandList out;
+  if (problem.is_empty()) return out;
+  for (const OperandRow& row : rows) {
+    if (!row.is_touched(problem)) continue;
+    const OperandRow& given = problem.transposed ? row_of(row.twin) : row;
+    Operand operand = row.operand(problem);
+    operand.id = given.id;
+    operand.name = given.name;
+    operand.span = given.span;
+    operand.address = row.address;
+    operand.written = row.written;
+    out.add(operand);
+  }
+  return out;
+}
+
+}  // namespace vkgemm

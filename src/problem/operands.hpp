@@ -1,0 +1,180 @@
+// operands.hpp: the operands of a problem, a row each: its name, its span, its shape, its type, who
+// writes it, when it is there, and where kernels find it. Legality of spans, recorder, oracle, tool
+// and tests walk these rows. README.md says how to add one. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "problem/addresses.hpp"
+#include "problem/resolved_problem.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+// The operands that a caller binds, in the order of the rows. The workspace is none of them.
+enum class OperandId : std::uint8_t {
+  a,
+  b,
+  b_right,
+  c,
+  d,
+  bias,
+  row_scales,
+  column_scales,
+  aux,
+  gamma,
+  beta,
+  row_values,
+  offsets,
+};
+inline constexpr std::size_t operand_count = 13;
+
+// A value for each operand.
+template <class T>
+class PerOperand {
+ public:
+  PerOperand() = default;
+  PerOperand(std::initializer_list<std::pair<OperandId, T>> values) {
+    for (const auto& [id, value] : values) (*this)[id] = value;
+  }
+  // The same but for these.
+  PerOperand with(std::initializer_list<std::pair<OperandId, T>> values) const {
+    PerOperand out = *this;
+    for (const auto& [id, value] : values) out[id] = value;
+    return out;
+  }
+
+  T& operator[](OperandId id) noexcept { return values_[static_cast<std::size_t>(id)]; }
+  const T& operator[](OperandId id) const noexcept { return values_[static_cast<std::size_t>(id)]; }
+  auto begin() noexcept { return values_.begin(); }
+  auto end() noexcept { return values_.end(); }
+  auto begin() const noexcept { return values_.begin(); }
+  auto end() const noexcept { return values_.end(); }
+
+ private:
+  std::array<T, operand_count> values_{};
+};
+
+// The matrices of an operand as the caller lays them out. A vector is a matrix of one row or of one
+// column.
+struct OperandShape {
+  Matrix matrix;
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::uint64_t count = 0;          // of matrices: of a batch, or of groups
+  std::uint32_t element_bytes = 0;  // 0: that of the matrix's type
+
+  bool row_major() const noexcept { return matrix.layout == Layout::row_major; }
+  std::uint64_t length() const noexcept { return row_major() ? cols : rows; }  // of a line
+  std::uint64_t lines() const noexcept { return row_major() ? rows : cols; }
+  std::uint64_t ld() const noexcept { return matrix.ld.value_or(length()); }
+  std::uint64_t batch_stride() const noexcept {
+    return matrix.batch_stride.value_or(lines() * ld());
+  }
+  bool has_padding() const noexcept {
+    return ld() != length() || batch_stride() != lines() * length();
+  }
+  // The distance of an element from the first one, in elements.
+  std::uint64_t index(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
+    return batch * batch_stride() + (row_major() ? i * ld() + j : j * ld() + i);
+  }
+  std::uint32_t element() const noexcept {  // in bytes
+    return element_bytes != 0 ? element_bytes : size_in_bytes(matrix.type);
+  }
+  // Bytes from the first element to behind the last one. Of a problem that resolve() accepts.
+  std::uint64_t bytes() const noexcept {
+    if (rows == 0 || cols == 0 || count == 0) return 0;
+    return (index(count - 1, rows - 1, cols - 1) + 1) * element();
+  }
+};
+
+// An operand as a dispatch reads or writes it.
+struct Operand {
+  OperandId id = OperandId::a;
+  std::string_view name;  // the caller's: a transposed problem reads the caller's B as its A
+  DeviceSpan Operands::*span = nullptr;
+  std::uint64_t Addresses::*address = nullptr;
+  std::uint64_t bytes = 0;      // from the first to behind the last element that is touched
+  std::uint32_t alignment = 1;  // of the address
+  bool written = false;
+
+  // The touched bytes: lines of `line_bytes`, `pitch` bytes apart, in matrices `matrix_pitch`
+  // apart. pitch 0: one piece.
+  std::uint64_t line_bytes = 0;
+  std::uint64_t pitch = 0;
+  std::uint64_t matrix_pitch = 0;
+
+  // Bytes from what belongs to one row of D to the next row's, and from one matrix of the batch to
+  // the next.
+  std::uint64_t row_step = 0;
+  std::uint64_t batch_step = 0;
+};
+
+struct OperandRow {
+  OperandId id = OperandId::a;
+  std::string_view name;  // of the members of Operands, VkgemmOperands, and in messages
+  DeviceSpan Operands::*span = nullptr;
+  std::uint64_t Addresses::*address = nullptr;
+  OperandId twin = OperandId::a;  // the operand that a transposed problem reads as this one
+  bool written = false;           // by the product
+  // The matrix of the problem that describes it; null: a vector.
+  Matrix Problem::*matrix = nullptr;
+  Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
+  bool (*exists)(const Problem&) = nullptr;
+  // Also where it doesn't exist.
+  OperandShape (*shape)(const Problem&) = nullptr;
+  // The same of what a kernel computes; nothing: it neither reads nor writes it.
+  bool (*is_touched)(const ResolvedProblem&) = nullptr;
+  Operand (*operand)(const ResolvedProblem&) = nullptr;
+};
+
+// In the order of the enumerators.
+std::span<const OperandRow, operand_count> operand_rows() noexcept;
+inline const OperandRow& row_of(OperandId id) noexcept {
+  return operand_rows()[static_cast<std::size_t>(id)];
+}
+
+// The forms in which the caller gives an operand.
+inline bool is_packed(const Problem& problem, const OperandRow& row) noexcept {
+  return row.fingerprint != nullptr && (problem.*row.matrix).packing == Packing::packed;
+}
+inline bool is_quantised(const Problem& problem, const OperandRow& row) noexcept {
+  return row.matrix == &Problem::b && problem.quantised_b.has_value();
+}
+inline PackedOperand packed_as(const OperandRow& row) noexcept {
+  return row.matrix == &Problem::a ? PackedOperand::a : PackedOperand::b;
+}
+
+// True if a problem computes nothing.
+bool is_empty(const Problem& problem) noexcept;
+
+// Columns of what is multiplied: 2N with a gate. columns_of_b: those of B, where a half of it may
+// be another operand.
+std::uint64_t product_columns(const Problem& problem) noexcept;
+std::uint64_t columns_of_b(const Problem& problem) noexcept;
+
+// The bytes of each operand; 0: the problem doesn't have it.
+PerOperand<std::uint64_t> operand_bytes(const Problem& problem) noexcept;
+
+// Makes no memory: it is part of every plan.
+class OperandList {
+ public:
+  void add(const Operand& operand) noexcept { operands_[count_++] = operand; }
+  const Operand* begin() const noexcept { return operands_.data(); }
+  const Operand* end() const noexcept { return operands_.data() + count_; }
+
+ private:
+  std::array<Operand, operand_count + 1> operands_{};  // and the workspace
+  std::size_t count_ = 0;
+};
+
+// All but the workspace; none of an empty problem.
+OperandList operands_of(const ResolvedProblem& problem) noexcept;
+
+}  // namespace vkgemm
