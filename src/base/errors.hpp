@@ -3,12 +3,15 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
+
+using MaybeError = std::optional<Error>;
 
 inline Error invalid_argument(std::string message) {
   return Error{Status::invalid_argument, std::move(message)};

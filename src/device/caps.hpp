@@ -11,11 +11,6 @@ namespace vkgemm {
 // True if the driver computes on the CPU.
 inline bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 
-// True if kernels may have inputs of a type.
-inline bool loads(const DeviceCaps& caps, DataType type) {
-  return type != DataType::s8 || caps.int8_arithmetic;
-}
-
 // "NVIDIA 580.159.04"
 inline std::string driver_text(const DeviceCaps& caps) {
   if (caps.driver_info.empty()) return caps.driver_name;

@@ -15,6 +15,7 @@
 #include "device/deny_list.hpp"
 #include "lib/abi.h"
 #include "problem/data_type.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 
@@ -99,12 +100,14 @@ std::optional<MatrixTypes> matrix_types(const Listing& listing, const DeviceCaps
     return std::nullopt;
   }
   const auto needs_bfloat16 = [](DataType type) {
-    return row_of(type).matrix_units == MatrixUnits::listed_bfloat16;
+    const Input* const input = find_input(type);
+    return input != nullptr && input->matrix_units == MatrixUnits::listed_bfloat16;
   };
   if (!caps.bf16_matrices && (needs_bfloat16(*input) || needs_bfloat16(*accumulator))) {
     return std::nullopt;
   }
-  if (!loads(caps, *input)) return std::nullopt;
+  const Input* const loaded = find_input(*input);
+  if (loaded != nullptr && !loads(caps, *loaded)) return std::nullopt;
   return MatrixTypes{*input, *accumulator};
 }
 

@@ -82,7 +82,7 @@ void set_pitches(RowChunks& chunks, const ResolvedProblem& problem) {
     chunks.row_pitch.*operand.address = operand.row_step;
     chunks.batch_pitch.*operand.address = operand.batch_step;
   }
-  if (!problem.a.line_scales) return;
+  if (!problem.a.line_scales()) return;
   chunks.row_pitch.row_scales = sizeof(float);
   chunks.batch_pitch.row_scales = chunks.batch_pitch.a;
   chunks.batch_pitch.column_scales = chunks.batch_pitch.b;

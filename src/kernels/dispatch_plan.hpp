@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "problem/addresses.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/abi.h"
+#include "problem/addresses.hpp"
 
 namespace vkgemm {
 

@@ -89,7 +89,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   constants.set(SPEC_BIAS, bias_constant(e.bias));
   // An empty sum has no scales: nothing is packed.
   const auto scales = [&](const ResolvedMatrix& matrix, Scales given) {
-    return matrix.line_scales && p.k != 0 ? std::uint32_t{SCALES_OF_PARTS} : scales_constant(given);
+    return matrix.line_scales() && p.k != 0 ? std::uint32_t{SCALES_OF_PARTS}
+                                            : scales_constant(given);
   };
   constants.set(SPEC_ROW_SCALES, scales(p.a, e.row_scales));
   constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));

@@ -22,11 +22,11 @@
 
 namespace vkgemm {
 
-bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
+bool multiplies(MainLoop loop, const Input& input, const DeviceCaps& caps) {
   if (!has_kernels(loop, input)) return false;
   if (!loads(caps, input)) return false;
-  if (descriptor(loop).widens_inputs) return true;
-  switch (row_of(input).matrix_units) {
+  if (takes_every_input(loop)) return true;
+  switch (input.matrix_units) {
     case MatrixUnits::none:
       return false;
     case MatrixUnits::listed_bfloat16:
@@ -37,18 +37,14 @@ bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps) {
   return true;
 }
 
-std::string why_not_multiplied(MainLoop loop, DataType input, const DeviceCaps& caps) {
-  const std::string_view type = to_string(input), path = to_string(path_of(loop));
-  if (!descriptor(loop).widens_inputs && row_of(input).matrix_units == MatrixUnits::none) {
+std::string why_not_multiplied(MainLoop loop, const Input& input, const DeviceCaps& caps) {
+  const std::string_view type = to_string(input.multiplied), path = to_string(path_of(loop));
+  if (!takes_every_input(loop) && input.matrix_units == MatrixUnits::none) {
     return concat("input type ", type, " needs true ", type, " arithmetic, which path ", path,
                   " does not have");
   }
-  if (!has_kernels(loop, input)) {
-    return *why_not_built("gemm", loop, ResolvedMatrix{.type = input});
-  }
-  if (!loads(caps, input)) {
-    return "input type s8 needs shaderInt8 and storageBuffer8BitAccess";
-  }
+  if (!has_kernels(loop, input)) return *why_not_built("gemm", loop, input);
+  if (!loads(caps, input)) return concat("input type ", type, " needs ", input.needs);
   return concat("input type ", type, " on path ", path, " needs ", type,
                 " cooperative matrices (VK_KHR_shader_bfloat16)");
 }
@@ -90,12 +86,12 @@ bool check_unused(const Case& s) {
   return true;
 }
 
-bool check_input_type(const Case& s) {
+bool check_input(const Case& s) {
   const MainLoop loop = s.config.main_loop();
   const ResolvedProblem& p = s.problem;
-  if (p.f32_arithmetic != F32Arithmetic::ieee) {
+  if (p.input->parts != 1) {
     const auto refuse = [&](const auto&... why) {
-      return s.refuse("f32_arithmetic is ", to_string(p.f32_arithmetic), ": ", why...);
+      return s.refuse("f32_arithmetic is ", p.input->arithmetic_name, ": ", why...);
     };
     if (!descriptor(loop).takes_fragments()) {
       return refuse("main loop ", to_string(loop), " doesn't have it, khr_direct does");
@@ -104,11 +100,7 @@ bool check_input_type(const Case& s) {
       return refuse("A and B become parts where they are packed, pack has to be ab");
     }
   }
-  if (p.a.parts != 1) {
-    if (const auto why = why_not_built("gemm", loop, p.a)) return s.refuse(*why);
-  }
-  if (multiplies(loop, s.problem.a.type, s.caps)) return true;
-  return s.refuse(why_not_multiplied(loop, s.problem.a.type, s.caps));
+  return multiplies(loop, *p.input, s.caps) || s.refuse(why_not_multiplied(loop, *p.input, s.caps));
 }
 
 bool check_registers(const Case& s) {
@@ -166,8 +158,8 @@ bool check_grid(const Case& s) {
 }
 
 bool check_product(const Case& s) {
-  return check_input_type(s) && descriptor(s.config).check(s) && check_registers(s) &&
-         check_limits(s) && check_grid(s) && check_verdicts(s);
+  return check_input(s) && descriptor(s.config).check(s) && check_registers(s) && check_limits(s) &&
+         check_grid(s) && check_verdicts(s);
 }
 
 // The checks of a configuration with legal ranges, without which they are not safe.

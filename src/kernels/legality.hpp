@@ -24,8 +24,8 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Target
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target);
 
 // True if a main loop multiplies inputs of this type on a device; and else why not.
-bool multiplies(MainLoop loop, DataType input, const DeviceCaps& caps);
-std::string why_not_multiplied(MainLoop loop, DataType input, const DeviceCaps& caps);
+bool multiplies(MainLoop loop, const Input& input, const DeviceCaps& caps);
+std::string why_not_multiplied(MainLoop loop, const Input& input, const DeviceCaps& caps);
 
 // True if every parameter of the configuration is one that its main loop takes: before that is
 // known nothing may divide by a parameter, or count up to it. Implied by is_legal().

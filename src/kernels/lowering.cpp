@@ -2,16 +2,16 @@
 
 #include <limits>
 
+#include "kernels/epilogue.hpp"
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
-#include "kernels/epilogue.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 namespace {
@@ -69,7 +69,7 @@ bool narrows_slices(const Config& c, const ResolvedProblem& p, const DeviceCaps&
     return false;
   }
   const Epilogue& e = p.epilogue;
-  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() && !p.a.line_scales &&
+  return !p.has_c() && !p.has_bias() && !p.has_aux() && !p.has_scales() && !p.a.line_scales() &&
          e.activation == Activation::none && !e.clamp_min && !e.clamp_max &&
          size_in_bytes(p.d.type) == 2 && p.d.layout == Layout::row_major && p.d.allows_vectors(16);
 }
@@ -98,10 +98,10 @@ constexpr std::uint64_t shallow = 256;
 
 // One more than all parts have: see khr_parts.glsl.
 std::uint32_t last_order(const ResolvedProblem& p) {
-  const F32ArithmeticRow& row = row_of(p.f32_arithmetic);
-  const bool takes_all = row.parts > 1 && row.products == row.parts * row.parts;
+  const Input& input = *p.input;
+  const bool takes_all = input.parts > 1 && input.products == input.parts * input.parts;
   const bool is_shallow = p.k <= shallow || (p.grouping && p.grouping->along == GroupAlong::k);
-  return row.last_order + (takes_all && is_shallow ? 1 : 0);
+  return input.last_order + (takes_all && is_shallow ? 1 : 0);
 }
 
 // The product, with all parts but the second pass over rows.
@@ -113,14 +113,14 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   out.workspace = workspace_layout(config, problem, caps.limits);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
-  product.key.module = module_name("gemm", config.main_loop(), problem.a);
+  product.key.module = module_name("gemm", config.main_loop(), *problem.input);
   product.key.required_subgroup_size = required_subgroup_size(config, caps.limits);
   Constants constants(product.key.constants);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
   if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
   constants.set(SPEC_LAST_ORDER, last_order(problem));
-  out.line_scales = problem.a.line_scales;
+  out.line_scales = problem.a.line_scales();
   constants.set(SPEC_NARROW_SLICES, narrows_slices(config, problem, caps));
   GemmParams params = make_params(problem);
   params.slices = config.slices;

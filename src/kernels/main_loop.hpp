@@ -69,7 +69,6 @@ struct LoopDescriptor {
   bool stores_x4 = true;          // four elements at once; else whole matrices
   // D of a plain product may be stored from slices of its own 16 bits; null: never.
   bool (*narrows_slices)(const Config&, DataType input, const DeviceCaps&) = nullptr;
-  bool widens_inputs = false;     // to f32, whatever their type
   bool gains_by_packing = false;  // 16-bit operands
   bool takes_codes = false;       // a quantised B
   // The depth that tile_k must be a multiple of then; null: any.
@@ -152,6 +151,9 @@ const LoopDescriptor& descriptor(MainLoop loop) noexcept;
 inline const LoopDescriptor& descriptor(const Config& config) noexcept {
   return descriptor(config.main_loop());
 }
+
+// True if a loop widens inputs to their accumulators, and multiplies them by multiply-adds.
+inline bool takes_every_input(MainLoop loop) { return path_of(loop) == Path::fma; }
 
 // A configuration of the loop whose parameters have no values yet.
 Config without_values(MainLoop loop);

@@ -41,7 +41,7 @@ bool is_row_family(std::string_view name) {
 bool is_of_family(const ResolvedProblem& problem, std::string_view family) {
   return family == "gemm" || (family == "grouped" && problem.grouping) ||
          (family == "quantised" && problem.b.quantisation) ||
-         (family == f32_parts_family && problem.f32_arithmetic != F32Arithmetic::ieee);
+         (family == f32_parts_family && problem.input->parts != 1);
 }
 
 std::optional<std::string> why_refused(std::span<const RefusedConfig> refused, const Config& config,

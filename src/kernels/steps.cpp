@@ -23,26 +23,25 @@ std::string_view embedded_name(std::string_view name) {
   return module != nullptr ? module->name : std::string_view();
 }
 
-std::string full_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input) {
-  return concat(kernel, '_', descriptor(loop).name, input.parts == 1 ? "_" : "_f32_in_",
-                row_of(input.type).name);
+std::string full_name(std::string_view kernel, MainLoop loop, const Input& input) {
+  return concat(kernel, '_', descriptor(loop).name, '_', input.name);
 }
 
 }  // namespace
 
 // Legality keeps it from those that there are not.
-std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input) {
-  return module_name(kernel, loop, ResolvedMatrix{.type = input});
-}
-
-std::string_view module_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input) {
+std::string_view module_name(std::string_view kernel, MainLoop loop, const Input& input) {
   return embedded_name(full_name(kernel, loop, input));
 }
 
-bool has_main_loop(std::string_view module) {
-  return std::ranges::any_of(data_types, [module](const DataTypeRow& row) {
-    return without_in_memory(module).ends_with(concat('_', row.name));
-  });
+const Input* input_of_module(std::string_view module) {
+  module = without_in_memory(module);
+  for (const LoopDescriptor* loop : main_loops()) {
+    for (const Input* input : inputs()) {
+      if (module.ends_with(full_name("", loop->loop, *input))) return input;
+    }
+  }
+  return nullptr;
 }
 
 bool parameters_in_memory(const Limits& limits) {
@@ -68,19 +67,20 @@ PipelineKey carry_key() {
   return key;
 }
 
-bool has_kernels(MainLoop loop, DataType input) {
+bool has_kernels(MainLoop loop, const Input& input) {
+  const auto all = inputs();
   // Looked up once: legality asks for every row of a table.
-  static const std::vector<bool> known = [] {
+  static const std::vector<bool> known = [&all] {
     std::vector<bool> out;
     for (const LoopDescriptor* one : main_loops()) {
-      for (const DataTypeRow& row : data_types) {
-        out.push_back(!module_name("gemm", one->loop, row.type).empty());
+      for (const Input* each : all) {
+        out.push_back(!module_name("gemm", one->loop, *each).empty());
       }
     }
     return out;
   }();
-  return known[static_cast<std::size_t>(loop) * std::size(data_types) +
-               static_cast<std::size_t>(input)];
+  const auto place = static_cast<std::size_t>(std::ranges::find(all, &input) - all.begin());
+  return known[static_cast<std::size_t>(loop) * all.size() + place];
 }
 
 std::optional<std::string> why_not_built(std::string_view module) {
@@ -91,11 +91,11 @@ std::optional<std::string> why_not_built(std::string_view module) {
 }
 
 std::optional<std::string> why_not_built(std::string_view kernel, MainLoop loop,
-                                         const ResolvedMatrix& input) {
+                                         const Input& input) {
   const std::string name = full_name(kernel, loop, input);
   auto why = why_not_built(name);
   if (why && embedded::why_left_out(name).empty()) {
-    why = concat("input type ", to_string(input.type), ": main loop ", to_string(loop),
+    why = concat("input type ", to_string(input.multiplied), ": main loop ", to_string(loop),
                  " has no kernels for it");
   }
   return why;

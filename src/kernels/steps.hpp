@@ -18,13 +18,11 @@ namespace vkgemm {
 // Workspaces that no device has are at least so large.
 inline constexpr std::uint64_t most_workspace_bytes = std::uint64_t{1} << 48;
 
-// The module of a kernel that has one for each main loop and input type (shaders/modules.txt).
-std::string_view module_name(std::string_view kernel, MainLoop loop, DataType input);
-// The same for a matrix A or B as the kernel sees it, whose f32 may be in parts.
-std::string_view module_name(std::string_view kernel, MainLoop loop, const ResolvedMatrix& input);
+// The module of a kernel that has one for each main loop and input (shaders/modules.txt).
+std::string_view module_name(std::string_view kernel, MainLoop loop, const Input& input);
 
-// True if a module is such a one.
-bool has_main_loop(std::string_view module);
+// The input of such a module; null: it is another one.
+const Input* input_of_module(std::string_view module);
 
 // Blocks of products stand in memory on a device that has few push constants. Path fma alone reads
 // them there.
@@ -41,15 +39,15 @@ std::string_view without_in_memory(std::string_view module);
 // The pipeline that brings parameters to memory.
 PipelineKey carry_key();
 
-// True if a main loop has kernels for inputs of a type.
-bool has_kernels(MainLoop loop, DataType input);
+// True if a main loop has kernels for an input.
+bool has_kernels(MainLoop loop, const Input& input);
 
 // Returns nothing if the module is built in, else the reason: "not built into this library:
 // VKGEMM_PARTS lacks grouped".
 std::optional<std::string> why_not_built(std::string_view module);
-// Does the same for the module of a kernel that has one for each main loop and input type.
+// Does the same for the module of a kernel that has one for each main loop and input.
 std::optional<std::string> why_not_built(std::string_view kernel, MainLoop loop,
-                                         const ResolvedMatrix& input);
+                                         const Input& input);
 
 // The size of subgroups that a pipeline of this configuration requires; 0: any. Without size
 // control the device has one size only, which needs no saying.

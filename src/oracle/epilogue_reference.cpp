@@ -6,7 +6,7 @@
 
 #include "oracle/activations.hpp"
 #include "problem/convert.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm::oracle {
 
@@ -92,7 +92,7 @@ void EpilogueOracle::bound(Expected& expected, double product_size, double magni
   // zero.
   const double sums = problem_.a.type == DataType::s8 ? 1.0 : 2.0 * k + 2.0;
   const double factors = has_scales() ? 2.0 : 0.0;
-  const double products = row_of(problem_.f32_arithmetic).product_error;
+  const double products = find_input(problem_.f32_arithmetic)->product_error;
   expected.pre_bound[0] = ((sums + factors) * 0x1p-23 + products) * product_size +
                           4.0 * 0x1p-23 * size +
                           (k + 4.0) * 0x1p-126 * std::max({1.0, alpha, std::fabs(alpha * scales)});

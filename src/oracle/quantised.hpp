@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 

@@ -20,14 +20,6 @@ inline constexpr std::uint32_t load_bytes = 16;
 // The largest dimension of a matrix: kernels index with 32 bits and keep one bit for sums.
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 31) - 1;
 
-// The cooperative matrices that multiply a type. Multiply-adds take every type, widened to the
-// accumulator's.
-enum class MatrixUnits : std::uint8_t {
-  none,
-  listed,           // those of a shape that the device lists
-  listed_bfloat16,  // the same, if VK_KHR_shader_bfloat16 is there
-};
-
 struct DataTypeRow {
   DataType type = DataType::f16;
   std::string_view name;       // in texts and in the names of shader modules
@@ -37,8 +29,6 @@ struct DataTypeRow {
   double unit_roundoff = 0.0;  // a rounding to it errs by at most this, relatively …
   double smallest = 0.0;       // … and by this, absolutely, where it has subnormals
   double largest = 0.0;        // from here on it rounds to infinity
-  MatrixUnits matrix_units = MatrixUnits::none;
-  DataType accumulator = DataType::f32;  // of its products
 };
 
 // In the order of the enumerators.
@@ -50,8 +40,7 @@ inline constexpr DataTypeRow data_types[] = {
      .component = VK_COMPONENT_TYPE_FLOAT16_KHR,
      .unit_roundoff = 0x1p-11,
      .smallest = 0x1p-24,
-     .largest = 65520.0,
-     .matrix_units = MatrixUnits::listed},
+     .largest = 65520.0},
     {.type = DataType::bf16,
      .name = "bf16",
      .constant = TYPE_BF16,
@@ -59,9 +48,7 @@ inline constexpr DataTypeRow data_types[] = {
      .component = VK_COMPONENT_TYPE_BFLOAT16_KHR,
      .unit_roundoff = 0x1p-8,
      .smallest = 0x1p-126,
-     .largest = 0x1.ffp127,
-     .matrix_units = MatrixUnits::listed_bfloat16},
-    // True f32 arithmetic, which matrix units don't have.
+     .largest = 0x1.ffp127},
     {.type = DataType::f32,
      .name = "f32",
      .constant = TYPE_F32,
@@ -69,24 +56,20 @@ inline constexpr DataTypeRow data_types[] = {
      .component = VK_COMPONENT_TYPE_FLOAT32_KHR,
      .unit_roundoff = 0x1p-23,
      .smallest = 0x1p-126,
-     .largest = 0x1.ffffffp127,
-     .matrix_units = MatrixUnits::none},
+     .largest = 0x1.ffffffp127},
     // Integers, and what is narrowed to them is one.
     {.type = DataType::s8,
      .name = "s8",
      .constant = TYPE_S8,
      .npy = "|i1",
      .component = VK_COMPONENT_TYPE_SINT8_KHR,
-     .largest = 127.0,
-     .matrix_units = MatrixUnits::listed,
-     .accumulator = DataType::s32},
+     .largest = 127.0},
     {.type = DataType::s32,
      .name = "s32",
      .constant = TYPE_S32,
      .npy = "<i4",
      .component = VK_COMPONENT_TYPE_SINT32_KHR,
-     .largest = 0x7fffffffp0,
-     .accumulator = DataType::s32},
+     .largest = 0x7fffffffp0},
 };
 
 // The row of an enumerator.
@@ -114,22 +97,5 @@ static_assert(
       return true;
     }(),
     "the rows here and in types.h are in the order of the enumerators, and agree");
-
-// True if operands of it can be packed: in rows, with K as the outer direction, or in fragments.
-constexpr bool is_packed_in_rows(DataType type) noexcept { return size_in_bytes(type) == 2; }
-constexpr bool is_packable(DataType type) noexcept {
-  return is_packed_in_rows(type) || type == DataType::s8;
-}
-
-// True if cooperative matrices multiply it anywhere.
-constexpr bool on_matrix_units(DataType type) noexcept {
-  return row_of(type).matrix_units != MatrixUnits::none;
-}
-
-// True if kernels use matrices of such a shape that a device lists.
-template <class Shape>
-constexpr bool is_used(const Shape& shape) noexcept {
-  return on_matrix_units(shape.input) && shape.accumulator == row_of(shape.input).accumulator;
-}
 
 }  // namespace vkgemm

@@ -7,7 +7,7 @@
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -80,8 +80,8 @@ std::string_view to_string(DataType type) noexcept {
   return index < std::size(data_types) ? data_types[index].name : "?";
 }
 std::string_view to_string(F32Arithmetic arithmetic) noexcept {
-  const auto index = static_cast<std::size_t>(arithmetic);
-  return index < std::size(f32_arithmetics) ? f32_arithmetics[index].name : "?";
+  const Input* const input = find_input(arithmetic);
+  return input != nullptr ? input->arithmetic_name : "?";
 }
 std::string_view to_string(Layout layout) noexcept { return name_of(layout_names, layout); }
 std::string_view to_string(Packing packing) noexcept { return name_of(packing_names, packing); }
@@ -105,8 +105,8 @@ std::optional<DataType> parse_data_type(std::string_view text) noexcept {
   return std::nullopt;
 }
 std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept {
-  for (const F32ArithmeticRow& row : f32_arithmetics) {
-    if (row.name == text) return row.arithmetic;
+  for (const Input* input : inputs()) {
+    if (input->given == DataType::f32 && input->arithmetic_name == text) return input->arithmetic;
   }
   return std::nullopt;
 }

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "problem/data_type.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 
 namespace vkgemm {
 namespace {
@@ -39,7 +39,7 @@ MaybeError check_batch_stride(const OperandInfo& info, const Matrix& matrix,
 }  // namespace
 
 std::uint64_t ResolvedMatrix::half_elements() const noexcept {
-  if (!quantisation) return ld * (lines() + (line_scales ? 1 : 0));
+  if (!quantisation) return ld * (lines() + (line_scales() ? 1 : 0));
   return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/inputs/input.hpp"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -55,16 +56,18 @@ struct ResolvedMatrix {
   bool halves_apart = false;
   // Packed codes, B: strides are their bytes, counted in elements of `type`.
   std::optional<Quantisation> quantisation = std::nullopt;
-  // A packed f32 is so many numbers of `type`, which add up to it (shaders/lib/f32_parts.glsl);
-  // with scales of its lines along M or N in front, f32.
-  std::uint32_t parts = 1;
-  bool line_scales = false;
+  // The input that was packed; null: elements of `type` as they are.
+  const Input* input = nullptr;
   // Packed in these fragments; none: in rows. Of what the caller packed it is the device's order
   // (DeviceTables::set_orders).
   std::optional<FragmentOrder> fragments = std::nullopt;
 
   bool is_packed() const noexcept { return form != Form::plain; }
-  std::uint32_t element_bytes() const noexcept { return size_in_bytes(type) * parts; }
+  // A packed f32 is so many numbers of `type`, which add up to it; with scales of its lines along M
+  // or N in front, f32.
+  std::uint32_t parts() const noexcept { return input != nullptr ? input->parts : 1; }
+  bool line_scales() const noexcept { return input != nullptr && input->scales_lines; }
+  std::uint32_t element_bytes() const noexcept { return size_in_bytes(type) * parts(); }
   // Lines of what is packed: how deep it is.
   std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
 
@@ -80,8 +83,6 @@ struct ResolvedMatrix {
   // True if every row of every matrix of the batch can be accessed in pieces of `width_bytes`.
   bool allows_vectors(std::uint32_t width_bytes) const noexcept;
 };
-
-using MaybeError = std::optional<Error>;
 
 // Nothing if that does not fit 64 bits.
 std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b);

@@ -11,8 +11,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
-#include "problem/f32_arithmetic.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -65,101 +64,6 @@ MaybeError check_enumerators(const Problem& problem) {
   return check("grouping.b", problem.grouping->b);
 }
 
-// Integers are of one kind of product.
-MaybeError check_integers(const Problem& problem) {
-  const auto is_integer = [](DataType type) {
-    return type == DataType::s8 || type == DataType::s32;
-  };
-  const Epilogue& epilogue = problem.epilogue;
-  const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
-                                                          {"b", problem.b.type}};
-  for (const auto& [name, type] : inputs) {
-    if (type == DataType::s32) {
-      return unsupported(concat(name, ".type is s32: A and B are f16, bf16, f32 or s8"));
-    }
-  }
-  const bool sums = problem.d.type == DataType::s32;
-  if (problem.d.type == DataType::s8 || (sums && problem.a.type != DataType::s8)) {
-    return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
-                              to_string(problem.a.type),
-                              ": D is f16, bf16 or f32, or of s8 inputs s32"));
-  }
-  const std::pair<std::string_view, std::optional<DataType>> others[] = {
-      {"c.type", epilogue.beta != 0.0f ? std::optional(problem.c.type) : std::nullopt},
-      {"aux.type", epilogue.aux ? std::optional(problem.aux.type) : std::nullopt},
-      {"epilogue.bias_type",
-       epilogue.bias != Bias::none ? std::optional(epilogue.bias_type) : std::nullopt},
-      {"row_reduction.vector_type",
-       problem.row_reduction ? std::optional(problem.row_reduction->vector_type) : std::nullopt},
-      {"row_reduction.value_type",
-       problem.row_reduction ? std::optional(problem.row_reduction->value_type) : std::nullopt}};
-  for (const auto& [field, type] : others) {
-    if (type && is_integer(*type)) {
-      return unsupported(concat(field, " is ", to_string(*type), ": it must be f16, bf16 or f32"));
-    }
-  }
-  if (problem.a.type != DataType::s8) return std::nullopt;
-  // (-128)² each.
-  constexpr std::uint64_t deepest = (std::uint64_t{1} << 17) - 1;
-  if (problem.k > deepest) {
-    return unsupported(concat("k is ", problem.k, " and a.type is s8: sums of at most ", deepest,
-                              " products fit s32"));
-  }
-  if (!sums) return std::nullopt;
-  const auto alone = [](const auto&... other) {
-    return unsupported(concat("d.type is s32 and ", other..., ": D holds the sums alone"));
-  };
-  const auto off = [&](std::string_view field, const auto& value, const auto& fallback) {
-    if (value == fallback) return MaybeError();
-    return MaybeError(alone("epilogue.", field, " is ", value));
-  };
-  const auto named = [&](std::string_view field, auto value, auto fallback) {
-    return off(field, to_string(value), to_string(fallback));
-  };
-  const Epilogue plain;
-  if (auto error = off("alpha", epilogue.alpha, plain.alpha)) return error;
-  if (auto error = off("beta", epilogue.beta, plain.beta)) return error;
-  if (auto error = named("row_scales", epilogue.row_scales, plain.row_scales)) return error;
-  if (auto error = named("column_scales", epilogue.column_scales, plain.column_scales))
-    return error;
-  if (auto error = named("bias", epilogue.bias, plain.bias)) return error;
-  if (auto error = named("activation", epilogue.activation, plain.activation)) return error;
-  if (epilogue.aux) return alone("epilogue.aux is true");
-  if (epilogue.clamp_min) return alone("epilogue.clamp_min is ", *epilogue.clamp_min);
-  if (epilogue.clamp_max) return alone("epilogue.clamp_max is ", *epilogue.clamp_max);
-  if (problem.gated) {
-    return alone("gated.gate is ", to_string(problem.gated->gate));
-  }
-  if (problem.row_reduction) {
-    return alone("row_reduction.op is ", to_string(problem.row_reduction->op));
-  }
-  return std::nullopt;
-}
-
-MaybeError check_f32_arithmetic(const Problem& problem) {
-  if (problem.f32_arithmetic == F32Arithmetic::ieee) return std::nullopt;
-  const auto asked = [&](const auto&... other) {
-    return concat("f32_arithmetic is ", to_string(problem.f32_arithmetic), " and ", other...);
-  };
-  if (problem.a.type != DataType::f32) {
-    return invalid_argument(
-        asked("a.type is ", to_string(problem.a.type), ": only f32 is multiplied in parts"));
-  }
-  if (!row_of(problem.f32_arithmetic).scales_lines) return std::nullopt;
-  if (problem.grouping && problem.grouping->along == GroupAlong::k) {
-    return unsupported(asked("grouping.along is k: groups would share their lines' scales"));
-  }
-  const Epilogue& epilogue = problem.epilogue;
-  const std::pair<std::string_view, Scales> factors[] = {{"row_scales", epilogue.row_scales},
-                                                         {"column_scales", epilogue.column_scales}};
-  for (const auto& [field, scales] : factors) {
-    if (scales == Scales::none) continue;
-    return unsupported(
-        asked("epilogue.", field, " is ", to_string(scales), ": not built together"));
-  }
-  return std::nullopt;
-}
-
 MaybeError check_grouping(const Problem& problem) {
   if (!problem.grouping) return std::nullopt;
   const Grouping& grouping = *problem.grouping;
@@ -200,8 +104,8 @@ MaybeError check_packing(const Problem& problem) {
                                                                {"b", &problem.b}};
   for (const auto& [name, matrix] : inputs) {
     if (matrix->packing == Packing::plain) continue;
-    const bool in_parts = problem.f32_arithmetic != F32Arithmetic::ieee;
-    if (!is_packable(matrix->type) && !in_parts) {
+    const Input* const input = find_input(matrix->type, problem.f32_arithmetic);
+    if (input == nullptr || !input->packed_in_fragments) {
       return unsupported(concat(name, ".packing is packed and ", name, ".type is ",
                                 to_string(matrix->type),
                                 matrix->type == DataType::f32 ? " and f32_arithmetic is ieee" : "",
@@ -286,16 +190,16 @@ MaybeError check_epilogue(const Epilogue& epilogue) {
 // direction. What is beyond fragments is added where their order is known.
 Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& matrix,
                                       const std::optional<Quantisation>& quantisation,
-                                      const F32ArithmeticRow& arithmetic, bool is_a,
-                                      std::uint64_t width, std::uint64_t k, std::uint64_t halves,
-                                      std::uint64_t count, bool touched) {
+                                      const Input& input, bool is_a, std::uint64_t width,
+                                      std::uint64_t k, std::uint64_t halves, std::uint64_t count,
+                                      bool touched) {
   ResolvedMatrix out{.type = matrix.type,
                      .layout = is_a ? Layout::col_major : Layout::row_major,
                      .ld = rounded_up(width, packed_width),
                      .alignment = packed_alignment,
                      .form = Form::given_packed,
                      .halves_apart = halves == 2};
-  set_parts(out, arithmetic);
+  set_input(out, input);
   if (quantisation && !is_a) out.quantisation = as_packed(*quantisation);
   const std::uint64_t depth = rounded_up(k, packed_depth);
   (is_a ? out.rows : out.cols) = out.ld;
@@ -310,7 +214,7 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
   out.batch_stride = count > 1 ? *stride : 0;
   if (!touched) return out;
   const auto extent = extent_in_bytes(count, out.batch_stride, elements, out.type);
-  const auto bytes = extent ? checked_multiply(*extent, out.parts) : std::nullopt;
+  const auto bytes = extent ? checked_multiply(*extent, out.parts()) : std::nullopt;
   if (!bytes) return too_large();
   out.bytes = *bytes;
   return out;
@@ -354,15 +258,9 @@ MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_
 
 }  // namespace
 
-void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic) {
-  if (arithmetic.arithmetic == F32Arithmetic::ieee) return;
-  packed.type = arithmetic.type;
-  packed.parts = arithmetic.parts;
-  packed.line_scales = arithmetic.scales_lines;
-}
-
-DataType ResolvedProblem::input_type() const noexcept {
-  return f32_arithmetic == F32Arithmetic::ieee ? a.type : row_of(f32_arithmetic).type;
+void set_input(ResolvedMatrix& packed, const Input& input) noexcept {
+  packed.type = input.multiplied;
+  packed.input = &input;
 }
 
 std::uint64_t ResolvedProblem::b_count() const noexcept {
@@ -408,8 +306,16 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(problem)) return *error;
-  if (auto error = check_integers(problem)) return *error;
-  if (auto error = check_f32_arithmetic(problem)) return *error;
+  if (auto error = check_types(problem)) return *error;
+  const Input* const input = find_input(problem.a.type, problem.f32_arithmetic);
+  if (input == nullptr) {
+    return invalid_argument(concat("f32_arithmetic is ", to_string(problem.f32_arithmetic),
+                                   " and a.type is ", to_string(problem.a.type),
+                                   ": only f32 is multiplied in parts"));
+  }
+  if (input->check != nullptr) {
+    if (auto error = input->check(problem)) return *error;
+  }
   if (auto error = check_grouping(problem)) return *error;
   if (auto error = check_gated(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
@@ -452,7 +358,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                       .gated = problem.gated,
                       .grouping = problem.grouping,
                       .rows = problem.row_reduction,
-                      .f32_arithmetic = problem.f32_arithmetic,
+                      .input = input,
                       .split_k = problem.split_k,
                       .max_workspace_bytes = problem.max_workspace_bytes,
                       .max_dispatch_us = 1000.0 * problem.max_dispatch_ms,
@@ -477,9 +383,8 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
     }
     const bool is_a = &target == &out.a;
     const std::uint64_t halves = !is_a && cols != n ? 2 : 1;
-    auto resolved =
-        resolve_packed(info, matrix, problem.quantised_b, row_of(problem.f32_arithmetic), is_a,
-                       is_a ? rows : n, is_a ? cols : rows, halves, count, !out.is_empty());
+    auto resolved = resolve_packed(info, matrix, problem.quantised_b, *input, is_a, is_a ? rows : n,
+                                   is_a ? cols : rows, halves, count, !out.is_empty());
     if (!resolved) return resolved.error();
     target = *resolved;
     return std::nullopt;

@@ -27,8 +27,8 @@ struct ResolvedProblem {
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> rows = std::nullopt;
-  float eps = 0.0f;  // of rows
-  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
+  float eps = 0.0f;              // of rows
+  const Input* input = nullptr;  // of A and B, where they are packed
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any
@@ -36,7 +36,7 @@ struct ResolvedProblem {
   bool transposed = false;       // the caller's A is `b` here and the caller's B is `a`
 
   // The type of what is multiplied, and of A and B where they are packed.
-  DataType input_type() const noexcept;
+  DataType input_type() const noexcept { return input->multiplied; }
 
   bool has_copies() const noexcept {
     return a.form == Form::copied_packed || b.form == Form::copied_packed;
@@ -84,10 +84,8 @@ struct ResolvedProblem {
   }
 };
 
-struct F32ArithmeticRow;
-
-// Says of a packed matrix that its f32 are in parts, if they are.
-void set_parts(ResolvedMatrix& packed, const F32ArithmeticRow& arithmetic);
+// Says of a packed matrix which input it holds.
+void set_input(ResolvedMatrix& packed, const Input& input) noexcept;
 
 // Checks everything that needs no device: sizes, leading dimensions, strides, alignments, types.
 // Messages name the caller's field and value ("b.ld is 12: a row of N = 16 needs at least 16").

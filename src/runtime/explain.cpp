@@ -14,7 +14,7 @@
 #include "kernels/parts/split_k.hpp"
 #include "kernels/verdicts.hpp"
 #include "problem/data_type.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "runtime/plan_impl.hpp"
 #include "self_test/self_test.hpp"
 
@@ -187,12 +187,13 @@ std::string describe_untested(const Plan::Impl& plan) {
 
 // Products in another type than the inputs' are worth a line; both are exact.
 std::string describe_conversion(const Plan::Impl& plan) {
-  const DataType input = plan.resolved.input_type();
-  if (!descriptor(plan.config).widens_inputs || input == DataType::f32) return {};
-  std::string line =
-      concat("  ", to_string(input), " is widened to ", to_string(row_of(input).accumulator),
-             " and multiplied by fma (exact, slower)");
-  if (row_of(input).matrix_units == MatrixUnits::listed_bfloat16 && !plan.caps->bf16_matrices) {
+  const Input& input = *plan.resolved.input;
+  if (!takes_every_input(plan.config.main_loop()) || input.multiplied == input.accumulator) {
+    return {};
+  }
+  std::string line = concat("  ", to_string(input.multiplied), " is widened to ",
+                            to_string(input.accumulator), " and multiplied by fma (exact, slower)");
+  if (input.matrix_units == MatrixUnits::listed_bfloat16 && !plan.caps->bf16_matrices) {
     line += ": no bf16 cooperative matrices on this device";
   }
   return line + "\n";
@@ -200,25 +201,27 @@ std::string describe_conversion(const Plan::Impl& plan) {
 
 // Another arithmetic than ieee: its error, or why it isn't taken; and where ieee would be faster.
 std::string describe_f32_arithmetic(const Plan::Impl& plan) {
-  const F32ArithmeticRow& asked = row_of(plan.problem.f32_arithmetic);
-  if (asked.arithmetic == F32Arithmetic::ieee) return {};
+  const Input& asked = input_of(plan.problem);
+  if (asked.parts == 1) return {};
   const DeviceTables& tables = plan.context->tables;
-  if (plan.resolved.f32_arithmetic == F32Arithmetic::ieee) {
-    const std::string line = concat("  f32 arithmetic: ieee in place of ", asked.name, ": ");
+  if (plan.resolved.input != &asked) {
+    const std::string line =
+        concat("  f32 arithmetic: ieee in place of ", asked.arithmetic_name, ": ");
     const PathSupport& khr = plan.caps->path(Path::khr);
     if (!khr.available) return line + concat("path khr is off: ", khr.reason, "\n");
-    return line + concat("no table has a configuration of khr_direct for ", to_string(asked.type),
+    return line + concat("no table has a configuration of khr_direct for ",
+                         to_string(asked.multiplied),
                          " parts that is legal here, which takes a self-test\n");
   }
-  std::string text = concat("  f32 arithmetic: ", asked.name, ", ", asked.products, " products of ",
-                            to_string(asked.type), " parts, ");
+  std::string text = concat("  f32 arithmetic: ", asked.arithmetic_name, ", ", asked.products,
+                            " products of ", to_string(asked.multiplied), " parts, ");
   if (asked.product_error == 0.0) {
     text += "which are exact\n";
   } else {
     text += concat("which err by 2^", std::ilogb(asked.product_error), " at most\n");
   }
   ResolvedProblem ieee = plan.resolved;
-  ieee.f32_arithmetic = F32Arithmetic::ieee;
+  ieee.input = &input_of(asked.given);
   if (ieee.a.is_packed() || ieee.b.is_packed() || !plan.estimate_us) return text;
   const auto best = tables.best(ieee, *plan.caps);
   if (best && best->cost < *plan.estimate_us) {
@@ -266,7 +269,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
   const PathSupport& support = plan.caps->path(path);
   if (!support.available) return support.reason;
-  const DataType input = plan.resolved.input_type();
+  const Input& input = *plan.resolved.input;
   const LoopDescriptor* first = nullptr;
   bool multiplied = false;
   for (const LoopDescriptor* loop : main_loops()) {

@@ -92,7 +92,7 @@ Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, st
                .width = narrow(width),
                .k = narrow(k),
                .interleaved = order.interleaved,
-               .parts = static_cast<std::uint8_t>(packed.parts == 1 ? 0 : packed.parts),
+               .parts = static_cast<std::uint8_t>(packed.parts() == 1 ? 0 : packed.parts()),
                .quantisation = encoded(packed.quantisation)})};
 }
 

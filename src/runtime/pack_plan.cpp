@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/quantised.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/recorder.hpp"
@@ -87,12 +87,11 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
                  " and grouping.along is k: groups begin anywhere in B, it can't be packed")};
     }
   }
-  if (to_string(problem.f32_arithmetic) == "?") return resolve(problem).error();
-  ResolvedMatrix packed{.type = matrix.type};
-  set_parts(packed, row_of(problem.f32_arithmetic));
+  const Input* const input = find_input(matrix.type, problem.f32_arithmetic);
+  if (input == nullptr) return resolve(problem).error();
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
-       !context.tables.gains_by_packing(packed, context.usable_caps()))) {
+       !context.tables.gains_by_packing(*input, context.usable_caps()))) {
     return out;
   }
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));

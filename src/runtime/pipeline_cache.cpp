@@ -60,7 +60,7 @@ constexpr std::array<VkSpecializationMapEntry, SPEC_COUNT> specialization_map() 
 
 std::string pipeline_name(const PipelineKey& key, const Config& config) {
   // Configurations share the others: what a pipeline of theirs does, none of them says.
-  if (!has_main_loop(key.module)) return std::string(key.module);
+  if (input_of_module(key.module) == nullptr) return std::string(key.module);
   return key.module.starts_with("pack") ? concat(key.module, " ", to_string(config))
                                         : to_string(config);
 }

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "problem/addresses.hpp"
 #include "kernels/dispatch_plan.hpp"
+#include "problem/addresses.hpp"
 #include "runtime/context_impl.hpp"
 #include "vkgemm/context.hpp"
 

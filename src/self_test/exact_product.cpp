@@ -7,7 +7,7 @@
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "problem/convert.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 #include "self_test/self_test.hpp"
 
 namespace vkgemm {

@@ -121,7 +121,7 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
     loop->kinds(kinds, caps, proposed);
   });
   std::erase_if(kinds, [](const KernelKind& kind) {
-    return !has_kernels(kind.loop, kind.input) ||
+    return !has_kernels(kind.loop, input_of(kind.input)) ||
            (kind.code_run != 0 && why_not_built("pack_codes"));
   });
   return kinds;

@@ -8,7 +8,7 @@
 
 #include "commit.hpp"
 #include "device/caps.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "report/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
@@ -215,7 +215,7 @@ class BenchRun {
     // A product of f32 in parts is several of matrices.
     row.ceiling_tflops = config.path() == Path::fma
                              ? fma_ceiling_
-                             : matrix_ceiling_ / row_of(problem.f32_arithmetic).products;
+                             : matrix_ceiling_ / find_input(problem.f32_arithmetic)->products;
     row.bandwidth_gbs = bandwidth_;
     if (!options_.no_verify) {
       const oracle::VerifyReport verified = data.verify();

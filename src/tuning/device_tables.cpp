@@ -13,21 +13,23 @@
 #include "kernels/parts/pack.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 namespace {
 
-// A plain product of the matrix's type, parts and codes.
-ResolvedProblem packed_product(const ResolvedMatrix& packed) {
+// A plain product of an input, with B of these codes.
+ResolvedProblem packed_product(const Input& input, const std::optional<Quantisation>& codes) {
   constexpr std::uint64_t size = 128;
-  const Matrix matrix{.type = packed.parts == 1 ? packed.type : DataType::f32};
-  Problem out{.m = size, .n = size, .k = size, .a = matrix, .b = matrix};
-  for (const F32ArithmeticRow& row : f32_arithmetics) {
-    if (packed.parts != 1 && row.type == packed.type) out.f32_arithmetic = row.arithmetic;
-  }
-  if (packed.quantisation) out.b.packing = Packing::packed;
-  out.quantised_b = packed.quantisation;
+  const Matrix matrix{.type = input.given};
+  Problem out{.m = size,
+              .n = size,
+              .k = size,
+              .a = matrix,
+              .b = matrix,
+              .f32_arithmetic = input.arithmetic};
+  if (codes) out.b.packing = Packing::packed;
+  out.quantised_b = codes;
   return resolve(out).value();
 }
 
@@ -57,49 +59,44 @@ Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
 
 std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
                                               const DeviceCaps& caps) const {
-  if (const auto& arithmetic = row_of(problem.f32_arithmetic); arithmetic.parts != 1) {
-    ResolvedMatrix parts;
-    set_parts(parts, arithmetic);
-    if (!gains_by_packing(parts, caps) && !problem.a.is_packed() && !problem.b.is_packed()) {
-      problem.f32_arithmetic = F32Arithmetic::ieee;
-    }
+  if (problem.input->parts != 1 && !problem.a.is_packed() && !problem.b.is_packed() &&
+      !gains_by_packing(*problem.input, caps)) {
+    problem.input = &input_of(problem.input->given);
   }
   for (ResolvedMatrix* matrix : {&problem.a, &problem.b}) {
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
-    if (!matrix->quantisation && !gains_by_packing(*matrix, caps)) {
+    if (!matrix->quantisation && !gains_by_packing(*matrix->input, caps)) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
                           "Context::packed_layout() says 0 bytes")};
     }
-    set_order(*matrix, fragment_order(*matrix, of_a, caps));
+    set_order(*matrix, fragment_order(*matrix->input, matrix->quantisation, of_a, caps));
   }
   return std::nullopt;
 }
 
-bool DeviceTables::gains_by_packing(const ResolvedMatrix& packed, const DeviceCaps& caps) const {
-  const DataType type = packed.type;
-  if (!is_packable(type) || why_not_built("pack")) return false;
-  if (packed.parts != 1 || !is_packed_in_rows(type)) {
-    return fragment_order(packed, true, caps).has_value();
-  }
+bool DeviceTables::gains_by_packing(const Input& input, const DeviceCaps& caps) const {
+  if (!input.packed_in_fragments || why_not_built("pack")) return false;
+  if (!input.packed_in_rows) return fragment_order(input, std::nullopt, true, caps).has_value();
   return std::ranges::any_of(main_loops(), [&](const auto* loop) {
-    return (loop->gains_by_packing || loop->takes_fragments()) && has_kernels(loop->loop, type) &&
+    return (loop->gains_by_packing || loop->takes_fragments()) && has_kernels(loop->loop, input) &&
            caps.path(path_of(loop->loop)).available;
   });
 }
 
-std::optional<FragmentOrder> DeviceTables::fragment_order(const ResolvedMatrix& matrix, bool of_a,
-                                                          const DeviceCaps& caps) const {
+std::optional<FragmentOrder> DeviceTables::fragment_order(const Input& input,
+                                                          const std::optional<Quantisation>& codes,
+                                                          bool of_a, const DeviceCaps& caps) const {
   // A product that each of these rows can compute: only what the device can do tells them apart.
-  ResolvedProblem product = packed_product(matrix);
+  ResolvedProblem product = packed_product(input, codes);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       const LoopDescriptor& loop = descriptor(row.config);
       if (!loop.takes_fragments() || !row.matches_kind(product)) continue;
       const FragmentOrder order = loop.fragment_order(row.config, of_a);
-      if (matrix.quantisation) product.b.fragments = order;
+      if (codes) product.b.fragments = order;
       if (is_legal(as_given(row.config, product, caps), product,
                    target(caps, Denials::overruled))) {
         return order;

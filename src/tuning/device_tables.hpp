@@ -45,7 +45,7 @@ class DeviceTables {
   // so is legal here, else in rows. An error if the device gains nothing by packing. Where f32 in
   // parts have no order, f32_arithmetic becomes ieee.
   std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
-  bool gains_by_packing(const ResolvedMatrix& packed, const DeviceCaps& caps) const;
+  bool gains_by_packing(const Input& input, const DeviceCaps& caps) const;
 
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
@@ -91,7 +91,8 @@ class DeviceTables {
   };
   std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
 
-  std::optional<FragmentOrder> fragment_order(const ResolvedMatrix& matrix, bool of_a,
+  std::optional<FragmentOrder> fragment_order(const Input& input,
+                                              const std::optional<Quantisation>& codes, bool of_a,
                                               const DeviceCaps& caps) const;
 
   // The row that a table estimates to be best, with the table.

@@ -11,15 +11,15 @@
 #include <cmath>
 
 #include "device/caps.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
-#include "kernels/epilogue.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
-#include "problem/f32_arithmetic.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 namespace {
@@ -168,7 +168,7 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   s.k_tiles = std::ceil(k / depth);
   const double slower = (vectors ? 1.0 : cost.misaligned) * factor(cost.single_products, problem) *
                         (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
-  const double products = row_of(problem.f32_arithmetic).products;
+  const double products = problem.input->products;
   s.k_tile_work = 2.0 * area * depth * products * slower * timing.compute_units / (rate * 1e6);
   const double waits =
       (cost.latency != nullptr ? timing.*cost.latency : 1.0) * factor(cost.single_latency, problem);

@@ -86,7 +86,7 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
                  (problem.b.layout == Layout::col_major || !problem.b.allows_vectors(16));
   std::vector<Config> options;
   if (is_cpu(caps) || problem.max_workspace_bytes == 0 || problem.k == 0 || problem.grouping ||
-      !is_packed_in_rows(problem.a.type)) {
+      !problem.input->packed_in_rows) {
     return options;
   }
   const double products = static_cast<double>(problem.m) *
@@ -103,7 +103,7 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
 // A row of f32 in parts stands in place of one for elements with its configuration, whose rate says
 // nothing of parts. Rows of groups don't: their rates were fitted beside those of all.
 bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedProblem& problem) {
-  if (problem.f32_arithmetic == F32Arithmetic::ieee || row.family == f32_parts_family) return false;
+  if (problem.input->parts == 1 || row.family == f32_parts_family) return false;
   return std::ranges::any_of(table.rows, [&](const TuningRow& other) {
     return other.family == f32_parts_family && other.matches(problem) && other.config == row.config;
   });

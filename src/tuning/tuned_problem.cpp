@@ -47,7 +47,7 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
     if (!name.empty()) out.family += concat('+', name);
   }
   out.input_type = problem.input_type();
-  out.f32_arithmetic = problem.f32_arithmetic;
+  out.f32_arithmetic = problem.input->arithmetic;
   out.a_layout = problem.a.layout;
   out.b_layout = problem.b.layout;
   out.aligned = problem.a_allows_vectors() && problem.b_allows_vectors();

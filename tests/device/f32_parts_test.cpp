@@ -17,7 +17,7 @@
 #include "kernels/legality.hpp"
 #include "lib/constants.h"
 #include "oracle/heavy_epilogue.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -38,7 +38,7 @@ class F32Parts : public Direct, public testing::WithParamInterface<F32Arithmetic
     for (const Case& c : configs_) {
       Config config = c.config;
       config.pack_a = config.pack_b = true;
-      if (c.input != row_of(GetParam()).type || !is_legal(config, problem, target())) continue;
+      if (c.input != find_input(GetParam())->multiplied || !is_legal(config, problem, target())) continue;
       parts_.push_back(config);
       if (on_cpu()) break;  // where compiling is slow, one
     }
@@ -106,7 +106,7 @@ TEST_P(F32Parts, EveryDepthAndEdge) {
 
 // With batches, slices of K, the epilogue, gates, groups and row reductions, as plain f32 has them.
 TEST_P(F32Parts, Compose) {
-  const bool scaled = row_of(GetParam()).scales_lines;
+  const bool scaled = find_input(GetParam())->scales_lines;
   std::set<std::string> ran;
   for (const Config& config : parts_) {
     const auto passes = [&](const std::string& what, const Config& c, const Problem& problem,
@@ -467,15 +467,16 @@ TEST_P(F32Parts, OthersAreRefusedByName) {
 
 // Where there are no such matrices, ieee computes, and explain() says so.
 TEST(F32Arithmetics, WithoutMatricesItIsIeee) {
-  for (const F32ArithmeticRow& row : f32_arithmetics) {
-    if (row.parts == 1) continue;
+  for (const Input* input : inputs()) {
+    if (input->parts == 1) continue;
     const auto other = another_runner({}, false);  // hasn't passed the self-test
-    const auto plan = other->context().plan(f32({64, 64, 64}, row.arithmetic));
+    const auto plan = other->context().plan(f32({64, 64, 64}, input->arithmetic));
     ASSERT_TRUE(plan) << plan.error().message;
-    EXPECT_NE(plan->explain().find("ieee in place of " + std::string(row.name)), std::string::npos)
+    EXPECT_NE(plan->explain().find("ieee in place of " + std::string(input->arithmetic_name)),
+              std::string::npos)
         << plan->explain();
     const auto layout =
-        other->context().packed_layout(f32({64, 64, 64}, row.arithmetic), PackedOperand::b);
+        other->context().packed_layout(f32({64, 64, 64}, input->arithmetic), PackedOperand::b);
     ASSERT_TRUE(layout);
     EXPECT_EQ(layout->bytes, 0u);
   }

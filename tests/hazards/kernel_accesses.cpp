@@ -11,7 +11,7 @@
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 #include "problem/resolved_problem.hpp"
 #include "problem/row_op.hpp"
 
@@ -26,25 +26,10 @@ std::uint64_t bytes_of(std::uint32_t type) {
   return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
 }
 
-// The f32 of A and B in parts that a module's name ends with; null: none.
-const F32ArithmeticRow* parts_in(std::string_view module) {
-  const auto row = std::ranges::find_if(f32_arithmetics, [module](const F32ArithmeticRow& r) {
-    return r.parts != 1 && module.ends_with(concat("_f32_in_", to_string(r.type)));
-  });
-  return row != std::end(f32_arithmetics) ? row : nullptr;
-}
-
-// The bytes of an element of A and B as they are multiplied: the module's name ends with their
-// type.
+// The bytes of an element of A and B as they are multiplied.
 std::uint64_t input_bytes(std::string_view module) {
-  if (const F32ArithmeticRow* parts = parts_in(module)) {
-    return std::uint64_t{parts->parts} * size_in_bytes(parts->type);
-  }
-  const auto row =
-      std::ranges::find_if(data_types, [name = without_in_memory(module)](const DataTypeRow& r) {
-        return name.ends_with(concat('_', r.name));
-      });
-  return row != std::end(data_types) ? size_in_bytes(row->type) : 0;
+  const Input* const input = input_of_module(module);
+  return input != nullptr ? input->bytes() : 0;
 }
 
 template <class Block>
@@ -115,8 +100,8 @@ class Kernel {
   std::uint32_t constant(std::size_t id) const { return launch_.constants[id]; }
   bool is_gated() const { return constant(SPEC_GATE) != GATE_NONE; }
   bool has_line_scales() const {
-    const F32ArithmeticRow* const parts = parts_in(launch_.module);
-    return parts != nullptr && parts->scales_lines;
+    const Input* const input = input_of_module(launch_.module);
+    return input != nullptr && input->scales_lines;
   }
   bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
   bool has_moments() const {
@@ -394,9 +379,9 @@ void Kernel::pack() {
   const auto p = block<gpu::PackParams>();
   // Lines of the source are as long as it is deep, or wide.
   const std::uint64_t own = input_bytes(launch_.module);
-  const F32ArithmeticRow* const parts = parts_in(launch_.module);
+  const Input* const input = input_of_module(launch_.module);
   const std::uint64_t element = own != 0 ? own : sizeof(std::uint16_t);
-  const std::uint64_t read_element = parts != nullptr ? sizeof(float) : element;
+  const std::uint64_t read_element = input != nullptr ? size_in_bytes(input->given) : element;
   const bool halves = constant(SPEC_PACK_HALVES) != 0;
   const bool by_turns = constant(SPEC_GATE_INTERLEAVED) != 0;
   const Shape source{p.depth, by_turns ? 2 * std::uint64_t{p.width} : p.width, p.source_ld,

@@ -179,7 +179,7 @@ DeviceCaps any_device() {
   caps.limits.compute_units = 0;  // not known
   for (const DataType type : {DataType::f16, DataType::bf16, DataType::s8}) {
     caps.flexible_shapes.push_back(
-        {type, row_of(type).accumulator, MatrixScope::subgroup, 8, 8, 8, 0});
+        {type, input_of(type).accumulator, MatrixScope::subgroup, 8, 8, 8, 0});
   }
   caps.fragment_shapes.push_back(test::shape(DataType::f16, 8, 8, 8));
   DeviceCaps trusted = trusting(caps);
@@ -300,11 +300,11 @@ TEST_F(Footprint, IsWhatTheShadersDeclare) {
     ASSERT_EQ(built_in.architecture, table.name);
     for (const TuningRow& row : built_in.rows) {
       const int before = count_;
-      for (const DataTypeRow& type : data_types) {
-        if (!has_kernels(MainLoop::fma, type.type)) continue;  // is no input
+      for (const Input* input : inputs()) {
+        if (!has_kernels(MainLoop::fma, *input)) continue;
         for (const Layout a : {Layout::row_major, Layout::col_major}) {
           for (const Layout b : {Layout::row_major, Layout::col_major}) {
-            Problem whole = test::gemm(1000, 256, 1000, type.type);
+            Problem whole = test::gemm(1000, 256, 1000, input->given);
             whole.a.layout = a;
             whole.b.layout = b;
             for (const Problem& problem : parts_of(whole)) {
@@ -337,9 +337,9 @@ TEST_F(Footprint, IsTheSameWithParametersInMemory) {
   DeviceCaps caps = any_device();
   caps.limits.max_push_constant_bytes = 128;
   for (const TuningRow& row : built_in_table("generic").rows) {
-    for (const DataTypeRow& type : data_types) {
-      if (!has_kernels(MainLoop::fma, type.type)) continue;
-      for (const Problem& problem : parts_of(test::gemm(1000, 256, 1000, type.type))) {
+    for (const Input* input : inputs()) {
+      if (!has_kernels(MainLoop::fma, *input)) continue;
+      for (const Problem& problem : parts_of(test::gemm(1000, 256, 1000, input->given))) {
         check_all(row.config, resolve(problem).value(), caps);
         if (HasFatalFailure()) return;
       }
@@ -350,7 +350,7 @@ TEST_F(Footprint, IsTheSameWithParametersInMemory) {
     EXPECT_TRUE(modules_.contains(module.name)) << module.name << " was never lowered";
   }
   for (const std::string_view module : modules_) {
-    const bool product = has_main_loop(module) && !module.starts_with("pack");
+    const bool product = input_of_module(module) != nullptr && !module.starts_with("pack");
     EXPECT_TRUE(in_memory(module).empty()) << module << " with its parameters in push constants";
     EXPECT_TRUE(!product || without_in_memory(module) != module) << module << " has no other form";
   }

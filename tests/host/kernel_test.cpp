@@ -302,12 +302,12 @@ TEST(Lower, Packs) {
 // A loop and a type have all kernels, or none: legality asks for one of them.
 TEST(Lower, HasEveryKernelOfALoopAndAType) {
   for (const LoopDescriptor* loop : main_loops()) {
-    for (const DataTypeRow& type : data_types) {
-      const bool any = has_kernels(loop->loop, type.type);
+    for (const Input* input : inputs()) {
+      const bool any = has_kernels(loop->loop, *input);
       const auto is_there = [&](std::string_view kernel) {
-        return !module_name(kernel, loop->loop, type.type).empty();
+        return !module_name(kernel, loop->loop, *input).empty();
       };
-      const auto what = concat(loop->name, ' ', type.name);
+      const auto what = concat(loop->name, ' ', input->name);
       EXPECT_EQ(is_there("gemm"), any) << what;
       EXPECT_EQ(is_there("grouped"), any) << what;
       EXPECT_EQ(is_there("pack"), any && loop->takes_fragments()) << what;

@@ -16,7 +16,7 @@
 #include "lib/quantised.h"
 #include "oracle/reference.hpp"
 #include "problem/convert.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 #include "problem/resolved_problem.hpp"
 
 namespace vkgemm {

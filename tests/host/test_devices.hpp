@@ -18,7 +18,7 @@
 namespace vkgemm::test {
 
 inline FragmentShape shape(DataType input, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
-  return {.input = input, .accumulator = row_of(input).accumulator, .m = m, .n = n, .k = k};
+  return {.input = input, .accumulator = input_of(input).accumulator, .m = m, .n = n, .k = k};
 }
 
 // Bytes of an operand of the caller's that kernels touch; 0: none.

@@ -103,9 +103,9 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 }
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
-  for (const DataTypeRow& row : data_types) {
-    if (!has_kernels(MainLoop::fma, row.type) || !loads(caps, row.type)) continue;
-    out.push_back({.loop = MainLoop::fma, .input = row.type});
+  for (const Input* input : inputs()) {
+    if (!has_kernels(MainLoop::fma, *input) || !loads(caps, *input)) continue;
+    out.push_back({.loop = MainLoop::fma, .input = input->multiplied});
   }
 }
 
@@ -128,7 +128,6 @@ extern constexpr LoopDescriptor fma_loop{
     .shows_stores = true,
     .keeps_values = true,
     .multiplies_pairs = true,
-    .widens_inputs = true,
     .takes_codes = true,
     .kin = MainLoop::fma,
     .invocations = workgroup_size,

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kernels/loops/khr_fragments.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 
 namespace vkgemm {
 namespace {
@@ -154,7 +154,7 @@ bool check(const Case& s) {
   if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   const DataType input = s.problem.a.type;
-  if (const char* const missing = missing_feature(input, s.problem.a.parts != 1, s.caps)) {
+  if (const char* const missing = missing_feature(input, s.problem.input->parts != 1, s.caps)) {
     return s.refuse("main loop khr_direct needs ", missing);
   }
   if (!fits_fragment_order(fragment, input, l.subgroup_size)) {
@@ -177,7 +177,7 @@ bool check(const Case& s) {
     return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", interleaved_depth(input),
                     "s");
   }
-  if (s.problem.a.parts != 1 && accumulator_count(c) > most_accumulators_of_parts) {
+  if (s.problem.input->parts != 1 && accumulator_count(c) > most_accumulators_of_parts) {
     return s.refuse("tile ", tile_of(c), " needs ", accumulator_count(c),
                     " accumulators in each invocation, at most ", most_accumulators_of_parts,
                     " stay in registers with f32 in parts");
@@ -207,7 +207,7 @@ bool check(const Case& s) {
   }
   const std::uint32_t subgroups = PACK_LOCAL_SIZE / l.subgroup_size;
   const ResolvedMatrix& b = s.problem.b;
-  const std::uint32_t shared = PACK_FRAGMENTS_BYTES(b.element_bytes(), b.line_scales);
+  const std::uint32_t shared = PACK_FRAGMENTS_BYTES(b.element_bytes(), b.line_scales());
   if (limits.max_shared_memory_bytes < shared || limits.max_subgroups_per_workgroup < subgroups) {
     return s.refuse("the kernel that packs fragments takes ", subgroups, " subgroups and ", shared,
                     " bytes of shared memory, the device has ", limits.max_subgroups_per_workgroup,
@@ -238,7 +238,7 @@ std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) 
 
 // Devices list matrices of results by the product that they come from.
 bool narrows_slices(const Config& c, DataType input, const DeviceCaps& caps) {
-  if (row_of(input).accumulator != DataType::f32) return false;
+  if (input_of(input).accumulator != DataType::f32) return false;
   const KhrDirectLoop& l = direct(c);
   const auto has_results = [&](const FragmentShape& shape) {
     return shape.accumulator == DataType::f16 && shape.m == l.fragment_m && shape.n == l.fragment_n;

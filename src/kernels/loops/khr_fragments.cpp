@@ -32,7 +32,8 @@ bool check_fragment(const Case& s) {
   const KhrLoop& l = khr(s.config);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   const DataType input = s.problem.a.type;
-  const FragmentShape wanted{input, row_of(input).accumulator, fragment.m, fragment.n, fragment.k};
+  const FragmentShape wanted{input, s.problem.input->accumulator, fragment.m, fragment.n,
+                             fragment.k};
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
     return true;
   }

@@ -118,7 +118,7 @@ void propose(std::vector<Config>& out, const ResolvedProblem& problem, const Dev
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const FlexibleShape& shape : caps.flexible_shapes) {
     if (shape.scope != MatrixScope::workgroup || !is_used(shape) ||
-        !has_kernels(MainLoop::nv, shape.input)) {
+        !has_kernels(MainLoop::nv, input_of(shape.input))) {
       continue;
     }
     add_kind(out, {.loop = MainLoop::nv,

@@ -44,9 +44,9 @@ void propose(std::vector<Config>& out, const ResolvedProblem&, const DeviceCaps&
 }
 
 void kinds(std::vector<KernelKind>& out, const DeviceCaps&, std::span<const Config>) {
-  for (const DataTypeRow& row : data_types) {
-    if (!has_kernels(MainLoop::skinny, row.type)) continue;
-    out.push_back({.loop = MainLoop::skinny, .input = row.type});
+  for (const Input* input : inputs()) {
+    if (!has_kernels(MainLoop::skinny, *input)) continue;
+    out.push_back({.loop = MainLoop::skinny, .input = input->multiplied});
   }
 }
 
@@ -61,7 +61,6 @@ extern constexpr LoopDescriptor skinny_loop{
     .name = "skinny",
     .shows_stores = true,
     .multiplies_pairs = true,
-    .widens_inputs = true,
     .takes_codes = true,
     .kin = MainLoop::skinny,
     .invocations = workgroup_size,

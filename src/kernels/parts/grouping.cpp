@@ -22,7 +22,7 @@ bool check(const Case& s) {
   if (!p.grouping) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
   }
-  if (const auto why = why_not_built("grouped", c.main_loop(), p.a)) return s.refuse(*why);
+  if (const auto why = why_not_built("grouped", c.main_loop(), *p.input)) return s.refuse(*why);
   if (c.slices > 1) return s.refuse("slices is ", c.slices, ": not built for grouped problems");
   if (p.has_copies() && !descriptor(c).takes_fragments()) {
     return s.refuse("pack: not built for grouped problems on main loop ", to_string(c.main_loop()));
@@ -50,7 +50,7 @@ void lower(Lowering& l) {
   if (!l.problem.grouping) return;
   const Grouping& grouping = *l.problem.grouping;
   Step& product = l.plan.product;
-  product.key.module = module_name("grouped", l.config.main_loop(), l.problem.a);
+  product.key.module = module_name("grouped", l.config.main_loop(), *l.problem.input);
   set_groups(l.constants, grouping);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
   gpu::GroupedParams params{.gemm = product.gemm()};

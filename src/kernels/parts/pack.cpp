@@ -13,7 +13,7 @@
 #include "kernels/verdicts.hpp"
 #include "kernels/workspace.hpp"
 #include "lib/footprint.h"
-#include "problem/f32_arithmetic.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 namespace {
@@ -43,7 +43,7 @@ void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const C
   matrix.form = Form::copied_packed;
   matrix.halves_apart = !of_a && problem.gated;
   if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
-  set_parts(matrix, row_of(problem.f32_arithmetic));
+  set_input(matrix, *problem.input);
   matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
   matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
   (of_a ? matrix.rows : matrix.cols) = matrix.ld;
@@ -94,12 +94,11 @@ bool check(const Case& s) {
   const bool copies_a = p.a.form == Form::copied_packed, copies_b = p.b.form == Form::copied_packed;
   if (!copies_a && !copies_b) return true;
   const std::string_view name = copies_a && copies_b ? "ab" : copies_a ? "a" : "b";
-  if (!is_packable(p.input_type())) {
+  if (!p.input->packed_in_fragments) {
     return s.refuse("pack is ", name, ": inputs of type ", to_string(p.a.type),
                     " are not packed, 16-bit ones and s8 are");
   }
-  const bool in_parts = p.f32_arithmetic != F32Arithmetic::ieee;
-  if ((in_parts || !is_packed_in_rows(p.a.type)) && !descriptor(c).takes_fragments()) {
+  if (!p.input->packed_in_rows && !descriptor(c).takes_fragments()) {
     return s.refuse("pack is ", name, " and inputs are ", to_string(p.a.type), ": main loop ",
                     to_string(c.main_loop()), " takes them plain");
   }
@@ -155,7 +154,7 @@ void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem&
 double slower_with_scales(const ResolvedProblem& seen, const TimingModel& timing) {
   double workgroups = 0.0;
   for (const ResolvedMatrix* copy : {&seen.a, &seen.b}) {
-    if (copy->form != Form::copied_packed || !copy->line_scales) continue;
+    if (copy->form != Form::copied_packed || !copy->line_scales()) continue;
     const std::uint64_t count = copy == &seen.a ? seen.a_count() : seen.b_count();
     workgroups += static_cast<double>(pack_tiles(*copy) * matrices(*copy, count));
   }
@@ -293,7 +292,7 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
                                           const Limits& limits) {
   if (auto why = why_not_built("pack")) return why;
   const std::uint32_t shared =
-      copy.fragments ? PACK_FRAGMENTS_BYTES(copy.element_bytes(), copy.line_scales) : PACK_BYTES;
+      copy.fragments ? PACK_FRAGMENTS_BYTES(copy.element_bytes(), copy.line_scales()) : PACK_BYTES;
   if (limits.max_invocations < PACK_LOCAL_SIZE || limits.max_shared_memory_bytes < shared) {
     return concat("the kernel that packs takes ", PACK_LOCAL_SIZE, " invocations and ", shared,
                   " bytes of shared memory, the device has ", limits.max_invocations, " and ",
@@ -325,14 +324,14 @@ void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const Resol
 
 std::uint64_t pack_tiles(const ResolvedMatrix& copy) {
   // Scales are of whole lines, and so are a workgroup's then.
-  const std::uint64_t along_k = copy.line_scales ? 1 : divided_up(copy.lines(), PACK_TILE);
+  const std::uint64_t along_k = copy.line_scales() ? 1 : divided_up(copy.lines(), PACK_TILE);
   return divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) * along_k;
 }
 
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
                     const Limits& limits) {
   const FragmentOrder& order = *copy.fragments;
-  step.key.module = module_name(step.key.module, MainLoop::khr_direct, copy);
+  step.key.module = module_name(step.key.module, MainLoop::khr_direct, *copy.input);
   if (limits.subgroup_size_control) step.key.required_subgroup_size = order.subgroup_size;
   constants.set(SPEC_FRAGMENT_M, order.mn);
   constants.set(SPEC_FRAGMENT_N, order.mn);

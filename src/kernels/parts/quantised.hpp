@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/dispatch_plan.hpp"
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/device.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "kernels/main_loop.hpp"
 #include "kernels/epilogue.hpp"
+#include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"
@@ -167,7 +167,7 @@ void lower(Lowering& l) {
   if (!problem.rows) return;
   DispatchPlan& out = l.plan;
   Step& product = out.product;
-  product.key.module = module_name("reduce_tiles", config.main_loop(), problem.a);
+  product.key.module = module_name("reduce_tiles", config.main_loop(), *problem.input);
   set_rows(product, problem);
   gpu::ReduceTilesParams params{.gemm = product.gemm()};
   params.spin_limit = config.spin_limit;

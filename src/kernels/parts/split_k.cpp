@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "kernels/main_loop.hpp"
 #include "kernels/epilogue.hpp"
+#include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/gated.hpp"
 #include "kernels/steps.hpp"
@@ -83,7 +83,7 @@ bool check(const Case& s) {
 // The module that adds partial results knows neither tiles nor A and B: one pipeline for all.
 PipelineKey sum_key(const ResolvedProblem& p) {
   PipelineKey key;
-  key.module = p.a.type == DataType::s8 ? "sum_integer_slices" : "sum_slices";
+  key.module = p.input->sum_kernel;
   Constants constants(key.constants);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{SUM_LOCAL_SIZE});
   constexpr std::size_t divisors[] = {SPEC_TILE_M, SPEC_TILE_N, SPEC_TILE_K, SPEC_SWIZZLE};
@@ -109,7 +109,7 @@ void lower(Lowering& l) {
   for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
   const Limits& limits = l.target.caps.limits;
   if (adds_in_product(config)) {
-    product.key.module = module_name("gemm_split", config.main_loop(), l.problem.a);
+    product.key.module = module_name("gemm_split", config.main_loop(), *l.problem.input);
     gpu::SplitParams params{.gemm = product.gemm()};
     params.spin_limit = config.spin_limit;
     product.params = params;

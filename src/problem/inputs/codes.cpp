@@ -1,4 +1,4 @@
-#include "problem/quantised.hpp"
+#include "problem/inputs/codes.hpp"
 
 #include <algorithm>
 #include <array>

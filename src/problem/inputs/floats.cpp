@@ -1,0 +1,24 @@
+// floats.cpp: f16, bf16 and f32, multiplied as they are.
+#include "problem/inputs/input.hpp"
+
+namespace vkgemm {
+
+extern constexpr Input f16_input{.name = "f16",
+                                 .given = DataType::f16,
+                                 .multiplied = DataType::f16,
+                                 .matrix_units = MatrixUnits::listed,
+                                 .packed_in_rows = true,
+                                 .packed_in_fragments = true};
+
+extern constexpr Input bf16_input{.name = "bf16",
+                                  .given = DataType::bf16,
+                                  .multiplied = DataType::bf16,
+                                  .matrix_units = MatrixUnits::listed_bfloat16,
+                                  .packed_in_rows = true,
+                                  .packed_in_fragments = true};
+
+// True f32 arithmetic, which matrix units don't have.
+extern constexpr Input f32_input{
+    .name = "f32", .given = DataType::f32, .multiplied = DataType::f32};
+
+}  // namespace vkgemm

@@ -1,0 +1,85 @@
+// input.hpp: all that is to be known of an input, the form in which A and B come to a product. Each
+// stands in a file of its own beside this one. ../README.md says how to add one. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/errors.hpp"
+#include "vkgemm/device.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm {
+
+// The cooperative matrices that multiply an input. Multiply-adds take every input, widened to its
+// accumulator.
+enum class MatrixUnits : std::uint8_t {
+  none,
+  listed,           // those of a shape that the device lists
+  listed_bfloat16,  // the same, if VK_KHR_shader_bfloat16 is there
+};
+
+struct Input {
+  std::string_view name;                // of shader modules, and of the file in shaders/lib/inputs
+  DataType given = DataType::f16;       // the type of the caller's elements
+  DataType multiplied = DataType::f16;  // the type of what main loops multiply
+  DataType accumulator = DataType::f32;
+  MatrixUnits matrix_units = MatrixUnits::none;
+  bool packed_in_rows = false;       // K is the outer direction (pack.comp)
+  bool packed_in_fragments = false;  // pack_fragments.comp
+  std::string_view sum_kernel = "sum_slices";
+
+  // An f32 as `parts` numbers that add up to it. Part q of A is multiplied by part r of B if q + r
+  // is at most last_order.
+  F32Arithmetic arithmetic = F32Arithmetic::ieee;
+  std::string_view arithmetic_name = "ieee";
+  std::uint32_t parts = 1;
+  std::uint32_t last_order = 0;
+  std::uint32_t products = 1;
+  bool scales_lines = false;   // by powers of two, of lines along M and N
+  double product_error = 0.0;  // of a product, relative to it, at most
+
+  // A contradiction between the input and other fields; null: there is none.
+  MaybeError (*check)(const Problem&) = nullptr;
+  // True if kernels may load it; null: on every device. `needs`: the features.
+  bool (*is_loaded)(const DeviceCaps&) = nullptr;
+  std::string_view needs;
+
+  constexpr std::uint32_t bytes() const noexcept { return parts * size_in_bytes(multiplied); }
+};
+
+std::span<const Input* const> inputs() noexcept;
+
+// The input of elements of a type; null: there is none.
+const Input* find_input(DataType given, F32Arithmetic arithmetic = F32Arithmetic::ieee) noexcept;
+
+// The same of a type and an arithmetic that were checked.
+inline const Input& input_of(DataType given,
+                             F32Arithmetic arithmetic = F32Arithmetic::ieee) noexcept {
+  return *find_input(given, arithmetic);
+}
+inline const Input& input_of(const Problem& problem) noexcept {
+  return input_of(problem.a.type, problem.f32_arithmetic);
+}
+// The input of f32 that an arithmetic names; null: no arithmetic has this value.
+const Input* find_input(F32Arithmetic arithmetic) noexcept;
+
+// True if kernels may load elements of a type.
+inline bool loads(const DeviceCaps& caps, const Input& input) {
+  return input.is_loaded == nullptr || input.is_loaded(caps);
+}
+
+// True if kernels use matrices of such a shape that a device lists.
+template <class Shape>
+bool is_used(const Shape& shape) noexcept {
+  const Input* const input = find_input(shape.input);
+  return input != nullptr && input->matrix_units != MatrixUnits::none &&
+         shape.accumulator == input->accumulator;
+}
+
+// Contradictions among types that are not those of A and B.
+MaybeError check_types(const Problem& problem);
+
+}  // namespace vkgemm

@@ -1,0 +1,100 @@
+// integers.cpp: s8, whose products are added exactly, in s32.
+#include <string_view>
+#include <utility>
+
+#include "base/text.hpp"
+#include "problem/inputs/input.hpp"
+
+namespace vkgemm {
+namespace {
+
+MaybeError check(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  // (-128)² each.
+  constexpr std::uint64_t deepest = (std::uint64_t{1} << 17) - 1;
+  if (problem.k > deepest) {
+    return unsupported(concat("k is ", problem.k, " and a.type is s8: sums of at most ", deepest,
+                              " products fit s32"));
+  }
+  if (problem.d.type != DataType::s32) return std::nullopt;
+  const auto alone = [](const auto&... other) {
+    return unsupported(concat("d.type is s32 and ", other..., ": D holds the sums alone"));
+  };
+  const auto off = [&](std::string_view field, const auto& value, const auto& fallback) {
+    if (value == fallback) return MaybeError();
+    return MaybeError(alone("epilogue.", field, " is ", value));
+  };
+  const auto named = [&](std::string_view field, auto value, auto fallback) {
+    return off(field, to_string(value), to_string(fallback));
+  };
+  const Epilogue plain;
+  if (auto error = off("alpha", epilogue.alpha, plain.alpha)) return error;
+  if (auto error = off("beta", epilogue.beta, plain.beta)) return error;
+  if (auto error = named("row_scales", epilogue.row_scales, plain.row_scales)) return error;
+  if (auto error = named("column_scales", epilogue.column_scales, plain.column_scales))
+    return error;
+  if (auto error = named("bias", epilogue.bias, plain.bias)) return error;
+  if (auto error = named("activation", epilogue.activation, plain.activation)) return error;
+  if (epilogue.aux) return alone("epilogue.aux is true");
+  if (epilogue.clamp_min) return alone("epilogue.clamp_min is ", *epilogue.clamp_min);
+  if (epilogue.clamp_max) return alone("epilogue.clamp_max is ", *epilogue.clamp_max);
+  if (problem.gated) {
+    return alone("gated.gate is ", to_string(problem.gated->gate));
+  }
+  if (problem.row_reduction) {
+    return alone("row_reduction.op is ", to_string(problem.row_reduction->op));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern constexpr Input s8_input{
+    .name = "s8",
+    .given = DataType::s8,
+    .multiplied = DataType::s8,
+    .accumulator = DataType::s32,
+    .matrix_units = MatrixUnits::listed,
+    .packed_in_fragments = true,
+    .sum_kernel = "sum_integer_slices",
+    .check = check,
+    .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
+    .needs = "shaderInt8 and storageBuffer8BitAccess"};
+
+// Integers are of one kind of product.
+MaybeError check_types(const Problem& problem) {
+  const auto is_integer = [](DataType type) {
+    return type == DataType::s8 || type == DataType::s32;
+  };
+  const Epilogue& epilogue = problem.epilogue;
+  const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
+                                                          {"b", problem.b.type}};
+  for (const auto& [name, type] : inputs) {
+    if (type == DataType::s32) {
+      return unsupported(concat(name, ".type is s32: A and B are f16, bf16, f32 or s8"));
+    }
+  }
+  const bool sums = problem.d.type == DataType::s32;
+  if (problem.d.type == DataType::s8 || (sums && problem.a.type != DataType::s8)) {
+    return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
+                              to_string(problem.a.type),
+                              ": D is f16, bf16 or f32, or of s8 inputs s32"));
+  }
+  const std::pair<std::string_view, std::optional<DataType>> others[] = {
+      {"c.type", epilogue.beta != 0.0f ? std::optional(problem.c.type) : std::nullopt},
+      {"aux.type", epilogue.aux ? std::optional(problem.aux.type) : std::nullopt},
+      {"epilogue.bias_type",
+       epilogue.bias != Bias::none ? std::optional(epilogue.bias_type) : std::nullopt},
+      {"row_reduction.vector_type",
+       problem.row_reduction ? std::optional(problem.row_reduction->vector_type) : std::nullopt},
+      {"row_reduction.value_type",
+       problem.row_reduction ? std::optional(problem.row_reduction->value_type) : std::nullopt}};
+  for (const auto& [field, type] : others) {
+    if (type && is_integer(*type)) {
+      return unsupported(concat(field, " is ", to_string(*type), ": it must be f16, bf16 or f32"));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace vkgemm
