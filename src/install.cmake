@@ -13,6 +13,9 @@ install(FILES ${generated}/vkgemm/export.h DESTINATION ${CMAKE_INSTALL_INCLUDEDI
 install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder} COMPONENT development)
 if(TARGET vkgemm_tool)
   install(TARGETS vkgemm_tool COMPONENT tool)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/bench/plot.py)  # the source archive has none
+    install(PROGRAMS ${PROJECT_SOURCE_DIR}/bench/plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/vkgemm COMPONENT tool)
+  endif()
 endif()
 
 configure_package_config_file(vkgemm-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config.cmake

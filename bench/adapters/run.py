@@ -17,6 +17,9 @@ from types import SimpleNamespace
 import operators
 import torch
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import plot
+
 
 def median_ms(function, cpu, rep):
     if not cpu:
@@ -90,24 +93,22 @@ def table(rows):
     return "\n".join(lines)
 
 
-def plot(rows, file, title):
-    """An SVG of bars: how many times as fast as torch."""
+def draw(rows, title):
+    """A figure with a bar for each method: how many times as fast as torch it is."""
     base = {case: ms for case, name, ms, _ in rows if name == "torch"}
     bars = [(case, name, base[case] / ms) for case, name, ms, _ in rows
             if name != "torch" and ms and base.get(case)]
-    scale, height = 380 / max([1.0, *(ratio for _, _, ratio in bars)]), 18 * len(bars) + 60
-    parts = [f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 960 {height}' width='960' "
-             f"height='{height}' font-family='Helvetica, Arial, sans-serif' font-size='11'>",
-             f"<rect width='960' height='{height}' fill='#fff'/>",
-             f"<text x='16' y='24' font-size='15'>Times as fast as torch: {title}</text>",
-             f"<path d='M{500 + scale:.1f} 34V{height - 10}' stroke='#8c959f'/>"]
-    for index, (case, name, ratio) in enumerate(bars):
-        y, color = 40 + 18 * index, "#8c959f" if name.startswith("torch") else "#0072b2"
-        parts.append(f"<text x='494' y='{y + 10}' text-anchor='end'>{case}, {name}</text>"
-                     f"<rect x='500' y='{y}' width='{scale * ratio:.1f}' height='12' "
-                     f"fill='{color}'/>"
-                     f"<text x='{506 + scale * ratio:.1f}' y='{y + 10}'>{ratio:.2f}</text>")
-    Path(file).write_text("\n".join([*parts, "</svg>\n"]))
+    figure = plot.new_figure(0.17 * len(bars) + 1, f"Times as fast as torch: {title}")
+    axes = figure.subplots()
+    drawn = axes.barh(range(len(bars)), [ratio for *_, ratio in bars],
+                      color=[plot.GREY if name.startswith("torch") else plot.FAMILIES["dense"]
+                             for _, name, _ in bars])
+    axes.set_yticks(range(len(bars)), [f"{case}, {name}" for case, name, _ in bars])
+    axes.bar_label(drawn, fmt="%.2f", padding=3, size=6)
+    axes.axvline(1, color=plot.GREY, lw=1)
+    axes.margins(x=0.1, y=0.01)
+    axes.invert_yaxis()
+    return figure
 
 
 def main():
@@ -121,8 +122,10 @@ def main():
     parser.add_argument("--rep", type=int, default=100, metavar="MS", help="of each timing")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--cpu", action="store_true", help="small cases, without CUDA")
-    parser.add_argument("--plot", metavar="SVG")
+    parser.add_argument("--plot", metavar="FILE", help="draw the speed-ups with matplotlib")
     options = parser.parse_args()
+    if options.plot:
+        plot.check(options.plot)
     if not options.cpu and not torch.cuda.is_available():
         sys.exit("run.py: torch finds no CUDA device: --cpu runs small cases without one")
     torch.manual_seed(0)
@@ -141,7 +144,8 @@ def main():
         rows += measure(case, operator, options)
     print(table(rows))
     if options.plot:
-        plot(rows, options.plot, "a dry run" if options.cpu else torch.cuda.get_device_name())
+        device = "a dry run" if options.cpu else torch.cuda.get_device_name()
+        plot.save(draw(rows, device), options.plot)
     wrong = [(case, name) for case, name, _, error in rows
              if name.startswith("vkgemm") and error > 1]
     print(f"{len(rows)} rows, {len(wrong)} of vkgemm wrong: {wrong}" if wrong else

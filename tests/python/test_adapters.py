@@ -85,9 +85,11 @@ class OnTheCpu(unittest.TestCase):
     def test_operators(self):
         with tempfile.TemporaryDirectory() as folder:
             plot = Path(folder) / "speed.svg"
+            draw = ["--plot", str(plot)] if importlib.util.find_spec("matplotlib") else []
             output = self.run_code("bench/adapters", "import run; sys.exit(run.main())", "--cpu",
-                                   "--plot", str(plot))
-            self.assertIn("</svg>", plot.read_text())
+                                   *draw)
+            if draw:
+                self.assertIn("</svg>", plot.read_text())
         for method in ("gemm", "gemm_packed", "addmm_gelu", "grouped_persistent",
                        "matmul_l2_normalize", "swiglu", "geglu_erf", "grouped_gemm"):
             self.assertIn(f"| vkgemm, {method} |", output)
