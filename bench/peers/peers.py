@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times what CUDA programs have, on the GPU that `vkgemm bench` runs on: cuBLAS through PyTorch, and
 torch.compile for fused epilogues. Prints a JSON object a line, with the keys of `vkgemm bench --json`,
-so that vkgemm can put both into one table, or one picture.
+so that vkgemm can put both into one table.
 
 Needs PyTorch with CUDA and Triton. Timing is triton.testing.do_bench, which flushes the L2 cache
 before each repeat, as `vkgemm bench` does; the warm-up is by time, because an idle GPU's clock is a

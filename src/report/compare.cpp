@@ -1,6 +1,7 @@
 #include "report/compare.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace vkgemm::report {
 namespace {
@@ -9,21 +10,21 @@ bool faster(const BenchRow& row, const BenchRow& than) {
   return row.counts() && (!than.counts() || row.median_ms < than.median_ms);
 }
 
+std::string join(const std::set<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
 // Where the two sides of a comparison come from, if that is not the same.
 void warn_of_origins(std::vector<std::string>& warnings, const char* what,
                      const std::set<std::string>& now, const std::set<std::string>& old) {
   if (now == old) return;
-  warnings.push_back("the baseline's " + std::string(what) + " is " + join(old, ", ") + ", not " +
-                     join(now, ", "));
+  warnings.push_back("the baseline's " + std::string(what) + " is " + join(old) + ", not " +
+                     join(now));
 }
 
 }  // namespace
-
-std::string join(const std::set<std::string>& parts, const char* separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
 
 Fastest fastest(const std::vector<BenchRow>& rows) {
   Fastest best;

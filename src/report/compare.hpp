@@ -3,15 +3,12 @@
 
 #include <cstdio>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "report/rows.hpp"
 
 namespace vkgemm::report {
-
-std::string join(const std::set<std::string>& parts, const char* separator);
 
 // The fastest row of each case, by case_key(); cases that nobody timed are not in it.
 using Fastest = std::map<std::string, BenchRow>;

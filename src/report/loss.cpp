@@ -21,9 +21,6 @@ void read_timed(const Fields& row, const char* key, std::string& config, double&
 
 LossRow parse_row(const Fields& fields) {
   LossRow row;
-  fields.text("device", row.device);
-  fields.text("driver", row.driver);
-  fields.text("commit", row.commit);
   fields.needed_text("problem", row.problem);
   row.list = "problems";
   fields.text("list", row.list);
@@ -106,12 +103,9 @@ std::vector<LossSummary> summarize(const std::vector<LossRow>& rows) {
   return summaries;
 }
 
-std::string count_problems(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " problem" : " problems");
-}
-
 std::string to_string(const LossSummary& summary) {
-  std::string text = "loss: " + summary.list + " " + count_problems(summary.compared);
+  std::string text = "loss: " + summary.list + " " + std::to_string(summary.compared) +
+                     (summary.compared == 1 ? " problem" : " problems");
   if (summary.compared != 0) {
     char figures[128];
     std::snprintf(figures, sizeof figures, ", geometric mean %.3f, worst %.3f (", summary.mean,

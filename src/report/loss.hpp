@@ -1,5 +1,5 @@
 // loss.hpp: what the choice of a tuning table loses, a row for each problem: as
-// `vkgemm tune --compare --json` prints it, summed up and drawn.
+// `vkgemm tune --compare --json` prints it, summed up.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,6 @@
 namespace vkgemm::report {
 
 struct LossRow {
-  std::string device, driver, commit;
   std::string list;          // the problems that are summed up together
   std::string label;         // for people
   std::string problem;       // arguments of `vkgemm run`
@@ -52,20 +51,9 @@ struct LossSummary {
 };
 std::vector<LossSummary> summarize(const std::vector<LossRow>& rows);
 
-// "1 problem", "60 problems"
-std::string count_problems(std::size_t count);
-
 // "loss: dense 60 problems, geometric mean 1.030, worst 1.180 (8192x8192x8192 f16); the best of 31
 // tried of 1240 legal configurations (medians); 58 by tuned shapes; estimates alone would lose
 // 1.040 (60), worst 1.310"
 std::string to_string(const LossSummary& summary);
-
-// The factors that a choice may lose.
-inline constexpr double loss_in_the_mean = 1.05;
-inline constexpr double loss_at_worst = 1.25;
-
-// A panel for each list, a point for each problem, by loss. invalid_argument: fewer than two
-// points.
-Result<std::string> plot_loss(const std::vector<LossRow>& rows);
 
 }  // namespace vkgemm::report

@@ -116,6 +116,7 @@ void print_json_line(std::FILE* out, const BenchRow& row) {
     json["peer"] = row.peer;
     json["peer_ms"] = row.peer_ms;
     json["times_peer"] = row.times_peer();
+    if (!row.peer_driver.empty()) json["peer_driver"] = row.peer_driver;
   }
   if (row.baseline_ms > 0.0) {
     json["baseline_ms"] = row.baseline_ms;

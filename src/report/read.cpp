@@ -40,6 +40,7 @@ BenchRow parse_row(const nlohmann::json& document) {
   fields.flag("verified", row.verified);
   fields.text("error", row.error);
   fields.text("peer", row.peer);
+  fields.text("peer_driver", row.peer_driver);
   fields.number("peer_ms", row.peer_ms);
   return row;
 }

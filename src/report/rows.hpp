@@ -1,5 +1,5 @@
 // rows.hpp: the results of a benchmark, a row each: read from JSON lines, compared, printed. No
-// Vulkan: what was stored can be read and drawn anywhere.
+// Vulkan: stored rows can be read anywhere.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +47,6 @@ struct BenchRow {
   double peer_ms = 0.0;
   double baseline_ms = 0.0;
 
-  // True if cooperative matrices computed it.
-  bool on_matrices() const noexcept {
-    const bool f32 = type == "f32" && !config.starts_with("khr");  // in parts it is of khr
-    return !f32 && !config.starts_with("fma") && !config.starts_with("skinny");
-  }
   bool timed() const noexcept { return error.empty() && median_ms > 0.0; }
   bool wrong() const noexcept { return error.empty() && relative_error >= 0.0 && !verified; }
   bool clock_was_low() const noexcept { return timed() && clock > 0.0 && clock < clock_is_up; }

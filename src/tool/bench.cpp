@@ -1,5 +1,5 @@
 // vkgemm bench: times cases and configurations on one device, beside the ceilings of its units
-// measured in the same run; or reads what was timed before. Prints, compares and draws it.
+// measured in the same run; or reads what was timed before. Prints and compares it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

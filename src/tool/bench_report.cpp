@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <span>
 
-#include "base/paths.hpp"
 #include "tool/options.hpp"
 
 namespace vkgemm::tool {
@@ -22,7 +20,8 @@ std::vector<BenchRow> read_rows(const std::string& option, const std::string& fi
 
 void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& timed) {
   CLI::Option* as_csv = command.add_flag("--csv", csv, "Print CSV");
-  CLI::Option* as_json = command.add_flag("--json", json, "Print a JSON object a line");
+  CLI::Option* as_json =
+      command.add_flag("--json", json, "Print a JSON object a line, which bench/plot.py draws");
   CLI::Option* as_markdown = command.add_flag("--markdown", markdown, "Print a Markdown table");
   as_csv->excludes(as_json)->excludes(as_markdown);
   as_json->excludes(as_markdown);
@@ -48,18 +47,6 @@ void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& time
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str()
       ->needs(old);
-  CLI::Option* drawing = add_plot(command, plot, "Draw the fastest row of each case");
-  add_named(command, "--plot-kind", plot_options.kind,
-            "roofline: TFLOP/s over FLOP/byte; ceiling: fraction of the ceiling; peers: speed "
-            "relative to --peers",
-            "all|roofline|ceiling|peers",
-            [](const std::string& text) { return report::parse_plot_kind(text); })
-      ->needs(drawing);
-  command
-      .add_option("--bandwidth", plot_options.bandwidth_gbs,
-                  "GB/s of the memory, for --plot of rows that don't say what was measured")
-      ->check(CLI::Range(0.1, 1e6))
-      ->needs(drawing);
 }
 
 Format ReportOptions::format() const {
@@ -77,7 +64,6 @@ BenchReport::BenchReport(const ReportOptions& options)
     peer_rows_.insert(peer_rows_.end(), rows.begin(), rows.end());
   }
   peers_ = report::fastest(peer_rows_);
-  if (!options.plot.empty()) plot_ = unwrap(OutputFile::open(path_of(options.plot)));
   if (options.baseline.empty()) return;
   baseline_ = read_rows("--baseline", options.baseline);
   baseline_of_cases_ = report::fastest(baseline_);
@@ -118,7 +104,6 @@ ExitCode BenchReport::finish() {
                  rows_.size());
   }
   const ExitCode compared = options_.baseline.empty() ? success : compare();
-  if (plot_) draw();
   if (wrong == 0) return compared;
   std::fprintf(stderr, "vkgemm: %lld of %zu results are wrong\n", static_cast<long long>(wrong),
                rows_.size());
@@ -137,12 +122,6 @@ ExitCode BenchReport::compare() const {
   const bool for_people = options_.format() == Format::table;
   report::print_comparison(for_people ? stdout : stderr, comparison, options_.tolerance);
   return comparison.regressions == 0 ? success : regression;
-}
-
-void BenchReport::draw() {
-  const std::string svg = unwrap(report::plot_svg(rows_, options_.plot_options));
-  unwrap(plot_->write({std::as_bytes(std::span(svg))}));
-  std::fprintf(stderr, "wrote %s\n", options_.plot.c_str());
 }
 
 }  // namespace vkgemm::tool

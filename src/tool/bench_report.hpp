@@ -1,15 +1,12 @@
 // bench_report.hpp: where the rows of `vkgemm bench` go: printed as they come, beside peers and a
-// baseline, then compared and drawn.
+// baseline, then compared.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
 #include "report/compare.hpp"
-#include "report/plot.hpp"
 #include "report/rows.hpp"
 #include "tool/tool.hpp"
 
@@ -23,8 +20,6 @@ struct ReportOptions {
   std::vector<std::string> peers;
   std::string baseline;
   double tolerance = 1.05;
-  std::string plot;
-  report::PlotOptions plot_options;
 
   // `timed`: options that say nothing about rows that are read from files.
   void add(CLI::App& command, const std::vector<CLI::Option*>& timed);
@@ -34,7 +29,7 @@ struct ReportOptions {
 
 class BenchReport {
  public:
-  // Reads all files that the options name, and opens what --plot names; throws if one is wrong.
+  // Reads all files that the options name; throws if one is wrong.
   explicit BenchReport(const ReportOptions& options);
 
   // The rows of --from, a later file's in place of an earlier one's.
@@ -44,15 +39,13 @@ class BenchReport {
   void begin(const std::string& heading);
   void add(report::BenchRow row);
 
-  // Compares and draws. verification_failed, regression or success.
+  // Compares. verification_failed, regression or success.
   ExitCode finish();
 
  private:
   ExitCode compare() const;
-  void draw();
 
   const ReportOptions& options_;
-  std::optional<OutputFile> plot_;
   report::Columns columns_;
   std::vector<report::BenchRow> stored_, baseline_, rows_;
   std::vector<report::BenchRow> peer_rows_;

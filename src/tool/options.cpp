@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <filesystem>
 #include <limits>
 #include <system_error>
 #include <vector>
@@ -42,18 +41,6 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
     if (end == std::string::npos) return sizes;
     begin = end + 1;
   }
-}
-
-CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help) {
-  const auto check = [](const std::string& text) -> std::string {
-    const std::filesystem::path path = path_of(text);
-    std::error_code error;
-    const bool is_device =
-        std::filesystem::is_character_file(path, error) || std::filesystem::is_fifo(path, error);
-    if (path.extension() == ".svg" || is_device) return {};
-    return "'" + text + "' is no name of a plot: one that ends in .svg is needed";
-  };
-  return app.add_option("--plot", file, help)->type_name("FILE.svg")->check(check);
 }
 
 CLI::Option* add_size(CLI::App& app, const std::string& names, std::uint64_t& value,

@@ -67,9 +67,6 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
       ->type_name(choices);
 }
 
-// Adds --plot, whose value names an .svg file, a device or a pipe.
-CLI::Option* add_plot(CLI::App& app, std::string& file, const std::string& help);
-
 // Adds --f32.
 CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);
 

@@ -44,7 +44,6 @@ struct TuneOptions {
   std::string shapes;
   std::vector<std::string> logs;
   std::vector<std::string> reports;
-  std::string plot;
   std::string out;
   std::string table;
   std::string from = "built-in";
@@ -237,7 +236,6 @@ class Tuner {
       unwrap(report::add_loss_rows(rows, result_of(tuned), "--compare"));
     }
     report_loss(rows, options_.json ? stderr : stdout);
-    if (!options_.plot.empty()) draw_loss(rows, options_.plot);
   }
 
   // For scripts that want to know, or to interfere.
@@ -319,7 +317,6 @@ ExitCode report_stored(const TuneOptions& options) {
   }
   print_losses(rows);
   report_loss(rows, stdout);
-  if (!options.plot.empty()) draw_loss(rows, options.plot);
   return success;
 }
 
@@ -343,9 +340,6 @@ int tune(const TuneOptions& options) {
   if (options.out.empty() && !options.compare) {
     throw Failure(usage_error, "give --out FILE for the table, or --compare to measure only");
   }
-  if (!options.plot.empty() && !options.compare) {
-    throw Failure(usage_error, "--plot needs --compare or --report, whose losses it draws");
-  }
   if (options.resume && options.out.empty()) {
     throw Failure(usage_error, "--resume needs --out, the table to go on with");
   }
@@ -362,9 +356,7 @@ int tune(const TuneOptions& options) {
                  all - task.problems.size(), all);
     if (task.problems.empty()) return success;
   }
-  for (const std::string& file : {options.out, options.plot}) {
-    if (!file.empty()) unwrap(OutputFile::open(path_of(file)));
-  }
+  if (!options.out.empty()) unwrap(OutputFile::open(path_of(options.out)));
   const double seconds =
       options.time_limit.value_or(seconds_per_problem * static_cast<double>(task.problems.size()));
   task.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -375,8 +367,8 @@ int tune(const TuneOptions& options) {
   return Tuner(options, std::move(task)).run();
 }
 
-// The options for drawing what --compare finds, now or later.
-void add_report_options(CLI::App& command, TuneOptions& options) {
+// Adds --report.
+void add_report_option(CLI::App& command, TuneOptions& options) {
   CLI::Option* stored =
       command
           .add_option("--report", options.reports,
@@ -388,9 +380,6 @@ void add_report_options(CLI::App& command, TuneOptions& options) {
   for (const char* name : {"--log", "--shapes", "--m", "--out", "--compare", "--json"}) {
     stored->excludes(command.get_option(name));
   }
-  add_plot(command, options.plot,
-           "Draw what the built-in choices lose: a panel for each log, a point for each problem; "
-           "with --compare or --report");
 }
 
 void add_search_options(CLI::App& command, TuneOptions& options) {
@@ -436,7 +425,10 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
       .add_option("--table", options.table,
                   "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
       ->type_name("FILE");
-  command.add_flag("--json", options.json, "Print a JSON object for each problem, a line each");
+  command.add_flag(
+      "--json", options.json,
+      "Print a JSON object for each problem, a line each; with --compare bench/plot.py draws "
+      "the losses");
   command.add_flag("--worker", options.worker)->group("");
   command.add_flag("--warm-l2", options.limits.warm_l2,
                    "Don't flush the L2 cache between executions");
@@ -478,7 +470,7 @@ void add_tune(CLI::App& app, int& exit_code) {
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);
   options->device.add(command);
-  add_report_options(command, *options);
+  add_report_option(command, *options);
   command.callback([options, &exit_code] { exit_code = tune(*options); });
 }
 

@@ -4,11 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <span>
 
-#include "base/file.hpp"
-#include "base/paths.hpp"
-#include "tool/tool.hpp"
+#include "base/system.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -194,16 +191,6 @@ void report_loss(const std::vector<report::LossRow>& rows, std::FILE* out) {
   for (const report::LossSummary& summary : report::summarize(rows)) {
     std::fprintf(out, "%s\n", report::to_string(summary).c_str());
   }
-}
-
-void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file) {
-  const auto svg = report::plot_loss(rows);
-  if (!svg) {
-    std::fprintf(stderr, "vkgemm: %s\n", svg.error().message.c_str());
-    return;
-  }
-  unwrap(write_file(path_of(file), std::as_bytes(std::span(*svg))));
-  std::fprintf(stderr, "wrote %s\n", file.c_str());
 }
 
 }  // namespace vkgemm::tool

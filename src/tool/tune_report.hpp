@@ -48,7 +48,4 @@ void print_losses(const std::vector<report::LossRow>& rows);
 // A line for each list.
 void report_loss(const std::vector<report::LossRow>& rows, std::FILE* out);
 
-// Nothing to draw is told on stderr. A Failure if the file cannot be written.
-void draw_loss(const std::vector<report::LossRow>& rows, const std::string& file);
-
 }  // namespace vkgemm::tool

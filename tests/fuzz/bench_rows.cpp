@@ -1,21 +1,12 @@
 // Lines of benchmarks, as `vkgemm bench --from`, --baseline and `vkgemm tune --report` read them:
-// refused with file and line, or compared and drawn.
+// refused with file and line, or compared.
 #include "fuzz.hpp"
 #include "report/compare.hpp"
 #include "report/loss.hpp"
-#include "report/plot.hpp"
 
 namespace {
 
 using namespace vkgemm;
-
-void check_drawing(const Result<std::string>& svg) {
-  if (!svg) return;
-  fuzz::require(svg->starts_with("<svg") && svg->ends_with("</svg>\n"), "a drawing is whole");
-  // No quote of a text is left as it was: these are attributes.
-  fuzz::require(svg->find("nan'") == std::string::npos && svg->find("inf'") == std::string::npos,
-                "every place is a number");
-}
 
 void read_losses(std::string_view text) {
   std::vector<report::LossRow> losses;
@@ -25,7 +16,6 @@ void read_losses(std::string_view text) {
   for (const report::LossSummary& summary : report::summarize(losses)) {
     fuzz::require(!report::to_string(summary).empty(), "every list is summed up");
   }
-  check_drawing(report::plot_loss(losses));
 }
 
 }  // namespace
@@ -40,8 +30,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ++fuzz::accepted;
   const report::Comparison same = report::compare(*rows, *rows, 1.0);
   fuzz::require(same.regressions == 0, "rows are as fast as they are");
-  for (const auto kind : {report::PlotKind::all, report::PlotKind::ceiling}) {
-    check_drawing(report::plot_svg(*rows, {.kind = kind, .bandwidth_gbs = 100.0}));
-  }
   return 0;
 }
