@@ -69,11 +69,7 @@ struct LoopDescriptor {
   bool stores_x4 = true;          // four elements at once; else whole matrices
   // D of a plain product may be stored from slices of its own 16 bits; null: never.
   bool (*narrows_slices)(const Config&, DataType input, const DeviceCaps&) = nullptr;
-  bool gains_by_packing = false;  // 16-bit operands
-  bool takes_codes = false;       // a quantised B
-  // The depth that tile_k must be a multiple of then; null: any.
-  std::uint32_t (*code_depth)(const Config&, CodeType) = nullptr;
-  // SCALES_OF_* of shaders/lib/quantised.h: what their scales multiply; null: codes.
+  // SCALES_OF_* of shaders/lib/quantised.h: what scales of codes multiply; null: codes.
   std::uint32_t (*scales_of)(const Config&, const Quantisation&, DataType input) = nullptr;
 
   // Takes operands in fragment order (shaders/lib/fragment_words.glsl): that of A or B, and how
@@ -81,6 +77,10 @@ struct LoopDescriptor {
   FragmentOrder (*fragment_order)(const Config&, bool of_a) = nullptr;
   std::uint32_t (*steps_beyond)(const Config&) = nullptr;
   constexpr bool takes_fragments() const noexcept { return fragment_order != nullptr; }
+  // Fits the parameters that say how packed operands are loaded to what is packed. Null: none do.
+  void (*fit_packed)(Config&, const ResolvedProblem&, const DeviceCaps&) = nullptr;
+  // Takes the order in which the caller packed operands; null: it has no choice.
+  void (*take_order)(Config&, const ResolvedProblem&) = nullptr;
 
   // It rests on what no specification promises: legal only where its kind passed the self-test.
   bool needs_verdict = false;
@@ -154,6 +154,11 @@ inline const LoopDescriptor& descriptor(const Config& config) noexcept {
 
 // True if a loop widens inputs to their accumulators, and multiplies them by multiply-adds.
 inline bool takes_every_input(MainLoop loop) { return path_of(loop) == Path::fma; }
+
+// True if a loop that loads rows and columns gains by operands whose outer direction is K.
+inline bool gains_by_packing(const LoopDescriptor& loop) {
+  return !loop.takes_fragments() && !takes_every_input(loop.loop);
+}
 
 // A configuration of the loop whose parameters have no values yet.
 Config without_values(MainLoop loop);

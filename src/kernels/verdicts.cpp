@@ -41,16 +41,6 @@ bool has_passed(const Config& config, const Inputs& inputs, const DeviceCaps& ca
   return passed(false) && (!inputs.codes || !descriptor(config).needs_verdict || passed(true));
 }
 
-void lengthen_code_run(Config& config, const Inputs& inputs, const DeviceCaps& caps) {
-  if (!std::holds_alternative<KhrDirectLoop>(config.loop)) return;
-  for (const Verdict& verdict : caps.verdicts) {
-    if (verdict.kind.code_run <= std::get<KhrDirectLoop>(config.loop).code_run) continue;
-    Config longer = config;
-    std::get<KhrDirectLoop>(longer.loop).code_run = verdict.kind.code_run;
-    if (has_passed(longer, inputs, caps)) config = longer;
-  }
-}
-
 const Verdict* failed_verdict(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {
   const auto found = std::ranges::find_if(caps.verdicts, [&](const Verdict& verdict) {
     return verdict.failed() && covers(verdict.kind, config, inputs);

@@ -32,9 +32,6 @@ const Denial* denial(const Config& config, const Inputs& inputs, const DeviceCap
 // True if the self-test passed for configurations like this one.
 bool has_passed(const Config& config, const Inputs& inputs, const DeviceCaps& caps);
 
-// KhrDirectLoop::code_run as long as the self-test found it to be, at least what it is.
-void lengthen_code_run(Config& config, const Inputs& inputs, const DeviceCaps& caps);
-
 // "failed the self-test on driver …: expected 12, got 13 at (3, 4)"
 std::string why_failed(const Verdict& verdict, const DeviceCaps& caps);
 

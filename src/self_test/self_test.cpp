@@ -174,7 +174,7 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
       problems.push_back(product(config, kind.input, Layout::row_major, b, true));
       Problem& problem = problems.back();
       // The last rows of a tile don't exist, if they needn't.
-      const bool any_m = std::get<KhrDirectLoop>(config.loop).interleave_k;
+      const bool any_m = descriptor(config).fragment_order(config, true).interleaved;
       problem.m = any_m ? problem.m + 3 : rounded_up(problem.m, config.tile_m);
       problem.k = rounded_up(problem.k, config.tile_k);
       if (problem.n % config.tile_n == 0) problem.n += 4;

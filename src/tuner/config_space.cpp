@@ -19,11 +19,7 @@ constexpr std::uint64_t most_overhang = 2;
 
 // The configuration that takes what the caller packed in the order in which it lies.
 Config in_given_order(Config config, const ResolvedProblem& problem) {
-  auto* const direct = std::get_if<KhrDirectLoop>(&config.loop);
-  if (direct == nullptr) return config;
-  const auto &a = problem.a.fragments, &b = problem.b.fragments;
-  if (a) direct->swap_a = a->swapped;
-  if (a || b) direct->interleave_k = (a ? a : b)->interleaved;
+  if (const auto take = descriptor(config).take_order) take(config, problem);
   return config;
 }
 

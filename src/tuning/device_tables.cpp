@@ -81,7 +81,7 @@ bool DeviceTables::gains_by_packing(const Input& input, const DeviceCaps& caps) 
   if (!input.packed_in_fragments || why_not_built("pack")) return false;
   if (!input.packed_in_rows) return fragment_order(input, std::nullopt, true, caps).has_value();
   return std::ranges::any_of(main_loops(), [&](const auto* loop) {
-    return (loop->gains_by_packing || loop->takes_fragments()) && has_kernels(loop->loop, input) &&
+    return !takes_every_input(loop->loop) && has_kernels(loop->loop, input) &&
            caps.path(path_of(loop->loop)).available;
   });
 }

@@ -153,7 +153,7 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
       config.pack_a = option.pack_a;
       config.pack_b = option.pack_b;
       config = as_given(config, problem, caps);
-      if (descriptor(row.config).gains_by_packing && row.matches(packed(problem, config))) {
+      if (gains_by_packing(descriptor(row.config)) && row.matches(packed(problem, config))) {
         consider(row, config);
       }
     }

@@ -86,7 +86,7 @@ class Quantised : public EachPath {
     std::vector<Config> out;
     for (const Config& config : small_configs(GetParam(), type)) {
       const LoopDescriptor& loop = descriptor(config);
-      if (loop.takes_codes && !loop.takes_fragments()) out.push_back(config);
+      if (!loop.takes_fragments()) out.push_back(config);
     }
     if (GetParam() == Path::fma) {
       out.push_back(parse_config("skinny:tile=2x16x32").value());
@@ -404,7 +404,9 @@ TEST_F(QuantisedDirect, EveryDepth) {
       const Quantisation& q = all_kinds[kind];
       for (const std::uint32_t units : {1u, 2u, 3u, 4u}) {
         Config config = taking(c.config, q, c.input);
-        config.tile_k = units * descriptor(config).code_depth(config, q.type);
+        // An invocation loads 16 bytes of codes at once, and 16 bytes of a fragment's elements.
+        const std::uint32_t steps = 16 / bits_of(q.type);
+        config.tile_k = units * steps * descriptor(config).fragment_order(config, false).k;
         for (const std::uint64_t k : {0u, 1u, 63u, 64u, 65u, 128u, 200u, 321u}) {
           // Not read behind the end of what is packed.
           if (rounded_up(k, config.tile_k) > rounded_up(k, packed_depth)) continue;

@@ -128,7 +128,6 @@ extern constexpr LoopDescriptor fma_loop{
     .shows_stores = true,
     .keeps_values = true,
     .multiplies_pairs = true,
-    .takes_codes = true,
     .kin = MainLoop::fma,
     .invocations = workgroup_size,
     .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / workgroup_size(c); },

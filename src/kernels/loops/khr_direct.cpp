@@ -6,7 +6,10 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/arithmetic.hpp"
 #include "kernels/loops/khr_fragments.hpp"
+#include "kernels/tiling.hpp"
+#include "kernels/verdicts.hpp"
 #include "problem/inputs/codes.hpp"
 
 namespace vkgemm {
@@ -236,6 +239,38 @@ std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) 
                                                                    : SCALES_OF_GROUPS;
 }
 
+// Longer runs of one column are fewer loads of scales.
+void lengthen_code_run(Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  const Inputs inputs = inputs_of(problem);
+  for (const Verdict& verdict : caps.verdicts) {
+    if (verdict.kind.code_run <= direct(config).code_run) continue;
+    Config longer = config;
+    direct(longer).code_run = verdict.kind.code_run;
+    if (has_passed(longer, inputs, caps)) config = longer;
+  }
+}
+
+void fit_packed(Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  KhrDirectLoop& l = direct(config);
+  l.swap_a = l.swap_a && config.pack_a;  // else the order of words that nobody packs
+  const auto& codes = problem.b.quantisation;
+  if (!codes) {
+    l.code_run = 1;
+    l.ahead = std::min(l.ahead, 1u);
+    return;
+  }
+  lengthen_code_run(config, problem, caps);
+  // Loads of codes are deeper than those of elements.
+  const std::uint32_t whole = std::max(code_depth(direct(config).fragment_k, codes->type), 1u);
+  config.tile_k = narrow(rounded_up(config.tile_k, whole));
+}
+
+void take_order(Config& config, const ResolvedProblem& problem) {
+  const auto &a = problem.a.fragments, &b = problem.b.fragments;
+  if (a) direct(config).swap_a = a->swapped;
+  if (a || b) direct(config).interleave_k = (a ? a : b)->interleaved;
+}
+
 // Devices list matrices of results by the product that they come from.
 bool narrows_slices(const Config& c, DataType input, const DeviceCaps& caps) {
   if (input_of(input).accumulator != DataType::f32) return false;
@@ -331,10 +366,6 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.name = "khr_direct";
   loop.parameters = parameters;
   loop.kin = MainLoop::khr_direct;
-  loop.gains_by_packing = false;  // it is nothing without
-  loop.code_depth = [](const Config& c, CodeType type) {
-    return code_depth(direct(c).fragment_k, type);
-  };
   loop.scales_of = scales_of;
   loop.invocations = direct_invocations;
   loop.most_accumulators = most_accumulators;
@@ -355,6 +386,8 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
                          .swapped = of_a && l.swap_a,
                          .interleaved = l.interleave_k};
   };
+  loop.fit_packed = fit_packed;
+  loop.take_order = take_order;
   loop.steps_beyond = [](const Config& c) {
     return direct(c).subgroups_k == 1 && direct(c).ahead == 1 ? 1u : 0u;
   };

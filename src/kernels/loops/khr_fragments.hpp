@@ -102,8 +102,6 @@ inline constexpr LoopDescriptor khr_fragments_loop{
     .shows_stores = true,
     .keeps_values = true,
     .multiplies_pairs = true,
-    .gains_by_packing = true,
-    .takes_codes = true,
     .kin = MainLoop::khr,
     .invocations = khr_invocations,
     .accumulators = khr_accumulators,

@@ -43,6 +43,7 @@ bool check(const Case& s) {
   const Config& c = s.config;
   const ResolvedProblem& p = s.problem;
   const Limits& limits = s.caps.limits;
+  if (p.b.quantisation) return s.refuse("quantised_b: not built on main loop nv");
   const std::uint32_t invocations = nv(c).invocations;
   if (invocations > limits.nv_max_invocations) {
     return s.refuse("invocations is ", invocations, ": workgroup matrices take at most ",
@@ -170,7 +171,6 @@ extern constexpr LoopDescriptor nv_loop{
     .name = "nv",
     .parameters = parameters,
     .stores_x4 = false,
-    .gains_by_packing = true,
     .kin = MainLoop::nv,
     .invocations = [](const Config& c) { return nv(c).invocations; },
     .accumulators = [](const Config& c) { return c.tile_m * c.tile_n / nv(c).invocations; },

@@ -260,22 +260,7 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   config.pack_a = config.pack_a || problem.a.is_packed();
   config.pack_b = config.pack_b || problem.b.is_packed();
-  // The order of words that nobody packs.
-  if (auto* const direct = std::get_if<KhrDirectLoop>(&config.loop)) {
-    direct->swap_a = direct->swap_a && config.pack_a;
-    if (!problem.b.quantisation) {
-      direct->code_run = 1;
-      direct->ahead = std::min(direct->ahead, 1u);
-    }
-  }
-  // Longer runs of one column are fewer loads of scales.
-  if (problem.b.quantisation) lengthen_code_run(config, inputs_of(problem), caps);
-  // Loads of codes are deeper than those of elements.
-  if (const auto depth = descriptor(config).code_depth;
-      depth != nullptr && problem.b.quantisation) {
-    const std::uint32_t whole = std::max(depth(config, problem.b.quantisation->type), 1u);
-    config.tile_k = narrow(rounded_up(config.tile_k, whole));
-  }
+  if (const auto fit = descriptor(config).fit_packed) fit(config, problem, caps);
   return config;
 }
 
@@ -328,10 +313,16 @@ std::uint64_t pack_tiles(const ResolvedMatrix& copy) {
   return divided_up(copy.ld * (copy.halves_apart ? 2 : 1), PACK_TILE) * along_k;
 }
 
+// The loop that takes fragments, whose kernels pack them, too.
+MainLoop fragment_loop() {
+  const auto loops = main_loops();
+  return (*std::ranges::find_if(loops, &LoopDescriptor::takes_fragments))->loop;
+}
+
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
                     const Limits& limits) {
   const FragmentOrder& order = *copy.fragments;
-  step.key.module = module_name(step.key.module, MainLoop::khr_direct, *copy.input);
+  step.key.module = module_name(step.key.module, fragment_loop(), *copy.input);
   if (limits.subgroup_size_control) step.key.required_subgroup_size = order.subgroup_size;
   constants.set(SPEC_FRAGMENT_M, order.mn);
   constants.set(SPEC_FRAGMENT_N, order.mn);
