@@ -16,8 +16,8 @@ import cffi
 HERE = Path(__file__).parent
 
 # What of Vulkan the package names: functions, their types, structures and enumerators.
-VULKAN = {name for file in ("vulkan", "shared") for name in
-          re.findall(r"\b(?:PFN_vk|[Vv]k|VK_)[A-Z]\w+", (HERE / f"vkgemm/{file}.py").read_text())}
+VULKAN = {name for file in (HERE / "vkgemm").glob("*.py") for name in
+          re.findall(r"\b(?:PFN_vk|[Vv]k|VK_)[A-Z]\w+", file.read_text(encoding="utf-8"))}
 
 
 def preprocess(command: list[str]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from unittest import mock
 import vkgemm
 from vkgemm import cuda
 from vkgemm.binding import ffi
-from vkgemm.vulkan import Buffer
+from vkgemm.memory import Buffer
 
 DEVICES = [("GPU zero", bytes(16)), ("GPU one", bytes(range(16)))]
 OUT_OF_MEMORY = 2

@@ -17,10 +17,10 @@ from launcher import PYTHON
 from reference import values
 
 import vkgemm
-from vkgemm import vulkan
+from vkgemm import memory, vulkan
 from vkgemm.__main__ import main
 from vkgemm.binding import ffi, lib, written
-from vkgemm.device import _Plan
+from vkgemm.plans import Plan
 
 
 class Devices(unittest.TestCase):
@@ -34,7 +34,7 @@ class Devices(unittest.TestCase):
 
     def test_plans_are_kept(self):
         a, b = values((4, 6)), values((6, 8))
-        with vkgemm.Device() as device, mock.patch("vkgemm.device._Plan", wraps=_Plan) as made:
+        with vkgemm.Device() as device, mock.patch("vkgemm.plans.Plan", wraps=Plan) as made:
             device.max_plans = 2
             for alpha, count in ((1, 1), (1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (2, 4)):
                 device.gemm(a, b, alpha=alpha)
@@ -215,7 +215,7 @@ class Failures(unittest.TestCase):
         """What is only kept is freed, and a buffer is tried once more."""
         a, b = values((4, 6)), values((6, 8))
         with vkgemm.Device() as device:
-            gpu, freed, bind = device._gpu, [], vulkan.Buffer._bind
+            gpu, freed, bind = device._gpu, [], memory.Buffer._bind
 
             def short(failures):
                 """Buffers of which so many find no memory."""
@@ -226,10 +226,10 @@ class Failures(unittest.TestCase):
                     if left[0] >= 0:
                         raise vkgemm.Error("out_of_device_memory", "there is no more")
                     bind(buffer, host, shared)
-                return mock.patch.object(vulkan.Buffer, "_bind", try_to)
+                return mock.patch.object(memory.Buffer, "_bind", try_to)
 
             def gemm():
-                device._arena = vulkan.Arena(gpu)  # the others find theirs
+                device._staging._arena = memory.Arena(gpu)  # the others find theirs
                 device.gemm(a, b)
             for call in (gemm, lambda: device.pack(b), lambda: device.quantise(np.zeros((64, 8)))):
                 for failures, has_kept, fails in ((1, False, True), (1, True, False),

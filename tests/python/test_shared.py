@@ -15,11 +15,11 @@ import numpy as np
 import vkgemm
 from host_peer import HostPeer, Mapping, Stream, connect
 from launcher import PYTHON
-from vkgemm import cuda, dlpack, shared, vulkan
+from vkgemm import cuda, dlpack, gpu, memory, shared, vulkan
 from vkgemm.binding import ffi
+from vkgemm.memory import Buffer
 from vkgemm.pool import Pool
 from vkgemm.shared import Submissions, Timeline, require_memory_export
-from vkgemm.vulkan import Buffer
 
 try:
     import torch
@@ -63,7 +63,7 @@ class Exports(unittest.TestCase):
         with mock.patch.object(shared, "structure", structure):
             require_memory_export(self.gpu)
         made = vulkan.structure
-        with mock.patch.object(vulkan, "structure", lambda kind, **fields: (
+        with mock.patch.object(memory, "structure", lambda kind, **fields: (
                 usages.update({kind: fields["usage"]} if "usage" in fields else {}),
                 made(kind, **fields))[1]):
             Buffer(self.gpu, 16, host=False, shared=True).close()
@@ -269,7 +269,7 @@ class Order(unittest.TestCase):
             return call(function, *arguments)
         other = Buffer(self.gpu, 64, host=False)
         submissions = self.submissions()
-        with mock.patch.object(vulkan, "call", record):
+        with mock.patch.object(gpu, "call", record):
             commands = submissions.record(
                 lambda commands: self.gpu.copy_from(commands, buffer, 0, other, 0, 64), [buffer])
         external, own = 0xFFFFFFFE, self.gpu.family
@@ -422,7 +422,7 @@ else:
             device._tensors._workspace.close()
             device._tensors._workspace = None
             device._tensors._forget()
-            bind = vulkan.Buffer._bind
+            bind = Buffer._bind
             for call in (lambda: device.gemm(a, b, split_k=4), lambda: device.pack(b)):
                 del_me, tries = device.empty(64, 64, dtype=torch.float32), []
                 del del_me  # a block that is only kept
@@ -433,7 +433,7 @@ else:
                     if len(tries) == 1:
                         raise vkgemm.Error("out_of_device_memory", "there is no more")
                     bind(buffer, host, shared)
-                with mock.patch.object(vulkan.Buffer, "_bind", once):
+                with mock.patch.object(Buffer, "_bind", once):
                     result = call()
                 self.assertGreater(len(tries), 1)
                 self.assertLess(device._tensors.pool.nbytes, kept)

@@ -6,9 +6,10 @@
 
 from .arrays import from_bf16, to_bf16
 from .binding import ArgumentError, Error, version
-from .device import Device, devices
+from .device import Device
 from .packed import PackedMatrix
 from .quantised import Codes, quantise
+from .vulkan import devices
 
 __version__ = version()
 __all__ = ["ArgumentError", "Codes", "Device", "Error", "PackedMatrix", "devices", "from_bf16",

@@ -8,8 +8,8 @@ import os
 from typing import Any
 
 from .binding import Error, ffi, text
+from .memory import Buffer
 from .shared import Timeline
-from .vulkan import Buffer
 
 _OPAQUE_FD, _TIMELINE_FD, _DEDICATED = 1, 9, 1
 

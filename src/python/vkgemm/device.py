@@ -4,79 +4,30 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .arrays import INPUTS, Array, Arrays, Numpy, Operand, as_matrix
-from .binding import (ArgumentError, Error, Held, check, enumerator_names, ffi, initialized, lib,
-                      output, owned, text, value_of, written)
+from .arrays import INPUTS, Arrays, Numpy, Operand, as_matrix
+from .binding import (ArgumentError, Error, Held, check, enumerator_names, ffi, lib, output, text,
+                      value_of, written)
+from .gpu import Gpu
 from .packed import PackedMatrix, PackPlan
-from .problem import Part, bits, part, structure
+from .plans import AnyPlan, Plans
+from .problem import part
 from .quantised import Codes, quantised, require_in_f16
-from .request import Builder, Request, row_quantisation
-from .vulkan import Arena, Buffer, Gpu, Instance
+from .request import Request, product, row_quantisation
+from .staging import Staging
 
 if TYPE_CHECKING:
     from .torch import Tensors
 
-_ALIGNMENT = 256  # of every operand, as a workspace needs it
 
-
-class _Plan:
-    """A plan of a product, and the scratch memory that it needs."""
-
-    def __init__(self, gpu: Gpu, request: Request):
-        self._gpu = gpu
-        fields, kept = structure("VkgemmProblem", request.problem)
-        config = request.config
-        text_or_null = ffi.NULL if config is None else ffi.new("char[]", config)
-        self.handle = owned(
-            "VkgemmPlan",
-            lambda out: gpu.calls(lib.vkgemm_plan_create, gpu.context, fields, text_or_null, out),
-            lib.vkgemm_plan_destroy)
-        self.workspace_bytes = value_of("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
-
-    def operands(self, workspace: int) -> Any:
-        """No operand yet but the scratch memory, which is at this address."""
-        operands = initialized("VkgemmOperands")
-        operands.workspace = (workspace, self.workspace_bytes)
-        return operands
-
-    def record(self, commands: Any, operands: Any) -> None:
-        """Records it on these operands."""
-        self._gpu.calls(lib.vkgemm_plan_record, self.handle, commands, operands, ffi.NULL)
-
-
-class _QuantisePlan:
-    """The same of rows that become codes."""
-
-    workspace_bytes = 0
-
-    def __init__(self, gpu: Gpu, request: Request):
-        self._gpu = gpu
-        fields, kept = structure("VkgemmRowQuantisation", request.problem)
-        self.handle = owned(
-            "VkgemmQuantisePlan",
-            lambda out: gpu.calls(lib.vkgemm_quantise_plan_create, gpu.context, fields, out),
-            lib.vkgemm_quantise_plan_destroy)
-
-    def operands(self, workspace: int) -> Any:
-        return initialized("VkgemmQuantiseSpans")
-
-    def record(self, commands: Any, operands: Any) -> None:
-        self._gpu.calls(lib.vkgemm_quantise_plan_record, self.handle, commands, operands)
-
-
-_AnyPlan: TypeAlias = "_Plan | _QuantisePlan"
-_Plans: TypeAlias = "OrderedDict[tuple[Part, bytes | None], _AnyPlan]"
-
-
-def _close(gpu: Gpu, plans: _Plans) -> None:
+def _close(gpu: Gpu, plans: Plans) -> None:
     if gpu.is_inherited:
         return
     with gpu.lock:
@@ -85,29 +36,8 @@ def _close(gpu: Gpu, plans: _Plans) -> None:
         finally:  # nobody calls this again
             while gpu.at_close:
                 gpu.at_close.pop()()
-            for plan in plans.values():
-                ffi.release(plan.handle)
-            plans.clear()
+            plans.close()
             gpu.close()
-
-
-def devices() -> list[str]:
-    """The names of this machine's devices, in the order of Device's index."""
-    instance = Instance()
-    try:
-        return [ffi.string(instance.properties(device).deviceName).decode()
-                for device in instance.devices]
-    finally:
-        instance.close()
-
-
-def uuids() -> list[bytes]:
-    """What tells this machine's devices apart in every API, in the same order."""
-    instance = Instance()
-    try:
-        return [instance.uuid(device) for device in instance.devices]
-    finally:
-        instance.close()
 
 
 def _is_tensor(value: object) -> bool:
@@ -155,9 +85,9 @@ class Device(Held):
                  tuning_file: str | PathLike[str] | None = None):
         self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,
                         tuning_file=tuning_file)
-        self._arena = Arena(self._gpu)
+        self._staging = Staging(self._gpu)
         self._tensors: Tensors | None = None
-        self._plans: _Plans = OrderedDict()
+        self._plans = Plans(self._gpu)
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
         #: The milliseconds that the device took for the last product or quantise_rows(), without
         #: copies; None if it keeps no time.
@@ -394,30 +324,7 @@ class Device(Held):
             self._require_open()
             self._gpu.settle()
             plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
-            return self._pack(plan, array, source)
-
-    def _pack(self, plan: PackPlan, array: Array, source: Array) -> PackedMatrix:
-        gpu = self._gpu
-        device, host = self._arena.reserve(max(source.nbytes, 1), max(source.nbytes, 1))
-        size = max(plan.bytes or array.nbytes, 1)
-        target = gpu.with_room(lambda: Buffer(gpu, size, host=False))
-        try:
-            if plan.bytes == 0:
-                source = array
-            _view(host, 0, source)[...] = source
-            gpu.begin()
-            if plan.bytes == 0:
-                gpu.copy(host, target, 0, source.nbytes)
-            else:
-                gpu.copy(host, device, 0, source.nbytes)
-                gpu.barrier()
-                plan.record(gpu.commands, device.address, target)
-            gpu.run()
-            return plan.packed(target)
-        except BaseException:
-            gpu.settle()
-            target.close()
-            raise
+            return self._staging.pack(plan, [source], array)
 
     def quantise(self, b: Operand, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
                  element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
@@ -443,32 +350,11 @@ class Device(Held):
         """
         arrays = [np.ascontiguousarray(array) for array in (codes.codes, codes.scales, codes.zeros)
                   if array is not None]
-        starts = [0]
-        for array in arrays:
-            starts.append(starts[-1] + -(-array.nbytes // 16) * 16)
-        gpu = self._gpu
-        with gpu.lock:
+        with self._gpu.lock:
             self._require_open()
-            gpu.settle()
-            plan = PackPlan(gpu, codes.shape, part(type=element), gated_b, codes.part)
-            device, host = self._arena.reserve(max(starts[-1], 1), max(starts[-1], 1))
-            target = gpu.with_room(lambda: Buffer(gpu, max(plan.bytes, 1), host=False))
-            try:
-                for start, array in zip(starts, arrays):
-                    _view(host, start, array)[...] = array
-                gpu.begin()
-                if plan.bytes != 0:
-                    gpu.copy(host, device, 0, starts[-1])
-                    gpu.barrier()
-                    spans = [(device.address + start, array.nbytes)
-                             for start, array in zip(starts, arrays)]
-                    plan.record_codes(gpu.commands, (spans + [(0, 0)])[:3], target)
-                gpu.run()
-                return plan.packed(target)
-            except BaseException:
-                gpu.settle()
-                target.close()
-                raise
+            self._gpu.settle()
+            plan = PackPlan(self._gpu, codes.shape, part(type=element), gated_b, codes.part)
+            return self._staging.pack(plan, arrays, None)
 
     def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
         """The rows of a matrix as int8 codes, with a scale each, made on the device.
@@ -512,48 +398,18 @@ class Device(Held):
         if self._tensors is not None:
             self._tensors.release()
 
-    def _request(self, arrays: Arrays, a: Any, b: Any, *, gate: str | None = None,
-                 gated_b: str = "halves", b_right: Any = None, offsets: Any = None,
-                 along: str = "m", op: str | None = None, eps: float | None = None,
-                 gamma: Any = None, row_beta: Any = None, store_d: bool = False,
-                 row_scales: Any = None, column_scales: Any = None, bias: Any = None,
-                 activation: str | None = None, residual: Any = None, alpha: float = 1.0,
-                 beta: float | None = None, aux: bool = False, clamp: Any = None,
-                 out_dtype: Any = None, out: Any = None, f32: str = "ieee",
-                 split_k: int | None = None, max_workspace_bytes: int | None = None,
-                 config: str | None = None) -> Request:
-        builder = Builder(arrays, a, b, f32, config)
-        if gate is not None:
-            builder.gated(gate, gated_b, b_right)
-        if offsets is not None:
-            builder.grouped(offsets, along)
-        builder.shapes()
-        builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
-                         residual=residual, beta=beta, activation=activation, aux=aux, clamp=clamp)
-        if op is not None:
-            builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
-        builder.split(split_k, max_workspace_bytes)
-        request = builder.request(out_dtype, out)
+    def _request(self, arrays: Arrays, a: Any, b: Any, **arguments: Any) -> Request:
+        request = product(arrays, a, b, **arguments)
         for name, matrix in request.packed.items():
             if matrix.gpu is not self._gpu:
                 raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
         return request
 
-    def _plan(self, request: Request) -> _AnyPlan:
+    def _plan(self, request: Request) -> AnyPlan:
         """The request's plan, from those that were kept or new."""
         self._require_open()
         self._gpu.settle()
-        key = (bits(request.problem), request.config)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = (_Plan(self._gpu, request) if request.kind == "VkgemmProblem" else
-                    _QuantisePlan(self._gpu, request))
-            self._plans[key] = plan
-            if len(self._plans) > self.max_plans:
-                self._plans.popitem(last=False)
-        else:
-            self._plans.move_to_end(key)
-        return plan
+        return self._plans.find(request, self.max_plans)
 
     def _call(self, build: Callable[..., Request], a: Any, *, bf16: bool, in_rows: bool = False,
               **arguments: Any) -> Any:
@@ -564,49 +420,6 @@ class Device(Held):
             return tensors.run(build, self._plan, dict(a=a, **arguments), in_rows)
         request = build(Numpy(bf16), a, **arguments)
         with self._gpu.lock:
-            self._execute(self._plan(request), request)
+            self.last_ms = self._staging.run(self._plan(request), request)
         results = tuple(request.outputs.values())
         return results[0] if len(results) == 1 else results
-
-    def _execute(self, plan: _AnyPlan, request: Request) -> None:
-        """Copies operands to the device, computes, and copies what was written back.
-
-        Inputs come first in memory, then outputs, then the workspace, which the host has none of.
-        """
-        gpu, offset = self._gpu, 0
-        places: dict[str, int] = {}
-        arrays = request.inputs | request.outputs
-        for name, array in arrays.items():
-            places[name] = offset
-            offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        first_output = min(places[name] for name in request.outputs)
-        device, host = self._arena.reserve(max(offset + plan.workspace_bytes, 1), max(offset, 1))
-        operands = plan.operands(device.address + offset)
-        for name, array in arrays.items():
-            setattr(operands, name, (device.address + places[name], array.nbytes))
-            if name in request.inputs or request.preserved:
-                _view(host, places[name], array)[...] = array
-        for name, matrix in request.packed.items():
-            setattr(operands, name, (matrix.buffer.address, matrix.buffer.size))
-            if matrix.fingerprint is not None:
-                setattr(operands, f"{name}_fingerprint", matrix.fingerprint[0])
-        gpu.begin()
-        gpu.copy(host, device, 0, offset if request.preserved else first_output)
-        gpu.barrier()
-        gpu.stamp(0)
-        plan.record(gpu.commands, operands)
-        gpu.stamp(1)
-        gpu.barrier()
-        gpu.copy(device, host, first_output, offset - first_output)
-        gpu.barrier()
-        gpu.run()
-        self.last_ms = gpu.milliseconds()
-        for name, array in request.outputs.items():
-            array[...] = _view(host, places[name], array)
-
-
-def _view(buffer: Buffer, offset: int, like: Array) -> Array:
-    """The host's memory as a dense array of the shape and type of another."""
-    size = like.nbytes
-    data = np.frombuffer(buffer.data, np.uint8, size, offset)
-    return data.view(like.dtype).reshape(like.shape)

@@ -7,8 +7,9 @@ import weakref
 from typing import Any
 
 from .binding import (ArgumentError, Held, check, enumerator, ffi, lib, output, owned, value_of)
+from .gpu import Gpu
+from .memory import Buffer
 from .problem import Part, f32_arithmetic, part, structure
-from .vulkan import Buffer, Gpu
 
 _serials = itertools.count()
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from .binding import Error
 from .dlpack import Lender
+from .gpu import Gpu
+from .memory import Buffer
 from .shared import Mapping, Peer
-from .vulkan import Buffer, Gpu
 
 
 class Block(Lender):

@@ -26,6 +26,13 @@ class Request:
     preserved: bool = False  # outputs keep what the product does not write
     kind: str = "VkgemmProblem"  # whose fields `problem` has
 
+    def add_packed(self, operands: Any) -> None:
+        """Fills in the packed matrices, which lie where they are."""
+        for name, matrix in self.packed.items():
+            setattr(operands, name, (matrix.buffer.address, matrix.buffer.size))
+            if matrix.fingerprint is not None:
+                setattr(operands, f"{name}_fingerprint", matrix.fingerprint[0])
+
 
 def row_quantisation(arrays: Arrays, a: Any) -> Request:
     """Rows that become codes, with a scale each."""
@@ -311,3 +318,27 @@ class Builder:
         sizes = part(m=self.m, n=self.n, k=self.k)
         return Request(sizes + part(**self.parts), self.config, self.inputs, self.packed,
                        self.outputs, preserved)
+
+
+def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b: str = "halves",
+            b_right: Any = None, offsets: Any = None, along: str = "m", op: str | None = None,
+            eps: float | None = None, gamma: Any = None, row_beta: Any = None,
+            store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
+            bias: Any = None, activation: str | None = None, residual: Any = None,
+            alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
+            out_dtype: Any = None, out: Any = None, f32: str = "ieee",
+            split_k: int | None = None, max_workspace_bytes: int | None = None,
+            config: str | None = None) -> Request:
+    """What the arguments of Device's products ask for."""
+    builder = Builder(arrays, a, b, f32, config)
+    if gate is not None:
+        builder.gated(gate, gated_b, b_right)
+    if offsets is not None:
+        builder.grouped(offsets, along)
+    builder.shapes()
+    builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
+                     residual=residual, beta=beta, activation=activation, aux=aux, clamp=clamp)
+    if op is not None:
+        builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
+    builder.split(split_k, max_workspace_bytes)
+    return builder.request(out_dtype, out)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .binding import Error, ffi
-from .vulkan import (BUFFER_USAGE, WAIT_FOREVER, Buffer, Gpu, call, checked, created, structure,
-                     vulkan)
+from .gpu import Gpu
+from .memory import BUFFER_USAGE, Buffer
+from .vulkan import WAIT_FOREVER, call, checked, created, structure, vulkan
 
 
 def require_memory_export(gpu: Gpu) -> None:

@@ -16,19 +16,19 @@ import torch
 from torch.autograd import graph
 from torch.utils.dlpack import from_dlpack
 
-from .arrays import FLOATS, INPUTS, NAMES, one_of
+from .arrays import INPUTS, NAMES
 from .binding import ArgumentError, Error
 from .cuda import Cuda, described, devices
 from .dlpack import nbytes
+from .gpu import Gpu
+from .memory import Buffer
 from .packed import PackedMatrix, PackPlan
 from .pool import Block, Pool
-from .problem import Part, bits, part
+from .problem import bits, part
 from .request import Request
 from .shared import Peer, Submissions, require_memory_export
-from .vulkan import Buffer, Gpu
-
-ELEMENTS = {getattr(torch, name): element for element, name in NAMES.items()} | {
-    torch.int64: "int64"}
+from .torch_arrays import ELEMENTS, New, Torch, layout_of, refuse_gradient, span
+from .vulkan import uuids
 
 # Autograd has to see what it did not write.  Before PyTorch 2.1 only a write tells it: one of no
 # element, here.
@@ -38,83 +38,6 @@ _increment_version = getattr(graph, "increment_version",
 # Arguments that may be transposed; rows of others lie one behind the other, vectors densely.
 _MATRICES = {"a", "b", "b_right"}
 _ROWS = {"residual", "out"}
-
-
-class _New:
-    """A tensor that is to be made for each call."""
-
-    def __init__(self, shape: tuple[int, ...], element: str, zero: bool):
-        self.shape = tuple(shape)
-        self.element = element
-        self.zero = zero
-        self.nbytes = nbytes(self.shape, element)
-
-
-def _lies(tensor: Any, transposed: bool) -> Part | None:
-    """How the matrices of a tensor lie, if vkgemm can read them so: the fields of VkgemmMatrix."""
-    rows, columns = tensor.shape[-2:]
-    down, across = tensor.stride()[-2:]
-    if tensor.numel() == 0:
-        return part(layout="row_major")
-    if (columns == 1 or across == 1) and (rows == 1 or down >= columns):
-        layout, length, ld = "row_major", columns, down if rows > 1 else columns
-    elif transposed and (rows == 1 or down == 1) and (columns == 1 or across >= rows):
-        layout, length, ld = "col_major", rows, across if columns > 1 else rows
-    else:
-        return None
-    address = tensor.data_ptr()
-    aligned = min(16, address & -address) if address != 0 else 16
-    dense = tensor.dim() < 3 or tensor.shape[0] == 1 or tensor.stride(0) == ld * (
-        rows if layout == "row_major" else columns)
-    return part(layout=layout, ld=None if ld == length else ld,
-                batch_stride=None if dense else tensor.stride(0),
-                alignment=None if aligned == 16 else aligned)
-
-
-def _span(tensor: Any) -> int:
-    """The bytes from a tensor's first element to the end of its last."""
-    if tensor.numel() == 0:
-        return 0
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
-    return int((last + 1) * tensor.element_size())
-
-
-class Torch:
-    """torch's tensors as a request reads them: arrays.Arrays.  They lie as they are to lie."""
-
-    def array(self, argument: str, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            raise ArgumentError(f"{argument} is {type(value).__name__}: it must be a torch tensor")
-        return value
-
-    def element(self, argument: str, dtype: Any, elements: tuple[str, ...] = FLOATS) -> str:
-        element = dtype if isinstance(dtype, str) else ELEMENTS.get(dtype)
-        if element not in elements:
-            raise ArgumentError(f"{argument} is {dtype}: it must be {one_of(elements, 'torch.')}")
-        return element
-
-    def offset_type(self, offsets: Any) -> str | None:
-        return {torch.int32: "int32", torch.int64: "int64"}.get(offsets.dtype)
-
-    def known(self, offsets: Any) -> list[int]:
-        """None: offsets stay on the device, which clamps bad ones."""
-        return []
-
-    def lay_out(self, array: Any) -> tuple[Any, Part]:
-        lies = _lies(array, transposed=True)
-        assert lies is not None
-        return array, lies
-
-    def rows(self, array: Any) -> Part:
-        lies = _lies(array, transposed=False)
-        assert lies is not None
-        return lies[1:]  # row-major is the default
-
-    def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> _New:
-        return _New(shape, element, zero)
-
-    def require_writeable(self, array: Any) -> None:
-        """Every tensor is."""
 
 
 class _Call:
@@ -127,7 +50,7 @@ class _Call:
         self.plan = plan
         self.operands = plan.operands(workspace.address)
         self.new = [(name, output) for name, output in request.outputs.items()
-                    if isinstance(output, _New)]
+                    if isinstance(output, New)]
         self.results = [name for name in request.outputs]
         self.blocks: list[Block] = []  # of what is given
         self.recorded: OrderedDict[tuple[int, ...], Any] = OrderedDict()
@@ -198,7 +121,7 @@ class Tensors:
             self._require_open()
             stream = self._stream()
             arrays = Torch()
-            _refuse_gradient("b", tensor)
+            refuse_gradient("b", tensor)
             b = self._local("b", tensor, stream, depth=4)
             matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
             if b.dim() not in (2, 3):
@@ -213,7 +136,7 @@ class Tensors:
 
             def record(commands: Any) -> None:
                 if plan.bytes == 0:
-                    self._gpu.copy_from(commands, source, offset, target, 0, _span(b))
+                    self._gpu.copy_from(commands, source, offset, target, 0, span(b))
                 else:
                     plan.record(commands, source.address + offset, target)
 
@@ -229,7 +152,7 @@ class Tensors:
         with self._gpu.lock:
             self._require_open()
             self._require(tensor, name)
-            _refuse_gradient(name, tensor)
+            refuse_gradient(name, tensor)
             self._say(name, f"lies on {self.device}: it is copied to the host, in every such call",
                       depth=4)
             return tensor.detach().float().cpu().numpy()
@@ -310,7 +233,7 @@ class Tensors:
             raise ArgumentError(f"tensor.dtype is {tensor.dtype}: it must be one of "
                                 f"{', '.join(map(str, ELEMENTS))}")
         if transposed and tensor.dim() >= 2 and (
-                dict(_lies(tensor, True) or ()).get("layout") == "col_major"):
+                dict(layout_of(tensor, True) or ()).get("layout") == "col_major"):
             swapped = self._copy(tensor.transpose(-1, -2), stream, transposed=False)
             return swapped.transpose(-1, -2)
         copy = self._fresh(tensor.shape, element, stream)
@@ -326,15 +249,15 @@ class Tensors:
         self._require(tensor, name)
         transposed = name in _MATRICES and not in_rows
         if name in _MATRICES or name in _ROWS:
-            lies = tensor.dim() < 2 or _lies(tensor, transposed) is not None
+            readable = tensor.dim() < 2 or layout_of(tensor, transposed) is not None
         else:
-            lies = tensor.is_contiguous()
-        if (lies and self._is_shared(tensor)) or tensor.dtype not in ELEMENTS:
+            readable = tensor.is_contiguous()
+        if (readable and self._is_shared(tensor)) or tensor.dtype not in ELEMENTS:
             return tensor
         if stream is None:
-            like = tensor if name in _MATRICES and lies else tensor.contiguous()
+            like = tensor if name in _MATRICES and readable else tensor.contiguous()
             return torch.empty_like(like, device="meta")
-        reason = ("in memory that vkgemm did not allocate" if lies else
+        reason = ("in memory that vkgemm did not allocate" if readable else
                   f"with strides {tuple(tensor.stride())}")
         self._say(name, f"lies {reason}: it is copied on the device, in every such call "
                         "(Device.empty() and Device.shared() allocate what is not)", depth + 1)
@@ -380,16 +303,13 @@ class Tensors:
         planned = plan(request)
         call = _Call(planned, request, self._scratch(max(planned.workspace_bytes, 1)))
         for name, tensor in (request.inputs | request.outputs).items():
-            if not isinstance(tensor, _New):
+            if not isinstance(tensor, New):
                 buffer, offset = self._place(tensor)
-                setattr(call.operands, name, (buffer.address + offset, _span(tensor)))
+                setattr(call.operands, name, (buffer.address + offset, span(tensor)))
                 block = self.pool.find(tensor.data_ptr())
                 if block is not None:
                     call.blocks.append(block)
-        for name, matrix in request.packed.items():
-            setattr(call.operands, name, (matrix.buffer.address, matrix.buffer.size))
-            if matrix.fingerprint is not None:
-                setattr(call.operands, f"{name}_fingerprint", matrix.fingerprint[0])
+        request.add_packed(call.operands)
         return call
 
     def _keep(self, key: Any, call: _Call) -> None:
@@ -473,12 +393,6 @@ class Tensors:
         self.pool.leave()
 
 
-def _refuse_gradient(name: str, tensor: Any) -> None:
-    if tensor.requires_grad and torch.is_grad_enabled():
-        raise ArgumentError(f"{name}.requires_grad is True, and vkgemm computes no "
-                            "gradients: call it under torch.no_grad(), or detach()")
-
-
 def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
     """What a call's commands depend on.
 
@@ -489,7 +403,7 @@ def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:
         if value is None:
             key.append(None)
         elif isinstance(value, torch.Tensor):
-            _refuse_gradient(name, value)
+            refuse_gradient(name, value)
             try:
                 key.append((value.data_ptr(), value.shape, value.stride(), value.dtype))
             except RuntimeError as error:  # it is sparse, or of a compiler
@@ -522,7 +436,6 @@ def on(gpu: Gpu, name: str) -> Tensors:
 
 def device_index(device: Any) -> int:
     """The index, for vkgemm.Device, of a CUDA device as torch names it: "cuda:1"."""
-    from .device import uuids
     wanted = torch.device(device)
     name, uuid = devices()[wanted.index if wanted.index is not None
                            else torch.cuda.current_device()]
