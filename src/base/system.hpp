@@ -1,5 +1,5 @@
 // system.hpp: what is asked of the operating system and has no word in C++. Each function has two
-// bodies, in system_posix.cpp and system_windows.cpp. Processes: support/process.hpp.
+// bodies, in system_posix.cpp and system_windows.cpp. Processes: headless/process.hpp.
 #pragma once
 
 #include <cstdint>

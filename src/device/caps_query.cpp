@@ -13,7 +13,7 @@
 #include "device/architecture.hpp"
 #include "device/caps.hpp"
 #include "device/deny_list.hpp"
-#include "lib/abi.h"
+#include "device/path_support.hpp"
 #include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 
@@ -186,128 +186,6 @@ Result<void> list_flexible_shapes(const InstanceFunctions& functions,
   return {};
 }
 
-// Tells "the device cannot" from "the application did not enable it".
-class Inspector {
- public:
-  Inspector(const Facilities& supported, const Facilities& enabled)
-      : supported_(supported), enabled_(enabled) {}
-
-  // The first of these that is missing, as a sentence; nothing if none is.
-  std::optional<std::string> missing(std::initializer_list<Feature> features) const {
-    for (const Feature feature : features) {
-      const std::string extension(extension_of(feature));
-      const std::string name(to_string(feature));
-      if (!extension.empty() && !supported_.has(extension)) {
-        return "the device does not list " + extension;
-      }
-      if (!supported_.has(feature)) return "the device does not support " + name;
-      if (!extension.empty() && !enabled_.has(extension)) {
-        return extension + " was not enabled on the device";
-      }
-      if (!enabled_.has(feature)) return "feature " + name + " was not enabled on the device";
-    }
-    return std::nullopt;
-  }
-
- private:
-  const Facilities& supported_;
-  const Facilities& enabled_;
-};
-
-PathSupport unavailable(std::string reason) {
-  return {.available = false, .reason = std::move(reason)};
-}
-
-PathSupport inspect_fma(const Inspector& inspector, const Properties& properties,
-                        const DeviceCaps& caps) {
-  const VkPhysicalDeviceProperties& core = properties.core.properties;
-  if (core.apiVersion < VK_API_VERSION_1_3) {
-    return unavailable(
-        "the device supports Vulkan " + std::to_string(VK_API_VERSION_MAJOR(core.apiVersion)) +
-        "." + std::to_string(VK_API_VERSION_MINOR(core.apiVersion)) + ", vkgemm needs 1.3");
-  }
-  if (auto missing = inspector.missing(required_features())) return unavailable(*missing);
-  // Where the simplest kernels compute wrongly there is nothing to fall back on.
-  for (const Denial& denial : caps.denials) {
-    if (denial.path == Path::fma) return unavailable(denial.reason);
-  }
-  return {.available = true, .reason = {}};
-}
-
-// Kernels of matrices have no form that reads its parameters in memory.
-std::optional<PathSupport> lacks_push_constants(const DeviceCaps& caps) {
-  if (caps.limits.max_push_constant_bytes >= gpu::most_parameter_bytes) return std::nullopt;
-  return unavailable(concat("maxPushConstantsSize is ", caps.limits.max_push_constant_bytes,
-                            ", kernels of matrices need ", gpu::most_parameter_bytes));
-}
-
-PathSupport inspect_khr(const Inspector& inspector, const Properties& properties,
-                        const DeviceCaps& caps) {
-  if (!caps.fma.available) return unavailable(caps.fma.reason);
-  if (auto lacking = lacks_push_constants(caps)) return *lacking;
-  if (auto missing = inspector.missing({Feature::cooperative_matrix, Feature::shader_float16})) {
-    return unavailable(*missing);
-  }
-  if (!(properties.cooperative_matrix.cooperativeMatrixSupportedStages &
-        VK_SHADER_STAGE_COMPUTE_BIT)) {
-    return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
-  }
-  // Where there is one subgroup size only, none has to be asked for (and NVK lets nobody ask).
-  if (caps.limits.min_subgroup_size != caps.limits.max_subgroup_size) {
-    if (auto missing =
-            inspector.missing({Feature::subgroup_size_control, Feature::compute_full_subgroups})) {
-      return unavailable(*missing);
-    }
-    if (!caps.limits.subgroup_size_control) {
-      return unavailable("requiredSubgroupSizeStages lacks the compute stage");
-    }
-  }
-  for (const Denial& denial : caps.denials) {
-    if (denial.shapes_unknown) return unavailable(denial.reason);
-  }
-  const bool fixed = std::ranges::any_of(caps.fragment_shapes,
-                                         [](const FragmentShape& shape) { return is_used(shape); });
-  const bool flexible = std::any_of(caps.flexible_shapes.begin(), caps.flexible_shapes.end(),
-                                    [&](const FlexibleShape& shape) {
-                                      return shape.scope == MatrixScope::subgroup && is_used(shape);
-                                    });
-  if (!fixed && !flexible) {
-    return unavailable(
-        "the device lists no f16 or bf16 matrix of subgroup scope with an f32 "
-        "accumulator");
-  }
-  return {.available = true, .reason = {}};
-}
-
-PathSupport inspect_nv(const Inspector& inspector, const Properties& properties,
-                       const DeviceCaps& caps) {
-  if (!caps.fma.available) return unavailable(caps.fma.reason);
-  if (auto lacking = lacks_push_constants(caps)) return *lacking;
-  if (auto missing = inspector.missing(
-          {Feature::nv_workgroup_scope, Feature::nv_flexible_dimensions,
-           Feature::nv_tensor_addressing, Feature::nv_per_element_operations,
-           Feature::nv_conversions, Feature::cooperative_matrix, Feature::shader_float16})) {
-    return unavailable(*missing);
-  }
-  if (!(properties.cooperative_matrix.cooperativeMatrixSupportedStages &
-        VK_SHADER_STAGE_COMPUTE_BIT)) {
-    return unavailable("cooperativeMatrixSupportedStages lacks the compute stage");
-  }
-  for (const Denial& denial : caps.denials) {
-    if (denial.shapes_unknown) return unavailable(denial.reason);
-  }
-  const bool listed = std::any_of(caps.flexible_shapes.begin(), caps.flexible_shapes.end(),
-                                  [](const FlexibleShape& shape) {
-                                    return shape.scope == MatrixScope::workgroup && is_used(shape);
-                                  });
-  if (!listed) {
-    return unavailable(
-        "the device lists no f16 or bf16 matrix of workgroup scope with an f32 "
-        "accumulator");
-  }
-  return {.available = true, .reason = {}};
-}
-
 Limits limits_of(const Properties& properties, const Facilities& usable) noexcept {
   const VkPhysicalDeviceLimits& core = properties.core.properties.limits;
   Limits limits;
@@ -353,15 +231,6 @@ Facilities intersection(const Facilities& supported, const Facilities& enabled) 
 }
 
 }  // namespace
-
-std::initializer_list<Feature> required_features() noexcept {
-  static constexpr std::initializer_list<Feature> features = {
-      Feature::shader_int64,          Feature::storage_buffer_16bit_access,
-      Feature::buffer_device_address, Feature::vulkan_memory_model,
-      Feature::maintenance4,  // LocalSizeId: the workgroup size is a specialization constant
-  };
-  return features;
-}
 
 Result<Facilities> query_supported(const InstanceFunctions& functions,
                                    VkPhysicalDevice physical_device) {
@@ -441,10 +310,11 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
                             ? PathSupport{false, "VKGEMM_DEVICE_BARRIER is 0"}
                             : PathSupport{true, ""};
 
-  const Inspector inspector(supported, enabled);
-  caps.fma = inspect_fma(inspector, properties, caps);
-  caps.khr = inspect_khr(inspector, properties, caps);
-  caps.nv = inspect_nv(inspector, properties, caps);
+  find_paths(caps,
+             {.supported = supported,
+              .enabled = enabled,
+              .api_version = core.apiVersion,
+              .matrix_stages = properties.cooperative_matrix.cooperativeMatrixSupportedStages});
   return caps;
 }
 

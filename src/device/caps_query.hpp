@@ -4,7 +4,6 @@
 #include <vulkan/vulkan_core.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,6 @@
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
-
-// The features without which not even the fma path runs.
-std::initializer_list<Feature> required_features() noexcept;
 
 // The extensions and features that the driver lists and supports. Structures of extensions it does
 // not list are not queried.

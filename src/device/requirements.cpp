@@ -5,6 +5,7 @@
 #include "base/errors.hpp"
 #include "device/caps_query.hpp"
 #include "device/features.hpp"
+#include "device/path_support.hpp"
 #include "device/vk.hpp"
 #include "vkgemm/device.hpp"
 

@@ -3,14 +3,12 @@
 #include <vk_mem_alloc.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstring>
 
 #include "device/vk.hpp"
 #include "headless/devices.hpp"
 #include "headless/instance.hpp"
-#include "report/statistics.hpp"
+#include "headless/stopwatch.hpp"
 
 namespace vkgemm::headless {
 namespace {
@@ -19,19 +17,6 @@ namespace {
 constexpr VkDeviceSize buffer_alignment = 256;
 
 constexpr std::uint64_t kStagingBytes = 64ULL * 1024 * 1024;
-constexpr std::uint32_t kMaxBatch = 64;  // timed executions in one submission …
-constexpr double kMaxBatchMs = 100.0;    // … which must not look like a hang to the driver
-
-// A GPU that waited for longer is slower for longer (an H200 after seconds at a third of its clock,
-// driver 580.159.04): it warms up until executions take as long as those before.
-constexpr int kMoreWarmUps = 20;
-constexpr double kAsWarmAsItGets = 0.97;
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 bool has_device_extension(VkPhysicalDevice device, const char* wanted) {
   std::uint32_t count = 0;
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
@@ -40,16 +25,6 @@ bool has_device_extension(VkPhysicalDevice device, const char* wanted) {
   return std::any_of(all.begin(), all.end(), [&](const VkExtensionProperties& extension) {
     return std::strcmp(extension.extensionName, wanted) == 0;
   });
-}
-
-// Between anything before and anything after, on the device and on the host.
-void full_barrier(VkCommandBuffer commands) {
-  auto barrier = make_struct<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
-  barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  const VkPipelineStageFlags stages =
-      VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT;
-  vkCmdPipelineBarrier(commands, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 }  // namespace
@@ -73,7 +48,7 @@ struct Runner::Impl {
   VkCommandPool command_pool = VK_NULL_HANDLE;
   VkCommandBuffer command_buffer = VK_NULL_HANDLE;
   VkFence fence = VK_NULL_HANDLE;
-  VkQueryPool queries = VK_NULL_HANDLE;
+  std::unique_ptr<Stopwatch> stopwatch;  // null: the queue keeps no time
   Buffer staging_up;
   Buffer staging_down;
   std::optional<Context> context;
@@ -88,8 +63,8 @@ struct Runner::Impl {
     context.reset();
     staging_up = Buffer();
     staging_down = Buffer();
+    stopwatch.reset();
     if (device != VK_NULL_HANDLE) {
-      vkDestroyQueryPool(device, queries, nullptr);
       vkDestroyFence(device, fence, nullptr);
       vkDestroyCommandPool(device, command_pool, nullptr);
     }
@@ -191,13 +166,6 @@ Result<void> Runner::Impl::create_command_objects() {
   const auto fence_info = make_struct<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
   result = vkCreateFence(device, &fence_info, nullptr, &fence);
   if (result != VK_SUCCESS) return driver_error("vkCreateFence", result);
-
-  if (timestamp_bits == 0) return {};
-  auto query = make_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-  query.queryType = VK_QUERY_TYPE_TIMESTAMP;
-  query.queryCount = 2 * kMaxBatch;
-  result = vkCreateQueryPool(device, &query, nullptr, &queries);
-  if (result != VK_SUCCESS) return driver_error("vkCreateQueryPool", result);
   return {};
 }
 
@@ -242,6 +210,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   if (auto made = impl.create_device(options); !made) return made.error();
   if (auto made = impl.create_allocator(); !made) return made.error();
   if (auto made = impl.create_command_objects(); !made) return made.error();
+  if (impl.timestamp_bits != 0) {
+    auto made = Stopwatch::create(impl.device, impl.timestamp_bits, impl.timestamp_period_ns);
+    if (!made) return made.error();
+    impl.stopwatch = std::move(*made);
+  }
 
   ContextCreateInfo info;
   info.instance = impl.instance->handle();
@@ -387,90 +360,27 @@ Result<void> Runner::fill(const Buffer& to, std::uint32_t word) {
   });
 }
 
+Result<std::vector<double>> Runner::time(const Commands& commands, std::uint32_t repeats,
+                                         double warm_up_ms, const Commands& before) {
+  if (impl_->stopwatch == nullptr) {
+    return Error{Status::unsupported, "the device's compute queue has no timestamps"};
+  }
+  return impl_->stopwatch->time([this](const Commands& batch) { return submit(batch); }, commands,
+                                repeats, warm_up_ms, before);
+}
+
 Result<void> Runner::submit(const std::function<Result<void>(VkCommandBuffer)>& commands) {
   auto begin = make_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   VkResult result = vkBeginCommandBuffer(impl_->command_buffer, &begin);
   if (result != VK_SUCCESS) return driver_error("vkBeginCommandBuffer", result);
-  full_barrier(impl_->command_buffer);
+  record_full_barrier(impl_->command_buffer);
   auto recorded = commands(impl_->command_buffer);
-  full_barrier(impl_->command_buffer);
+  record_full_barrier(impl_->command_buffer);
   result = vkEndCommandBuffer(impl_->command_buffer);
   if (!recorded) return recorded;
   if (result != VK_SUCCESS) return driver_error("vkEndCommandBuffer", result);
   return impl_->submit_and_wait();
-}
-
-Result<std::vector<double>> Runner::time(const Commands& commands, std::uint32_t repeats,
-                                         double warm_up_ms, const Commands& before) {
-  if (impl_->timestamp_bits == 0) {
-    return Error{Status::unsupported, "the device's compute queue has no timestamps"};
-  }
-  std::vector<double> times;
-  const auto run_batch = [&](std::uint32_t count) -> Result<void> {
-    auto submitted = submit([&](VkCommandBuffer buffer) -> Result<void> {
-      vkCmdResetQueryPool(buffer, impl_->queries, 0, 2 * count);
-      for (std::uint32_t i = 0; i < count; ++i) {
-        full_barrier(buffer);
-        if (before) {
-          if (auto recorded = before(buffer); !recorded) return recorded;
-          full_barrier(buffer);
-        }
-        // At the bottom of the pipe: when everything before it has finished.
-        vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, impl_->queries, 2 * i);
-        if (auto recorded = commands(buffer); !recorded) return recorded;
-        vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, impl_->queries,
-                            2 * i + 1);
-      }
-      return {};
-    });
-    if (!submitted) return submitted;
-    std::array<std::uint64_t, 2 * kMaxBatch> ticks{};
-    const VkResult result = vkGetQueryPoolResults(
-        impl_->device, impl_->queries, 0, 2 * count, sizeof ticks, ticks.data(), sizeof ticks[0],
-        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-    if (result != VK_SUCCESS) return driver_error("vkGetQueryPoolResults", result);
-    const std::uint64_t mask =
-        impl_->timestamp_bits >= 64 ? UINT64_MAX : (1ULL << impl_->timestamp_bits) - 1;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint64_t elapsed = (ticks[2 * i + 1] - ticks[2 * i]) & mask;
-      times.push_back(static_cast<double>(elapsed) * impl_->timestamp_period_ns * 1e-6);
-    }
-    return {};
-  };
-
-  std::uint32_t batch = 1;
-  const auto run_and_adapt = [&](std::uint32_t at_most) -> Result<void> {
-    const std::uint32_t count = std::min(batch, at_most);
-    const auto start = std::chrono::steady_clock::now();
-    auto run = run_batch(count);
-    const double each = milliseconds_since(start) / count;
-    batch = static_cast<std::uint32_t>(
-        std::clamp(kMaxBatchMs / std::max(each, 1e-3), 1.0, static_cast<double>(kMaxBatch)));
-    return run;
-  };
-  // The median of executions for so long.
-  const auto warm_up = [&](double ms) -> Result<double> {
-    times.clear();
-    const auto start = std::chrono::steady_clock::now();
-    while (milliseconds_since(start) < ms) {
-      if (auto run = run_and_adapt(kMaxBatch); !run) return run.error();
-    }
-    return times.empty() ? 0.0 : report::median(times);
-  };
-  Result<double> last = warm_up(warm_up_ms);
-  for (int more = 0; last && *last > 0.0 && more < kMoreWarmUps; ++more) {
-    const double before_ms = *last;
-    last = warm_up(warm_up_ms / 3.0);
-    if (last && *last > kAsWarmAsItGets * before_ms) break;
-  }
-  if (!last) return last.error();
-  times.clear();
-  while (times.size() < repeats) {
-    const auto left = repeats - static_cast<std::uint32_t>(times.size());
-    if (auto run = run_and_adapt(left); !run) return run.error();
-  }
-  return times;
 }
 
 std::vector<std::pair<std::string, std::string>> Runner::pipeline_statistics(

@@ -4,14 +4,12 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <sstream>
 #include <thread>
 #include <utility>
 
-#include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "commit.hpp"
@@ -22,7 +20,6 @@
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
 #include "tool/tune_worker.hpp"
-#include "tuning/table_file.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -70,25 +67,6 @@ std::string today() {
   return text;
 }
 
-// A table that is there already, if it may be gone on with.
-std::optional<TuningTable> table_before(const TuneOptions& options, std::string& text) {
-  std::error_code error;
-  if (options.out.empty() || !std::filesystem::exists(path_of(options.out), error)) {
-    return std::nullopt;
-  }
-  if (!options.resume) {
-    throw Failure(usage_error,
-                  "--out: " + options.out +
-                      " is there already: give --resume to go on with it, or another name");
-  }
-  TuningTable table = unwrap(read_tuning_file(path_of(options.out), &text));
-  if (!table.rows.empty() || !table.refused.empty() || table.has_timing) {
-    throw Failure(usage_error, "--resume: " + options.out +
-                                   " has rows, refused or timing, which tune does not write");
-  }
-  return table;
-}
-
 std::vector<TuneProblem> list_problems(const TuneOptions& options) {
   std::vector<TuneProblem> problems;
   for (const std::string& log : options.logs) add_problems(problems, problems_of_log(log));
@@ -100,20 +78,6 @@ std::vector<TuneProblem> list_problems(const TuneOptions& options) {
   }
   if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.logs.back());
   return problems;
-}
-
-TuneSession session_of(const TuneTask& task) {
-  TuneSession session;
-  session.threads = task.limits.threads;
-  for (const TuneProblem& problem : task.problems) {
-    TuneCase tuned;
-    tuned.arguments = problem.arguments;
-    tuned.list = problem.list;
-    tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
-    tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
-    session.cases.push_back(std::move(tuned));
-  }
-  return session;
 }
 
 // What the options say of a task.
@@ -294,21 +258,6 @@ class Tuner {
   std::optional<Error> save_error_;  // of the last time
 };
 
-// The table to compare with. One that the environment names is left out where it can't be used: it
-// may be the one that is to be written.
-void find_table(const TuneOptions& options, TuneTask& task) {
-  if (!options.table.empty()) {
-    task.table = unwrap(read_tuning_file(path_of(options.table), &task.table_text));
-    return;
-  }
-  const std::string variable = environment_variable("VKGEMM_TUNING");
-  if (variable.empty()) return;
-  auto table = read_tuning_file(path_of(variable), &task.table_text);
-  if (!table) return;  // the context that is made says so
-  task.table = *std::move(table);
-  task.table_is_optional = true;
-}
-
 // Without Vulkan: what was measured before.
 ExitCode report_stored(const TuneOptions& options) {
   std::vector<report::LossRow> rows;
@@ -345,8 +294,8 @@ int tune(const TuneOptions& options) {
   }
   TuneTask task = task_of(options);
   task.problems = list_problems(options);
-  task.before = table_before(options, task.before_text);
-  find_table(options, task);
+  go_on_with(task, options.out, options.resume);
+  compare_with(task, options.table);
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {

@@ -23,7 +23,7 @@ struct TuneProblem {
 std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
                                      const std::string& shapes);
 
-// The problems of a log (support/plan_log.hpp). Lines that are no command of this version are
+// The problems of a log (files/plan_log.hpp). Lines that are no command of this version are
 // counted and told, on stderr. A Failure if the file cannot be read.
 std::vector<TuneProblem> problems_of_log(const std::string& file);
 

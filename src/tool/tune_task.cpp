@@ -1,10 +1,14 @@
 #include "tool/tune_task.hpp"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "problem/resolved_problem.hpp"
 #include "tool/tool.hpp"
 #include "tuning/table_file.hpp"
 
@@ -28,6 +32,49 @@ void read_table_json(const Json& object, std::optional<TuningTable>& table, std:
 }
 
 }  // namespace
+
+void go_on_with(TuneTask& task, const std::string& out, bool resumes) {
+  std::error_code error;
+  if (out.empty() || !std::filesystem::exists(path_of(out), error)) return;
+  if (!resumes) {
+    throw Failure(
+        usage_error,
+        "--out: " + out + " is there already: give --resume to go on with it, or another name");
+  }
+  TuningTable table = unwrap(read_tuning_file(path_of(out), &task.before_text));
+  if (!table.rows.empty() || !table.refused.empty() || table.has_timing) {
+    throw Failure(usage_error,
+                  "--resume: " + out + " has rows, refused or timing, which tune does not write");
+  }
+  task.before = std::move(table);
+}
+
+void compare_with(TuneTask& task, const std::string& file) {
+  if (!file.empty()) {
+    task.table = unwrap(read_tuning_file(path_of(file), &task.table_text));
+    return;
+  }
+  const std::string variable = environment_variable("VKGEMM_TUNING");
+  if (variable.empty()) return;
+  auto table = read_tuning_file(path_of(variable), &task.table_text);
+  if (!table) return;  // the context that is made says so
+  task.table = *std::move(table);
+  task.table_is_optional = true;
+}
+
+tuner::TuneSession session_of(const TuneTask& task) {
+  tuner::TuneSession session;
+  session.threads = task.limits.threads;
+  for (const TuneProblem& problem : task.problems) {
+    tuner::TuneCase tuned;
+    tuned.arguments = problem.arguments;
+    tuned.list = problem.list;
+    tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));
+    tuned.multiply_adds = multiply_adds(problem.groups.worked(problem.problem));
+    session.cases.push_back(std::move(tuned));
+  }
+  return session;
+}
 
 std::string handed_on(const TuneTask& task) {
   const std::chrono::duration<double> left = task.deadline - Clock::now();

@@ -1,4 +1,5 @@
-// tune_task.hpp: what `vkgemm tune` was asked for, as one of its processes hands it to the next.
+// tune_task.hpp: what `vkgemm tune` was asked for: its problems, limits and tables, and how one of
+// its processes hands them to the next.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "tool/planning.hpp"
 #include "tool/tune_problems.hpp"
+#include "tuner/tune_session.hpp"
 #include "tuning/table.hpp"
 
 namespace vkgemm::tool {
@@ -37,6 +39,17 @@ struct TuneTask {
   std::string table_text, before_text;  // that these two were parsed from
   std::chrono::steady_clock::time_point deadline;
 };
+
+// Reads the table at `out`, if it exists, so that tuning continues it. A Failure if `resumes` is
+// false, or if the table holds parts that tune does not write.
+void go_on_with(TuneTask& task, const std::string& out, bool resumes);
+
+// Reads the table to compare with: `file` or, if that is empty, the one that VKGEMM_TUNING names.
+// The latter is ignored if it can't be used, because it may be the table to be written.
+void compare_with(TuneTask& task, const std::string& file);
+
+// A session that has measured nothing yet.
+tuner::TuneSession session_of(const TuneTask& task);
 
 // What a process must be told of the task, beside the options that it is started with: a line.
 std::string handed_on(const TuneTask& task);

@@ -9,7 +9,7 @@
 
 namespace vkgemm::tool {
 
-// Measures what the session lacks, and says so (support/tune_session.hpp). True if there is nothing
+// Measures what the session lacks, and says so (tuner/tune_session.hpp). True if there is nothing
 // left to do, or nothing can be done.
 bool tune_work(const TuneTask& task, tuner::TuneSession session,
                const std::function<void(std::string)>& say);
