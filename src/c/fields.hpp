@@ -2,6 +2,7 @@
 // once, and serves both directions: what the caller gives, and what he is given, defaults included.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <concepts>
@@ -11,11 +12,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "c/enums.hpp"
 #include "c/failure.hpp"
 #include "c/structures.hpp"
+#include "problem/fields.hpp"
 #include "vkgemm/context.hpp"
 #include "vkgemm/vkgemm.h"
 
@@ -27,15 +30,24 @@ template <class C>
 struct Fields;
 
 // The parts of a problem, or of a quantisation of rows, that is handed to the caller.
-struct Parts {
-  VkgemmMatrix a, b, c, d, aux;
-  VkgemmEpilogue epilogue;
-  VkgemmQuantisation quantised_b;
-  VkgemmGated gated;
-  VkgemmGrouping grouping;
-  VkgemmRowReduction row_reduction;
-  VkgemmSplitK split_k;
-  VkgemmMatrix source, codes;
+class Parts {
+ public:
+  // The place of the next part of a type.
+  template <class C>
+  C& next() {
+    if constexpr (std::same_as<C, VkgemmMatrix>) {
+      return matrices_[matrix_count_++];
+    } else {
+      return std::get<C>(others_);
+    }
+  }
+
+ private:
+  std::array<VkgemmMatrix, 5> matrices_{};
+  std::size_t matrix_count_ = 0;
+  std::tuple<VkgemmEpilogue, VkgemmQuantisation, VkgemmGated, VkgemmGrouping, VkgemmRowReduction,
+             VkgemmSplitK>
+      others_{};
 };
 
 template <class C>
@@ -88,12 +100,11 @@ class ToCpp {
   template <class T, class U>
   void told(T&, const U&) {}
   template <class C>
-  void part(std::string_view name, const C* c, typename Fields<C>::Cpp& cpp, C Parts::*) {
+  void part(std::string_view name, const C* c, typename Fields<C>::Cpp& cpp) {
     if (c != nullptr && !failure_) failure_ = read(*c, name, cpp);
   }
   template <class C>
-  void part(std::string_view name, const C* c, std::optional<typename Fields<C>::Cpp>& cpp,
-            C Parts::*) {
+  void part(std::string_view name, const C* c, std::optional<typename Fields<C>::Cpp>& cpp) {
     if (c != nullptr && !failure_) failure_ = read(*c, name, cpp.emplace());
   }
 
@@ -158,17 +169,17 @@ class ToC {
     c = cpp;
   }
   template <class C>
-  void part(std::string_view, const C*& c, const typename Fields<C>::Cpp& cpp, C Parts::*place) {
+  void part(std::string_view, const C*& c, const typename Fields<C>::Cpp& cpp) {
     c = nullptr;
     if (parts_ == nullptr) return;
-    parts_->*place = structure<C>(cpp);
-    c = &(parts_->*place);
+    C& place = parts_->next<C>();
+    place = structure<C>(cpp);
+    c = &place;
   }
   template <class C>
-  void part(std::string_view name, const C*& c, const std::optional<typename Fields<C>::Cpp>& cpp,
-            C Parts::*place) {
+  void part(std::string_view name, const C*& c, const std::optional<typename Fields<C>::Cpp>& cpp) {
     c = nullptr;
-    if (cpp) part(name, c, *cpp, place);
+    if (cpp) part(name, c, *cpp);
   }
 
   // A structure for the caller. Texts in it are those of `cpp`.
@@ -192,124 +203,33 @@ C defaults() {
   return ToC::structure<C>(cpp);
 }
 
-template <>
-struct Fields<VkgemmMatrix> {
-  using Cpp = Matrix;
+// The fields of a structure that src/problem/fields.hpp lists.
+template <class T>
+struct ListedFields {
+  using Cpp = T;
   static void map(auto& map, auto& c, auto& cpp) {
-    map.enumerator("type", c.type, cpp.type);
-    map.enumerator("layout", c.layout, cpp.layout);
-    map.enumerator("packing", c.packing, cpp.packing);
-    map.size("ld", c.ld, cpp.ld);
-    map.size("batch_stride", c.batch_stride, cpp.batch_stride);
-    map.number("alignment", c.alignment, cpp.alignment);
-    map.reserved(c.reserved);
+    FieldsOf<T>::visit(map, c, cpp);
+    if constexpr (requires { c.reserved; }) map.reserved(c.reserved);
   }
 };
 
 template <>
-struct Fields<VkgemmEpilogue> {
-  using Cpp = Epilogue;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.number("alpha", c.alpha, cpp.alpha);
-    map.number("beta", c.beta, cpp.beta);
-    map.enumerator("bias", c.bias, cpp.bias);
-    map.enumerator("bias_type", c.bias_type, cpp.bias_type);
-    map.enumerator("activation", c.activation, cpp.activation);
-    map.number("bias_batch_stride", c.bias_batch_stride, cpp.bias_batch_stride);
-    map.boolean("aux", c.aux, cpp.aux);
-    map.real("clamp_min", c.clamp_min, cpp.clamp_min);
-    map.real("clamp_max", c.clamp_max, cpp.clamp_max);
-    map.enumerator("row_scales", c.row_scales, cpp.row_scales);
-    map.enumerator("column_scales", c.column_scales, cpp.column_scales);
-    map.reserved(c.reserved);
-  }
-};
+struct Fields<VkgemmMatrix> : ListedFields<Matrix> {};
+template <>
+struct Fields<VkgemmEpilogue> : ListedFields<Epilogue> {};
+template <>
+struct Fields<VkgemmGated> : ListedFields<Gated> {};
+template <>
+struct Fields<VkgemmGrouping> : ListedFields<Grouping> {};
+template <>
+struct Fields<VkgemmRowReduction> : ListedFields<RowReduction> {};
+template <>
+struct Fields<VkgemmSplitK> : ListedFields<SplitK> {};
+template <>
+struct Fields<VkgemmQuantisation> : ListedFields<Quantisation> {};
 
 template <>
-struct Fields<VkgemmGated> {
-  using Cpp = Gated;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.enumerator("gate", c.gate, cpp.gate);
-    map.enumerator("b", c.b, cpp.b);
-    map.reserved(c.reserved);
-  }
-};
-
-template <>
-struct Fields<VkgemmGrouping> {
-  using Cpp = Grouping;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.number("groups", c.groups, cpp.groups);
-    map.enumerator("offsets", c.offsets, cpp.offsets);
-    map.enumerator("along", c.along, cpp.along);
-    map.enumerator("b", c.b, cpp.b);
-    map.reserved(c.reserved);
-  }
-};
-
-template <>
-struct Fields<VkgemmRowReduction> {
-  using Cpp = RowReduction;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.enumerator("op", c.op, cpp.op);
-    map.real("eps", c.eps, cpp.eps);
-    map.boolean("gamma", c.gamma, cpp.gamma);
-    map.boolean("beta", c.beta, cpp.beta);
-    map.enumerator("vector_type", c.vector_type, cpp.vector_type);
-    map.enumerator("value_type", c.value_type, cpp.value_type);
-    map.boolean("store_d", c.store_d, cpp.store_d);
-  }
-};
-
-template <>
-struct Fields<VkgemmSplitK> {
-  using Cpp = SplitK;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.number("slices", c.slices, cpp.slices);
-    map.enumerator("reduction_mode", c.reduction_mode, cpp.reduction_mode);
-    map.reserved(c.reserved);
-  }
-};
-
-template <>
-struct Fields<VkgemmQuantisation> {
-  using Cpp = Quantisation;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.enumerator("type", c.type, cpp.type);
-    map.number("group_k", c.group_k, cpp.group_k);
-    map.number("group_n", c.group_n, cpp.group_n);
-    map.enumerator("scale_type", c.scale_type, cpp.scale_type);
-    map.boolean("zeros", c.zeros, cpp.zeros);
-    map.enumerator("layout", c.layout, cpp.layout);
-    map.reserved(c.reserved);
-  }
-};
-
-template <>
-struct Fields<VkgemmProblem> {
-  using Cpp = Problem;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.enumerator("f32_arithmetic", c.f32_arithmetic, cpp.f32_arithmetic);
-    map.number("m", c.m, cpp.m);
-    map.number("n", c.n, cpp.n);
-    map.number("k", c.k, cpp.k);
-    map.number("batch", c.batch, cpp.batch);
-    map.part("a", c.a, cpp.a, &Parts::a);
-    map.part("b", c.b, cpp.b, &Parts::b);
-    map.part("c", c.c, cpp.c, &Parts::c);
-    map.part("d", c.d, cpp.d, &Parts::d);
-    map.part("aux", c.aux, cpp.aux, &Parts::aux);
-    map.part("epilogue", c.epilogue, cpp.epilogue, &Parts::epilogue);
-    map.part("quantised_b", c.quantised_b, cpp.quantised_b, &Parts::quantised_b);
-    map.part("gated", c.gated, cpp.gated, &Parts::gated);
-    map.part("grouping", c.grouping, cpp.grouping, &Parts::grouping);
-    map.part("row_reduction", c.row_reduction, cpp.row_reduction, &Parts::row_reduction);
-    map.part("split_k", c.split_k, cpp.split_k, &Parts::split_k);
-    map.number("max_workspace_bytes", c.max_workspace_bytes, cpp.max_workspace_bytes);
-    map.number("max_dispatch_ms", c.max_dispatch_ms, cpp.max_dispatch_ms);
-    map.number("estimate_scale", c.estimate_scale, cpp.estimate_scale);
-  }
-};
+struct Fields<VkgemmProblem> : ListedFields<Problem> {};
 
 template <>
 struct Fields<VkgemmOperands> {
@@ -359,17 +279,7 @@ struct Fields<VkgemmPackedLayout> {
 };
 
 template <>
-struct Fields<VkgemmRowQuantisation> {
-  using Cpp = RowQuantisation;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.reserved(c.reserved);
-    map.number("rows", c.rows, cpp.rows);
-    map.number("columns", c.columns, cpp.columns);
-    map.number("batch", c.batch, cpp.batch);
-    map.part("source", c.source, cpp.source, &Parts::source);
-    map.part("codes", c.codes, cpp.codes, &Parts::codes);
-  }
-};
+struct Fields<VkgemmRowQuantisation> : ListedFields<RowQuantisation> {};
 
 template <>
 struct Fields<VkgemmQuantiseSpans> {

@@ -63,12 +63,6 @@ std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t 
   return elements ? checked_multiply(*elements, size_in_bytes(type)) : std::nullopt;
 }
 
-MaybeError check_enumerators(std::string_view name, const Matrix& matrix) {
-  if (auto error = check_enumerator(concat(name, ".type"), matrix.type)) return error;
-  if (auto error = check_enumerator(concat(name, ".layout"), matrix.layout)) return error;
-  return check_enumerator(concat(name, ".packing"), matrix.packing);
-}
-
 MaybeError check_size(std::string_view field, std::uint64_t value) {
   if (value <= largest_size) return std::nullopt;
   return invalid_argument(

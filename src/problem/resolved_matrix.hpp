@@ -92,15 +92,6 @@ std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b);
 std::optional<std::uint64_t> extent_in_bytes(std::uint64_t count, std::uint64_t stride,
                                              std::uint64_t length, DataType type);
 
-// An error if `value` names nothing; of a matrix, if a field of it doesn't.
-template <class Enum>
-MaybeError check_enumerator(std::string_view field, Enum value) {
-  if (to_string(value) != "?") return std::nullopt;
-  return invalid_argument(
-      concat(field, " is ", static_cast<unsigned>(value), ": no such enumerator"));
-}
-MaybeError check_enumerators(std::string_view name, const Matrix& matrix);
-
 // An error if the size of a matrix or batch is larger than kernels count.
 MaybeError check_size(std::string_view field, std::uint64_t value);
 

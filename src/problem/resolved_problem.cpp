@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/fields.hpp"
 #include "problem/inputs/codes.hpp"
 #include "problem/row_op.hpp"
 
@@ -25,43 +26,6 @@ constexpr std::uint32_t packed_alignment = 256;
 MaybeError check_number(std::string_view field, float value) {
   if (!std::isnan(value)) return std::nullopt;
   return invalid_argument(concat("epilogue.", field, " is nan: a number is needed"));
-}
-
-MaybeError check_enumerators(const Problem& problem) {
-  const auto check = [](std::string_view field, auto value) {
-    return check_enumerator(field, value);
-  };
-  const std::pair<std::string_view, const Matrix*> matrices[] = {{"a", &problem.a},
-                                                                 {"b", &problem.b},
-                                                                 {"c", &problem.c},
-                                                                 {"d", &problem.d},
-                                                                 {"aux", &problem.aux}};
-  for (const auto& [name, matrix] : matrices) {
-    if (auto error = check_enumerators(name, *matrix)) return error;
-  }
-  const Epilogue& epilogue = problem.epilogue;
-  if (auto error = check("epilogue.row_scales", epilogue.row_scales)) return error;
-  if (auto error = check("epilogue.column_scales", epilogue.column_scales)) return error;
-  if (auto error = check("epilogue.bias", epilogue.bias)) return error;
-  if (auto error = check("epilogue.bias_type", epilogue.bias_type)) return error;
-  if (auto error = check("epilogue.activation", epilogue.activation)) return error;
-  if (auto error = check("f32_arithmetic", problem.f32_arithmetic)) return error;
-  if (const auto& rows = problem.row_reduction) {
-    if (auto error = check("row_reduction.op", rows->op)) return error;
-    if (auto error = check("row_reduction.vector_type", rows->vector_type)) return error;
-    if (auto error = check("row_reduction.value_type", rows->value_type)) return error;
-  }
-  if (const auto mode = problem.split_k.reduction_mode) {
-    if (auto error = check("split_k.reduction_mode", *mode)) return error;
-  }
-  if (problem.gated) {
-    if (auto error = check("gated.gate", problem.gated->gate)) return error;
-    if (auto error = check("gated.b", problem.gated->b)) return error;
-  }
-  if (!problem.grouping) return std::nullopt;
-  if (auto error = check("grouping.offsets", problem.grouping->offsets)) return error;
-  if (auto error = check("grouping.along", problem.grouping->along)) return error;
-  return check("grouping.b", problem.grouping->b);
 }
 
 MaybeError check_grouping(const Problem& problem) {

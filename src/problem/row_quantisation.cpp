@@ -5,6 +5,7 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/fields.hpp"
 
 namespace vkgemm {
 namespace {
@@ -32,8 +33,7 @@ Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
   for (const auto& [field, value] : sizes) {
     if (auto error = check_size(field, value)) return *error;
   }
-  if (auto error = check_enumerators("source", q.source)) return *error;
-  if (auto error = check_enumerators("codes", q.codes)) return *error;
+  if (auto error = check_enumerators(q)) return *error;
   const DataType from = q.source.type;
   const bool has_number = from == DataType::f16 || from == DataType::bf16 || from == DataType::f32;
   if (auto error = check_form("source", q.source, has_number, "f16, bf16 or f32")) return *error;

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/quantised.hpp"
+#include "problem/enumerators.hpp"
 #include "problem/inputs/input.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/fingerprint.hpp"
@@ -77,7 +78,7 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
                                                       PackedOperand operand) {
   std::optional<ResolvedProblem> out;
   const Matrix& matrix = operand == PackedOperand::a ? problem.a : problem.b;
-  if (to_string(matrix.type) == "?") return resolve(problem).error();
+  if (!is_enumerator(matrix.type)) return resolve(problem).error();
   if (is_quantised(problem, operand)) {
     if (auto error = check_quantised(problem)) return *error;
     if (is_divided(problem, operand)) {

@@ -92,16 +92,16 @@ std::string name_epilogue(const CaseOptions& options) {
     if (options.gated->b != GatedB::halves) gate += ':' + std::string(to_string(options.gated->b));
     add(gate);
   }
-  if (options.rows.op) {
-    add(std::string(to_string(*options.rows.op)));
-    if (options.rows.gamma) add("gamma");
-    if (options.rows.beta) add("beta");
-    if (is_scalar(*options.rows.op) && !options.rows.without_d) add("d");
-    const auto add_type = [&](const char* what, const std::optional<DataType>& type) {
-      if (type && *type != DataType::f32) add(what + (':' + std::string(to_string(*type))));
+  if (options.rows.has("op")) {
+    add(std::string(to_string(options.rows.values.op)));
+    if (options.rows.values.gamma) add("gamma");
+    if (options.rows.values.beta) add("beta");
+    if (is_scalar(options.rows.values.op) && options.rows.values.store_d) add("d");
+    const auto add_type = [&](const char* what, DataType type) {
+      if (type != DataType::f32) add(what + (':' + std::string(to_string(type))));
     };
-    add_type("values", options.rows.value_type);
-    add_type("vectors", options.rows.vector_type);
+    add_type("values", options.rows.values.value_type);
+    add_type("vectors", options.rows.values.vector_type);
   }
   if (options.f32_arithmetic != F32Arithmetic::ieee) {
     add(std::string(to_string(options.f32_arithmetic)));
@@ -144,7 +144,7 @@ void CaseOptions::add(CLI::App& app) {
       ->capture_default_str();
   add_gated(app, gated);
   groups.add(app);
-  rows.add(app);
+  tool::add(app, rows);
   packs.add(app);
   wishes.add(app);
 }

@@ -81,23 +81,27 @@ Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const Matrix
   return matrix;
 }
 
-void epilogue_without_operands(const JobOptions& options, Epilogue& to) {
-  const EpilogueOptions& from = options.epilogue;
-  to.aux = from.with_aux || !options.files[OperandId::aux].empty();
-  to.alpha = from.alpha;
-  to.beta = from.beta;
-  to.activation = from.activation;
-  to.clamp_min = from.clamp_min;
-  to.clamp_max = from.clamp_max;
+// The epilogue, with what files say of their operands at its default.
+Epilogue epilogue_of_files(const JobOptions& options) {
+  const Epilogue plain;
+  Epilogue out = options.epilogue.values;
+  out.aux = out.aux || !options.files[OperandId::aux].empty();
+  out.bias = plain.bias;
+  out.bias_type = plain.bias_type;
+  out.bias_batch_stride = plain.bias_batch_stride;
+  out.row_scales = out.column_scales = Scales::none;
+  return out;
 }
 
 void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
   Problem& p = job.problem;
   if (options.files[OperandId::c].empty()) {
-    if (options.epilogue.beta != 0.0f) usage("--beta needs a matrix C: give --c, or --beta 0");
+    if (options.epilogue.values.beta != 0.0f)
+      usage("--beta needs a matrix C: give --c, or --beta 0");
     return;
   }
-  if (options.epilogue.beta == 0.0f) usage("--c is given, but --beta is 0: C would not be read");
+  if (options.epilogue.values.beta == 0.0f)
+    usage("--c is given, but --beta is 0: C would not be read");
   LoadedMatrix c = load_matrix(options.files[OperandId::c], options.bf16);
   if (c.rows != p.m || c.cols != p.n) {
     usage("C must be M x N = " + std::to_string(p.m) + " x " + std::to_string(p.n) + ", but is " +
@@ -119,19 +123,20 @@ void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
 
 void load_bias_file(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
-  const std::optional<Bias> mode = options.epilogue.bias;
-  if (options.epilogue.bias_type) {
+  const Epilogue& given = options.epilogue.values;
+  const bool says_mode = options.epilogue.has("bias");
+  if (options.epilogue.has("bias_type")) {
     usage("--dtype-bias is for generated matrices: one from a file says its type itself");
   }
-  if (options.epilogue.bias_batch_stride != 0) {
+  if (given.bias_batch_stride != 0) {
     usage("--batch-stride-bias is for generated matrices: a file's shape says how many there are");
   }
   if (options.files[OperandId::bias].empty()) {
-    if (mode.value_or(Bias::none) != Bias::none) usage("--bias-mode needs a bias: give --bias");
+    if (given.bias != Bias::none) usage("--bias-mode needs a bias: give --bias");
     return;
   }
   LoadedBias bias = load_bias(options.files[OperandId::bias], options.bf16);
-  p.epilogue.bias = mode.value_or(Bias::along_n);
+  p.epilogue.bias = says_mode ? given.bias : Bias::along_n;
   if (p.epilogue.bias == Bias::none) usage("--bias is given, but --bias-mode is none");
   const bool along_n = p.epilogue.bias == Bias::along_n;
   const std::uint64_t needed = along_n ? product_columns(p) : p.m;
@@ -174,7 +179,7 @@ std::vector<std::byte> load_factors(const std::string& option, const std::string
 
 void load_scales(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
-  const EpilogueOptions& given = options.epilogue;
+  const Epilogue& given = options.epilogue.values;
   const std::uint64_t groups = p.grouping ? p.grouping->groups : p.batch;
   const bool by_rows = p.grouping && p.grouping->along == GroupAlong::m;
   job.data[OperandId::row_scales] =
@@ -277,7 +282,7 @@ Job job_from_files(const JobOptions& options) {
   const auto count = [&p](OperandId id) { return row_of(id).shape(p).count; };
   p.a = file_matrix(a, count(OperandId::a), options.matrices[OperandId::a], "a");
   p.b = file_matrix(b, count(OperandId::b), options.matrices[OperandId::b], "b");
-  epilogue_without_operands(options, p.epilogue);
+  p.epilogue = epilogue_of_files(options);
   p.row_reduction = options.rows.reduction();
   load_bias_file(options, job);
   load_scales(options, job);
@@ -312,12 +317,8 @@ Job generated_job(const JobOptions& options) {
   const DataType type = options.type.value_or(DataType::f16);
   p.a = options.matrices[OperandId::a].matrix(type, Layout::row_major);
   p.b = options.matrices[OperandId::b].matrix(type, Layout::row_major);
-  epilogue_without_operands(options, p.epilogue);
-  p.epilogue.bias = options.epilogue.bias.value_or(Bias::none);
-  p.epilogue.bias_type = options.epilogue.bias_type.value_or(DataType::f32);
-  p.epilogue.bias_batch_stride = options.epilogue.bias_batch_stride;
-  p.epilogue.row_scales = options.epilogue.row_scales;
-  p.epilogue.column_scales = options.epilogue.column_scales;
+  p.epilogue = options.epilogue.values;
+  p.epilogue.aux = p.epilogue.aux || !options.files[OperandId::aux].empty();
   p.row_reduction = options.rows.reduction();
   p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
   p.c = options.matrices[OperandId::c].matrix(p.d.type, p.d.layout);
@@ -361,10 +362,10 @@ void JobOptions::add_problem(CLI::App& app) {
   groups.add(app);
 
   app.option_defaults()->group("Epilogue");
-  epilogue.add(app);
+  tool::add(app, epilogue);
   add_gated(app, gated);
   app.option_defaults()->group("Row reduction");
-  rows.add(app);
+  tool::add(app, rows);
   app.option_defaults()->group("Types and layouts");
   for (const OperandRow& row : operand_rows()) {
     if (row.matrix == nullptr || row.id == OperandId::b_right) continue;  // it lies as B does

@@ -28,7 +28,7 @@ struct JobOptions {
   std::optional<DataType> type;
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   PerOperand<MatrixOptions> matrices;
-  EpilogueOptions epilogue;
+  FieldOptions<Epilogue> epilogue;
   GroupOptions groups;
   RowOptions rows;
   PackOptions packs;

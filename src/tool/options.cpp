@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <limits>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "problem/fields.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -121,30 +123,66 @@ DataType default_result(const Problem& problem) {
   return sums ? DataType::s32 : DataType::f16;
 }
 
-void EpilogueOptions::add(CLI::App& app) {
-  app.add_option("--alpha", alpha, "Factor of A*B")->capture_default_str();
-  app.add_option("--beta", beta, "Factor of C; 0: there is no C")->capture_default_str();
-  add_named(app, "--bias-mode,--bias-along", bias,
-            "What the bias is added to: along_n (or n): N values, one a column; along_m (or m): M "
-            "values, one a row",
-            names_of<Bias>(), [](const std::string& text) -> std::optional<Bias> {
-              if (text == "n") return Bias::along_n;
-              if (text == "m") return Bias::along_m;
-              return parse_bias(text);
-            });
-  add_type(app, "--dtype-bias", bias_type, "Element type of a generated bias");
-  add_size(app, "--batch-stride-bias", bias_batch_stride,
-           "Elements from one bias of the batch to the next; 0: one for all", UINT64_MAX >> 8);
-  add_named(app, "--row-scales-mode", row_scales,
-            "Generated factors of the rows of A*B, f32: shared by the batch, or per_matrix",
-            names_of<Scales>(), parse_scales);
-  add_named(app, "--column-scales-mode", column_scales, "The same of its columns",
-            names_of<Scales>(), parse_scales);
-  add_named(app, "--activation", activation, "Function applied before the cast",
-            names_of<Activation>(), parse_activation);
-  app.add_option("--clamp-min", clamp_min, "Lower bound of D");
-  app.add_option("--clamp-max", clamp_max, "Upper bound of D");
-  app.add_flag("--with-aux", with_aux, "Also compute aux, the value before the activation");
+namespace {
+
+// The enumerator of a name; of a bias also of its last letter.
+template <class Enum>
+std::optional<Enum> parse_enumerator(std::string_view text) {
+  for (unsigned i = 0; i <= static_cast<unsigned>(last_enumerator<Enum>); ++i) {
+    const auto value = static_cast<Enum>(i);
+    if (to_string(value) == text) return value;
+    if (std::is_same_v<Enum, Bias> && text.size() == 1 &&
+        to_string(value).ends_with("_" + std::string(text)))
+      return value;
+  }
+  return std::nullopt;
+}
+
+// Adds the option of each field that has one.
+class AddFields {
+ public:
+  AddFields(CLI::App& app, std::set<std::string_view>& given) : app_(app), given_(given) {}
+
+  template <class Enum>
+  void enumerator(const Field& field, Enum& value, Enum&) {
+    if (field.option == nullptr) return;
+    told(field, add_named(app_, field.option, value, field.help, names_of<Enum>(),
+                          parse_enumerator<Enum>));
+  }
+  void number(const Field& field, float& value, float&) {
+    told(field, app_.add_option(field.option, value, field.help)->capture_default_str());
+  }
+  void number(const Field& field, std::uint64_t& value, std::uint64_t&) {
+    told(field, add_size(app_, field.option, value, field.help, UINT64_MAX >> 8));
+  }
+  void real(const Field& field, std::optional<float>& value, std::optional<float>&) {
+    told(field, app_.add_option(field.option, value, field.help));
+  }
+  // A flag turns a default round.
+  void boolean(const Field& field, bool& value, bool&) {
+    const auto turn = [&value, other = !value](std::int64_t) { value = other; };
+    told(field, app_.add_flag_function(field.option, turn, field.help));
+  }
+
+ private:
+  void told(const Field& field, CLI::Option* option) {
+    option->each([&given = given_, name = field.name](const std::string&) { given.insert(name); });
+  }
+
+  CLI::App& app_;
+  std::set<std::string_view>& given_;
+};
+
+}  // namespace
+
+void add(CLI::App& app, FieldOptions<Epilogue>& options) {
+  AddFields fields(app, options.given);
+  FieldsOf<Epilogue>::visit(fields, options.values, options.values);
+}
+
+void add(CLI::App& app, FieldOptions<RowReduction>& options) {
+  AddFields fields(app, options.given);
+  FieldsOf<RowReduction>::visit(fields, options.values, options.values);
 }
 
 }  // namespace vkgemm::tool

@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "oracle/reference.hpp"
+#include "problem/enumerators.hpp"
 #include "tool/matrices.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
@@ -41,11 +43,10 @@ std::string read_file(const std::string& option, const std::string& file);
 template <class Enum>
 std::string names_of() {
   std::string names;
-  for (unsigned i = 0;; ++i) {
-    const std::string_view name = to_string(static_cast<Enum>(i));
-    if (name == "?") return names;
-    names.append(i == 0 ? "" : "|").append(name);
+  for (unsigned i = 0; i <= static_cast<unsigned>(last_enumerator<Enum>); ++i) {
+    names.append(i == 0 ? "" : "|").append(to_string(static_cast<Enum>(i)));
   }
+  return names;
 }
 
 // Adds an option whose text `parse` turns into a value, or into nothing if it names none.
@@ -87,20 +88,17 @@ struct MatrixOptions {
 // be the sums themselves, else f16.
 DataType default_result(const Problem& problem);
 
-struct EpilogueOptions {
-  float alpha = 1.0f;
-  float beta = 0.0f;
-  std::optional<Bias> bias;
-  std::optional<DataType> bias_type;
-  std::uint64_t bias_batch_stride = 0;
-  Scales row_scales = Scales::none;
-  Scales column_scales = Scales::none;
-  Activation activation = Activation::none;
-  std::optional<float> clamp_min;
-  std::optional<float> clamp_max;
-  bool with_aux = false;
+// A structure of a problem whose fields are options, and which of these were given.
+template <class T>
+struct FieldOptions {
+  T values = {};
+  std::set<std::string_view> given;
 
-  void add(CLI::App& app);
+  bool has(std::string_view field) const { return given.contains(field); }
 };
+
+// Adds the options of its fields (src/problem/fields.hpp).
+void add(CLI::App& app, FieldOptions<Epilogue>& options);
+void add(CLI::App& app, FieldOptions<RowReduction>& options);
 
 }  // namespace vkgemm::tool

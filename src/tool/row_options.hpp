@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tool/options.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -12,17 +13,7 @@ namespace vkgemm::tool {
 // The operations of is_scalar(), as messages name them.
 inline constexpr const char* scalar_row_ops = "logsumexp, sum, max, mean or variance";
 
-struct RowOptions {
-  std::optional<RowOp> op;
-  std::optional<float> eps;
-  bool gamma = false;
-  bool beta = false;
-  std::optional<DataType> vector_type;
-  std::optional<DataType> value_type;
-  bool without_d = false;
-
-  void add(CLI::App& app);
-
+struct RowOptions : FieldOptions<RowReduction> {
   // Throws if the operation has no use for what else was said, or if there is none.
   std::optional<RowReduction> reduction() const;
 };

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
+#include "problem/fields.hpp"
 
 namespace vkgemm {
 namespace {
@@ -142,14 +143,8 @@ std::uint64_t packed_bytes(const Quantisation& q, std::uint64_t width,
 std::optional<Error> check_quantised(const Problem& problem) {
   if (!problem.quantised_b) return std::nullopt;
   const Quantisation q = with_group(*problem.quantised_b);
-  const auto enumerator = [](std::string_view field, auto value) {
-    return invalid_argument(concat("quantised_b.", field, " is ", static_cast<unsigned>(value),
-                                   ": no such enumerator"));
-  };
+  if (auto error = check_enumerators(q, "quantised_b")) return error;
   const std::string_view type = to_string(q.type);
-  if (type == "?") return enumerator("type", q.type);
-  if (to_string(q.scale_type) == "?") return enumerator("scale_type", q.scale_type);
-  if (to_string(q.layout) == "?") return enumerator("layout", q.layout);
   const auto wrong = [&](std::string_view field, const auto& value, const auto&... why) {
     return unsupported(concat("quantised_b.", field, " is ", value, " and quantised_b.type is ",
                               type, ": ", why...));

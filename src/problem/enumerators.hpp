@@ -1,0 +1,52 @@
+// enumerators.hpp: the last enumerator of each enumeration of a problem: what a value must not be
+// beyond.
+#pragma once
+
+#include "vkgemm/config.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm {
+
+template <class Enum>
+inline constexpr Enum last_enumerator{};
+template <>
+inline constexpr auto last_enumerator<DataType> = DataType::s32;
+template <>
+inline constexpr auto last_enumerator<F32Arithmetic> = F32Arithmetic::f16x3;
+template <>
+inline constexpr auto last_enumerator<Layout> = Layout::col_major;
+template <>
+inline constexpr auto last_enumerator<Packing> = Packing::packed;
+template <>
+inline constexpr auto last_enumerator<CodeType> = CodeType::mxfp4;
+template <>
+inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
+template <>
+inline constexpr auto last_enumerator<Activation> = Activation::tanh;
+template <>
+inline constexpr auto last_enumerator<Bias> = Bias::along_m;
+template <>
+inline constexpr auto last_enumerator<Scales> = Scales::per_matrix;
+template <>
+inline constexpr auto last_enumerator<Gate> = Gate::glu;
+template <>
+inline constexpr auto last_enumerator<GatedB> = GatedB::interleaved;
+template <>
+inline constexpr auto last_enumerator<OffsetType> = OffsetType::int64;
+template <>
+inline constexpr auto last_enumerator<GroupAlong> = GroupAlong::k;
+template <>
+inline constexpr auto last_enumerator<GroupedB> = GroupedB::per_group;
+template <>
+inline constexpr auto last_enumerator<RowOp> = RowOp::variance;
+template <>
+inline constexpr auto last_enumerator<ReductionMode> = ReductionMode::device_barrier;
+template <>
+inline constexpr auto last_enumerator<Path> = Path::fma;
+
+template <class Enum>
+constexpr bool is_enumerator(Enum value) noexcept {
+  return value <= last_enumerator<Enum>;
+}
+
+}  // namespace vkgemm

@@ -1,0 +1,226 @@
+// fields.hpp: the fields of a problem's structures, each once: its name, and its option on the
+// command line. The C API, the checks of enumerators and the tool's options walk these lists.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "problem/enumerators.hpp"
+#include "vkgemm/problem.hpp"
+
+namespace vkgemm {
+
+// A field. Without an option of its own it is part of another's text.
+struct Field {
+  std::string_view name;
+  const char* option = nullptr;
+  const char* help = "";
+
+  constexpr operator std::string_view() const noexcept { return name; }
+};
+
+// FieldsOf<T>::visit() hands each field to a visitor, with the values that two structures have of
+// it. Both may be the same structure, and one may be that of the C API. The functions of a visitor
+// are number (also of floats), enumerator (maybe optional), boolean, size and real (both optional),
+// and part, of a structure within it.
+template <class T>
+struct FieldsOf;
+
+template <>
+struct FieldsOf<Matrix> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(Field{"type"}, x.type, y.type);
+    visitor.enumerator(Field{"layout"}, x.layout, y.layout);
+    visitor.enumerator(Field{"packing"}, x.packing, y.packing);
+    visitor.size(Field{"ld"}, x.ld, y.ld);
+    visitor.size(Field{"batch_stride"}, x.batch_stride, y.batch_stride);
+    visitor.number(Field{"alignment"}, x.alignment, y.alignment);
+  }
+};
+
+template <>
+struct FieldsOf<Epilogue> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.number(Field{"alpha", "--alpha", "Factor of A*B"}, x.alpha, y.alpha);
+    visitor.number(Field{"beta", "--beta", "Factor of C; 0: there is no C"}, x.beta, y.beta);
+    visitor.enumerator(
+        Field{"bias", "--bias-mode,--bias-along",
+              "What the bias is added to: along_n (or n): N values, one a column; along_m (or m): "
+              "M values, one a row"},
+        x.bias, y.bias);
+    visitor.enumerator(Field{"bias_type", "--dtype-bias", "Element type of a generated bias"},
+                       x.bias_type, y.bias_type);
+    visitor.number(Field{"bias_batch_stride", "--batch-stride-bias",
+                         "Elements from one bias of the batch to the next; 0: one for all"},
+                   x.bias_batch_stride, y.bias_batch_stride);
+    visitor.enumerator(Field{"row_scales", "--row-scales-mode",
+                             "Generated factors of the rows of A*B, f32: shared by the batch, or "
+                             "per_matrix"},
+                       x.row_scales, y.row_scales);
+    visitor.enumerator(Field{"column_scales", "--column-scales-mode", "The same of its columns"},
+                       x.column_scales, y.column_scales);
+    visitor.enumerator(Field{"activation", "--activation", "Function applied before the cast"},
+                       x.activation, y.activation);
+    visitor.real(Field{"clamp_min", "--clamp-min", "Lower bound of D"}, x.clamp_min, y.clamp_min);
+    visitor.real(Field{"clamp_max", "--clamp-max", "Upper bound of D"}, x.clamp_max, y.clamp_max);
+    visitor.boolean(Field{"aux", "--with-aux", "Also compute aux, the value before the activation"},
+                    x.aux, y.aux);
+  }
+};
+
+template <>
+struct FieldsOf<Gated> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(Field{"gate"}, x.gate, y.gate);
+    visitor.enumerator(Field{"b"}, x.b, y.b);
+  }
+};
+
+template <>
+struct FieldsOf<Grouping> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.number(Field{"groups"}, x.groups, y.groups);
+    visitor.enumerator(Field{"offsets"}, x.offsets, y.offsets);
+    visitor.enumerator(Field{"along"}, x.along, y.along);
+    visitor.enumerator(Field{"b"}, x.b, y.b);
+  }
+};
+
+template <>
+struct FieldsOf<RowReduction> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(
+        Field{"op", "--row-op",
+              "What is done with every row of D, after the epilogue: rms_norm to l2_normalize "
+              "change it, logsumexp to variance give one number beside it. Not with --gated or "
+              "groups"},
+        x.op, y.op);
+    visitor.real(Field{"eps", "--row-eps",
+                       "eps of rms_norm (default 1e-6), layer_norm (1e-5) and l2_normalize "
+                       "(1e-12)"},
+                 x.eps, y.eps);
+    visitor.boolean(Field{"gamma", "--with-row-gamma",
+                          "Generate gamma of rms_norm and layer_norm: factors, N values"},
+                    x.gamma, y.gamma);
+    visitor.boolean(Field{"beta", "--with-row-beta", "Generate beta of the same, added: N values"},
+                    x.beta, y.beta);
+    visitor.enumerator(Field{"vector_type", "--dtype-row-vectors",
+                             "Element type of generated gamma and beta (default f32)"},
+                       x.vector_type, y.vector_type);
+    visitor.enumerator(Field{"value_type", "--dtype-row-values",
+                             "Element type of the numbers of logsumexp … variance (default f32)"},
+                       x.value_type, y.value_type);
+    visitor.boolean(
+        Field{"store_d", "--without-d", "logsumexp … variance: only their numbers, no D"},
+        x.store_d, y.store_d);
+  }
+};
+
+template <>
+struct FieldsOf<SplitK> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.number(Field{"slices"}, x.slices, y.slices);
+    visitor.enumerator(Field{"reduction_mode"}, x.reduction_mode, y.reduction_mode);
+  }
+};
+
+template <>
+struct FieldsOf<Quantisation> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(Field{"type"}, x.type, y.type);
+    visitor.number(Field{"group_k"}, x.group_k, y.group_k);
+    visitor.number(Field{"group_n"}, x.group_n, y.group_n);
+    visitor.enumerator(Field{"scale_type"}, x.scale_type, y.scale_type);
+    visitor.boolean(Field{"zeros"}, x.zeros, y.zeros);
+    visitor.enumerator(Field{"layout"}, x.layout, y.layout);
+  }
+};
+
+template <>
+struct FieldsOf<Problem> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(Field{"f32_arithmetic"}, x.f32_arithmetic, y.f32_arithmetic);
+    visitor.number(Field{"m"}, x.m, y.m);
+    visitor.number(Field{"n"}, x.n, y.n);
+    visitor.number(Field{"k"}, x.k, y.k);
+    visitor.number(Field{"batch"}, x.batch, y.batch);
+    visitor.part(Field{"a"}, x.a, y.a);
+    visitor.part(Field{"b"}, x.b, y.b);
+    visitor.part(Field{"c"}, x.c, y.c);
+    visitor.part(Field{"d"}, x.d, y.d);
+    visitor.part(Field{"aux"}, x.aux, y.aux);
+    visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
+    visitor.part(Field{"quantised_b"}, x.quantised_b, y.quantised_b);
+    visitor.part(Field{"gated"}, x.gated, y.gated);
+    visitor.part(Field{"grouping"}, x.grouping, y.grouping);
+    visitor.part(Field{"row_reduction"}, x.row_reduction, y.row_reduction);
+    visitor.part(Field{"split_k"}, x.split_k, y.split_k);
+    visitor.number(Field{"max_workspace_bytes"}, x.max_workspace_bytes, y.max_workspace_bytes);
+    visitor.number(Field{"max_dispatch_ms"}, x.max_dispatch_ms, y.max_dispatch_ms);
+    visitor.number(Field{"estimate_scale"}, x.estimate_scale, y.estimate_scale);
+  }
+};
+
+template <>
+struct FieldsOf<RowQuantisation> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.number(Field{"rows"}, x.rows, y.rows);
+    visitor.number(Field{"columns"}, x.columns, y.columns);
+    visitor.number(Field{"batch"}, x.batch, y.batch);
+    visitor.part(Field{"source"}, x.source, y.source);
+    visitor.part(Field{"codes"}, x.codes, y.codes);
+  }
+};
+
+// Finds the first value of an enumeration that is no enumerator.
+class EnumeratorCheck {
+ public:
+  explicit EnumeratorCheck(std::string_view structure) : structure_(structure) {}
+
+  template <class Enum>
+  void enumerator(const Field& field, const Enum& value, const Enum&) {
+    if (error_ || is_enumerator(value)) return;
+    const std::string_view dot = structure_.empty() ? "" : ".";
+    error_ = invalid_argument(concat(structure_, dot, field.name, " is ",
+                                     static_cast<unsigned>(value), ": no such enumerator"));
+  }
+  template <class Enum>
+  void enumerator(const Field& field, const std::optional<Enum>& value,
+                  const std::optional<Enum>&) {
+    if (value) enumerator(field, *value, *value);
+  }
+  template <class Part>
+  void part(const Field& field, const Part& value, const Part&) {
+    if (error_) return;
+    EnumeratorCheck check(field.name);
+    FieldsOf<Part>::visit(check, value, value);
+    error_ = check.take();
+  }
+  template <class Part>
+  void part(const Field& field, const std::optional<Part>& value, const std::optional<Part>&) {
+    if (value) part(field, *value, *value);
+  }
+  void number(const Field&, const auto&, const auto&) {}
+  void boolean(const Field&, const auto&, const auto&) {}
+  void size(const Field&, const auto&, const auto&) {}
+  void real(const Field&, const auto&, const auto&) {}
+
+  MaybeError take() { return std::move(error_); }
+
+ private:
+  std::string_view structure_;
+  MaybeError error_;
+};
+
+// An error if a field of a structure holds no enumerator; `name`: what messages call the structure.
+template <class T>
+MaybeError check_enumerators(const T& structure, std::string_view name = {}) {
+  EnumeratorCheck check(name);
+  FieldsOf<T>::visit(check, structure, structure);
+  return check.take();
+}
+
+}  // namespace vkgemm
