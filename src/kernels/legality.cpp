@@ -89,7 +89,7 @@ bool check_unused(const Case& s) {
 bool check_input(const Case& s) {
   const MainLoop loop = s.config.main_loop();
   const ResolvedProblem& p = s.problem;
-  if (p.input->parts != 1) {
+  if (p.input->is_converted()) {
     const auto refuse = [&](const auto&... why) {
       return s.refuse("f32_arithmetic is ", p.input->arithmetic_name, ": ", why...);
     };

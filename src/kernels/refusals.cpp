@@ -1,10 +1,10 @@
 #include "kernels/refusals.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/text.hpp"
 #include "kernels/main_loop.hpp"
+#include "problem/inputs/codes.hpp"
 
 namespace vkgemm {
 namespace {
@@ -35,13 +35,16 @@ bool forbids(const Config& bad, const Config& config) noexcept {
 }
 
 bool is_row_family(std::string_view name) {
-  return std::ranges::find(row_families, name) != std::end(row_families);
+  return name == "gemm" || name == "grouped" || name == codes_family ||
+         std::ranges::any_of(inputs(), [name](const Input* input) {
+           return !name.empty() && input->family == name;
+         });
 }
 
 bool is_of_family(const ResolvedProblem& problem, std::string_view family) {
   return family == "gemm" || (family == "grouped" && problem.grouping) ||
-         (family == "quantised" && problem.b.quantisation) ||
-         (family == f32_parts_family && problem.input->parts != 1);
+         (family == codes_family && problem.b.quantisation) ||
+         (!family.empty() && family == problem.input->family);
 }
 
 std::optional<std::string> why_refused(std::span<const RefusedConfig> refused, const Config& config,

@@ -11,11 +11,8 @@
 
 namespace vkgemm {
 
-// Families of table rows: "gemm" is for all problems, "grouped" for those with groups, "quantised"
-// for those with codes, f32_parts_family for those whose f32 are multiplied in parts.
-inline constexpr std::string_view f32_parts_family = "f32_parts";
-inline constexpr std::string_view row_families[] = {"gemm", "grouped", "quantised",
-                                                    f32_parts_family};
+// Families of table rows: "gemm" is for all problems, "grouped" for those with groups, codes_family
+// for those with codes, Input::family for those with such an input.
 bool is_row_family(std::string_view name);
 bool is_of_family(const ResolvedProblem& problem, std::string_view family);
 

@@ -43,6 +43,10 @@ std::uint64_t ResolvedMatrix::half_elements() const noexcept {
   return packed_bytes(*quantisation, ld, lines()) / size_in_bytes(type);
 }
 
+std::uint32_t ResolvedMatrix::element_bits() const noexcept {
+  return quantisation ? bits_of(quantisation->type) : 8 * element_bytes();
+}
+
 bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
   // Products may wrap: the remainder modulo a power of two stays right.
   const std::uint64_t element = element_bytes();

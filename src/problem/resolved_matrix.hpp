@@ -68,6 +68,7 @@ struct ResolvedMatrix {
   std::uint32_t parts() const noexcept { return input != nullptr ? input->parts : 1; }
   bool line_scales() const noexcept { return input != nullptr && input->scales_lines; }
   std::uint32_t element_bytes() const noexcept { return size_in_bytes(type) * parts(); }
+  std::uint32_t element_bits() const noexcept;  // of codes, which may share bytes, too
   // Lines of what is packed: how deep it is.
   std::uint64_t lines() const noexcept { return layout == Layout::row_major ? rows : cols; }
 

@@ -59,7 +59,7 @@ Target DeviceTables::target(const DeviceCaps& caps, Denials denials) const {
 
 std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
                                               const DeviceCaps& caps) const {
-  if (problem.input->parts != 1 && !problem.a.is_packed() && !problem.b.is_packed() &&
+  if (problem.input->is_converted() && !problem.a.is_packed() && !problem.b.is_packed() &&
       !gains_by_packing(*problem.input, caps)) {
     problem.input = &input_of(problem.input->given);
   }

@@ -185,8 +185,7 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   }
   s.store = stored(c, problem).values * sizeof(float) / kilobyte / timing.store;
   s.single = single_time(c, timing, problem);
-  const double bits_b = problem.b.quantisation ? bits_of(problem.b.quantisation->type)
-                                               : 8.0 * problem.b.element_bytes();
+  const double bits_b = problem.b.element_bits();
   const double operands =
       k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
   s.memory = (operands + result_kilobytes(problem)) / timing.memory;

@@ -100,12 +100,14 @@ std::vector<Config> pack_options(const ResolvedProblem& problem, const DeviceCap
   return options;
 }
 
-// A row of f32 in parts stands in place of one for elements with its configuration, whose rate says
-// nothing of parts. Rows of groups don't: their rates were fitted beside those of all.
+// A row for the problem's input alone stands in place of one for all with its configuration, whose
+// rate says nothing of that input. Rows of groups don't: their rates were fitted beside those of
+// all.
 bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedProblem& problem) {
-  if (problem.input->parts == 1 || row.family == f32_parts_family) return false;
+  const std::string_view own = problem.input->family;
+  if (own.empty() || row.family == own) return false;
   return std::ranges::any_of(table.rows, [&](const TuningRow& other) {
-    return other.family == f32_parts_family && other.matches(problem) && other.config == row.config;
+    return other.family == own && other.matches(problem) && other.config == row.config;
   });
 }
 

@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
+
+// The family of table rows that are for codes alone.
+inline constexpr std::string_view codes_family = "quantised";
 
 // The value of the constant CODES.
 std::uint32_t constant_of(CodeType type) noexcept;

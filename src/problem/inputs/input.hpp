@@ -30,6 +30,8 @@ struct Input {
   bool packed_in_rows = false;       // K is the outer direction (pack.comp)
   bool packed_in_fragments = false;  // pack_fragments.comp
   std::string_view sum_kernel = "sum_slices";
+  std::string_view family =
+      {};  // of table rows that are for this input alone; empty: there is none
 
   // An f32 as `parts` numbers that add up to it. Part q of A is multiplied by part r of B if q + r
   // is at most last_order.
@@ -47,6 +49,8 @@ struct Input {
   bool (*is_loaded)(const DeviceCaps&) = nullptr;
   std::string_view needs;
 
+  // True if packing makes other elements of the caller's.
+  constexpr bool is_converted() const noexcept { return given != multiplied; }
   constexpr std::uint32_t bytes() const noexcept { return parts * size_in_bytes(multiplied); }
 };
 
