@@ -1,5 +1,5 @@
 // pack_plan.cpp: operands that are packed once: how they lie, and the dispatches that pack them.
-#include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -12,21 +12,14 @@
 #include "problem/inputs/input.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/fingerprint.hpp"
-#include "runtime/recorder.hpp"
-#include "runtime/span_check.hpp"
+#include "runtime/step_plan.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
 
-struct PackPlan::Impl {
-  std::shared_ptr<Context::Impl> context;  // keeps the pipeline
+struct PackPlan::Impl : StepPlan {
   PackedLayout layout;
   CodeBytes source_bytes;  // of what is not quantised: as of codes
-  std::uint32_t source_alignment = 1;
-  std::uint32_t scale_alignment = 1;
-  bool of_codes = false;
-  Step step;  // no dispatches if there is nothing to be packed
-  VkPipeline pipeline = VK_NULL_HANDLE;
 };
 
 namespace {
@@ -118,9 +111,11 @@ Result<void> set_codes(PackPlan::Impl& plan, const Problem& problem, const Resol
   const Result<CodeSource> source = code_source(problem, matrices);
   if (!source) return source.error();
   plan.source_bytes = {source->codes.bytes, source->scales.bytes, source->zeros.bytes};
-  plan.source_alignment = source->codes.alignment;
-  plan.scale_alignment = source->scales.alignment;
-  plan.of_codes = true;
+  plan.operands = {
+      {"codes", &Addresses::source, source->codes.bytes, source->codes.alignment},
+      {"scales", &Addresses::scales, source->scales.bytes, source->scales.alignment},
+      {"zeros", &Addresses::zeros, source->zeros.bytes},
+  };
   plan.step = pack_codes_step(problem, *source, copy, matrices, plan.context->caps.limits);
   return {};
 }
@@ -132,7 +127,7 @@ Result<void> set_elements(PackPlan::Impl& plan, const Problem& problem, PackedOp
   if (!source) return source.error();
   const ResolvedMatrix& from = operand_of(*source, operand);
   plan.source_bytes.codes = from.bytes;
-  plan.source_alignment = from.alignment;
+  plan.operands = {{"source", &Addresses::source, from.bytes, from.alignment}};
   plan.step = pack_step(*source, copy, plan.context->caps.limits);
   return {};
 }
@@ -178,12 +173,9 @@ Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self
                                ? set_codes(*plan, problem, copy, count)
                                : set_elements(*plan, problem, operand, copy);
   if (!set) return set.error();
-  const Result<VkPipeline> pipeline = pipelines.get(plan->step.key, Config{});
-  if (!pipeline) {
-    if (pipeline.error().status == Status::device_lost) lost = true;
-    return pipeline.error();
-  }
-  plan->pipeline = *pipeline;
+  plan->operands.push_back({"destination", &Addresses::copy, plan->layout.bytes,
+                            plan->layout.alignment, /*written=*/true});
+  if (auto prepared = plan->prepare(); !prepared) return prepared.error();
   return PackPlan(std::move(plan));
 }
 
@@ -205,45 +197,12 @@ Result<void> PackPlan::record(VkCommandBuffer command_buffer, DeviceSpan source,
 
 Result<void> PackPlan::record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
                                     DeviceSpan destination) const {
-  return without_exceptions([&]() -> Result<void> {
-    const Impl& plan = *impl_;
-    if (plan.context->lost.load(std::memory_order_relaxed)) return device_lost_error();
-    if (command_buffer == VK_NULL_HANDLE) {
-      return invalid_argument("command_buffer is VK_NULL_HANDLE");
+  return without_exceptions([&] {
+    if (impl_->operands.size() == 2) {
+      return impl_->record(command_buffer, std::array{source.codes, destination});
     }
-    if (plan.layout.bytes == 0) return {};
-    if (auto checked =
-            check_span("destination", destination, plan.layout.bytes, plan.layout.alignment);
-        !checked) {
-      return checked;
-    }
-    struct Source {
-      std::string_view name;
-      const DeviceSpan& span;
-      std::uint64_t bytes;
-      std::uint32_t alignment;
-    };
-    const CodeBytes& bytes = plan.source_bytes;
-    const Source sources[] = {
-        {plan.of_codes ? "codes" : "source", source.codes, bytes.codes, plan.source_alignment},
-        {"scales", source.scales, bytes.scales, plan.scale_alignment},
-        {"zeros", source.zeros, bytes.zeros, 1}};
-    for (const auto& [name, span, wanted, alignment] : sources) {
-      if (wanted == 0) continue;
-      if (auto checked = check_span(name, span, wanted, alignment); !checked) return checked;
-      if (span.address < destination.address + plan.layout.bytes &&
-          destination.address < span.address + wanted) {
-        return Error{Status::overlapping_operands, concat("destination overlaps ", name)};
-      }
-    }
-    Addresses at;
-    at.source = source.codes.address;
-    at.scales = source.scales.address;
-    at.zeros = source.zeros.address;
-    at.copy = destination.address;
-    Recorder recorder(*plan.context, command_buffer, {});
-    record_step(recorder, plan.step, plan.pipeline, at);
-    return {};
+    return impl_->record(command_buffer,
+                         std::array{source.codes, source.scales, source.zeros, destination});
   });
 }
 
