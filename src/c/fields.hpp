@@ -19,6 +19,7 @@
 #include "c/failure.hpp"
 #include "c/structures.hpp"
 #include "problem/fields.hpp"
+#include "problem/operands.hpp"
 #include "vkgemm/context.hpp"
 #include "vkgemm/vkgemm.h"
 
@@ -236,22 +237,12 @@ struct Fields<VkgemmOperands> {
   using Cpp = Operands;
   static void map(auto& map, auto& c, auto& cpp) {
     map.reserved(c.reserved);
-    map.span(c.a, cpp.a);
-    map.span(c.b, cpp.b);
-    map.span(c.b_right, cpp.b_right);
-    map.span(c.c, cpp.c);
-    map.span(c.d, cpp.d);
-    map.span(c.bias, cpp.bias);
-    map.span(c.aux, cpp.aux);
-    map.span(c.offsets, cpp.offsets);
-    map.span(c.gamma, cpp.gamma);
-    map.span(c.beta, cpp.beta);
-    map.span(c.row_values, cpp.row_values);
+#define VKGEMM_MAP_SPAN(name) map.span(c.name, cpp.name);
+    VKGEMM_OPERANDS(VKGEMM_MAP_SPAN)
+#undef VKGEMM_MAP_SPAN
     map.span(c.workspace, cpp.workspace);
     map.fingerprint(c.a_fingerprint, cpp.a_fingerprint);
     map.fingerprint(c.b_fingerprint, cpp.b_fingerprint);
-    map.span(c.row_scales, cpp.row_scales);
-    map.span(c.column_scales, cpp.column_scales);
     map.fingerprint(c.b_right_fingerprint, cpp.b_right_fingerprint);
   }
 };

@@ -17,23 +17,29 @@
 
 namespace vkgemm {
 
-// The operands that a caller binds, in the order of the rows. The workspace is none of them.
-enum class OperandId : std::uint8_t {
-  a,
-  b,
-  b_right,
-  c,
-  d,
-  bias,
-  row_scales,
-  column_scales,
-  aux,
-  gamma,
-  beta,
-  row_values,
-  offsets,
-};
-inline constexpr std::size_t operand_count = 13;
+// The operands that a caller binds, by the names of the members of Operands and VkgemmOperands. The
+// workspace is none of them.
+#define VKGEMM_OPERANDS(X) \
+  X(a)                     \
+  X(b)                     \
+  X(b_right)               \
+  X(c)                     \
+  X(d)                     \
+  X(bias)                  \
+  X(row_scales)            \
+  X(column_scales)         \
+  X(aux)                   \
+  X(gamma)                 \
+  X(beta)                  \
+  X(row_values)            \
+  X(offsets)
+
+#define VKGEMM_OPERAND_ID(name) name,
+enum class OperandId : std::uint8_t { VKGEMM_OPERANDS(VKGEMM_OPERAND_ID) };
+#undef VKGEMM_OPERAND_ID
+#define VKGEMM_COUNT_OPERAND(name) +1
+inline constexpr std::size_t operand_count = VKGEMM_OPERANDS(VKGEMM_COUNT_OPERAND);
+#undef VKGEMM_COUNT_OPERAND
 
 // A value for each operand.
 template <class T>
