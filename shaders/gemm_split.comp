@@ -1,11 +1,11 @@
 // The same as gemm.comp with split-K in one dispatch: those who have multiplied the slices of K add
-// them, too. SPLIT says who adds: see lib/split_k.glsl.
+// them, too. SPLIT says who adds: see lib/schedule/split_k.glsl.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS SplitParams
 #include "lib/contract.glsl"
-#include "lib/sum_partials.glsl"
-#include "lib/device_barrier.glsl"
+#include "lib/schedule/sum_partials.glsl"
+#include "lib/schedule/device_barrier.glsl"
 
 // To be called again in the same workgroup only after a barrier().
 void compute(const Tile tile) {

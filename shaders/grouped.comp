@@ -4,7 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS GroupedParams
 #include "lib/contract.glsl"
-#include "lib/grouped.glsl"
+#include "lib/schedule/grouped.glsl"
 
 void main() {
     report_bad_offsets();

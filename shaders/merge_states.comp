@@ -5,10 +5,10 @@
 #define PARAMS MergeParams
 #include "lib/common.glsl"
 #include "lib/elements.glsl"
-#include "lib/shared_word.glsl"
-#include "lib/row_state.glsl"
-#include "lib/row_panel_state.glsl"
-#include "lib/row_scalar.glsl"
+#include "lib/schedule/shared_word.glsl"
+#include "lib/rows/row_state.glsl"
+#include "lib/rows/row_panel_state.glsl"
+#include "lib/rows/row_scalar.glsl"
 
 // Nobody waits: an earlier dispatch has told them.
 void give_up() {}

@@ -7,7 +7,7 @@
 #define PARAMS PackParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
-#include "lib/pack_group.glsl"
+#include "lib/inputs/pack_group.glsl"
 
 const uint GROUPS = PACK_TILE / GROUP;          // of a row of a tile
 shared uint pairs[PACK_TILE][PACK_LINE_WORDS];  // [k][m / 2]

@@ -1,5 +1,5 @@
 // Brings a quantised B to the order in which the direct loop holds it (lib/quantised.h,
-// lib/code_fragments.glsl). Which elements an invocation has, the driver alone knows: so the codes are
+// lib/inputs/code_fragments.glsl). Which elements an invocation has, the driver alone knows: so the codes are
 // loaded as a matrix of numbers, which both input types hold exactly.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -7,9 +7,9 @@
 #define PARAMS PackCodesParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
-#include "lib/code_source.glsl"
-#include "lib/fragment_words.glsl"
-#include "lib/code_fragments.glsl"
+#include "lib/inputs/code_source.glsl"
+#include "lib/inputs/fragment_words.glsl"
+#include "lib/inputs/code_fragments.glsl"
 
 // The tile, column by column.
 const uint LINE = KHR_LINE(PACK_TILE, IN_SIZE);

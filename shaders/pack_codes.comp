@@ -4,7 +4,7 @@
 #define PARAMS PackCodesParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
-#include "lib/code_source.glsl"
+#include "lib/inputs/code_source.glsl"
 
 void main() {
     const CodeTile t = code_tile();

@@ -1,7 +1,7 @@
-// Copies an operand into the order in which the direct loop holds it (lib/fragment_words.glsl), with
+// Copies an operand into the order in which the direct loop holds it (lib/inputs/fragment_words.glsl), with
 // zeros where there was nothing. A workgroup copies PACK_TILE × PACK_TILE elements; workgroup y is a
 // matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B. GROUPED:
-// by slots of groups. With IN_PARTS an f32 of the source becomes several elements (lib/f32_parts.glsl); where
+// by slots of groups. With IN_PARTS an f32 of the source becomes several elements (lib/inputs/f32_parts.glsl); where
 // lines have scales, a workgroup copies all of K, which it reads twice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -9,11 +9,11 @@
 #define PARAMS PackParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
-#include "lib/pack_group.glsl"
-#include "lib/fragment_words.glsl"
-#include "lib/pack_slots.glsl"
+#include "lib/inputs/pack_group.glsl"
+#include "lib/inputs/fragment_words.glsl"
+#include "lib/schedule/pack_slots.glsl"
 #if IN_PARTS != 1
-#include "lib/f32_parts.glsl"
+#include "lib/inputs/f32_parts.glsl"
 #endif
 
 const bool K_INNER = A_COL_MAJOR == 0;

@@ -6,10 +6,10 @@
 #define PARAMS ReduceRowsParams
 #include "lib/common.glsl"
 #include "lib/elements.glsl"
-#include "lib/store_d.glsl"
-#include "lib/row_state.glsl"
-#include "lib/row_result.glsl"
-#include "lib/row_scalar.glsl"
+#include "lib/epilogue/store_d.glsl"
+#include "lib/rows/row_state.glsl"
+#include "lib/rows/row_result.glsl"
+#include "lib/rows/row_scalar.glsl"
 
 const uint LANES = LOCAL_SIZE / TILE_M;  // of a row
 const uint BLOCK_LANES = ROW_BLOCK / 4 / ROW_LANE_X4;

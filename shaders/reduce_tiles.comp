@@ -6,11 +6,11 @@
 #define PARAMS ReduceTilesParams
 #define WHOLE_SLICES
 #include "lib/contract.glsl"
-#include "lib/row_state.glsl"
-#include "lib/row_result.glsl"
-#include "lib/row_scalar.glsl"
-#include "lib/device_barrier.glsl"
-#include "lib/row_panel.glsl"
+#include "lib/rows/row_state.glsl"
+#include "lib/rows/row_result.glsl"
+#include "lib/rows/row_scalar.glsl"
+#include "lib/schedule/device_barrier.glsl"
+#include "lib/rows/row_panel.glsl"
 
 struct Values {
     vec4 x4[VALUE_SLICES * MOST_SLICE_VALUES];

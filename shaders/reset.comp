@@ -5,7 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS ResetParams
 #include "lib/common.glsl"
-#include "lib/shared_word.glsl"
+#include "lib/schedule/shared_word.glsl"
 
 void main() {
     const uint i = (first_tile() + gl_WorkGroupID.x) * LOCAL_SIZE + gl_LocalInvocationIndex;

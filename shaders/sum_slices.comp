@@ -5,9 +5,9 @@
 #define PARAMS GemmParams
 #include "lib/common.glsl"
 #include "lib/elements.glsl"
-#include "lib/tile.glsl"
-#include "lib/epilogue.glsl"
-#include "lib/sum_partials.glsl"
+#include "lib/schedule/tile.glsl"
+#include "lib/epilogue/epilogue.glsl"
+#include "lib/schedule/sum_partials.glsl"
 
 void main() {
     const uint64_t block = uint64_t(first_tile()) + gl_WorkGroupID.x;

@@ -56,12 +56,12 @@
 // leaves such arrays in memory.
 #include "common.glsl"
 #include "elements.glsl"
-#include "tile.glsl"
-#include "epilogue.glsl"
-#include "tile_x4.glsl"
+#include "schedule/tile.glsl"
+#include "epilogue/epilogue.glsl"
+#include "epilogue/tile_x4.glsl"
 
 #include "main_loop.glsl"
 
 #ifndef OWN_STORE_TILE
-#include "store_tile.glsl"
+#include "epilogue/store_tile.glsl"
 #endif

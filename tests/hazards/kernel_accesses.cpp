@@ -228,7 +228,7 @@ void Kernel::store_d(const gpu::GemmParams& p, Batches batches) {
   write("d", matrix(p.d, {p.m, p.n, p.ldd, columns, element}, p.d_batch, batches));
 }
 
-// lib/split_k.glsl.
+// lib/schedule/split_k.glsl.
 Region Kernel::partial(const gpu::GemmParams& p, Batches batches) const {
   const std::uint64_t row = rounded_up(p.n, 4) * sizeof(float) * (is_gated() ? 2 : 1);
   return vector(p.partial, p.slices * p.m * row, p.slices * p.m * row, batches);
@@ -291,7 +291,7 @@ void Kernel::grouped() {
   store_d(p.gemm, own);
 }
 
-// lib/row_panel_state.glsl.
+// lib/rows/row_panel_state.glsl.
 template <class Block>
 Region Kernel::row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const {
   const std::uint64_t tile_m = constant(SPEC_TILE_M);

@@ -24,7 +24,7 @@ uint group_offset(uint group) {
   return static_cast<uint>(std::clamp<std::int64_t>(offsets.at(group), 0, capacity));
 }
 
-#include "lib/group_map.glsl"
+#include "lib/schedule/group_map.glsl"
 
 }  // namespace shader
 

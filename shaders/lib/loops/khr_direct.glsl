@@ -9,8 +9,8 @@
 // registers (SWAP_A), and loads that are marked as reading what nobody writes.
 #define TAKES_FRAGMENTS
 #include "khr_accumulators.glsl"
-#include "fragment_words.glsl"
-#include "khr_parts.glsl"
+#include "../inputs/fragment_words.glsl"
+#include "../inputs/khr_parts.glsl"
 
 shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 #define SLICES_ALONE
@@ -32,7 +32,7 @@ const uint SLOTS = STEPS_AHEAD + 1;      // steps whose words an invocation hold
 const bool HAS_BOTH_HALVES = B_HALVES != 0 && SUBGROUPS_N == 1;
 const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 
-#include "direct_codes.glsl"
+#include "../inputs/direct_codes.glsl"
 
 // A may lie in rows, whose depth is whole k-tiles. With K interleaved an invocation loads two rows'
 // words of two steps at once, each 16 bytes; else the device loads fragments as it likes.

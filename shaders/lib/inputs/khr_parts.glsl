@@ -11,7 +11,7 @@ uint64_t scales_bytes(const uint lines) { return 0; }
 void multiply(inout Acc acc, const Fragments f, const bool largest_alone) { multiply(acc, f); }
 #else
 #extension GL_KHR_shader_subgroup_vote : require
-#include "../f32_parts.glsl"
+#include "f32_parts.glsl"
 
 // The scales in front of a matrix's fragments.
 uint64_t scales_bytes(const uint lines) {

@@ -5,8 +5,8 @@
 // up to four, because their places are constants then. With a single slot the last step of a unit
 // loads the next one. With AHEAD of 2 those of A are with them: the hardware tells loads apart by six
 // scoreboards (NVIDIA's), and who waits for A's would wait for the codes behind.
-#include "../quantised.glsl"
-#include "../code_fragments.glsl"
+#include "quantised.glsl"
+#include "code_fragments.glsl"
 
 const uint UNITS = STEPS / UNIT_STEPS;
 const uint UNIT_SLOTS = UNITS % 4 == 0 ? 4 : UNITS % 2 == 0 ? 2 : 1;
