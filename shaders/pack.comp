@@ -7,6 +7,7 @@
 #define PARAMS PackParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
+#include "lib/input_contract.glsl"
 #include "lib/inputs/pack_group.glsl"
 
 const uint GROUPS = PACK_TILE / GROUP;          // of a row of a tile

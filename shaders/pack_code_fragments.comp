@@ -7,6 +7,7 @@
 #define PARAMS PackCodesParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
+#include "lib/input_contract.glsl"
 #include "lib/inputs/code_source.glsl"
 #include "lib/inputs/fragment_words.glsl"
 #include "lib/inputs/code_fragments.glsl"

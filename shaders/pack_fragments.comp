@@ -1,30 +1,23 @@
 // Copies an operand into the order in which the direct loop holds it (lib/inputs/fragment_words.glsl), with
 // zeros where there was nothing. A workgroup copies PACK_TILE × PACK_TILE elements; workgroup y is a
 // matrix of the batch. A_COL_MAJOR: K is the outer direction of the source. PACKS_B: it is B. GROUPED:
-// by slots of groups. With IN_PARTS an f32 of the source becomes several elements (lib/inputs/f32_parts.glsl); where
-// lines have scales, a workgroup copies all of K, which it reads twice.
+// by slots of groups. An f32 of the source may become several parts (lib/inputs/parts.glsl). If lines have
+// scales, a workgroup copies all of K, which it reads twice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #define PARAMS PackParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
+#include "lib/input_contract.glsl"
 #include "lib/inputs/pack_group.glsl"
 #include "lib/inputs/fragment_words.glsl"
 #include "lib/schedule/pack_slots.glsl"
-#if IN_PARTS != 1
-#include "lib/inputs/f32_parts.glsl"
-#endif
 
 const bool K_INNER = A_COL_MAJOR == 0;
 const uint GROUPS = PACK_TILE / SOURCE_GROUP;  // of a line of a tile
 // The tile as it lies in the source, one behind the other of all parts, by x8s: eight elements, of which
 // fragments are multiples.
-#if IN_BYTES == 1
-#define X8 uvec2
-#else
-#define X8 uvec4
-#endif
 const uint X8_WORDS = 2 * IN_BYTES;
 const uint LINE = PACK_TILE / 8 + 1;
 const uint TILE_X8 = PACK_TILE * LINE;
@@ -53,29 +46,26 @@ uvec4 source_group(const PackTile t, const uvec2 at) {
     return load_source(t, outer.x, inner.x, exists ? inner.y - inner.x : 0);
 }
 
-#if IN_PARTS == 1
-void set_group(const PackTile t, const uvec2 at, const uvec4 words) {
+// SET_GROUP of whole elements: brings a group of the source to the tile.
+void set_whole(const uvec2 at, const uvec4 words) {
     if (INTERLEAVE_K != 0 && K_INNER) {
         [[unroll]] for (uint w = 0; w < 4; ++w)
             set_word(0, at.x, at.y / WORD_ELEMENTS + w, words[w]);
         return;
     }
     const uint x8 = tile_line(at.x) * LINE + at.y / 8;
-#if IN_BYTES == 1
-    tile[x8] = words.xy;
-    tile[x8 + 1] = words.zw;
-#else
-    tile[x8] = words;
-#endif
+    SET_X8S(tile, x8, words)
 }
-#else
-#ifdef SCALES_IN_FRONT
+
 // The bits of the largest finite magnitude of each of the tile's lines along M or N; then of its scale.
 shared uint line_scales[PACK_TILE];
 
 // The elements of a group are of one line, or of neighbouring ones.
 uint line_of(const uvec2 at, const uint e) { return K_INNER ? at.x : at.y + e; }
-float scaled(const uint bits, const uint line) {
+float inverse_of(const float scale) {
+    return uintBitsToFloat((254u << 23) - floatBitsToUint(scale));
+}
+float scaled_source(const uint bits, const uint line) {
     return uintBitsToFloat(bits) * inverse_of(uintBitsToFloat(line_scales[line]));
 }
 
@@ -110,23 +100,18 @@ void find_scales(PackTile t) {
         if (t.first_mn + i < p.copy_ld) U32(t.copy + uint64_t(t.first_mn + i) * 4).x = scale;
     }
 }
-#endif
 
-void set_group(const PackTile t, const uvec2 at, const uvec4 bits) {
+// SET_GROUP of parts.
+void set_parts(const uvec2 at, const uvec4 bits) {
     uint words[IN_PARTS][2];
     [[unroll]] for (uint e = 0; e < SOURCE_GROUP; ++e) {
-#ifdef SCALES_IN_FRONT
-        const uint parts[IN_PARTS] = split(scaled(bits[e], line_of(at, e)));
-#else
-        const uint parts[IN_PARTS] = split(uintBitsToFloat(bits[e]));
-#endif
+        const uint parts[IN_PARTS] = split(SOURCE_VALUE(bits[e], line_of(at, e)));
         [[unroll]] for (uint q = 0; q < IN_PARTS; ++q)
             words[q][e / 2] = e % 2 == 0 ? parts[q] : words[q][e / 2] | parts[q] << 16;
     }
     [[unroll]] for (uint q = 0; q < IN_PARTS; ++q)
         [[unroll]] for (uint w = 0; w < 2; ++w) set_word(q, at.x, at.y / 2 + w, words[q][w]);
 }
-#endif
 
 const uint FRAGMENT_MN = PACKS_B != 0 ? FRAGMENT_N : FRAGMENT_M;
 const uint ALONG = PACK_TILE / FRAGMENT_MN;  // fragments of a tile along M or N
@@ -160,19 +145,15 @@ uvec4 words_of_b(const uint part, const uint n, const uint k) {
     return words;
 }
 
-void pack(const PackTile t) {
-#ifndef SCALES_IN_FRONT
-    if (GROUPED != GROUPED_NONE) find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
-#endif
+void fill_tile(const PackTile t) {
     for (uint i = gl_LocalInvocationIndex; i < PACK_TILE * GROUPS; i += LOCAL_SIZE) {
         const uvec2 at = group_place(i);
-        set_group(t, at, source_group(t, at));
+        SET_GROUP(at, source_group(t, at));
     }
     barrier();
-    uint64_t copy = t.copy;
-#ifdef SCALES_IN_FRONT
-    copy += uint64_t(p.copy_ld) * 4;
-#endif
+}
+
+void store_tile(const PackTile t, const uint64_t copy) {
     for (uint i = gl_SubgroupID; i < FRAGMENTS; i += gl_NumSubgroups) {
         const uint mn = i % ALONG * FRAGMENT_MN, k = i / ALONG * FRAGMENT_K;
         if (t.first_k + k >= p.copy_depth) continue;
@@ -188,15 +169,25 @@ void pack(const PackTile t) {
     }
 }
 
-void main() {
-    PackTile t = pack_tile();
-#ifdef SCALES_IN_FRONT
-    find_scales(t);
+// PACK, if lines have no scales: packs the tile.
+void pack_alone(const PackTile t) {
+    if (GROUPED != GROUPED_NONE) find_slots(GROUPED == GROUPED_ALONG_M ? t.first_mn : t.first_k);
+    fill_tile(t);
+    store_tile(t, t.copy);
+}
+
+// PACK, if lines have scales: packs all tiles along K.
+void pack_scaled(const PackTile first) {
+    find_scales(first);
+    PackTile t = first;
     for (t.first_k = 0; t.first_k < p.copy_depth; t.first_k += PACK_TILE) {
         barrier();
-        pack(t);
+        fill_tile(t);
+        store_tile(t, t.copy + uint64_t(p.copy_ld) * LINE_SCALE_BYTES);
     }
-#else
-    pack(t);
-#endif
+}
+
+void main() {
+    const PackTile t = pack_tile();
+    PACK(t);
 }

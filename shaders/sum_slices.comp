@@ -5,6 +5,7 @@
 #define PARAMS GemmParams
 #include "lib/common.glsl"
 #include "lib/elements.glsl"
+#include "lib/input_contract.glsl"
 #include "lib/schedule/tile.glsl"
 #include "lib/epilogue/epilogue.glsl"
 #include "lib/schedule/sum_partials.glsl"

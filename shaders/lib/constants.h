@@ -22,7 +22,7 @@
 #define SCALES_NONE 0
 #define SCALES_SHARED 1
 #define SCALES_PER_MATRIX 2
-#define SCALES_OF_PARTS 3  // those of the lines of f32 in parts: f32_parts.glsl
+#define SCALES_OF_PARTS 3  // those of the lines of f32 in parts: parts.glsl
 
 // Gates make D of the products with the left and the right half of B, see gated.glsl.
 #define GATE_NONE 0
@@ -136,7 +136,7 @@
     X(65, COLUMN_SCALES, SCALES_NONE) \
     /* Rows that are quantised: quantise_rows.comp. */ \
     X(66, SOURCE_TYPE, TYPE_F16) \
-    /* f32 in parts: f32_parts.glsl. */ \
+    /* f32 in parts: parts.glsl. */ \
     X(67, LAST_ORDER, 0)    /* parts are multiplied whose numbers add up to at most this */ \
     /* A quantised B in the direct loop. */ \
     X(68, SCALES_OF, SCALES_OF_CODES)    /* what scales multiply: SCALES_OF_* */

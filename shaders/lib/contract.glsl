@@ -1,6 +1,6 @@
-// contract.glsl: what every main loop supplies and every kernel may call. MAIN_LOOP and IN_TYPE are
-// set by modules.txt, PARAMS by the kernel; everything else is a specialization constant. The loops
-// are in loops/.
+// contract.glsl: what every main loop supplies and every kernel may call. modules.txt names the loop and
+// the input (input_contract.glsl) of a module. The kernel defines PARAMS. All other choices are
+// specialization constants. The loops are in loops/.
 //
 // All kernels call
 //   Acc                         the accumulators of one tile: declare, then acc_clear (a type with
@@ -32,7 +32,7 @@
 //   slice_value(Acc, slice, i)  the value
 //   slice_pair(Acc, slice, i)   with a gate: the values of both products
 //
-// A loop that defines HAS_NARROW_SLICES also has
+// A loop that defines HAS_NARROW_SLICES also supplies
 //   store_narrow(Acc, Tile)     store_tile for NARROW_SLICES
 //
 // For store_tile: which loops are unrolled, and the loads that are worth an array.
@@ -56,6 +56,7 @@
 // leaves such arrays in memory.
 #include "common.glsl"
 #include "elements.glsl"
+#include "input_contract.glsl"
 #include "schedule/tile.glsl"
 #include "epilogue/epilogue.glsl"
 #include "epilogue/tile_x4.glsl"

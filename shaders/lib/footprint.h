@@ -73,7 +73,7 @@
 #define PACK_BYTES (PACK_TILE * PACK_LINE_WORDS * 4)
 // pack_fragments.comp: lines with padding of eight elements, and three words for each slot
 // that a tile may touch (pack_slots.glsl): fragments, and so slots, are 8 elements wide or more. A word
-// for each line, where lines have scales (f32_parts.glsl).
+// for each line, where lines have scales (parts.glsl).
 #define PACK_SLOTS (PACK_TILE / 8 + 1)
 #define PACK_FRAGMENTS_BYTES(element_bytes, line_scales) \
     (PACK_TILE * (PACK_TILE + 8) * (element_bytes) + PACK_SLOTS * 3 * 4 + ((line_scales) ? PACK_TILE * 4 : 0))

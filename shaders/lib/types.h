@@ -3,7 +3,7 @@
 #ifndef VKGEMM_TYPES_H
 #define VKGEMM_TYPES_H
 
-// The values of the constants *_TYPE and of the IN_TYPE macro: consecutive from 1.
+// The values of the constants *_TYPE and of IN_TYPE: consecutive from 1.
 #define TYPE_NONE 0
 #define TYPE_F16 1
 #define TYPE_BF16 2

@@ -110,18 +110,23 @@ vec4 epilogue_value4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bi
     return v;
 }
 
-void epilogue_store4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
+// EPILOGUE_STORE4 of floats, and of integers, whose D may be the sums themselves.
+void store_values4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     if (!is_inside(t, row, col)) return;
-#if IN_TYPE == TYPE_S8
+    store_d4(t.d, row, col, epilogue_value4(t, row, col, acc, c, bias));
+}
+
+void store_sums4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
+    if (!is_inside(t, row, col)) return;
     if (D_TYPE == TYPE_S32) {
         store_bits4(t.d, row, col, bits_of_acc(acc));
         return;
     }
-#endif
     store_d4(t.d, row, col, epilogue_value4(t, row, col, acc, c, bias));
 }
+
 void epilogue_store4(const Tile t, uint row, uint col, ACC4 acc) {
-    epilogue_store4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
+    EPILOGUE_STORE4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
 }
 
 #include "gated.glsl"

@@ -8,7 +8,7 @@ vec4 tile_bias4(const Tile t, uint row, uint col) {
 }
 void tile_store4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     if (SPLIT == SPLIT_NONE)
-        epilogue_store4(t, row, col, acc, c, bias);
+        EPILOGUE_STORE4(t, row, col, acc, c, bias);
     else if (is_inside(t, row, col))
         Partial4(element(t.partial, TYPE_F32, row, partial_ld(), col)).x = acc;
 }

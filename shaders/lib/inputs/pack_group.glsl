@@ -3,23 +3,8 @@
 // Two halves of a gated product's B (PACK_HALVES) are packed one behind the other; neighbouring
 // columns of a source whose outer direction is K may be of both (GATE_INTERLEAVED).
 
-// Elements of the source: of IN_TYPE, or f32 that become parts of it.
-#if IN_PARTS == 1
-const uint SOURCE_BYTES = IN_BYTES;
-uint load_source_bits(uint64_t at) { return load_bits(at); }
-#else
-const uint SOURCE_BYTES = 4;
-uint load_source_bits(uint64_t at) { return U32(at).x; }
-#endif
 const uint SOURCE_GROUP = 16 / SOURCE_BYTES;
 const uint SOURCE_WORD = 4 / SOURCE_BYTES;  // elements of a word
-
-// The bytes of a line's scale, which stands in front of the fragments (f32_parts.glsl).
-#if IN_PARTS != 1 && IN_TYPE == TYPE_F16
-const uint LINE_SCALE_BYTES = 4;
-#else
-const uint LINE_SCALE_BYTES = 0;
-#endif
 
 struct PackTile {
     uint first_mn, first_k;

@@ -10,20 +10,16 @@
 #define TAKES_FRAGMENTS
 #include "khr_accumulators.glsl"
 #include "../inputs/fragment_words.glsl"
-#include "../inputs/khr_parts.glsl"
 
 shared uvec4 sh[KHR_SLICE(TILE_M, TILE_N, SUBTILES) * SUBGROUPS_K];
 #define SLICES_ALONE
 #include "khr_slices.glsl"
-#if IN_TYPE != TYPE_S8
-#define HAS_NARROW_SLICES
-#include "khr_narrow.glsl"
-#endif
+#include "../inputs/fragments.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Lanes { uvec4 x[]; };
 
 const uint STEPS = TILE_K / FRAGMENT_K;  // of an iteration
-const bool A_IN_UNITS = AHEAD == 2;      // is loaded as codes are (direct_codes.glsl)
+const bool A_IN_UNITS = AHEAD == 2;      // is loaded as codes are (codes_in_fragments.glsl)
 const uint STEPS_AHEAD = A_IN_UNITS ? 0 : AHEAD;
 const uint SLOTS = STEPS_AHEAD + 1;      // steps whose words an invocation holds; divide STEPS
 
@@ -32,7 +28,7 @@ const uint SLOTS = STEPS_AHEAD + 1;      // steps whose words an invocation hold
 const bool HAS_BOTH_HALVES = B_HALVES != 0 && SUBGROUPS_N == 1;
 const uint LEFT_COLS = HAS_BOTH_HALVES ? COLS / 2 : COLS;
 
-#include "../inputs/direct_codes.glsl"
+#include "../inputs/codes_in_fragments.glsl"
 
 // A may lie in rows, whose depth is whole k-tiles. With K interleaved an invocation loads two rows'
 // words of two steps at once, each 16 bytes; else the device loads fragments as it likes.
@@ -188,10 +184,10 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
             }
             if (SUMS_APART) {
                 if (s % SUM_STEPS == 0) acc_clear(sum);
-                multiply(sum, f, largest_alone);
+                MULTIPLY(sum, f, largest_alone);
                 if (ENDS_SUM(s)) add_scaled(acc, sum, scales);
             } else {
-                multiply(acc, f, largest_alone);
+                MULTIPLY(acc, f, largest_alone);
             }
         }
         at = next;
@@ -201,23 +197,5 @@ void multiply_tile(inout Acc acc, const Tile t, const bool largest_alone) {
     if (SCALES_OF != SCALES_OF_CODES) finish_sums(acc);
 }
 
-#if IN_PARTS == 1
-void mma_tile(inout Acc acc, const Tile t) { multiply_tile(acc, t, false); }
-#else
-// A NaN of a sum may be Inf of the largest parts' product, plus 0 * Inf or -Inf of the others'. So where
-// there is any, the largest parts are multiplied alone, which are finite, Inf or NaN as their numbers are.
-void mma_tile(inout Acc acc, const Tile t) {
-    multiply_tile(acc, t, false);
-    bool found = false;
-    EACH_FRAGMENT(i, j)
-        [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
-            found = found || is_nan(acc.fragment[i][j][e]);
-    if (!subgroupAny(found)) return;
-    Acc largest;
-    acc_clear(largest);
-    multiply_tile(largest, t, true);
-    EACH_FRAGMENT(i, j)
-        [[unroll]] for (uint e = 0; e < acc.fragment[i][j].length(); ++e)
-            if (is_nan(acc.fragment[i][j][e])) acc.fragment[i][j][e] = largest.fragment[i][j][e];
-}
-#endif
+// By whole elements or by parts: fragments.glsl.
+#define mma_tile MMA_TILE

@@ -4,7 +4,7 @@
 // piece are on their way at once. Invocations that share columns add up their sums at the end, in
 // order of K.
 #define OWN_STORE_TILE
-#include "../inputs/quantised.glsl"
+#include "../inputs/codes.glsl"
 
 const uint PIECE = SKINNY_PIECE;
 const uint LANES_N = TILE_N / PIECE;

@@ -11,7 +11,7 @@
 //
 // Every load, but for those of codes, keeps a 64-bit address and advances it by a constant: cheaper than offsets computed
 // anew (on an H200 15 % of the whole kernel), and nothing overflows however large the operand is.
-#include "../inputs/quantised.glsl"
+#include "../inputs/codes.glsl"
 
 const bool A_K_INNER = A_COL_MAJOR == 0;
 const bool B_K_INNER = B_COL_MAJOR != 0;

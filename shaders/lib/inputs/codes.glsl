@@ -1,12 +1,8 @@
-// quantised.glsl: eight neighbours along K of a packed quantised B (quantised.h), as elements. Their
-// values are computed in f32 and rounded to nearest even by integers: the same bits everywhere.
+// codes.glsl: a packed quantised B (quantised.h): its addresses, the values of its codes, and its elements in
+// the loops that stage. The direct loop's elements: codes_in_fragments.glsl.
 #include "code_sizes.glsl"
 
-#if IN_TYPE == TYPE_S8 || IN_PARTS != 1
-const bool QUANTISED = false;  // codes are multiplied as 16-bit floats
-#else
-const bool QUANTISED = CODES != CODES_NONE;
-#endif
+const bool QUANTISED = IN_CODES;
 const uint BLOCK_BYTES = BLOCK_SCALES + CODE_BYTES(CODE_DEPTH(CODE_GROUP_K), CODES);  // of a column, with its scales
 
 // Where scale and zero point of element (k, n) stand, and the codes of k to k + 7.
@@ -35,7 +31,7 @@ Scale load_scale(uint64_t at) {
     return s;
 }
 
-// Floats of `mantissa` bits behind the exponent's, whose bias is `bias`.
+// A float of `mantissa` bits after the exponent's, whose bias is `bias`.
 float small_float(const uint magnitude, const uint mantissa, const uint bias) {
     const uint exponent = magnitude >> mantissa;
     const uint fraction = (magnitude & ((1u << mantissa) - 1)) | (exponent != 0 ? 1u << mantissa : 0);
@@ -54,24 +50,7 @@ float code_value(const uint code, const uint zero) {
     return (code >> (CODE_WIDTH - 1)) != 0 ? -value : value;
 }
 
-// To nearest even; of a NaN a quiet one.
-#if IN_TYPE == TYPE_F16
-uint rounded_bits(float v) {
-    const uint u = floatBitsToUint(v), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return sign | 0x7e00u;
-    if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // beyond half the last step
-    // Below 2^-14 the steps are those of the numbers from 0.5 on.
-    if (magnitude < 0x38800000u)
-        return sign | (floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u);
-    return sign | (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-}
-#elif IN_TYPE == TYPE_BF16
-uint rounded_bits(float v) { return float_to_bf16(v) >> 16; }
-#else
-uint rounded_bits(float v) { return floatBitsToUint(v); }  // f32 is not quantised
-#endif
-
-// Eight elements of one column, a group.
+// Eight neighbours along K of one column, a group, rounded to nearest even by integers.
 uvec4 dequantised(const uvec2 codes, const Scale s) {
     uvec4 group = uvec4(0);
     [[unroll]] for (uint e = 0; e < GROUP; ++e) {

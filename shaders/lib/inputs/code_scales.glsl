@@ -1,4 +1,4 @@
-// direct_scales.glsl: entries, scales and zero points, of the direct loop's codes (direct_codes.glsl).
+// code_scales.glsl: entries, scales and zero points, of the direct loop's codes (codes_in_fragments.glsl).
 //
 // Scales multiply sums or codes, as SCALES_OF says. Sums: of all of K, or of the steps that share them,
 // whose products then have accumulators of their own; nothing but sums is rounded. Codes: the products
@@ -119,7 +119,7 @@ uint own_zero(const uint s, const uint g, const uint j, const uint c) {
     return LOADS_OWN ? zero_bits(unit_scales[s][entry], unit_zeros[s][entry]) : own_zeros[g][j][c];
 }
 
-// The power of two that codes of small floats lack (float_values()).
+// The power of two that codes of small floats lack (float_pair()).
 const float CODE_FACTOR = CODES == CODES_E4M3 ? 256.0 : CODES == CODES_MXFP4 ? 16384.0 : 1.0;
 
 // The scale of each column whose entry an invocation has, of a step of a unit.

@@ -1,11 +1,11 @@
-// direct_codes.glsl: B of the direct loop as codes: units of them (code_fragments.glsl), and the elements
-// that they stand for; of their scales and zero points: direct_scales.glsl.
+// codes_in_fragments.glsl: B of the direct loop as codes: loads of their units (code_fragments.glsl), and their
+// elements. Their values: codes.glsl. Their scales and zero points: code_scales.glsl.
 //
 // Loads are ahead by as many units as there are slots but one: as many slots as an iteration has units,
 // up to four, because their places are constants then. With a single slot the last step of a unit
 // loads the next one. With AHEAD of 2 those of A are with them: the hardware tells loads apart by six
 // scoreboards (NVIDIA's), and who waits for A's would wait for the codes behind.
-#include "quantised.glsl"
+#include "codes.glsl"
 #include "code_fragments.glsl"
 
 const uint UNITS = STEPS / UNIT_STEPS;
@@ -26,7 +26,7 @@ uint matrix_column(const uint col, const uint j) {
     return col + j * FRAGMENT_N - (j < LEFT_COLS ? 0 : HALF_N);
 }
 
-#include "direct_scales.glsl"
+#include "code_scales.glsl"
 
 uvec4 unit_codes[UNIT_SLOTS][COLS];
 uvec4 unit_a[UNIT_SLOTS][UNIT_STEPS][ROWS];  // by step; in pairs of steps, by row
@@ -36,9 +36,14 @@ const uint LANE_BYTES = 16;  // of an invocation's codes in a unit
 // instruction, but a constant's by another (580.159.04).
 uint halves_of_1024;
 
-#if IN_TYPE == TYPE_F16
+// Two values, from the bits of two f16; and the bits of an element that is a small integer.
+#ifdef COMPUTES_IN_F16
+#define HALVES f16vec2
+HALVES halves(const uint bits) { return unpackFloat2x16(bits); }
 uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
 #else
+#define HALVES vec2
+HALVES halves(const uint bits) { return unpackHalf2x16(bits); }
 uint number_bits(uint number) { return floatBitsToUint(float(number)) >> 16; }
 #endif
 
@@ -102,19 +107,11 @@ void load_first_scales(const CodePlace at, const uint col, const uint k) {
             load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
-// Two elements of f16: as they are, or where inputs are bf16, widened.
-#if IN_TYPE == TYPE_F16
-#define HALVES f16vec2
-HALVES halves(const uint bits) { return unpackFloat2x16(bits); }
-#else
-#define HALVES vec2
-HALVES halves(const uint bits) { return unpackHalf2x16(bits); }
-#endif
-
 const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
 
-// Behind the bits of 1024 an integer below it stands in an f16 as it is; shifted by 4 bits, 16 times.
-HALVES integer_values(const uint word, const uint pair, const uvec2 zero) {
+// A pair of integers. An integer below
+// 1024 in the lowest bits of this f16 adds itself. 4 bits further up it adds 16 times itself.
+HALVES integer_pair(const uint word, const uint pair, const uvec2 zero) {
     const uint shift = pair_shift(pair) / 8 * 8;
     const bool shifted = pair_shift(pair) != shift;
     const uint both = halves_of_1024 | ((word >> shift) & (PAIR_MASK << (shifted ? 4 : 0)));
@@ -122,9 +119,9 @@ HALVES integer_values(const uint word, const uint pair, const uvec2 zero) {
     return fma(halves(both), HALVES(0.0625), -halves(0x54005400u + (zero.x << 4 | zero.y << 20)));
 }
 
-// Small floats differ from f16 in the exponent's bias alone, but for the NaN of e4m3: what packs puts
-// that into the scale.
-HALVES float_values(const uint word, const uint pair) {
+// A pair of small floats, over CODE_FACTOR (code_scales.glsl). They differ from f16 only in the exponent's bias
+// and in the NaN of e4m3. Packing puts this NaN into the scale.
+HALVES float_pair(const uint word, const uint pair) {
     const uint top = word << (16 - CODE_WIDTH - pair_shift(pair));
     if (CODES == CODES_E5M2) return halves(top & 0xff00ff00u);
     if (CODES == CODES_E4M3) return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1);
@@ -135,9 +132,9 @@ HALVES float_values(const uint word, const uint pair) {
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
 WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero) {
-    HALVES value = CODES_ARE_INTEGERS ? integer_values(word, pair, zero) : float_values(word, pair);
+    HALVES value = CODES_ARE_INTEGERS ? integer_pair(word, pair, zero) : float_pair(word, pair);
     if (LOADS_OWN && !CODES_ARE_INTEGERS) value *= HALVES(CODE_FACTOR);
-#if IN_TYPE == TYPE_F16
+#ifdef COMPUTES_IN_F16
     if (!LOADS_OWN) return value;
     if (SCALE_TYPE == TYPE_F16) return value * HALVES(halves(scale.x).x, halves(scale.y).x);
     return word_from(packHalf2x16(vec2(value) * vec2(scale_value(scale.x), scale_value(scale.y))));

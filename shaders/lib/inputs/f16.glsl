@@ -1,0 +1,48 @@
+// f16.glsl: elements of f16.
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+#define IN_SCALAR float16_t
+#define IN_STORE_USE gl_MatrixUseAccumulator
+const uint IN_TYPE = TYPE_F16;
+
+#include "floats.glsl"
+#include "two_bytes.glsl"
+
+float group_element(uvec4 group, const uint e) { return unpack_F16(group, e); }
+
+#define WORD f16vec2
+WORD word_from(const uint bits) { return unpackFloat2x16(bits); }
+uint bits_of(const WORD word) { return packFloat2x16(word); }
+
+// --- elements from codes
+
+#define COMPUTES_IN_F16
+uint rounded_bits(float v) {
+    const uint u = floatBitsToUint(v), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return sign | 0x7e00u;
+    if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // beyond half the last step
+    // Below 2^-14 the steps are those of the numbers from 0.5 on.
+    if (magnitude < 0x38800000u)
+        return sign | (floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u);
+    return sign | (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+}
+
+// --- parts of f32: 11 bits each. Their sum has a relative error of 2^-23, or an absolute error of 2^-25,
+// a subnormal's rounding. Lines are scaled, so that their largest elements are from 2^14 to 2^15.
+
+#define F32_PARTS 2
+#define F32_PART_BITS 11
+uint part_of(const uint bits) { return packHalf2x16(vec2(uintBitsToFloat(bits), 0.0)); }
+uint part_of_special(const float x) {
+    return is_nan(x) ? 0x7e00u : floatBitsToUint(x) >> 31 << 15 | 0x7c00u;
+}
+
+#define F32_LINE_SCALE_BYTES 4
+#define F32_SCALES_BYTES(lines) uint64_t(lines) * 4
+#define F32_VALUE(bits, line) scaled_source(bits, line)
+#define F32_PACK pack_scaled
+// The divisor of a line's elements, a power of two. `largest`: the bits of the largest finite
+// magnitude. Scales and their inverses are normal numbers.
+float scale_of_line(const uint largest) {
+    const uint least = 127u - 100u, shift = 14u;
+    return largest == 0u ? 1.0 : uintBitsToFloat((max(largest >> 23, least) - shift) << 23);
+}

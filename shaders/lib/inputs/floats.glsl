@@ -1,0 +1,10 @@
+// floats.glsl: products of floats, which are added up in f32.
+#define ACC_SCALAR float
+#define ACC4 vec4
+#define HAS_FLOAT_SUMS
+#define EPILOGUE_STORE4 store_values4
+#define HAS_CODES (CODES != CODES_NONE)
+
+ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return fma(a, b, sum); }
+ACC4 acc_of_bits(uvec4 bits) { return uintBitsToFloat(bits); }
+uvec4 bits_of_acc(ACC4 acc) { return floatBitsToUint(acc); }

@@ -1,0 +1,9 @@
+// integers.glsl: products of integers, which are added up in s32.
+#define ACC_SCALAR int
+#define ACC4 ivec4
+#define EPILOGUE_STORE4 store_sums4
+#define HAS_CODES false
+
+ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return a * b + sum; }
+ACC4 acc_of_bits(uvec4 bits) { return ACC4(bits); }
+uvec4 bits_of_acc(ACC4 acc) { return uvec4(acc); }
