@@ -31,6 +31,14 @@ Scale load_scale(uint64_t at) {
     return s;
 }
 
+// --- the values of codes
+//
+// code_value() serves the loops that stage: every device computes the same bits. integer_pair() and
+// float_pair() serve the direct loop, by fewer instructions: 111 instead of 614 µs for 16x16384x16384 e4m3
+// (H200, driver 580.159.04; bench/NOTES.md).
+
+const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
+
 // A float of `mantissa` bits after the exponent's, whose bias is `bias`.
 float small_float(const uint magnitude, const uint mantissa, const uint bias) {
     const uint exponent = magnitude >> mantissa;
@@ -40,7 +48,7 @@ float small_float(const uint magnitude, const uint mantissa, const uint bias) {
 }
 
 float code_value(const uint code, const uint zero) {
-    if (CODES == CODES_INT8 || CODES == CODES_INT4) return float(int(code) - int(zero));
+    if (CODES_ARE_INTEGERS) return float(int(code) - int(zero));
     float value = 0.0;
     if (CODES == CODES_MXFP4) value = small_float(code & 7, 1, 1);
     if (CODES == CODES_E4M3) value = small_float(code & 0x7f, 3, 7);
@@ -49,6 +57,41 @@ float code_value(const uint code, const uint zero) {
                                       : small_float(code & 0x7f, 2, 15);
     return (code >> (CODE_WIDTH - 1)) != 0 ? -value : value;
 }
+
+// Two values, from the bits of two f16; and the bits of an element that is a small integer.
+#ifdef COMPUTES_IN_F16
+#define HALVES f16vec2
+HALVES halves(const uint bits) { return unpackFloat2x16(bits); }
+uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
+#else
+#define HALVES vec2
+HALVES halves(const uint bits) { return unpackHalf2x16(bits); }
+uint number_bits(uint number) { return floatBitsToUint(float(number)) >> 16; }
+#endif
+
+uint pair_shift(const uint pair);  // code_fragments.glsl
+
+// A pair of integers. `mask`: the bits of pair 0; `halves_of_1024`: the bits of two f16 1024. An integer below
+// 1024 in the lowest bits of this f16 adds itself. 4 bits further up it adds 16 times itself.
+HALVES integer_pair(const uint word, const uint pair, const uvec2 zero, const uint mask,
+                    const uint halves_of_1024) {
+    const uint shift = pair_shift(pair) / 8 * 8;
+    const bool shifted = pair_shift(pair) != shift;
+    const uint both = halves_of_1024 | ((word >> shift) & (mask << (shifted ? 4 : 0)));
+    if (!shifted) return halves(both) - halves(0x64006400u + (zero.x | zero.y << 16));
+    return fma(halves(both), HALVES(0.0625), -halves(0x54005400u + (zero.x << 4 | zero.y << 20)));
+}
+
+// A pair of small floats, over CODE_FACTOR (code_scales.glsl). They differ from f16 only in the exponent's bias
+// and in the NaN of e4m3. Packing puts this NaN into the scale.
+HALVES float_pair(const uint word, const uint pair) {
+    const uint top = word << (16 - CODE_WIDTH - pair_shift(pair));
+    if (CODES == CODES_E5M2) return halves(top & 0xff00ff00u);
+    if (CODES == CODES_E4M3) return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1);
+    return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3);
+}
+
+// --- elements in the loops that stage
 
 // Eight neighbours along K of one column, a group, rounded to nearest even by integers.
 uvec4 dequantised(const uvec2 codes, const Scale s) {

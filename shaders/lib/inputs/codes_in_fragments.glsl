@@ -36,17 +36,6 @@ const uint LANE_BYTES = 16;  // of an invocation's codes in a unit
 // instruction, but a constant's by another (580.159.04).
 uint halves_of_1024;
 
-// Two values, from the bits of two f16; and the bits of an element that is a small integer.
-#ifdef COMPUTES_IN_F16
-#define HALVES f16vec2
-HALVES halves(const uint bits) { return unpackFloat2x16(bits); }
-uint number_bits(uint number) { return packHalf2x16(vec2(number, 0.0)); }
-#else
-#define HALVES vec2
-HALVES halves(const uint bits) { return unpackHalf2x16(bits); }
-uint number_bits(uint number) { return floatBitsToUint(float(number)) >> 16; }
-#endif
-
 // By all invocations.
 void find_columns() {
     for (uint i = gl_LocalInvocationIndex; i < FRAGMENT_K * FRAGMENT_N / 8; i += LOCAL_SIZE) {
@@ -107,32 +96,12 @@ void load_first_scales(const CodePlace at, const uint col, const uint k) {
             load_scales(unit, at, k + unit * UNIT_DEPTH);
 }
 
-const bool CODES_ARE_INTEGERS = CODES == CODES_INT8 || CODES == CODES_INT4;
-
-// A pair of integers. An integer below
-// 1024 in the lowest bits of this f16 adds itself. 4 bits further up it adds 16 times itself.
-HALVES integer_pair(const uint word, const uint pair, const uvec2 zero) {
-    const uint shift = pair_shift(pair) / 8 * 8;
-    const bool shifted = pair_shift(pair) != shift;
-    const uint both = halves_of_1024 | ((word >> shift) & (PAIR_MASK << (shifted ? 4 : 0)));
-    if (!shifted) return halves(both) - halves(0x64006400u + (zero.x | zero.y << 16));
-    return fma(halves(both), HALVES(0.0625), -halves(0x54005400u + (zero.x << 4 | zero.y << 20)));
-}
-
-// A pair of small floats, over CODE_FACTOR (code_scales.glsl). They differ from f16 only in the exponent's bias
-// and in the NaN of e4m3. Packing puts this NaN into the scale.
-HALVES float_pair(const uint word, const uint pair) {
-    const uint top = word << (16 - CODE_WIDTH - pair_shift(pair));
-    if (CODES == CODES_E5M2) return halves(top & 0xff00ff00u);
-    if (CODES == CODES_E4M3) return halves((top & 0x80008000u) | (top & 0x7f007f00u) >> 1);
-    return halves((top & 0x80008000u) | (top & 0x70007000u) >> 3);
-}
-
 // The pair of a word of codes; scales and zero points are its elements'. All is exact but the product
 // with the scale, which is rounded once: in f16 to the same bits as in f32. That packHalf2x16 rounds
 // to nearest even, the self-test finds out, too: lavapipe's f16vec2() doesn't.
 WORD dequantised_pair(const uint word, const uint pair, const uvec2 scale, const uvec2 zero) {
-    HALVES value = CODES_ARE_INTEGERS ? integer_pair(word, pair, zero) : float_pair(word, pair);
+    HALVES value = CODES_ARE_INTEGERS ? integer_pair(word, pair, zero, PAIR_MASK, halves_of_1024)
+                                      : float_pair(word, pair);
     if (LOADS_OWN && !CODES_ARE_INTEGERS) value *= HALVES(CODE_FACTOR);
 #ifdef COMPUTES_IN_F16
     if (!LOADS_OWN) return value;
