@@ -10,13 +10,7 @@
 #define BIAS_ALONG_N 1
 #define BIAS_ALONG_M 2
 
-#define ACTIVATION_NONE 0
-#define ACTIVATION_RELU 1
-#define ACTIVATION_GELU_ERF 2
-#define ACTIVATION_GELU_TANH 3
-#define ACTIVATION_SILU 4
-#define ACTIVATION_SIGMOID 5
-#define ACTIVATION_TANH 6
+#define ACTIVATION_NONE 0  // others: epilogue/activation.h
 
 // The factors of rows and of columns: Scales.
 #define SCALES_NONE 0

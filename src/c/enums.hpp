@@ -7,6 +7,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "lib/epilogue/activation.h"
 #include "vkgemm/context.hpp"
 #include "vkgemm/vkgemm.h"
 
@@ -110,13 +111,9 @@ struct EnumTable<Activation> {
   static constexpr const char* name = "VkgemmActivation";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_ACTIVATION;
   static constexpr EnumPair<Activation, C> pairs[] = {
-      {Activation::none, VKGEMM_ACTIVATION_NONE},
-      {Activation::relu, VKGEMM_ACTIVATION_RELU},
-      {Activation::gelu_erf, VKGEMM_ACTIVATION_GELU_ERF},
-      {Activation::gelu_tanh, VKGEMM_ACTIVATION_GELU_TANH},
-      {Activation::silu, VKGEMM_ACTIVATION_SILU},
-      {Activation::sigmoid, VKGEMM_ACTIVATION_SIGMOID},
-      {Activation::tanh, VKGEMM_ACTIVATION_TANH},
+#define VKGEMM_PAIR(name, NAME, value) {Activation::name, VKGEMM_ACTIVATION_##NAME},
+      {Activation::none, VKGEMM_ACTIVATION_NONE}, VKGEMM_ACTIVATIONS(VKGEMM_PAIR)
+#undef VKGEMM_PAIR
   };
 };
 

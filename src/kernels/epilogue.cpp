@@ -1,6 +1,7 @@
 #include "kernels/epilogue.hpp"
 
 #include "kernels/tiling.hpp"
+#include "lib/epilogue/activation.h"
 #include "problem/data_type.hpp"
 #include "problem/operands.hpp"
 
@@ -31,25 +32,11 @@ std::uint32_t scales_constant(Scales scales) {
   return SCALES_NONE;
 }
 
-std::uint32_t activation_constant(Activation activation) {
-  switch (activation) {
-    case Activation::none:
-      return ACTIVATION_NONE;
-    case Activation::relu:
-      return ACTIVATION_RELU;
-    case Activation::gelu_erf:
-      return ACTIVATION_GELU_ERF;
-    case Activation::gelu_tanh:
-      return ACTIVATION_GELU_TANH;
-    case Activation::silu:
-      return ACTIVATION_SILU;
-    case Activation::sigmoid:
-      return ACTIVATION_SIGMOID;
-    case Activation::tanh:
-      return ACTIVATION_TANH;
-  }
-  return ACTIVATION_NONE;
-}
+#define VKGEMM_SAME_VALUE(name, NAME, value) \
+  static_assert(static_cast<std::uint32_t>(Activation::name) == (value));
+static_assert(static_cast<std::uint32_t>(Activation::none) == ACTIVATION_NONE);
+VKGEMM_ACTIVATIONS(VKGEMM_SAME_VALUE)
+#undef VKGEMM_SAME_VALUE
 
 bool allows_aux_vectors(const ResolvedProblem& p) {
   const bool right_half = p.gated && p.gated->b != GatedB::interleaved;
@@ -94,7 +81,7 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   };
   constants.set(SPEC_ROW_SCALES, scales(p.a, e.row_scales));
   constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));
-  constants.set(SPEC_ACTIVATION, activation_constant(e.activation));
+  constants.set(SPEC_ACTIVATION, static_cast<std::uint32_t>(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
 }
 

@@ -96,7 +96,7 @@ GemmParams make_params(const ResolvedProblem& p) {
 // Up to this depth the truncation of matrix units shows beside what ieee rounds (bench/NOTES.md).
 constexpr std::uint64_t shallow = 256;
 
-// One more than all parts have: see khr_parts.glsl.
+// One more than all parts have: see shaders/lib/inputs/fragments.glsl.
 std::uint32_t last_order(const ResolvedProblem& p) {
   const Input& input = *p.input;
   const bool takes_all = input.parts > 1 && input.products == input.parts * input.parts;

@@ -2,6 +2,7 @@
 // beyond.
 #pragma once
 
+#include "lib/epilogue/activation.h"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -22,7 +23,10 @@ inline constexpr auto last_enumerator<CodeType> = CodeType::mxfp4;
 template <>
 inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
 template <>
-inline constexpr auto last_enumerator<Activation> = Activation::tanh;
+inline constexpr auto last_enumerator<Activation> =
+#define VKGEMM_COUNT(name, NAME, value) +1
+    static_cast<Activation>(VKGEMM_ACTIVATIONS(VKGEMM_COUNT));
+#undef VKGEMM_COUNT
 template <>
 inline constexpr auto last_enumerator<Bias> = Bias::along_m;
 template <>

@@ -6,6 +6,7 @@
 
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
+#include "lib/epilogue/activation.h"
 #include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 #include "problem/row_op.hpp"
@@ -16,8 +17,9 @@ namespace {
 // Names in the order of the enumerators.
 constexpr std::array<std::string_view, 2> layout_names{"row_major", "col_major"};
 constexpr std::array<std::string_view, 2> packing_names{"plain", "packed"};
-constexpr std::array<std::string_view, 7> activation_names{
-    "none", "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "tanh"};
+#define VKGEMM_NAME(name, NAME, value) std::string_view(#name),
+constexpr std::array activation_names{std::string_view("none"), VKGEMM_ACTIVATIONS(VKGEMM_NAME)};
+#undef VKGEMM_NAME
 constexpr std::array<std::string_view, 6> gate_names{"sigmoid_tanh", "geglu_erf", "geglu_tanh",
                                                      "swiglu",       "reglu",     "glu"};
 constexpr std::array<std::string_view, 3> gated_b_names{"halves", "separate", "interleaved"};

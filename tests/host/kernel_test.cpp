@@ -200,7 +200,8 @@ TEST(Lower, SplitK) {
   EXPECT_EQ(kernel.workspace.bytes, 3u * 5 * 200 * 132 * 4 + 128);
   EXPECT_EQ(kernel.after.front().key.module, "sum_slices");
   EXPECT_EQ(kernel.after.front().key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_NONE});
-  EXPECT_EQ(kernel.after.front().key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  EXPECT_EQ(kernel.after.front().key.constants[SPEC_ACTIVATION],
+            static_cast<std::uint32_t>(Activation::relu));
   ASSERT_EQ(kernel.after.front().dispatches.size(), 1u);
   EXPECT_EQ(kernel.after.front().dispatches[0],
             (Dispatch{.tiles = (200 * 33 + 63) / 64, .batches = 3}));
@@ -224,7 +225,8 @@ TEST(Lower, SplitK) {
   EXPECT_TRUE(last.after.empty());
   EXPECT_EQ(last.product.key.module, "gemm_split_khr_f16");
   EXPECT_EQ(last.product.key.constants[SPEC_SPLIT], std::uint32_t{SPLIT_LAST_ARRIVER});
-  EXPECT_EQ(last.product.key.constants[SPEC_ACTIVATION], std::uint32_t{ACTIVATION_RELU});
+  EXPECT_EQ(last.product.key.constants[SPEC_ACTIVATION],
+            static_cast<std::uint32_t>(Activation::relu));
   EXPECT_EQ(last.product.dispatches, kernel.product.dispatches);
   EXPECT_EQ(offset_of(&Addresses::partial, last.workspace), 0u);
   EXPECT_EQ(offset_of(&Addresses::control, last.workspace), kernel.workspace.bytes);
@@ -448,7 +450,7 @@ TEST(Lower, EpilogueConstants) {
   EXPECT_EQ(constants[SPEC_AUX_TYPE], TYPE_F16 + 0u);
   EXPECT_EQ(constants[SPEC_BIAS_TYPE], TYPE_F16 + 0u);
   EXPECT_EQ(constants[SPEC_BIAS], BIAS_ALONG_M + 0u);
-  EXPECT_EQ(constants[SPEC_ACTIVATION], ACTIVATION_TANH + 0u);
+  EXPECT_EQ(constants[SPEC_ACTIVATION], static_cast<std::uint32_t>(Activation::tanh));
   EXPECT_EQ(constants[SPEC_CLAMP], 1u);
 }
 

@@ -2,7 +2,7 @@
 //   pre = alpha * scaled acc + beta * C + bias,  aux = cast(pre),  D = cast(clamp(activation(pre)))
 // Main loops that see coordinates run it on x4s (store_tile.glsl); nv, whose stores take whole
 // matrices, calls epilogue_pre and epilogue_post on single elements.
-#include "activation.glsl"
+#include "activation.h"
 #include "store_d.glsl"
 
 // The formula, for all kernels and main loops. Precise: in whichever pipeline this is compiled, it

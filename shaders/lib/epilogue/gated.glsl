@@ -4,12 +4,12 @@
 // The half that is activated: vkgemm/problem.hpp, Gate.
 float gate(float l, float r) {
     switch (GATE) {
-        case GATE_SIGMOID_TANH: return sigmoid(l) * tanh_stable(r);
-        case GATE_GEGLU_ERF: return l * gelu_erf(r);
-        case GATE_GEGLU_TANH: return l * gelu_tanh(r);
-        case GATE_SWIGLU: return l * sigmoid(l) * r;
-        case GATE_REGLU: return l * relu(r);
-        case GATE_GLU: return l * sigmoid(r);
+        case GATE_SIGMOID_TANH: return activation_sigmoid(l) * activation_tanh(r);
+        case GATE_GEGLU_ERF: return l * activation_gelu_erf(r);
+        case GATE_GEGLU_TANH: return l * activation_gelu_tanh(r);
+        case GATE_SWIGLU: return l * activation_sigmoid(l) * r;
+        case GATE_REGLU: return l * activation_relu(r);
+        case GATE_GLU: return l * activation_sigmoid(r);
     }
     return l;
 }

@@ -1,5 +1,5 @@
 // khr_direct.cpp: the main loop that loads fragments straight from memory, of operands in fragment
-// order (shaders/lib/fragment_words.glsl), and of A in rows.
+// order (shaders/lib/inputs/fragment_words.glsl), and of A in rows.
 #include <algorithm>
 #include <array>
 #include <bit>
