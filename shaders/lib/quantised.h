@@ -19,6 +19,14 @@
 #define CODES_E5M2 4
 #define CODES_MXFP4 5
 
+// X(name, NAME): the enumerators of CodeType and of VkgemmCodeType, in the order of the values above.
+#define VKGEMM_CODE_TYPES(X) \
+    X(int8, INT8)            \
+    X(int4, INT4)            \
+    X(e4m3, E4M3)            \
+    X(e5m2, E5M2)            \
+    X(mxfp4, MXFP4)
+
 #define CODE_BITS(codes) ((codes) == CODES_INT4 || (codes) == CODES_MXFP4 ? 4 : 8)
 
 // The code of 0, where there are no zero points.

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "lib/epilogue/activation.h"
+#include "lib/quantised.h"
 #include "vkgemm/context.hpp"
 #include "vkgemm/vkgemm.h"
 
@@ -328,9 +329,9 @@ struct EnumTable<CodeType> {
   static constexpr const char* name = "VkgemmCodeType";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_CODE_TYPE;
   static constexpr EnumPair<CodeType, C> pairs[] = {
-      {CodeType::int8, VKGEMM_CODE_TYPE_INT8},   {CodeType::int4, VKGEMM_CODE_TYPE_INT4},
-      {CodeType::e4m3, VKGEMM_CODE_TYPE_E4M3},   {CodeType::e5m2, VKGEMM_CODE_TYPE_E5M2},
-      {CodeType::mxfp4, VKGEMM_CODE_TYPE_MXFP4},
+#define VKGEMM_PAIR(name, NAME) {CodeType::name, VKGEMM_CODE_TYPE_##NAME},
+      VKGEMM_CODE_TYPES(VKGEMM_PAIR)
+#undef VKGEMM_PAIR
   };
 };
 

@@ -11,6 +11,7 @@
 #include "base/cache_file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm::files {
 namespace {
@@ -96,7 +97,7 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   const auto operand = read<std::uint32_t>(header, operand_offset);
   const auto type = read<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
-  if (type > static_cast<std::uint32_t>(DataType::s8)) {
+  if (find_input(static_cast<DataType>(type)) == nullptr) {
     return refuse(concat("type is ", type, ": 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed"));
   }
   PackedHeader out{.operand = operand == 0 ? PackedOperand::a : PackedOperand::b,

@@ -1,6 +1,6 @@
 // main_loop.hpp: what is to be known of a main loop, as data. Legality, lowering, estimates, the
 // tuner, the self-test and the printing of configurations fold over these descriptors; each stands
-// in a file of its own in loops/. README.md says how to add one. Pure.
+// in a file of its own in loops/. ../RECIPES.md says how to add one. Pure.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include "oracle/activations.hpp"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm::oracle {
@@ -86,11 +87,11 @@ void EpilogueOracle::bound(Expected& expected, double product_size, double magni
                            double size) const {
   const double k = static_cast<double>(problem_.k);
   const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
-  if (problem_.d.type == DataType::s32) return;  // exact
+  if (is_integer(problem_.d.type)) return;  // exact
   // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings
   // of the epilogue; then results below f32's smallest normal number, which a device may flush to
   // zero.
-  const double sums = problem_.a.type == DataType::s8 ? 1.0 : 2.0 * k + 2.0;
+  const double sums = is_integer(problem_.a.type) ? 1.0 : 2.0 * k + 2.0;
   const double factors = has_scales() ? 2.0 : 0.0;
   const double products = find_input(problem_.f32_arithmetic)->product_error;
   expected.pre_bound[0] = ((sums + factors) * 0x1p-23 + products) * product_size +

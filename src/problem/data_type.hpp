@@ -1,4 +1,4 @@
-// data_type.hpp: all that is to be known of an element type, one row each. README.md says how to
+// data_type.hpp: all that is to be known of an element type, one row each. RECIPES.md says how to
 // add one. Pure.
 #pragma once
 
@@ -76,6 +76,8 @@ inline constexpr DataTypeRow data_types[] = {
 constexpr const DataTypeRow& row_of(DataType type) noexcept {
   return data_types[static_cast<std::size_t>(type)];
 }
+
+constexpr bool is_integer(DataType type) noexcept { return row_of(type).unit_roundoff == 0.0; }
 
 static_assert(
     [] {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/epilogue/activation.h"
+#include "lib/quantised.h"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -19,7 +20,10 @@ inline constexpr auto last_enumerator<Layout> = Layout::col_major;
 template <>
 inline constexpr auto last_enumerator<Packing> = Packing::packed;
 template <>
-inline constexpr auto last_enumerator<CodeType> = CodeType::mxfp4;
+inline constexpr auto last_enumerator<CodeType> =
+#define VKGEMM_COUNT(name, NAME) +1
+    static_cast<CodeType>(VKGEMM_CODE_TYPES(VKGEMM_COUNT) - 1);
+#undef VKGEMM_COUNT
 template <>
 inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
 template <>

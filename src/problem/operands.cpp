@@ -74,7 +74,7 @@ constexpr auto row_values_shape = [](const auto& p) {
 constexpr auto has_offsets = [](const auto& p) { return p.grouping.has_value(); };
 constexpr auto offsets_shape = [](const auto& p) {
   const Grouping grouping = p.grouping.value_or(Grouping{});
-  OperandShape out = vector_along_n(DataType::s32, std::uint64_t{grouping.groups} + 1, 1, 0);
+  OperandShape out = vector_along_n(DataType::f32, std::uint64_t{grouping.groups} + 1, 1, 0);
   out.element_bytes = size_in_bytes(grouping.offsets);
   return out;
 };

@@ -1,6 +1,6 @@
 // operands.hpp: the operands of a problem, a row each: its name, its span, its shape, its type, who
 // writes it, when it is there, and where kernels find it. Legality of spans, recorder, oracle, tool
-// and tests walk these rows. README.md says how to add one. Pure.
+// and tests walk these rows. ../RECIPES.md says how to add one. Pure.
 #pragma once
 
 #include <array>

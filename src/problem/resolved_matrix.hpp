@@ -14,8 +14,8 @@
 
 namespace vkgemm {
 
-// The pieces in which a packed operand lies (shaders/lib/inputs/fragment_words.glsl): fragments along M or
-// N and along K, of which each invocation of a subgroup has 16 bytes.
+// The pieces in which a packed operand lies (shaders/lib/inputs/fragment_words.glsl): fragments
+// along M or N and along K, of which each invocation of a subgroup has 16 bytes.
 struct FragmentOrder {
   std::uint32_t mn = 0;
   std::uint32_t k = 0;

@@ -9,6 +9,7 @@
 
 #include "base/paths.hpp"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -60,7 +61,7 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
                                 std::uint64_t long_from) {
   std::vector<std::byte> data(bytes);
   const std::uint64_t count = bytes / size_in_bytes(type);
-  const double times = type == DataType::s8 && fill == Fill::random ? 128.0 : 1.0;
+  const double times = is_integer(type) && fill == Fill::random ? row_of(type).largest + 1.0 : 1.0;
   const std::uint64_t parts = count < long_from ? 1 : 10;
   const auto begin_of = [&](std::uint64_t part) {
     return count / parts * part + count % parts * part / parts;

@@ -9,7 +9,9 @@
 
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "problem/data_type.hpp"
 #include "problem/fields.hpp"
+#include "problem/inputs/input.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -118,9 +120,9 @@ Matrix MatrixOptions::matrix(DataType default_type, Layout default_layout) const
 }
 
 DataType default_result(const Problem& problem) {
-  if (problem.a.type != DataType::s8) return problem.a.type;
+  if (!is_integer(problem.a.type)) return problem.a.type;
   const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
-  return sums ? DataType::s32 : DataType::f16;
+  return sums ? input_of(problem.a.type).accumulator : DataType::f16;
 }
 
 namespace {

@@ -300,7 +300,8 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
     KernelKind rows = kind;
     rows.a_in_rows = true;
     add_kind(out, rows);
-    if (kind.input == DataType::s8) continue;  // codes are multiplied as floats
+    if (input_of(kind.input).accumulator != DataType::f32)
+      continue;  // codes are multiplied as floats
     // Codes are packed in the order that a table proposes.
     for (const Config& c : proposed) {
       if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c) ||

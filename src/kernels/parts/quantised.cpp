@@ -12,6 +12,7 @@
 #include "kernels/tiling.hpp"
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
+#include "problem/enumerators.hpp"
 
 namespace vkgemm {
 namespace {
@@ -47,7 +48,8 @@ std::string_view family(const ResolvedProblem& p) {
   if (packed_scale_type(q) != DataType::f32) return to_string(q.type);
   static const auto names = [] {
     std::map<CodeType, std::string> out;
-    for (const CodeType type : {CodeType::int8, CodeType::int4, CodeType::e4m3, CodeType::e5m2}) {
+    for (unsigned i = 0; is_enumerator(static_cast<CodeType>(i)); ++i) {
+      const auto type = static_cast<CodeType>(i);
       out.emplace(type, concat(to_string(type), wide_scales));
     }
     return out;

@@ -18,13 +18,23 @@
 namespace vkgemm {
 namespace {
 
-constexpr std::array<std::string_view, 5> code_type_names{"int8", "int4", "e4m3", "e5m2", "mxfp4"};
+#define VKGEMM_NAME(name, NAME) std::string_view(#name),
+constexpr std::array code_type_names{VKGEMM_CODE_TYPES(VKGEMM_NAME)};
+#undef VKGEMM_NAME
 constexpr std::array<std::string_view, 2> code_layout_names{"separate", "ggml_blocks"};
 
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::uint32_t groups_of_k[] = {0, 32, 64, 128};
 constexpr std::uint32_t groups_of_n[] = {0, 1, 128};
+
+// "int8, int4, …"
+std::string type_names() {
+  std::string text;
+  for (const std::string_view name : code_type_names)
+    text += concat(text.empty() ? "" : ", ", name);
+  return text;
+}
 
 // Saturates.
 std::uint64_t product(std::uint64_t a, std::uint64_t b) {
@@ -86,7 +96,7 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
   };
   const std::string_view name = next();
   const auto type = parse_code_type(name);
-  if (!type) return wrong(in_quotes(name), " is none of int8, int4, e4m3, e5m2, mxfp4");
+  if (!type) return wrong(in_quotes(name), " is none of ", type_names());
   Quantisation out{.type = *type};
   if (text.ends_with(':')) return wrong("a part is empty");
   while (!rest.empty()) {
@@ -114,8 +124,11 @@ Result<Quantisation> parse_quantisation(std::string_view text) {
 }
 
 std::uint32_t constant_of(CodeType type) noexcept {
-  static_assert(CODES_MXFP4 == CODES_INT8 + static_cast<int>(CodeType::mxfp4));
-  return CODES_INT8 + static_cast<std::uint32_t>(type);
+#define VKGEMM_SAME_VALUE(name, NAME) \
+  static_assert(CODES_##NAME == CODES_NONE + 1 + static_cast<int>(CodeType::name));
+  VKGEMM_CODE_TYPES(VKGEMM_SAME_VALUE)
+#undef VKGEMM_SAME_VALUE
+  return CODES_NONE + 1 + static_cast<std::uint32_t>(type);
 }
 
 DataType packed_scale_type(const Quantisation& q) noexcept {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "lib/quantised.h"
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 
@@ -17,7 +18,7 @@ inline constexpr std::string_view codes_family = "quantised";
 std::uint32_t constant_of(CodeType type) noexcept;
 
 constexpr std::uint32_t bits_of(CodeType type) noexcept {
-  return type == CodeType::int4 || type == CodeType::mxfp4 ? 4 : 8;
+  return CODE_BITS(CODES_NONE + 1 + static_cast<int>(type));
 }
 
 // The type of scales in packed bytes.

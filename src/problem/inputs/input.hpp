@@ -1,5 +1,5 @@
 // input.hpp: all that is to be known of an input, the form in which A and B come to a product. Each
-// stands in a file of its own beside this one. ../README.md says how to add one. Pure.
+// stands in a file of its own beside this one. ../../RECIPES.md says how to add one. Pure.
 #pragma once
 
 #include <cstdint>

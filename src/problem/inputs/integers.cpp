@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm {
@@ -63,9 +64,6 @@ extern constexpr Input s8_input{
 
 // Integers are of one kind of product.
 MaybeError check_types(const Problem& problem) {
-  const auto is_integer = [](DataType type) {
-    return type == DataType::s8 || type == DataType::s32;
-  };
   const Epilogue& epilogue = problem.epilogue;
   const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
                                                           {"b", problem.b.type}};
