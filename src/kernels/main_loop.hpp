@@ -72,8 +72,8 @@ struct LoopDescriptor {
   // SCALES_OF_* of shaders/lib/quantised.h: what scales of codes multiply; null: codes.
   std::uint32_t (*scales_of)(const Config&, const Quantisation&, DataType input) = nullptr;
 
-  // Takes operands in fragment order (shaders/lib/inputs/fragment_words.glsl): that of A or B, and how
-  // many steps of fragment_k beyond their end it reads. Null: takes rows and columns.
+  // Takes operands in fragment order (shaders/lib/inputs/fragment_words.glsl): that of A or B, and
+  // how many steps of fragment_k beyond their end it reads. Null: takes rows and columns.
   FragmentOrder (*fragment_order)(const Config&, bool of_a) = nullptr;
   std::uint32_t (*steps_beyond)(const Config&) = nullptr;
   constexpr bool takes_fragments() const noexcept { return fragment_order != nullptr; }

@@ -1,6 +1,6 @@
 // part.hpp: what composes with every main loop: slices of K, groups, gates, row reductions, packed
 // operands. Each is described in a file of its own in parts/: what it asks for, what it adds to the
-// dispatches, and what it costs. README.md says how to add one. Pure.
+// dispatches, and what it costs. README.md in this folder says how to add one. Pure.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,8 @@
 // beyond.
 #pragma once
 
+#include <iterator>
+
 #include "lib/epilogue/activation.h"
 #include "lib/quantised.h"
 #include "vkgemm/config.hpp"
@@ -19,18 +21,22 @@ template <>
 inline constexpr auto last_enumerator<Layout> = Layout::col_major;
 template <>
 inline constexpr auto last_enumerator<Packing> = Packing::packed;
+#define VKGEMM_NAME(name, NAME) #name,
 template <>
-inline constexpr auto last_enumerator<CodeType> =
-#define VKGEMM_COUNT(name, NAME) +1
-    static_cast<CodeType>(VKGEMM_CODE_TYPES(VKGEMM_COUNT) - 1);
-#undef VKGEMM_COUNT
+inline constexpr auto last_enumerator<CodeType> = [] {
+  constexpr const char* names[] = {VKGEMM_CODE_TYPES(VKGEMM_NAME)};
+  return static_cast<CodeType>(std::size(names) - 1);
+}();
+#undef VKGEMM_NAME
 template <>
 inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
+#define VKGEMM_NAME(name, NAME, value) #name,
 template <>
-inline constexpr auto last_enumerator<Activation> =
-#define VKGEMM_COUNT(name, NAME, value) +1
-    static_cast<Activation>(VKGEMM_ACTIVATIONS(VKGEMM_COUNT));
-#undef VKGEMM_COUNT
+inline constexpr auto last_enumerator<Activation> = [] {
+  constexpr const char* names[] = {VKGEMM_ACTIVATIONS(VKGEMM_NAME)};
+  return static_cast<Activation>(std::size(names));  // behind none
+}();
+#undef VKGEMM_NAME
 template <>
 inline constexpr auto last_enumerator<Bias> = Bias::along_m;
 template <>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -37,9 +38,10 @@ namespace vkgemm {
 #define VKGEMM_OPERAND_ID(name) name,
 enum class OperandId : std::uint8_t { VKGEMM_OPERANDS(VKGEMM_OPERAND_ID) };
 #undef VKGEMM_OPERAND_ID
-#define VKGEMM_COUNT_OPERAND(name) +1
-inline constexpr std::size_t operand_count = VKGEMM_OPERANDS(VKGEMM_COUNT_OPERAND);
-#undef VKGEMM_COUNT_OPERAND
+#define VKGEMM_OPERAND_NAME(name) #name,
+inline constexpr std::string_view operand_names[] = {VKGEMM_OPERANDS(VKGEMM_OPERAND_NAME)};
+#undef VKGEMM_OPERAND_NAME
+inline constexpr std::size_t operand_count = std::size(operand_names);
 
 // A value for each operand.
 template <class T>
