@@ -1,6 +1,7 @@
-// types.glsl: loads, stores and conversions of elements. A type has a row in types.h and five functions here.
-// Types are specialization constants: branches of other types cost nothing. Outside of matrices bf16 is
-// handled as bits, so that it needs no extension. Integers are inputs and sums of products alone.
+// types.glsl: loads, stores and conversions of elements. Each type has a row in types.h. Each float also
+// has five functions here. The types of C, D, aux and vectors are specialization constants: branches of
+// other types cost nothing. The input has the type of A and B (input_contract.glsl). Outside of matrices
+// bf16 is handled as bits, so that it needs no extension.
 
 // NaN is recognised by its bits: compilers may take it that there is none. On the H200 (driver
 // 580.159.04) x < 0 ? 0 : x became a maximum, which makes 0 of NaN.

@@ -2,12 +2,12 @@
 // once, and serves both directions: what the caller gives, and what he is given, defaults included.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
@@ -37,15 +37,14 @@ class Parts {
   template <class C>
   C& next() {
     if constexpr (std::same_as<C, VkgemmMatrix>) {
-      return matrices_[matrix_count_++];
+      return matrices_.emplace_back();
     } else {
       return std::get<C>(others_);
     }
   }
 
  private:
-  std::array<VkgemmMatrix, 5> matrices_{};
-  std::size_t matrix_count_ = 0;
+  std::deque<VkgemmMatrix> matrices_;  // whose elements stay in place
   std::tuple<VkgemmEpilogue, VkgemmQuantisation, VkgemmGated, VkgemmGrouping, VkgemmRowReduction,
              VkgemmSplitK>
       others_{};

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "device/caps.hpp"
 #include "lib/abi.h"
-#include "problem/data_type.hpp"
+#include "problem/inputs/input.hpp"
 
 namespace vkgemm {
 

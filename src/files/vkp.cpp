@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -97,7 +98,8 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   const auto operand = read<std::uint32_t>(header, operand_offset);
   const auto type = read<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
-  if (find_input(static_cast<DataType>(type)) == nullptr) {
+  if (type > std::numeric_limits<std::uint8_t>::max() ||
+      find_input(static_cast<DataType>(type)) == nullptr) {
     return refuse(concat("type is ", type, ": 0 (f16), 1 (bf16), 2 (f32) or 3 (s8) is needed"));
   }
   PackedHeader out{.operand = operand == 0 ? PackedOperand::a : PackedOperand::b,

@@ -1,5 +1,5 @@
-// stopwatch.hpp: times commands by GPU timestamps: how many executions a submission has, and how
-// long the device warms up before. Runner::time() is its interface.
+// stopwatch.hpp: times commands by GPU timestamps. It decides how many executions a submission has
+// and how long the device warms up. Callers use Runner::time().
 #pragma once
 
 #include <volk.h>

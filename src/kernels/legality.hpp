@@ -23,7 +23,7 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Target
 // The same of a configuration that has legal ranges, as those of a table's rows have.
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target);
 
-// True if a main loop multiplies inputs of this type on a device; and else why not.
+// True if a main loop multiplies an input on a device. why_not_multiplied() gives the reason.
 bool multiplies(MainLoop loop, const Input& input, const DeviceCaps& caps);
 std::string why_not_multiplied(MainLoop loop, const Input& input, const DeviceCaps& caps);
 

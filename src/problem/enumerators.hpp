@@ -1,20 +1,24 @@
-// enumerators.hpp: the last enumerator of each enumeration of a problem: what a value must not be
-// beyond.
+// enumerators.hpp: the last enumerator of each enumeration of a problem. Larger values are invalid.
 #pragma once
 
 #include <iterator>
 
 #include "lib/epilogue/activation.h"
 #include "lib/quantised.h"
+#include "problem/data_type.hpp"
+#include "problem/row_op.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
 
 template <class Enum>
-inline constexpr Enum last_enumerator{};
+inline constexpr Enum last_enumerator = [] {
+  static_assert(sizeof(Enum) == 0, "list the last enumerator here");
+  return Enum{};
+}();
 template <>
-inline constexpr auto last_enumerator<DataType> = DataType::s32;
+inline constexpr auto last_enumerator<DataType> = data_types[std::size(data_types) - 1].type;
 template <>
 inline constexpr auto last_enumerator<F32Arithmetic> = F32Arithmetic::f16x3;
 template <>
@@ -34,7 +38,7 @@ inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
 template <>
 inline constexpr auto last_enumerator<Activation> = [] {
   constexpr const char* names[] = {VKGEMM_ACTIVATIONS(VKGEMM_NAME)};
-  return static_cast<Activation>(std::size(names));  // behind none
+  return static_cast<Activation>(std::size(names));  // after none
 }();
 #undef VKGEMM_NAME
 template <>
@@ -52,7 +56,7 @@ inline constexpr auto last_enumerator<GroupAlong> = GroupAlong::k;
 template <>
 inline constexpr auto last_enumerator<GroupedB> = GroupedB::per_group;
 template <>
-inline constexpr auto last_enumerator<RowOp> = RowOp::variance;
+inline constexpr auto last_enumerator<RowOp> = row_ops[std::size(row_ops) - 1].op;
 template <>
 inline constexpr auto last_enumerator<ReductionMode> = ReductionMode::device_barrier;
 template <>

@@ -22,10 +22,10 @@ struct Field {
   constexpr operator std::string_view() const noexcept { return name; }
 };
 
-// FieldsOf<T>::visit() hands each field to a visitor, with the values that two structures have of
-// it. Both may be the same structure, and one may be that of the C API. The functions of a visitor
-// are number (also of floats), enumerator (maybe optional), boolean, size and real (both optional),
-// and part, of a structure within it.
+// visit() passes each field to a visitor, with its values in two structures. The two may be the
+// same structure. One of them may be a C structure. A visitor has six functions: number (integers
+// and floats), enumerator (maybe optional), boolean, size (optional), real (optional) and part (a
+// nested structure).
 template <class T>
 struct FieldsOf;
 

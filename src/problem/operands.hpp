@@ -51,7 +51,7 @@ class PerOperand {
   PerOperand(std::initializer_list<std::pair<OperandId, T>> values) {
     for (const auto& [id, value] : values) (*this)[id] = value;
   }
-  // The same but for these.
+  // A copy in which these values replace the old ones.
   PerOperand with(std::initializer_list<std::pair<OperandId, T>> values) const {
     PerOperand out = *this;
     for (const auto& [id, value] : values) out[id] = value;
@@ -135,9 +135,10 @@ struct OperandRow {
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
-  // Also where it doesn't exist.
+  // Defined even if the problem doesn't have the operand.
   OperandShape (*shape)(const Problem&) = nullptr;
-  // The same of what a kernel computes; nothing: it neither reads nor writes it.
+  // The same for the problem that a kernel computes. is_touched: the kernel reads or writes it.
+  // operand: the bytes; only if it is touched.
   bool (*is_touched)(const ResolvedProblem&) = nullptr;
   Operand (*operand)(const ResolvedProblem&) = nullptr;
 };

@@ -28,7 +28,7 @@ struct ResolvedProblem {
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> rows = std::nullopt;
   float eps = 0.0f;              // of rows
-  const Input* input = nullptr;  // of A and B, where they are packed
+  const Input* input = nullptr;  // set by resolve(), never null after it
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any

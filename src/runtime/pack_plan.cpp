@@ -81,11 +81,11 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
                  " and grouping.along is k: groups begin anywhere in B, it can't be packed")};
     }
   }
+  if (!is_enumerator(problem.f32_arithmetic)) return resolve(problem).error();
   const Input* const input = find_input(matrix.type, problem.f32_arithmetic);
-  if (input == nullptr) return resolve(problem).error();
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
-       !context.tables.gains_by_packing(*input, context.usable_caps()))) {
+       (input == nullptr || !context.tables.gains_by_packing(*input, context.usable_caps())))) {
     return out;
   }
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));
@@ -111,11 +111,10 @@ Result<void> set_codes(PackPlan::Impl& plan, const Problem& problem, const Resol
   const Result<CodeSource> source = code_source(problem, matrices);
   if (!source) return source.error();
   plan.source_bytes = {source->codes.bytes, source->scales.bytes, source->zeros.bytes};
-  plan.operands = {
-      {"codes", &Addresses::source, source->codes.bytes, source->codes.alignment},
-      {"scales", &Addresses::scales, source->scales.bytes, source->scales.alignment},
-      {"zeros", &Addresses::zeros, source->zeros.bytes},
-  };
+  const CodeArray &codes = source->codes, &scales = source->scales;
+  plan.operands.push_back({"codes", &Addresses::source, codes.bytes, codes.alignment});
+  plan.operands.push_back({"scales", &Addresses::scales, scales.bytes, scales.alignment});
+  plan.operands.push_back({"zeros", &Addresses::zeros, source->zeros.bytes});
   plan.step = pack_codes_step(problem, *source, copy, matrices, plan.context->caps.limits);
   return {};
 }
@@ -127,7 +126,7 @@ Result<void> set_elements(PackPlan::Impl& plan, const Problem& problem, PackedOp
   if (!source) return source.error();
   const ResolvedMatrix& from = operand_of(*source, operand);
   plan.source_bytes.codes = from.bytes;
-  plan.operands = {{"source", &Addresses::source, from.bytes, from.alignment}};
+  plan.operands.push_back({"source", &Addresses::source, from.bytes, from.alignment});
   plan.step = pack_step(*source, copy, plan.context->caps.limits);
   return {};
 }
@@ -169,12 +168,12 @@ Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self
   if (const auto reason = why_not_packed(copy, count, caps.limits)) {
     return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
   }
+  plan->operands = {{"destination", &Addresses::copy, plan->layout.bytes, plan->layout.alignment,
+                     /*written=*/true}};
   const Result<void> set = is_quantised(problem, operand)
                                ? set_codes(*plan, problem, copy, count)
                                : set_elements(*plan, problem, operand, copy);
   if (!set) return set.error();
-  plan->operands.push_back({"destination", &Addresses::copy, plan->layout.bytes,
-                            plan->layout.alignment, /*written=*/true});
   if (auto prepared = plan->prepare(); !prepared) return prepared.error();
   return PackPlan(std::move(plan));
 }
@@ -199,10 +198,10 @@ Result<void> PackPlan::record_codes(VkCommandBuffer command_buffer, const CodeSp
                                     DeviceSpan destination) const {
   return without_exceptions([&] {
     if (impl_->operands.size() == 2) {
-      return impl_->record(command_buffer, std::array{source.codes, destination});
+      return impl_->record(command_buffer, std::array{destination, source.codes});
     }
     return impl_->record(command_buffer,
-                         std::array{source.codes, source.scales, source.zeros, destination});
+                         std::array{destination, source.codes, source.scales, source.zeros});
   });
 }
 

@@ -41,17 +41,19 @@ Result<void> StepPlan::record(VkCommandBuffer commands, std::span<const DeviceSp
   if (step.dispatches.empty()) return {};
   Addresses at;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const StepOperand& operand = operands[i];
-    at.*operand.address = spans[i].address;
-    if (operand.bytes == 0) continue;
-    if (auto checked = check_span(operand, spans[i]); !checked) return checked;
-    for (std::size_t j = 0; operand.written && j < i; ++j) {
-      const StepOperand& other = operands[j];
-      if (other.bytes == 0 || spans[i].address >= spans[j].address + other.bytes ||
-          spans[j].address >= spans[i].address + operand.bytes) {
+    at.*operands[i].address = spans[i].address;
+    if (operands[i].bytes == 0) continue;
+    if (auto checked = check_span(operands[i], spans[i]); !checked) return checked;
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    for (std::size_t j = 0; operands[i].written && j < operands.size(); ++j) {
+      const StepOperand &one = operands[i], &other = operands[j];
+      if (i == j || (other.written && j > i) || one.bytes == 0 || other.bytes == 0) continue;
+      if (spans[i].address >= spans[j].address + other.bytes ||
+          spans[j].address >= spans[i].address + one.bytes) {
         continue;
       }
-      return Error{Status::overlapping_operands, concat(operand.name, " overlaps ", other.name)};
+      return Error{Status::overlapping_operands, concat(one.name, " overlaps ", other.name)};
     }
   }
   Recorder recorder(*context, commands, {});

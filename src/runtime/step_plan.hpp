@@ -1,4 +1,4 @@
-// step_plan.hpp: plans of a single step that is no product: what packs, and what quantises rows.
+// step_plan.hpp: plans of one step that is not a product: packing, and quantising rows.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct StepOperand {
 struct StepPlan {
   std::shared_ptr<Context::Impl> context;  // keeps the pipeline
   Step step;                               // no dispatches if there is nothing to be done
-  std::vector<StepOperand> operands = {};  // what is written last
+  std::vector<StepOperand> operands = {};  // in the order of the spans that record() takes
   VkPipeline pipeline = VK_NULL_HANDLE;
 
   // Builds the pipeline.

@@ -120,9 +120,10 @@ Matrix MatrixOptions::matrix(DataType default_type, Layout default_layout) const
 }
 
 DataType default_result(const Problem& problem) {
-  if (!is_integer(problem.a.type)) return problem.a.type;
+  const Input* const input = find_input(problem.a.type);
+  if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
   const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
-  return sums ? input_of(problem.a.type).accumulator : DataType::f16;
+  return sums ? input->accumulator : DataType::f16;
 }
 
 namespace {
@@ -160,9 +161,11 @@ class AddFields {
   void real(const Field& field, std::optional<float>& value, std::optional<float>&) {
     told(field, app_.add_option(field.option, value, field.help));
   }
-  // A flag turns a default round.
+  // A flag inverts the default.
   void boolean(const Field& field, bool& value, bool&) {
-    const auto turn = [&value, other = !value](std::int64_t) { value = other; };
+    const auto turn = [&value, other = !value](std::int64_t times) {
+      if (times > 0) value = other;
+    };
     told(field, app_.add_flag_function(field.option, turn, field.help));
   }
 

@@ -7,13 +7,13 @@
 namespace vkgemm::tool {
 namespace {
 
-// Finds the option of a field.
+// Finds the option of the first field that was given.
 struct FindOption {
-  std::string_view name;
-  const char* option = "";
+  const FieldOptions<RowReduction>& options;
+  const char* option = nullptr;
 
   void see(const Field& field) {
-    if (field.name == name) option = field.option;
+    if (option == nullptr && options.has(field.name)) option = field.option;
   }
   void number(const Field& field, auto&, auto&) { see(field); }
   void enumerator(const Field& field, auto&, auto&) { see(field); }
@@ -26,7 +26,7 @@ struct FindOption {
 std::optional<RowReduction> RowOptions::reduction() const {
   if (!has("op")) {
     if (given.empty()) return std::nullopt;
-    FindOption find{*given.begin()};
+    FindOption find{*this};
     FieldsOf<RowReduction>::visit(find, values, values);
     throw Failure(usage_error,
                   std::string(find.option) + " needs --row-op: what is done with rows");

@@ -89,7 +89,8 @@ void upload(Runner& runner, Job& job, DeviceOperands& device) {
       unwrap(runner.fill(plain, 0xffffffffU));
     } else if (packed && !packed->plan) {
       place(data, packed->buffer);
-    } else if (!data.empty() && is_quantised(job.problem, row)) {
+    } else if (is_quantised(job.problem, row) && !job.packed[row.id] && !data.empty() &&
+               !is_empty(job.problem)) {
       upload_codes(runner, job, row.id, device);
     } else {
       place(data, plain);

@@ -42,8 +42,8 @@ class DeviceTables {
                                         const DeviceCaps& caps) const;
 
   // Sets the order of the operands that the caller packed: in fragments where a row that takes them
-  // so is legal here, else in rows. An error if the device gains nothing by packing. Where f32 in
-  // parts have no order, f32_arithmetic becomes ieee.
+  // so is legal here, else in rows. An error if the device gains nothing by packing. If f32 in
+  // parts has no order here, the problem's input becomes f32.
   std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
   bool gains_by_packing(const Input& input, const DeviceCaps& caps) const;
 

@@ -1,5 +1,5 @@
 // A quantised B: every kind of codes on every loop that takes them. The reference multiplies what
-// the codes stand for (support/quantised.hpp).
+// the codes stand for (oracle/quantised.hpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>

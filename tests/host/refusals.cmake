@@ -47,6 +47,7 @@ refused("${generated} --actvation relu" "'--actvation' is no option of vkgemm ru
 refused("${generated} --actvation=relu" "did you mean --activation?")
 refused("run a.npy" "'a.npy' is no argument of vkgemm run: its options begin with --")
 refused("bench --xyzzy" "'--xyzzy' is no option of vkgemm bench: See vkgemm bench --help")
+refused("${generated} --dtype s32" "a.type is s32: A and B are f16, bf16, f32 or s8")
 refused("${generated} --dtype fp16" "--dtype is 'fp16': one of f16|")
 refused("${generated} --split-k 2:none" "--split-k is '2:none': after the colon one of two_dispatches")
 

@@ -135,8 +135,7 @@ class Plot(unittest.TestCase):
 
     def test_stored_results(self):
         results = ROOT / "bench/results"
-        for file, kind in (("h200-2026-11-24-packed", "bars"), ("h200-2026-11-22e", "roofline"),
-                           ("h200-2026-11-22e-loss", "loss")):
+        for file, kind in (("h200-2026-11-24-packed", "bars"), ("h200-2026-11-24-in-rows", "roofline")):
             self.assertTrue(self.texts((results / f"{file}.jsonl").read_text(), "--kind", kind))
 
     def test_names_are_those_of_the_library(self):

@@ -4,7 +4,7 @@
 #ifndef VKGEMM_ACTIVATION_H
 #define VKGEMM_ACTIVATION_H
 
-// X(name, NAME, value): the enumerators of Activation behind none, of VkgemmActivation, and the
+// X(name, NAME, value): the enumerators of Activation after none, of VkgemmActivation, and the
 // values of the constant ACTIVATION.
 #define VKGEMM_ACTIVATIONS(X)   \
     X(relu, RELU, 1)            \

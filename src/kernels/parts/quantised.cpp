@@ -106,7 +106,8 @@ Step pack_codes_step(const Problem& problem, const CodeSource& source, const Res
 }
 
 extern constexpr Part quantised_part{
-    .check = [](const Case&) { return true; },  // loops say what they take
+    .check =
+        [](const Case&) { return true; },  // each loop's check refuses codes that it can't load
     .lower = lower,
     .describe = describe,
     .family = family,

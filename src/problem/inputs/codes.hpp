@@ -1,4 +1,4 @@
-// quantised.hpp: a quantised B in bytes: before it is packed, and after. Pure.
+// codes.hpp: a quantised B in bytes, before and after it is packed. Pure.
 #pragma once
 
 #include <cstdint>

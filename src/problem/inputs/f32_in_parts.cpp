@@ -1,5 +1,6 @@
 // f32_in_parts.cpp: f32 as numbers of 16 bits that matrix units multiply (F32Arithmetic).
-#include <cstddef>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"

@@ -1,5 +1,6 @@
-// input.hpp: all that is to be known of an input, the form in which A and B come to a product. Each
-// stands in a file of its own beside this one. ../../RECIPES.md says how to add one. Pure.
+// input.hpp: the description of an input, the form in which A and B come to a product. floats.cpp,
+// integers.cpp and f32_in_parts.cpp hold the inputs, inputs.cpp their list. codes.hpp describes a
+// quantised B, which isn't an Input. ../../RECIPES.md says how to add one. Pure.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct Input {
   bool (*is_loaded)(const DeviceCaps&) = nullptr;
   std::string_view needs;
 
-  // True if packing makes other elements of the caller's.
+  // True if packing converts the caller's elements to another type.
   constexpr bool is_converted() const noexcept { return given != multiplied; }
   constexpr std::uint32_t bytes() const noexcept { return parts * size_in_bytes(multiplied); }
 };

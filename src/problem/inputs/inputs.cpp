@@ -1,6 +1,5 @@
 // inputs.cpp: the list of inputs.
 #include <algorithm>
-#include <iterator>
 
 #include "problem/inputs/input.hpp"
 
