@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "harness.hpp"
 #include "headless/runner.hpp"
 #include "host_buffer.hpp"
 #include "oracle/quantised.hpp"
