@@ -13,9 +13,9 @@
 
 namespace vkgemm {
 
-// How often a barrier inside a dispatch was given up (shaders/lib/schedule/device_barrier.glsl). The only
-// memory that a context holds, and only for plans that have such a barrier. All members may be
-// called from several threads at once.
+// How often a barrier inside a dispatch was given up (shaders/lib/schedule/device_barrier.glsl).
+// The only memory that a context holds, and only for plans that have such a barrier. All members
+// may be called from several threads at once.
 class AbortCounter {
  public:
   // `functions` must outlive the counter. `queue_families`: those that may count at a time; none:

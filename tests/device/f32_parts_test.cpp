@@ -38,7 +38,8 @@ class F32Parts : public Direct, public testing::WithParamInterface<F32Arithmetic
     for (const Case& c : configs_) {
       Config config = c.config;
       config.pack_a = config.pack_b = true;
-      if (c.input != find_input(GetParam())->multiplied || !is_legal(config, problem, target())) continue;
+      if (c.input != find_input(GetParam())->multiplied || !is_legal(config, problem, target()))
+        continue;
       parts_.push_back(config);
       if (on_cpu()) break;  // where compiling is slow, one
     }

@@ -21,7 +21,8 @@ constexpr std::uint64_t deepest = 131071;
 class Integers : public EachPath {
  protected:
   void SetUp() override {
-    if (!loads(caps(), input_of(DataType::s8))) GTEST_SKIP() << caps().name << " has no 8-bit arithmetic";
+    if (!loads(caps(), input_of(DataType::s8)))
+      GTEST_SKIP() << caps().name << " has no 8-bit arithmetic";
     VKGEMM_SKIP_IF(why_skip(GetParam(), DataType::s8));
     configs_ = of_each_loop([](const Config&) { return true; });
     ASSERT_FALSE(configs_.empty());

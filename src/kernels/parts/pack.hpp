@@ -1,7 +1,7 @@
 // pack.hpp: operands that are copied before they are multiplied, in the form that the main loops
 // load best: K is the outer direction, rows begin at cache lines, and the padding may be read; or
-// in fragment order (shaders/lib/inputs/fragment_words.glsl). Into the workspace, or once by the caller
-// (Packing::packed).
+// in fragment order (shaders/lib/inputs/fragment_words.glsl). Into the workspace, or once by the
+// caller (Packing::packed).
 #pragma once
 
 #include <optional>
