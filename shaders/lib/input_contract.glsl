@@ -41,7 +41,7 @@
 //   SOURCE_BYTES                the size of the caller's elements
 //   load_source_bits(at)        the bits of one of them
 //   LINE_SCALE_BYTES            bytes of a line's scale, in front of the fragments; 0: lines have none
-//   scales_bytes(lines)         bytes of the scales of so many lines
+//   scales_bytes(lines)         bytes of the scales of `lines` lines
 //   SOURCE_VALUE(bits, line)    the caller's f32, over the scale of its line
 //   split(float)                the parts of an f32, as bits, if there are several
 //   SET_GROUP, PACK             the functions of pack_fragments.comp that pack a group and an operand

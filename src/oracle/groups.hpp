@@ -31,8 +31,8 @@ struct Views : PerOperand<View> {
   explicit Views(const Problem& problem);
 };
 
-// Where among the columns of the product, as B, aux and a bias along N have them, column j of l
-// (half 0) or of r stands. Without a gate that is j.
+// The column of the product that is column j of l (half 0) or of r, in the order of B, aux and a
+// bias along N. Without a gate it is j.
 std::uint64_t product_column(const Problem& problem, std::uint64_t half, std::uint64_t j);
 
 // Offsets as they are in memory, and back: int32 or int64.

@@ -13,7 +13,7 @@ std::uint64_t columns_of_product(const ResolvedProblem& p) { return p.product_n(
 const std::optional<RowReduction>& reduction_of(const Problem& p) { return p.row_reduction; }
 const std::optional<RowReduction>& reduction_of(const ResolvedProblem& p) { return p.rows; }
 
-// As many as there are products.
+// The number of products: groups, or matrices of a batch.
 std::uint64_t products(const auto& p) { return p.grouping ? p.grouping->groups : p.batch; }
 
 bool is_grouped(const Problem& p, GroupAlong along) {

@@ -63,8 +63,8 @@ struct ResolvedMatrix {
   std::optional<FragmentOrder> fragments = std::nullopt;
 
   bool is_packed() const noexcept { return form != Form::plain; }
-  // A packed f32 is so many numbers of `type`, which add up to it; with scales of its lines along M
-  // or N in front, f32.
+  // The numbers of `type` that add up to a packed f32; and whether f32 scales of the lines along M
+  // or N stand in front of them.
   std::uint32_t parts() const noexcept { return input != nullptr ? input->parts : 1; }
   bool line_scales() const noexcept { return input != nullptr && input->scales_lines; }
   std::uint32_t element_bytes() const noexcept { return size_in_bytes(type) * parts(); }

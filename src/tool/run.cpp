@@ -54,7 +54,7 @@ DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& option
   const PerOperand<std::uint64_t> bytes = operand_bytes(job.source);
   DeviceOperands device;
   for (const OperandRow& row : operand_rows()) {
-    // What a file holds packed has no plain form.
+    // A packed operand from a file has no plain form.
     device.plain[row.id] = unwrap(runner.allocate(job.packed[row.id] ? 0 : bytes[row.id]));
     if (bytes[row.id] == 0 && !job.packed[row.id]) continue;
     device.packed[row.id] = allocate_packed(runner, job, row, options.files[row.id]);
@@ -85,7 +85,7 @@ void upload(Runner& runner, Job& job, DeviceOperands& device) {
     Buffer& plain = device.plain[row.id];
     const std::optional<PackedBuffer>& packed = device.packed[row.id];
     if (row.written) {
-      // NaN, so that an element nobody writes cannot pass for a result.
+      // NaN: an element that the kernel leaves out then fails verification.
       unwrap(runner.fill(plain, 0xffffffffU));
     } else if (packed && !packed->plan) {
       place(data, packed->buffer);

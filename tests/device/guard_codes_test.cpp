@@ -141,7 +141,7 @@ void CodeGuards::expect_all_codes_inside(Path path) {
       if (in_blocks && layout == Layout::row_major) continue;
       small = !small;
       for (const Shape& shape : {Shape{3, 5, 33}, Shape{17, 40, 66}}) {
-        // Where compiling is slow, the shapes take turns.
+        // Shapes take turns on a CPU, whose driver compiles slowly.
         if (on_cpu() && !is_nightly() && (shape.m == 3) != small) continue;
         Problem problem = gemm(shape, DataType::f16);
         problem.d.type = DataType::f16;

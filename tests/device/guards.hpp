@@ -40,7 +40,7 @@ class Guarded {
   std::byte* data() const { return memory_ + begin_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  // Where in the span, or outside it, an address lies; nothing if it is none of this memory.
+  // The distance of an address from the start of the span; nothing outside this memory.
   std::optional<std::int64_t> offset(const void* address) const;
 
  private:

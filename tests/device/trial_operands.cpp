@@ -33,7 +33,7 @@ void each_code(const oracle::CodeMatrix& codes, std::uint64_t k, const Function&
 
 }  // namespace
 
-// A small hash instead of a distribution of the standard library, whose values nobody promises.
+// A small hash, which gives the same values with each standard library.
 double fill_value(Fill fill, std::uint64_t seed, std::uint64_t index) {
   std::uint64_t x = (seed << 48) + index;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -83,7 +83,7 @@ void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantis
         fill_value(Fill::random, seed * 8 + kind, (b * problem.k + i) * codes.columns() + j);
     return (value + 1.0) / 2.0;
   };
-  // Of the group's first element.
+  // A number of a group: that of its first element.
   const auto of_group = [&](std::uint64_t kind, std::uint64_t b, std::uint64_t i, std::uint64_t j) {
     return number(kind, b, q.group_k == 0 ? 0 : i / q.group_k * q.group_k,
                   q.group_n == 0 ? 0 : j / q.group_n * q.group_n);

@@ -16,8 +16,8 @@ const uint FRAGMENT_LANES = FRAGMENT_M * FRAGMENT_K / GROUP;  // the subgroup's 
 #define FRAGMENT_A coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_M, FRAGMENT_K, gl_MatrixUseA>
 #define FRAGMENT_B coopmat<IN_SCALAR, gl_ScopeSubgroup, FRAGMENT_K, FRAGMENT_N, gl_MatrixUseB>
 
-// Where in memory word `w` of an invocation's four stands. NVIDIA's compiler keeps the registers of
-// an A fragment in the order 0, 2, 1, 3: in that order nothing is moved before a product (driver
+// The place in memory of word `w` of an invocation's four. NVIDIA's compiler keeps the registers of
+// an A fragment in the order 0, 2, 1, 3. Words in that order need no moves before a product (driver
 // 580.159.04).
 uint a_place(const uint w) { return SWAP_A != 0 && (w == 1 || w == 2) ? 3 - w : w; }
 

@@ -252,7 +252,7 @@ void lengthen_code_run(Config& config, const ResolvedProblem& problem, const Dev
 
 void fit_packed(Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   KhrDirectLoop& l = direct(config);
-  l.swap_a = l.swap_a && config.pack_a;  // else the order of words that nobody packs
+  l.swap_a = l.swap_a && config.pack_a;  // a plain A has no packed words
   const auto& codes = problem.b.quantisation;
   if (!codes) {
     l.code_run = 1;

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 QUEUE_FAMILY_EXTERNAL = 2**32 - 2
 
-# What memory and semaphores need to be shared with another API; enabled where a device has them.
+# Extensions that share memory and semaphores with another API. The device enables those that it has.
 SHARING = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd")
 
 

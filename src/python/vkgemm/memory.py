@@ -11,7 +11,7 @@ from .vulkan import WHOLE_SIZE, call, created, structure, vulkan
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-# What every buffer may be used for.
+# The usage flags of each buffer.
 BUFFER_USAGE = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                 | vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
                 | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
