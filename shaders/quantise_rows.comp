@@ -9,7 +9,7 @@
 #include "lib/common.glsl"
 #include "lib/types.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 1) buffer S8 { uint8_t x; };
+layout(buffer_reference, std430, buffer_reference_align = 1) buffer Code { uint8_t x; };
 
 const uint LANES = LOCAL_SIZE / TILE_M;    // of a row
 const uint STEP = LANES * QUANTISE_PIECE;  // columns of a row that its lanes take at a time
@@ -38,11 +38,11 @@ Piece load_piece(uint64_t source, uint first) {
         uvec4 groups[2];
         groups[0] = U32x4(at).x;
         if (QUANTISE_PIECE * bytes > 16) groups[1] = U32x4(at + 16).x;
-#define UNPACK_IF(name, bytes) \
-        if (SOURCE_TYPE == TYPE_##name) \
+#define UNPACK_IF(name, NAME, bytes) \
+        if (SOURCE_TYPE == TYPE_##NAME) \
             [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) \
-                piece.x[e] = unpack_##name(groups[e * bytes / 16], e % (16 / bytes));
-        VKGEMM_TYPES(UNPACK_IF)
+                piece.x[e] = unpack_##NAME(groups[e * bytes / 16], e % (16 / bytes));
+        VKGEMM_FLOATS(UNPACK_IF)
     } else {
         [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) {
             const uint col = column(first, e);
@@ -107,7 +107,7 @@ void store_piece(uint64_t codes, uint first, const Piece piece, const float fact
     } else {
         [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) {
             const uint col = column(first, e);
-            if (col < p.columns) S8(codes + col).x = uint8_t(code(piece.x[e], factor));
+            if (col < p.columns) Code(codes + col).x = uint8_t(code(piece.x[e], factor));
         }
     }
 }

@@ -49,6 +49,18 @@
 #define ROW_OP_MEAN 8
 #define ROW_OP_VARIANCE 9
 
+// X(name, NAME): the enumerators of RowOp and of VkgemmRowOp, in the order of the values above.
+#define VKGEMM_ROW_OPS(X)          \
+    X(rms_norm, RMS_NORM)          \
+    X(layer_norm, LAYER_NORM)      \
+    X(softmax, SOFTMAX)            \
+    X(l2_normalize, L2_NORMALIZE)  \
+    X(logsumexp, LOGSUMEXP)        \
+    X(sum, SUM)                    \
+    X(max, MAX)                    \
+    X(mean, MEAN)                  \
+    X(variance, VARIANCE)
+
 // The specialization constants of all kernels, which use what they need: X(id, name, default).
 // Booleans are 0 or 1. Ids are consecutive.
 #define VKGEMM_CONSTANTS(X) \

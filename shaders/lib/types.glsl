@@ -59,26 +59,26 @@ float unpack_F32(uvec4 group, const uint e) { return uintBitsToFloat(group[e]); 
 
 // --- elements of a type that is a specialization constant
 
-#define BYTES_IF(name, bytes) type == TYPE_##name ? bytes :
-uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) VKGEMM_INTEGERS(BYTES_IF) 0; }
+#define BYTES_IF(name, NAME, bytes) type == TYPE_##NAME ? bytes :
+uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) 0; }
 
-#define LOAD_IF(name, bytes) if (type == TYPE_##name) v = load_##name(at);
+#define LOAD_IF(name, NAME, bytes) if (type == TYPE_##NAME) v = load_##NAME(at);
 float load1(uint64_t at, const uint type) {
     float v = 0.0;
-    VKGEMM_TYPES(LOAD_IF)
+    VKGEMM_FLOATS(LOAD_IF)
     return v;
 }
 
-#define STORE_IF(name, bytes) if (type == TYPE_##name) store_##name(at, v);
-void store1(uint64_t at, const uint type, float v) { VKGEMM_TYPES(STORE_IF) }
+#define STORE_IF(name, NAME, bytes) if (type == TYPE_##NAME) store_##NAME(at, v);
+void store1(uint64_t at, const uint type, float v) { VKGEMM_FLOATS(STORE_IF) }
 
 // Four elements, `step` bytes apart, of which the first `valid`, at least one, exist; the others
 // are any. `vector`: all four do, adjacent, and the address is a multiple of their size.
-#define LOAD4_IF(name, bytes) if (type == TYPE_##name) v = load4_##name(at);
+#define LOAD4_IF(name, NAME, bytes) if (type == TYPE_##NAME) v = load4_##NAME(at);
 vec4 load4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid) {
     vec4 v = vec4(0.0);
     if (vector) {
-        VKGEMM_TYPES(LOAD4_IF)
+        VKGEMM_FLOATS(LOAD4_IF)
     } else {
         // The last one once more instead of none: no branches around loads.
         [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = load1(at + min(e, valid - 1) * step, type);
@@ -89,10 +89,10 @@ vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
     return load4(at, type_size(type), type, vector, valid);
 }
 
-#define STORE4_IF(name, bytes) if (type == TYPE_##name) store4_##name(at, v);
+#define STORE4_IF(name, NAME, bytes) if (type == TYPE_##NAME) store4_##NAME(at, v);
 void store4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid, vec4 v) {
     if (vector) {
-        VKGEMM_TYPES(STORE4_IF)
+        VKGEMM_FLOATS(STORE4_IF)
     } else {
         [[unroll]] for (uint e = 0; e < 4; ++e)
             if (e < valid) store1(at + e * step, type, v[e]);

@@ -11,14 +11,17 @@
 #define TYPE_S8 4
 #define TYPE_S32 5
 
-// X(name, bytes of an element)
-#define VKGEMM_TYPES(X) \
-    X(F16, 2) \
-    X(BF16, 2) \
-    X(F32, 4)
+// X(name, NAME, bytes of an element): the enumerators of DataType and of VkgemmDataType, in the order
+// of the values above.
+#define VKGEMM_FLOATS(X) \
+    X(f16, F16, 2)       \
+    X(bf16, BF16, 2)     \
+    X(f32, F32, 4)
 
 #define VKGEMM_INTEGERS(X) \
-    X(S8, 1) \
-    X(S32, 4)
+    X(s8, S8, 1)           \
+    X(s32, S32, 4)
+
+#define VKGEMM_TYPES(X) VKGEMM_FLOATS(X) VKGEMM_INTEGERS(X)
 
 #endif

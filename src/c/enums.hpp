@@ -7,8 +7,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "kernels/loops/list.hpp"
+#include "lib/constants.h"
 #include "lib/epilogue/activation.h"
-#include "lib/quantised.h"
 #include "vkgemm/context.hpp"
 #include "vkgemm/vkgemm.h"
 
@@ -65,9 +66,9 @@ struct EnumTable<DataType> {
   static constexpr const char* name = "VkgemmDataType";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_DATA_TYPE;
   static constexpr EnumPair<DataType, C> pairs[] = {
-      {DataType::f16, VKGEMM_DATA_TYPE_F16}, {DataType::bf16, VKGEMM_DATA_TYPE_BF16},
-      {DataType::f32, VKGEMM_DATA_TYPE_F32}, {DataType::s8, VKGEMM_DATA_TYPE_S8},
-      {DataType::s32, VKGEMM_DATA_TYPE_S32},
+#define VKGEMM_PAIR(name, NAME, bytes) {DataType::name, VKGEMM_DATA_TYPE_##NAME},
+      VKGEMM_TYPES(VKGEMM_PAIR)
+#undef VKGEMM_PAIR
   };
 };
 
@@ -208,15 +209,9 @@ struct EnumTable<RowOp> {
   static constexpr const char* name = "VkgemmRowOp";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_ROW_OP;
   static constexpr EnumPair<RowOp, C> pairs[] = {
-      {RowOp::rms_norm, VKGEMM_ROW_OP_RMS_NORM},
-      {RowOp::layer_norm, VKGEMM_ROW_OP_LAYER_NORM},
-      {RowOp::softmax, VKGEMM_ROW_OP_SOFTMAX},
-      {RowOp::l2_normalize, VKGEMM_ROW_OP_L2_NORMALIZE},
-      {RowOp::logsumexp, VKGEMM_ROW_OP_LOGSUMEXP},
-      {RowOp::sum, VKGEMM_ROW_OP_SUM},
-      {RowOp::max, VKGEMM_ROW_OP_MAX},
-      {RowOp::mean, VKGEMM_ROW_OP_MEAN},
-      {RowOp::variance, VKGEMM_ROW_OP_VARIANCE},
+#define VKGEMM_PAIR(name, NAME) {RowOp::name, VKGEMM_ROW_OP_##NAME},
+      VKGEMM_ROW_OPS(VKGEMM_PAIR)
+#undef VKGEMM_PAIR
   };
 };
 
@@ -238,12 +233,9 @@ struct EnumTable<MainLoop> {
   static constexpr const char* name = "VkgemmMainLoop";
   static constexpr VkgemmEnumeration enumeration = VKGEMM_ENUMERATION_MAIN_LOOP;
   static constexpr EnumPair<MainLoop, C> pairs[] = {
-      {MainLoop::nv, VKGEMM_MAIN_LOOP_NV},
-      {MainLoop::khr, VKGEMM_MAIN_LOOP_KHR},
-      {MainLoop::khr_ring, VKGEMM_MAIN_LOOP_KHR_RING},
-      {MainLoop::khr_direct, VKGEMM_MAIN_LOOP_KHR_DIRECT},
-      {MainLoop::fma, VKGEMM_MAIN_LOOP_FMA},
-      {MainLoop::skinny, VKGEMM_MAIN_LOOP_SKINNY},
+#define VKGEMM_PAIR(name, NAME) {MainLoop::name, VKGEMM_MAIN_LOOP_##NAME},
+      VKGEMM_MAIN_LOOPS(VKGEMM_PAIR)
+#undef VKGEMM_PAIR
   };
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lib/abi.h"
+#include "problem/numbers.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
@@ -26,6 +27,7 @@ struct DataTypeRow {
   std::uint32_t constant = 0;  // in shaders: TYPE_*
   std::string_view npy;        // NumPy's name; that of the bits' type where it has none
   VkComponentTypeKHR component = VK_COMPONENT_TYPE_MAX_ENUM_KHR;
+  HostNumber number;
   double unit_roundoff = 0.0;  // a rounding to it errs by at most this, relatively …
   double smallest = 0.0;       // … and by this, absolutely, where it has subnormals
   double largest = 0.0;        // from here on it rounds to infinity
@@ -38,6 +40,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_F16,
      .npy = "<f2",
      .component = VK_COMPONENT_TYPE_FLOAT16_KHR,
+     .number = host_number<std::uint16_t, f16_to_double, double_to_f16>,
      .unit_roundoff = 0x1p-11,
      .smallest = 0x1p-24,
      .largest = 65520.0},
@@ -46,6 +49,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_BF16,
      .npy = "<u2",
      .component = VK_COMPONENT_TYPE_BFLOAT16_KHR,
+     .number = host_number<std::uint16_t, bf16_to_double, double_to_bf16>,
      .unit_roundoff = 0x1p-8,
      .smallest = 0x1p-126,
      .largest = 0x1.ffp127},
@@ -54,6 +58,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_F32,
      .npy = "<f4",
      .component = VK_COMPONENT_TYPE_FLOAT32_KHR,
+     .number = host_number<float, exact_double<float>, double_to_float>,
      .unit_roundoff = 0x1p-23,
      .smallest = 0x1p-126,
      .largest = 0x1.ffffffp127},
@@ -63,12 +68,14 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_S8,
      .npy = "|i1",
      .component = VK_COMPONENT_TYPE_SINT8_KHR,
+     .number = host_integer<std::int8_t>,
      .largest = 127.0},
     {.type = DataType::s32,
      .name = "s32",
      .constant = TYPE_S32,
      .npy = "<i4",
      .component = VK_COMPONENT_TYPE_SINT32_KHR,
+     .number = host_integer<std::int32_t>,
      .largest = 0x7fffffffp0},
 };
 
@@ -84,9 +91,8 @@ static_assert(
       struct ShaderType {
         std::uint32_t constant, bytes;
       };
-#define VKGEMM_SHADER_TYPE(name, bytes) {TYPE_##name, bytes},
-      constexpr ShaderType shader_types[] = {VKGEMM_TYPES(VKGEMM_SHADER_TYPE)
-                                                 VKGEMM_INTEGERS(VKGEMM_SHADER_TYPE)};
+#define VKGEMM_SHADER_TYPE(name, NAME, bytes) {TYPE_##NAME, bytes},
+      constexpr ShaderType shader_types[] = {VKGEMM_TYPES(VKGEMM_SHADER_TYPE)};
 #undef VKGEMM_SHADER_TYPE
       if (std::size(shader_types) != std::size(data_types)) return false;
       for (std::size_t i = 0; i < std::size(data_types); ++i) {

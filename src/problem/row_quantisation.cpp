@@ -5,6 +5,7 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/data_type.hpp"
 #include "problem/fields.hpp"
 
 namespace vkgemm {
@@ -34,10 +35,12 @@ Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(q)) return *error;
-  const DataType from = q.source.type;
-  const bool has_number = from == DataType::f16 || from == DataType::bf16 || from == DataType::f32;
+  const bool has_number = !is_integer(q.source.type);
   if (auto error = check_form("source", q.source, has_number, "f16, bf16 or f32")) return *error;
-  if (auto error = check_form("codes", q.codes, q.codes.type == DataType::s8, "s8")) return *error;
+  const DataType only = RowQuantisation{}.codes.type;
+  if (auto error = check_form("codes", q.codes, q.codes.type == only, to_string(only))) {
+    return *error;
+  }
 
   ResolvedRowQuantisation out{.rows = q.rows, .columns = q.columns, .batch = q.batch};
   const auto resolve_into = [&](ResolvedMatrix& target, std::string_view name, Access access,

@@ -84,7 +84,8 @@ LineErrors errors_of(const Lines& lines, const std::vector<std::byte>& codes,
     }
     for (std::uint64_t j = i * lines.length; j < (i + 1) * lines.length; ++j) {
       const double x = load_element(lines.data.data(), lines.type, j);
-      errors.add(x, std::fabs(scale * load_element(codes.data(), DataType::s8, j) - x));
+      errors.add(
+          x, std::fabs(scale * load_element(codes.data(), RowQuantisation{}.codes.type, j) - x));
     }
   }
   out.error = errors.all();
@@ -122,7 +123,7 @@ void quantise_file(const QuantiseRowsCommand& command) {
   }
   const LineErrors errors = errors_of(lines, codes, scales);
 
-  const Matrix matrix{.type = DataType::s8,
+  const Matrix matrix{.type = RowQuantisation{}.codes.type,
                       .layout = lines.is_a ? Layout::row_major : Layout::col_major};
   const OperandShape shape{matrix, lines.is_a ? lines.count : lines.length,
                            lines.is_a ? lines.length : lines.count, lines.batch};

@@ -1,22 +1,20 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/loops/list.hpp"
 #include "kernels/main_loop.hpp"
 
 namespace vkgemm {
 
-extern const LoopDescriptor nv_loop;
-extern const LoopDescriptor khr_loop;
-extern const LoopDescriptor khr_ring_loop;
-extern const LoopDescriptor khr_direct_loop;
-extern const LoopDescriptor fma_loop;
-extern const LoopDescriptor skinny_loop;
+#define VKGEMM_DESCRIPTOR(name, NAME) extern const LoopDescriptor name##_loop;
+VKGEMM_MAIN_LOOPS(VKGEMM_DESCRIPTOR)
+#undef VKGEMM_DESCRIPTOR
 
 namespace {
 
-constexpr const LoopDescriptor* descriptors[] = {
-    &nv_loop, &khr_loop, &khr_ring_loop, &khr_direct_loop, &fma_loop, &skinny_loop,
-};
+#define VKGEMM_DESCRIPTOR(name, NAME) &name##_loop,
+constexpr const LoopDescriptor* descriptors[] = {VKGEMM_MAIN_LOOPS(VKGEMM_DESCRIPTOR)};
+#undef VKGEMM_DESCRIPTOR
 static_assert(std::size(descriptors) == std::variant_size_v<decltype(Config::loop)>);
 
 }  // namespace
