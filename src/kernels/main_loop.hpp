@@ -58,7 +58,7 @@ struct LoopCost {
 };
 
 struct LoopDescriptor {
-  MainLoop loop = MainLoop::fma;
+  MainLoop loop = {};
   std::string_view name;  // in configurations and in the names of shader modules
   std::span<const Parameter> parameters;
 
@@ -86,7 +86,7 @@ struct LoopDescriptor {
   bool needs_verdict = false;
 
   // Loops whose rates are of one scale, and whose instructions one self-test proves, name the same.
-  MainLoop kin = MainLoop::fma;
+  MainLoop kin = {};
 
   // The invocations of a workgroup. The configuration's ranges need not be legal.
   std::uint32_t (*invocations)(const Config&) = nullptr;
@@ -132,6 +132,9 @@ struct LoopDescriptor {
   // what follows from another tile (null: nothing).
   void (*propose)(std::vector<Config>&, const ResolvedProblem&, const DeviceCaps&) = nullptr;
   std::span<void (*const)(Config&)> steps;
+  // Makes a configuration of another loop that has this function one of this loop. Null: its
+  // parameters are unlike those of any other.
+  void (*enter)(Config&) = nullptr;
   void (*refit)(Config&, const ResolvedProblem&, const DeviceCaps&) = nullptr;
 
   // The self-test: kinds of kernels that the device offers (`proposed`: what tables propose), small

@@ -97,6 +97,10 @@ void add_loop_steps(Steps& steps, const Config& from) {
   steps.change([](Config& c) { c.tile_m /= 2, c.tile_n *= 2; });
   for (const Parameter& parameter : descriptor(from).parameters) vary(parameter);
   for (const auto& step : descriptor(from).steps) steps.change(step);
+  if (descriptor(from).enter == nullptr) return;
+  for (const LoopDescriptor* const other : main_loops()) {
+    if (other->loop != from.main_loop() && other->enter != nullptr) steps.change(other->enter);
+  }
 }
 
 std::vector<Config> all_neighbours(const Config& config, const ResolvedProblem& problem,

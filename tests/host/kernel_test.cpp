@@ -10,7 +10,6 @@
 
 #include "base/text.hpp"
 #include "kernels/legality.hpp"
-#include "kernels/loops/khr_fragments.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/steps.hpp"
 #include "self_test/self_test.hpp"
@@ -138,7 +137,7 @@ TEST(Lower, TilingConstants) {
   EXPECT_EQ(khr[SPEC_SWIZZLE], 8u);
   EXPECT_EQ(khr[SPEC_PEEL], 1u);
   Config ring = khr_config;
-  switch_to_ring(ring);
+  descriptor(MainLoop::khr_ring).enter(ring);
   test::set(ring, "peel", 0);
   EXPECT_EQ(lower_on_h200(ring, gemm(64, 64, 64)).product.key.module, "gemm_khr_ring_f16");
   EXPECT_EQ(constant(ring, gemm(64, 64, 64), SPEC_PEEL), 0u);

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "kernels/loops/khr_fragments.hpp"
+#include "kernels/main_loop.hpp"
 #include "lib/abi.h"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
@@ -259,15 +259,15 @@ TEST(Legality, Khr) {
            "subtiles is 8"},
           {"subtiles 0", [](Setting& s) { set(s.config, "subtiles", 0); },
            "subtiles is 0: main loop khr takes 1 to 1024"},
-          {"a ring", [](Setting& s) { switch_to_ring(s.config); }, ""},
+          {"a ring", [](Setting& s) { descriptor(MainLoop::khr_ring).enter(s.config); }, ""},
           {"a ring, 80x64 per subgroup",
            [](Setting& s) {
-             switch_to_ring(s.config);
+             descriptor(MainLoop::khr_ring).enter(s.config);
              s.config.tile_m = 160, set(s.config, "subtiles", 5);
            },
            "needs 160 accumulators in each of 128 invocations, at most 128"},
           {"a ring of halves that are no fragment",
-           [](Setting& s) { switch_to_ring(s.config), s.config.tile_k = 64; },
+           [](Setting& s) { descriptor(MainLoop::khr_ring).enter(s.config), s.config.tile_k = 64; },
            "tile_k is 64: main loop khr_ring takes twice fragment_k, 32"},
           {"registers, 80x64 per subgroup",
            [](Setting& s) { s.config.tile_m = 160, set(s.config, "subtiles", 5); }, ""},

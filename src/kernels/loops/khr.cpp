@@ -66,6 +66,10 @@ extern constexpr LoopDescriptor khr_loop = [] {
                                                 c.tile_n, c.tile_k, size_in_bytes(p.a.type)));
   };
   loop.smaller = smaller;
+  loop.enter = [](Config& c) {
+    if (descriptor(c).takes_fragments()) c.pack_a = c.pack_b = false;
+    c.loop = KhrLoop(khr(c));
+  };
   loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,
                     const DeviceCaps& caps) {
     propose_khr(out, problem, caps, proposed_depths,

@@ -67,6 +67,11 @@ KhrDirectLoop& direct(Config& c) { return std::get<KhrDirectLoop>(c.loop); }
 // The rows for which a tuner tries subgroups that share K.
 constexpr std::uint64_t few_rows = 128;
 
+void enter(Config& c) {
+  c.loop = KhrDirectLoop{khr(c)};
+  c.pack_a = c.pack_b = true;
+}
+
 std::uint32_t direct_invocations(const Config& c) {
   return saturated_product(khr_invocations(c), direct(c).subgroups_k);
 }
@@ -328,7 +333,7 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   large.tile_m = large.tile_n = 8 * kind.m;
   if (!is_cpu(caps)) configs.push_back(large);
   for (Config& c : configs) {
-    switch_to_direct(c);
+    enter(c);
     c.tile_k = std::max<std::uint32_t>(
         2 * kind.k, kind.code_run != 0 ? CODE_PIECE : interleaved_depth(kind.input));
     c.pack_a = !kind.a_in_rows;
@@ -424,6 +429,7 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
       }
     }
   };
+  loop.enter = enter;
   loop.kinds = kinds;
   loop.trials = trials;
   loop.covers = covers;

@@ -1,6 +1,9 @@
 #include "kernels/loops/khr_fragments.hpp"
 
+#include <cassert>
+#include <concepts>
 #include <utility>
+#include <variant>
 
 namespace vkgemm {
 namespace {
@@ -83,9 +86,14 @@ bool arrange_subgroups(Config& c) {
 }  // namespace
 
 const KhrLoop& khr(const Config& c) {
-  if (const auto* const ring = std::get_if<KhrRingLoop>(&c.loop)) return *ring;
-  if (const auto* const direct = std::get_if<KhrDirectLoop>(&c.loop)) return *direct;
-  return std::get<KhrLoop>(c.loop);
+  const KhrLoop* const found = std::visit(
+      []<class Loop>([[maybe_unused]] const Loop& loop) -> const KhrLoop* {
+        if constexpr (std::derived_from<Loop, KhrLoop>) return &loop;
+        return nullptr;
+      },
+      c.loop);
+  assert(found != nullptr);
+  return *found;
 }
 KhrLoop& khr(Config& c) { return const_cast<KhrLoop&>(khr(std::as_const(c))); }
 
@@ -204,27 +212,6 @@ void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const
       }
     }
   }
-}
-
-void switch_to_ring(Config& c) {
-  const KhrLoop own = khr(c);
-  if (c.main_loop() == MainLoop::khr_ring) {
-    c.loop = own;
-    return;
-  }
-  c.loop = KhrRingLoop{own};
-  c.tile_k = 2 * own.fragment_k;
-}
-
-void switch_to_direct(Config& c) {
-  const KhrLoop own = khr(c);
-  const bool is_direct = c.main_loop() == MainLoop::khr_direct;
-  if (is_direct) {
-    c.loop = own;
-  } else {
-    c.loop = KhrDirectLoop{own};
-  }
-  c.pack_a = c.pack_b = !is_direct;
 }
 
 void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const FragmentShape& shape,

@@ -63,10 +63,6 @@ std::optional<Config> reshape_khr(const Config& config, const TilePart& tile,
 void propose_khr(std::vector<Config>& out, const ResolvedProblem& problem, const DeviceCaps& caps,
                  std::span<const std::uint32_t> depths, Config (*make)(const KhrLoop&));
 
-// From khr to another loop, or from that to khr.
-void switch_to_ring(Config& config);
-void switch_to_direct(Config& config);
-
 // The steps in which a tuner changes several parameters at once.
 inline constexpr void (*khr_steps[])(Config&) = {
     [](Config& c) { khr(c).subgroups_m *= 2, khr(c).subgroups_n /= 2; },
@@ -76,8 +72,6 @@ inline constexpr void (*khr_steps[])(Config&) = {
     [](Config& c) { c.tile_n *= 2, khr(c).subgroups_n *= 2; },
     [](Config& c) { c.tile_m /= 2, khr(c).subgroups_m /= 2; },
     [](Config& c) { c.tile_n /= 2, khr(c).subgroups_n /= 2; },
-    switch_to_ring,
-    switch_to_direct,
 };
 
 // Staged element by element. Less than nv's: loads from shared memory stay wide. Fitted with

@@ -41,6 +41,10 @@ extern constexpr LoopDescriptor khr_ring_loop = [] {
   };
   loop.cost.latency = &TimingModel::ring_latency;
   loop.smaller = smaller;
+  loop.enter = [](Config& c) {
+    c.loop = KhrRingLoop{khr(c)};
+    c.tile_k = 2 * khr(c).fragment_k;
+  };
   loop.propose = [](std::vector<Config>& out, const ResolvedProblem& problem,
                     const DeviceCaps& caps) {
     propose_khr(out, problem, caps, proposed_depths,
