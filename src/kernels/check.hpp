@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/text.hpp"
-#include "problem/resolved_problem.hpp"
+#include "kernels/computation.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
@@ -19,12 +19,13 @@ inline bool is_any_or(std::uint32_t wanted, std::uint32_t value) noexcept {
   return wanted == 0 || wanted == value;
 }
 
-// The case that is asked about, and the place for the reason if anybody wants to know it.
+// The case that is asked about, and the place for the reason, if it is wanted.
 struct Case {
-  const Config& config;
-  const ResolvedProblem& problem;
+  const Computation& computation;
+  ComputedProblem problem;  // its chunk; for main loops and grids, its product
   const DeviceCaps& caps;
   std::string* reason = nullptr;
+  const Config& config = computation.config();
 
   template <class... Parts>
   bool refuse(const Parts&... parts) const {

@@ -4,8 +4,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "problem/operands.hpp"
-
 namespace vkgemm {
 namespace {
 
@@ -61,31 +59,6 @@ std::size_t PipelineKeyHash::operator()(const PipelineKey& key) const noexcept {
   for (const std::uint32_t value : key.constants) add(value);
   add(key.required_subgroup_size);
   return static_cast<std::size_t>(hash ^ (hash >> 32));
-}
-
-std::uint64_t RowChunks::count() const noexcept {
-  return divided_up(all_rows, rows) * divided_up(all_batches, batches);
-}
-
-ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks, bool last) {
-  ResolvedProblem out = problem;
-  out.m = chunks.rows;
-  out.batch = chunks.batches;
-  if (last && chunks.all_rows % chunks.rows != 0) out.m = chunks.all_rows % chunks.rows;
-  if (last && chunks.all_batches % chunks.batches != 0)
-    out.batch = chunks.all_batches % chunks.batches;
-  return out;
-}
-
-void set_pitches(RowChunks& chunks, const ResolvedProblem& problem) {
-  for (const Operand& operand : operands_of(problem)) {
-    chunks.row_pitch.*operand.address = operand.row_step;
-    chunks.batch_pitch.*operand.address = operand.batch_step;
-  }
-  if (!problem.a.line_scales()) return;
-  chunks.row_pitch.row_scales = sizeof(float);
-  chunks.batch_pitch.row_scales = chunks.batch_pitch.a;
-  chunks.batch_pitch.column_scales = chunks.batch_pitch.b;
 }
 
 }  // namespace vkgemm

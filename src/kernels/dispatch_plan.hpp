@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/computed_problem.hpp"
 #include "kernels/tiling.hpp"
 #include "lib/abi.h"
 #include "problem/addresses.hpp"
@@ -37,7 +38,7 @@ struct WorkspacePart {
   std::uint64_t offset = 0;
 };
 
-// The workspace of a problem as packed() shows it. Makes no memory: it is part of every plan.
+// The workspace of a computed problem. Makes no memory: it is part of every plan.
 class WorkspaceLayout {
  public:
   // Adds a part, which may have no bytes.
@@ -92,29 +93,6 @@ struct Step {
     return *std::visit(product, params);
   }
 };
-
-// A product computed in parts, since what it wants to have in the workspace doesn't fit there: the
-// values of a row reduction in two passes, or a copy of A. So many rows of so many matrices at a
-// time, and how far apart rows and matrices of the operands are, in bytes.
-struct RowChunks {
-  std::uint64_t rows = 0;
-  std::uint64_t batches = 0;
-  std::uint64_t all_rows = 0;
-  std::uint64_t all_batches = 0;
-  Addresses row_pitch;
-  Addresses batch_pitch;
-  bool with_copies = false;  // DispatchPlan::before belongs to each part, too
-
-  bool is_whole() const noexcept { return rows >= all_rows && batches >= all_batches; }
-  std::uint64_t count() const noexcept;
-};
-
-// A part of a problem, as many rows and matrices as there are in each, or in the last one.
-ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks,
-                         bool last = false);
-
-// Sets how far apart rows and matrices of the operands are.
-void set_pitches(RowChunks& chunks, const ResolvedProblem& problem);
 
 // All that computes a problem with a configuration.
 struct DispatchPlan {

@@ -88,7 +88,7 @@ bool check_unused(const Case& s) {
 
 bool check_input(const Case& s) {
   const MainLoop loop = s.config.main_loop();
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   if (p.input->is_converted()) {
     const auto refuse = [&](const auto&... why) {
       return s.refuse("f32_arithmetic is ", p.input->arithmetic_name, ": ", why...);
@@ -120,7 +120,7 @@ bool check_limits(const Case& s) {
     return s.refuse("invocations is ", invocations(c), ", the device has at most ",
                     limits.max_invocations);
   }
-  const std::uint64_t shared = shared_memory_bytes(c, s.problem, s.caps);
+  const std::uint64_t shared = shared_memory_bytes(c, *s.problem, s.caps);
   if (shared > limits.max_shared_memory_bytes) {
     return s.refuse("tile ", tile_of(c), " needs ", shared,
                     " bytes of shared memory, the device has ", limits.max_shared_memory_bytes);
@@ -135,7 +135,7 @@ bool check_limits(const Case& s) {
 
 bool check_grid(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const std::uint64_t tiles = tile_count(c, p);
   constexpr std::uint64_t most_tiles = std::numeric_limits<std::int32_t>::max();
   if (tiles > most_tiles) {
@@ -168,20 +168,9 @@ bool check_in_range(const Case& s) {
   for (const Part* part : parts()) {
     if (!part->check(s)) return false;
   }
-  if (s.config.rows != RowStrategy::two_pass) return check_product(s);
-  const ResolvedProblem values = value_problem(s.config, s.problem);
-  return check_product({.config = s.config, .problem = values, .caps = s.caps, .reason = s.reason});
-}
-
-bool check_path(const Case& s) {
-  const Path path = s.config.path();
-  const PathSupport& support = s.caps.path(path);
-  if (support.available) return true;
-  return s.refuse("path ", to_string(path), " is off: ", support.reason);
-}
-
-bool check(const Case& s) {
-  return check_path(s) && has_legal_ranges(s.config, s.reason) && check_in_range(s);
+  Case product = s;
+  product.problem = s.computation.product();
+  return check_product(product);
 }
 
 }  // namespace
@@ -191,13 +180,19 @@ bool is_legal(const Config& config, const ResolvedProblem& problem, const Target
 }
 
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target) {
+  return may_be_legal(config, problem, target.caps) &&
+         is_legal(Computation(problem, config), target);
+}
+
+bool may_be_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
+  return caps.path(config.path()).available &&
+         (!descriptor(config).needs_verdict || has_passed(config, inputs_of(problem), caps));
+}
+
+bool is_legal(const Computation& computation, const Target& target) {
   const DeviceCaps& caps = target.caps;
-  if (descriptor(config).needs_verdict && !has_passed(config, inputs_of(problem), caps))
-    return false;
-  const PackedView seen(problem, config);
-  const Case asked{.config = config, .problem = *seen, .caps = caps};
-  return check_path(asked) && check_in_range(asked) &&
-         !why_refused(target.refused, config, problem, caps.architecture);
+  return check_in_range({computation, computation.chunk(), caps}) &&
+         !why_refused(target.refused, computation.config(), computation.asked(), caps.architecture);
 }
 
 bool has_legal_ranges(const Config& config, std::string* reason) {
@@ -210,11 +205,12 @@ bool has_legal_ranges(const Config& config, std::string* reason) {
 
 std::optional<std::string> why_illegal(const Config& config, const ResolvedProblem& problem,
                                        const Target& target) {
+  const PathSupport& path = target.caps.path(config.path());
+  if (!path.available) return concat("path ", to_string(config.path()), " is off: ", path.reason);
   std::string reason;
-  const PackedView seen(problem, config);
-  if (!check({.config = config, .problem = *seen, .caps = target.caps, .reason = &reason})) {
-    return reason;
-  }
+  if (!has_legal_ranges(config, &reason)) return reason;
+  const Computation computation(problem, config);
+  if (!check_in_range({computation, computation.chunk(), target.caps, &reason})) return reason;
   return why_refused(target.refused, config, problem, target.caps.architecture);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/computation.hpp"
 #include "kernels/target.hpp"
 #include "problem/resolved_problem.hpp"
 #include "vkgemm/config.hpp"
@@ -20,8 +21,11 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
 // The same without the words, and without allocating: asked for every row whenever a plan is made.
 bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target);
 
-// The same of a configuration that has legal ranges, as those of a table's rows have.
+// The same of a configuration that has legal ranges, as those of a table's rows have. False from
+// may_be_legal(), which copies no problem, spares a Computation.
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target);
+bool may_be_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
+bool is_legal(const Computation& computation, const Target& target);
 
 // True if a main loop multiplies an input on a device. why_not_multiplied() gives the reason.
 bool multiplies(MainLoop loop, const Input& input, const DeviceCaps& caps);

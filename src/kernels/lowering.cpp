@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/computation.hpp"
 #include "kernels/epilogue.hpp"
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
@@ -12,6 +13,7 @@
 #include "kernels/steps.hpp"
 #include "kernels/workspace.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/operands.hpp"
 
 namespace vkgemm {
 namespace {
@@ -104,13 +106,14 @@ std::uint32_t last_order(const ResolvedProblem& p) {
   return input.last_order + (takes_all && is_shallow ? 1 : 0);
 }
 
-// The product, with all parts but the second pass over rows.
-DispatchPlan lower_product(const Config& config, const ResolvedProblem& original,
-                           const Target& target) {
+// All steps for one chunk, whose product this is.
+DispatchPlan lower_chunk(const Computation& computation, const ComputedProblem& product_of_chunk,
+                         const Target& target) {
+  const Config& config = computation.config();
+  const ResolvedProblem& problem = *product_of_chunk;
   const DeviceCaps& caps = target.caps;
   DispatchPlan out;
-  const ResolvedProblem problem = packed(original, config);
-  out.workspace = workspace_layout(config, problem, caps.limits);
+  out.workspace = workspace_layout(config, computation.chunk(), caps.limits);
   out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
   product.key.module = module_name("gemm", config.main_loop(), *problem.input);
@@ -126,53 +129,46 @@ DispatchPlan lower_product(const Config& config, const ResolvedProblem& original
   params.slices = config.slices;
   product.params = params;
   product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
-  Lowering lowering{config, original, problem, target, out, constants};
+  Lowering lowering{computation, config, product_of_chunk, target, out, constants};
   for (const Part* part : parts()) part->lower(lowering);
+  if (config.rows == RowStrategy::two_pass) {
+    add_second_pass(out, computation, problem, caps.limits);
+  }
   return out;
 }
 
-// Part for part, with what comes before and after.
-DispatchPlan lower_chunks(const Config& config, const ResolvedProblem& problem, RowChunks chunks,
-                          const Target& target) {
-  DispatchPlan out = lower_product(config, chunk_of(problem, chunks), target);
-  const DispatchPlan last = lower_product(config, chunk_of(problem, chunks, true), target);
-  // The last part is computed by the same pipelines.
-  const auto take = [](Step& step, const Step& of_last) {
+// The steps of the last chunk are those of the others, in other grids.
+void add_last_chunk(DispatchPlan& plan, const DispatchPlan& last) {
+  const auto add = [](Step& step, const Step& of_last) {
     step.last_dispatches = of_last.dispatches;
     step.key.constants[SPEC_EDGES] |= of_last.key.constants[SPEC_EDGES];
   };
-  // A copy keeps its leading dimension, and with it its tiles: the last part fills up with zeros.
-  const ResolvedProblem seen = packed_whole(chunk_of(problem, chunks), config);
-  const ResolvedProblem last_problem = chunk_of(problem, chunks, true);
-  for (std::size_t i = 0; i < out.before.size(); ++i) {
-    Step& step = out.before[i];
-    if (step.copied == nullptr) {
-      take(step, last.before[i]);
-    } else {
-      const ResolvedMatrix& copy = step.copied == &Addresses::a ? seen.a : seen.b;
-      take(step, pack_step(last_problem, copy, target.caps.limits));
-    }
+  for (std::size_t i = 0; plan.chunks->with_copies && i < plan.before.size(); ++i) {
+    add(plan.before[i], last.before[i]);
   }
-  take(out.product, last.product);
-  for (std::size_t i = 0; i < out.after.size(); ++i) take(out.after[i], last.after[i]);
-  set_pitches(chunks, problem);
-  out.chunks = chunks;
-  return out;
+  add(plan.product, last.product);
+  for (std::size_t i = 0; i < plan.after.size(); ++i) add(plan.after[i], last.after[i]);
 }
 
-DispatchPlan lower_all(const Config& config, const ResolvedProblem& problem, const Target& target) {
-  if (config.rows != RowStrategy::two_pass) {
-    if (const auto chunks = copied_chunks(problem, config)) {
-      return lower_chunks(config, problem, *chunks, target);
-    }
-    return lower_product(config, problem, target);
+// Sets the pitches of the operands of a problem.
+void set_pitches(RowChunks& chunks, const ResolvedProblem& problem) {
+  for (const Operand& operand : operands_of(problem)) {
+    chunks.row_pitch.*operand.address = operand.row_step;
+    chunks.batch_pitch.*operand.address = operand.batch_step;
   }
-  // The copies are of all parts of the rows, the product is of one.
-  const ResolvedProblem seen = packed(problem, config);
-  DispatchPlan out = lower_product(config, value_problem(config, seen), target);
-  out.workspace = workspace_layout(config, seen, target.caps.limits);
-  add_copies(out, problem, seen, config, target.caps.limits);
-  add_second_pass(out, config, seen, target);
+  if (!problem.a.line_scales()) return;
+  chunks.row_pitch.row_scales = sizeof(float);
+  chunks.batch_pitch.row_scales = chunks.batch_pitch.a;
+  chunks.batch_pitch.column_scales = chunks.batch_pitch.b;
+}
+
+DispatchPlan lower_all(const Computation& computation, const Target& target) {
+  DispatchPlan out = lower_chunk(computation, computation.product(), target);
+  if (const auto& chunks = computation.chunks()) {
+    out.chunks = chunks;
+    add_last_chunk(out, lower_chunk(computation, computation.last_product(), target));
+    set_pitches(*out.chunks, chunks->with_copies ? computation.asked() : *computation.whole());
+  }
   return out;
 }
 
@@ -187,7 +183,7 @@ void read_parameters_in_memory(Step& step) {
 }  // namespace
 
 DispatchPlan lower(const Config& config, const ResolvedProblem& problem, const Target& target) {
-  DispatchPlan out = lower_all(config, problem, target);
+  DispatchPlan out = lower_all(Computation(problem, config), target);
   if (!parameters_in_memory(target.caps.limits)) return out;
   read_parameters_in_memory(out.product);
   for (Step& step : out.after) read_parameters_in_memory(step);

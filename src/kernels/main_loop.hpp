@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/check.hpp"
 #include "kernels/constants.hpp"
 #include "kernels/parameter.hpp"
 #include "kernels/timing.hpp"
@@ -56,6 +55,8 @@ struct LoopCost {
   // Bound by memory, which workgroups share evenly, rather than by products.
   bool bound_by_memory = false;
 };
+
+struct Case;
 
 struct LoopDescriptor {
   MainLoop loop = {};

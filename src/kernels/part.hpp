@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/check.hpp"
 #include "kernels/constants.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/target.hpp"
@@ -16,11 +15,14 @@
 
 namespace vkgemm {
 
+class Computation;
+struct Case;
+
 // A dispatch plan under construction. The product is there, without what parts add to it.
 struct Lowering {
-  const Config& config;
-  const ResolvedProblem& original;
-  const ResolvedProblem& problem;  // as the product's kernel sees it: with packed operands
+  const Computation& computation;
+  const Config& config;     // its
+  ComputedProblem problem;  // its product, of the first chunk or of the last one
   const Target& target;
   DispatchPlan& plan;
   Constants& constants;  // of the product
@@ -54,8 +56,8 @@ struct Part {
   std::string_view (*family)(const ResolvedProblem&) = nullptr;
   bool (*is_family)(std::string_view name) = nullptr;
 
-  // Adds its parts of the workspace. The problem is as packed() shows it.
-  void (*add_workspace)(WorkspaceLayout&, const Config&, const ResolvedProblem&) = nullptr;
+  // Adds its parts of the workspace.
+  void (*add_workspace)(WorkspaceLayout&, const Config&, const ComputedProblem&) = nullptr;
 };
 
 // In the order in which they are checked and lowered.

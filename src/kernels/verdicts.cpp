@@ -84,7 +84,7 @@ std::vector<std::string> refusals(DataType input, const DeviceCaps& caps) {
 bool check_verdicts(const Case& s) {
   const bool needed = descriptor(s.config).needs_verdict;
   if (!needed && s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
-  const Inputs inputs = inputs_of(s.problem);
+  const Inputs inputs = inputs_of(*s.problem);
   if (const Verdict* const failed = failed_verdict(s.config, inputs, s.caps)) {
     return s.reason != nullptr ? s.refuse(why_failed(*failed, s.caps)) : false;
   }

@@ -127,7 +127,7 @@ Result<void> set_elements(PackPlan::Impl& plan, const Problem& problem, PackedOp
   const ResolvedMatrix& from = operand_of(*source, operand);
   plan.source_bytes.codes = from.bytes;
   plan.operands.push_back({"source", &Addresses::source, from.bytes, from.alignment});
-  plan.step = pack_step(*source, copy, plan.context->caps.limits);
+  plan.step = pack_step(*source, *source, copy, plan.context->caps.limits);
   return {};
 }
 

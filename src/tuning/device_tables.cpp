@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
@@ -296,7 +297,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       }
     }
   }
-  const ResolvedProblem seen = packed_whole(problem, config);
+  const Computation computation(problem, config);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       Config same = config;
@@ -314,7 +315,7 @@ const TuningRow* DeviceTables::find(const Config& config, const ResolvedProblem&
       same.pack_b = row.config.pack_b;
       if (row.config.schedule == Schedule::simple) same.schedule = Schedule::simple;
       if (row.config.workgroups == 0) same.workgroups = 0;
-      if (row.config == same && row.matches(seen)) return &row;
+      if (row.config == same && row.matches(*computation.whole())) return &row;
     }
   }
   return nullptr;
@@ -328,7 +329,8 @@ std::optional<std::uint64_t> DeviceTables::least_workspace(const ResolvedProblem
     roomy.max_workspace_bytes = units * workspace_unit;
     const auto found = best(roomy, caps);
     if (!found) return std::nullopt;
-    return workspace_layout(found->config, packed(roomy, found->config), caps.limits).bytes /
+    return workspace_layout(found->config, Computation(roomy, found->config).chunk(), caps.limits)
+               .bytes /
            workspace_unit;
   };
   std::uint64_t too_few = problem.max_workspace_bytes / workspace_unit;

@@ -11,11 +11,11 @@
 #include <cmath>
 
 #include "device/caps.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/epilogue.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
 #include "kernels/part.hpp"
-#include "kernels/parts/pack.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
 #include "problem/inputs/codes.hpp"
@@ -237,13 +237,13 @@ double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingMode
 
 }  // namespace
 
-Estimate::Estimate(const Config& config, double rate, const TimingModel& timing,
-                   const ResolvedProblem& problem, const DeviceCaps& caps)
-    : config_(config),
+Estimate::Estimate(const Computation& computation, double rate, const TimingModel& timing,
+                   const DeviceCaps& caps)
+    : config_(computation.config()),
       timing_(timing),
-      problem_(problem),
+      problem_(computation.asked()),
       cpu_(is_cpu(caps)),
-      shape_(make_shape(config, rate, timing, packed_whole(problem, config), caps)) {}
+      shape_(make_shape(config_, rate, timing, *computation.whole(), caps)) {}
 
 double Estimate::microseconds(std::uint32_t slices) const {
   const double product = estimate(shape_, slices, timing_, cpu_);
@@ -260,7 +260,7 @@ bool Estimate::has_use_for(std::uint32_t slices) const {
 
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps) {
-  return Estimate(config, rate, timing, problem, caps).microseconds(config.slices);
+  return Estimate(Computation(problem, config), rate, timing, caps).microseconds(config.slices);
 }
 
 }  // namespace vkgemm

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/computation.hpp"
 #include "kernels/timing.hpp"
-#include "problem/resolved_problem.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
 
@@ -30,8 +30,8 @@ class Estimate {
     double idle;     // of workgroups without a group
   };
 
-  Estimate(const Config& config, double rate, const TimingModel& timing,
-           const ResolvedProblem& problem, const DeviceCaps& caps);
+  Estimate(const Computation& computation, double rate, const TimingModel& timing,
+           const DeviceCaps& caps);
 
   // With all parts of the problem.
   double microseconds(std::uint32_t slices) const;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/arithmetic.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/pack.hpp"
@@ -102,18 +103,18 @@ bool is_usable(const Config& config, const ResolvedProblem& problem, const Targe
   if (config.slices > 1 && split.reduction_mode && config.reduction_mode != *split.reduction_mode)
     return false;
   return is_legal(config, problem, target) &&
-         fits_workspace(config, *PackedView(problem, config), target.caps.limits);
+         fits_workspace(config, Computation(problem, config).chunk(), target.caps.limits);
 }
 
 std::optional<double> similar_rate(const TuningTable& table, const Config& config,
                                    const ResolvedProblem& problem) {
-  const PackedView seen(problem, config);
+  const Computation computation(problem, config);
   const MainLoop kin = descriptor(config).kin;
   const TuningRow* similar = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const TuningRow& row : table.rows) {
     // The row may be of any size: only the rate is wanted.
-    if (descriptor(row.config).kin != kin || !row.matches_kind(*seen)) continue;
+    if (descriptor(row.config).kin != kin || !row.matches_kind(*computation.chunk())) continue;
     const double difference = unlikeness(row.config, config);
     if (difference >= least) continue;
     least = difference;

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "device/caps.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/dispatch_limit.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/main_loop.hpp"
@@ -38,39 +39,40 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
 
 // Adds the configuration, and if slices of K are estimated to be better the same with these; or
 // with as many as the caller wants.
-void score(const TuningRow& row, const RowVariant& variant, const TimingModel& timing,
-           const ResolvedProblem& original, const Target& target, std::vector<ScoredRow>& out) {
+void score(const TuningRow& row, double rate, const Computation& computation,
+           const TimingModel& timing, const Target& target, std::vector<ScoredRow>& out) {
   const DeviceCaps& caps = target.caps;
-  const Config& config = variant.config;
+  const Config& config = computation.config();
+  const ResolvedProblem& problem = computation.asked();
+  if (!fits_workspace(config, computation.chunk(), caps.limits)) return;
   const auto fits = [&](const Config& c) {
-    return fits_workspace(c, *PackedView(original, c), caps.limits);
+    return fits_workspace(c, Computation(problem, c).chunk(), caps.limits);
   };
-  if (!fits(config)) return;
-  const Estimate estimate(config, row.rate * variant.rate_factor, timing, original, caps);
+  const Estimate estimate(computation, rate, timing, caps);
   const double plain = estimate.microseconds(config.slices);
   // A table's figures may be of any size.
   if (!std::isfinite(plain)) return;
   ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
-  if (const std::uint32_t wanted = original.split_k.slices; wanted != 0) {
-    best.config = with_slices(config, wanted, original);
+  if (const std::uint32_t wanted = problem.split_k.slices; wanted != 0) {
+    best.config = with_slices(config, wanted, problem);
     best.cost = estimate.microseconds(wanted);
-    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, original, target) &&
-        !exceeds_dispatch_limit(best.config, best.cost, original)) {
+    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, problem, target) &&
+        !exceeds_dispatch_limit(best.config, best.cost, problem)) {
       out.push_back(best);
     }
     return;
   }
-  if (!exceeds_dispatch_limit(config, plain, original)) out.push_back(best);
-  const bool whole = original.rows && config.rows != RowStrategy::two_pass;
-  if (config.slices > 1 || is_cpu(caps) || original.grouping || whole) return;
+  if (!exceeds_dispatch_limit(config, plain, problem)) out.push_back(best);
+  const bool whole = problem.rows && config.rows != RowStrategy::two_pass;
+  if (config.slices > 1 || is_cpu(caps) || problem.grouping || whole) return;
   for (const std::uint32_t slices : slice_counts) {
     if (!estimate.has_use_for(slices)) break;
-    const Config split = with_slices(config, slices, original);
+    const Config split = with_slices(config, slices, problem);
     if (!fits(split)) break;
     const double time = estimate.microseconds(slices);
     // Not below: a figure that is none is not chosen, either.
     if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
-    if (!is_legal_row(split, original, target) || exceeds_dispatch_limit(split, time, original))
+    if (!is_legal_row(split, problem, target) || exceeds_dispatch_limit(split, time, problem))
       continue;
     best.config = split;
     best.cost = time;
@@ -121,13 +123,13 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
     // Variants have as many accumulators: they are as bad.
     if (why_refused(target.refused, row.config, problem, caps.architecture)) return;
     for (const RowVariant& variant : row_variants(config, problem, caps)) {
+      if (!may_be_legal(variant.config, problem, caps)) continue;
       // The parser of tables knows the ranges of rows; those of other tiles are not known.
-      const bool legal = variant.config == row.config || !problem.rows
-                             ? is_legal_row(variant.config, problem, target)
-                             : is_legal(variant.config, problem, target);
-      if (legal) {
-        score(row, variant, table.timing, problem, target, out);
-      }
+      if (problem.rows && variant.config != row.config && !has_legal_ranges(variant.config))
+        continue;
+      const Computation computation(problem, variant.config);
+      if (!is_legal(computation, target)) continue;
+      score(row, row.rate * variant.rate_factor, computation, table.timing, target, out);
     }
   };
   const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
@@ -155,7 +157,8 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
       config.pack_a = option.pack_a;
       config.pack_b = option.pack_b;
       config = as_given(config, problem, caps);
-      if (gains_by_packing(descriptor(row.config)) && row.matches(packed(problem, config))) {
+      if (gains_by_packing(descriptor(row.config)) &&
+          row.matches(*Computation(problem, config).chunk())) {
         consider(row, config);
       }
     }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/computation.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "kernels/workspace.hpp"
@@ -372,7 +373,9 @@ TEST(RowReduction, PartsFitWhateverWorkspaceHoldsOneOfThem) {
   p.row_reduction = RowReduction{.op = RowOp::softmax};
   const Config config = test::config("skinny:tile=1x64x256,rows=two_pass");
   for (p.max_workspace_bytes = 256; p.max_workspace_bytes < 2000; ++p.max_workspace_bytes) {
-    EXPECT_TRUE(fits_workspace(config, resolved(p), test::h200().limits)) << p.max_workspace_bytes;
+    const ResolvedProblem problem = resolved(p);
+    EXPECT_TRUE(fits_workspace(config, Computation(problem, config).chunk(), test::h200().limits))
+        << p.max_workspace_bytes;
   }
 }
 

@@ -30,7 +30,7 @@ std::uint32_t workgroup_size(const Config& c) {
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const Size2 fragment{fma(c).fragment_m, fma(c).fragment_n};
   if (fragment.m % x4 != 0 || fragment.n % x4 != 0) {
     return s.refuse("fragment ", fragment, ": not multiples of ", x4);

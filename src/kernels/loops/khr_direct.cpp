@@ -106,7 +106,7 @@ bool fits_interleaved_rows(std::uint32_t m, std::uint32_t k, DataType input,
 bool check_rows_of_a(const Case& s) {
   const Config& c = s.config;
   const KhrDirectLoop& l = direct(c);
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const auto refuse = [&](const auto&... why) {
     return s.refuse("pack is b: main loop khr_direct takes ", p.transposed ? "b" : "a",
                     " as it lies ", why...);
@@ -161,8 +161,8 @@ bool check(const Case& s) {
   }
   if (!check_khr(s) || (!c.pack_a && !check_rows_of_a(s))) return false;
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
-  const DataType input = s.problem.a.type;
-  if (const char* const missing = missing_feature(input, s.problem.input->parts != 1, s.caps)) {
+  const DataType input = s.problem->a.type;
+  if (const char* const missing = missing_feature(input, s.problem->input->parts != 1, s.caps)) {
     return s.refuse("main loop khr_direct needs ", missing);
   }
   if (!fits_fragment_order(fragment, input, l.subgroup_size)) {
@@ -171,7 +171,7 @@ bool check(const Case& s) {
   }
   // Halves of a gated product's B are matrices of their own.
   const std::uint32_t columns = c.tile_n / l.subgroups_n;
-  if (s.problem.gated &&
+  if (s.problem->gated &&
       ((c.tile_n / 2) % fragment.n != 0 || (l.subgroups_n != 1 && (c.tile_n / 2) % columns != 0))) {
     return s.refuse("gated: tile_n is ", c.tile_n, ", its halves don't divide into ", l.subgroups_n,
                     " subgroups along N of fragments ", fragment.n, " wide");
@@ -185,20 +185,20 @@ bool check(const Case& s) {
     return s.refuse("tile_k is ", c.tile_k, ": K is interleaved in ", interleaved_depth(input),
                     "s");
   }
-  if (s.problem.input->parts != 1 && accumulator_count(c) > most_accumulators_of_parts) {
+  if (s.problem->input->parts != 1 && accumulator_count(c) > most_accumulators_of_parts) {
     return s.refuse("tile ", tile_of(c), " needs ", accumulator_count(c),
                     " accumulators in each invocation, at most ", most_accumulators_of_parts,
                     " stay in registers with f32 in parts");
   }
   if (l.ahead == 2 &&
-      (!s.problem.b.quantisation || c.tile_m / l.subgroups_m > most_rows_ahead * l.fragment_m)) {
+      (!s.problem->b.quantisation || c.tile_m / l.subgroups_m > most_rows_ahead * l.fragment_m)) {
     return s.refuse("ahead is 2: only with a quantised B, and subgroups of at most ",
                     most_rows_ahead * l.fragment_m, " rows");
   }
-  if (!std::has_single_bit(l.code_run) || (l.code_run != 1 && !s.problem.b.quantisation)) {
+  if (!std::has_single_bit(l.code_run) || (l.code_run != 1 && !s.problem->b.quantisation)) {
     return s.refuse("code_run is ", l.code_run, ": 1, or of a quantised B 2, 4 or 8");
   }
-  if (const auto& codes = s.problem.b.quantisation) {
+  if (const auto& codes = s.problem->b.quantisation) {
     const std::uint32_t depth = code_depth(fragment.k, codes->type);
     if (!fits_code_units(fragment.k, codes->type) || c.tile_k % depth != 0) {
       return s.refuse("tile_k is ", c.tile_k, ": codes of ", bits_of(codes->type),
@@ -214,7 +214,7 @@ bool check(const Case& s) {
                     limits.max_subgroups_per_workgroup);
   }
   const std::uint32_t subgroups = PACK_LOCAL_SIZE / l.subgroup_size;
-  const ResolvedMatrix& b = s.problem.b;
+  const ResolvedMatrix& b = s.problem->b;
   const std::uint32_t shared = PACK_FRAGMENTS_BYTES(b.element_bytes(), b.line_scales());
   if (limits.max_shared_memory_bytes < shared || limits.max_subgroups_per_workgroup < subgroups) {
     return s.refuse("the kernel that packs fragments takes ", subgroups, " subgroups and ", shared,

@@ -34,8 +34,8 @@ bool check_subgroups(const Case& s) {
 bool check_fragment(const Case& s) {
   const KhrLoop& l = khr(s.config);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
-  const DataType input = s.problem.a.type;
-  const FragmentShape wanted{input, s.problem.input->accumulator, fragment.m, fragment.n,
+  const DataType input = s.problem->a.type;
+  const FragmentShape wanted{input, s.problem->input->accumulator, fragment.m, fragment.n,
                              fragment.k};
   if (std::ranges::find(s.caps.fragment_shapes, wanted) != s.caps.fragment_shapes.end()) {
     return true;
@@ -116,7 +116,7 @@ bool is_flexible(const Size3& fragment, DataType input, const DeviceCaps& caps) 
 
 bool check_khr(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const KhrLoop& l = khr(c);
   const Size3 fragment{l.fragment_m, l.fragment_n, l.fragment_k};
   if (!check_fragment(s) || !check_subgroups(s)) return false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/caps.hpp"
+#include "kernels/check.hpp"
 #include "kernels/main_loop.hpp"
 #include "lib/abi.h"
 #include "lib/footprint.h"

@@ -41,7 +41,7 @@ bool check_offsets(const Case& s, std::string_view operand, const ResolvedMatrix
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const Limits& limits = s.caps.limits;
   if (p.b.quantisation) return s.refuse("quantised_b: not built on main loop nv");
   const std::uint32_t invocations = nv(c).invocations;

@@ -24,7 +24,7 @@ bool check(const Case& s) {
   if (c.tile_n % piece != 0 || c.tile_k % piece != 0) {
     return s.refuse("tile ", tile_of(c), " does not divide into pieces of ", Size2{piece, piece});
   }
-  if (s.problem.gated && c.tile_n % (2 * piece) != 0) {
+  if (s.problem->gated && c.tile_n % (2 * piece) != 0) {
     return s.refuse("gated: tile_n is ", c.tile_n, ", not a multiple of ", 2 * piece,
                     ": half of it is for the left product, half for the right one");
   }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/tiling.hpp"
@@ -21,7 +22,7 @@ std::uint32_t gate_constant(Gate gate) {
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   if (!p.gated) return true;
   if (!descriptor(c).multiplies_pairs) {
     return s.refuse("gated: not built on main loop ", to_string(c.main_loop()));
@@ -33,7 +34,7 @@ bool check(const Case& s) {
                   ": half of it is for the left product, half for the right one");
 }
 
-void lower(Lowering& l) { set_gate(l.constants, l.problem); }
+void lower(Lowering& l) { set_gate(l.constants, *l.problem); }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.gated) return {};

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
 #include "kernels/part.hpp"
@@ -17,7 +18,7 @@ constexpr std::uint64_t bad_group_bytes = sizeof(std::uint32_t);
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const bool persistent = c.schedule == Schedule::persistent;
   if (!p.grouping) {
     return !persistent || s.refuse("schedule is persistent: only grouped problems have it");
@@ -47,10 +48,10 @@ std::uint32_t persistent_workgroups(const Config& config, const ResolvedProblem&
 }
 
 void lower(Lowering& l) {
-  if (!l.problem.grouping) return;
-  const Grouping& grouping = *l.problem.grouping;
+  if (!l.problem->grouping) return;
+  const Grouping& grouping = *l.problem->grouping;
   Step& product = l.plan.product;
-  product.key.module = module_name("grouped", l.config.main_loop(), *l.problem.input);
+  product.key.module = module_name("grouped", l.config.main_loop(), *l.problem->input);
   set_groups(l.constants, grouping);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
   gpu::GroupedParams params{.gemm = product.gemm()};
@@ -58,12 +59,13 @@ void lower(Lowering& l) {
   product.params = params;
   if (l.config.schedule == Schedule::persistent) {
     product.dispatches = {
-        {.tiles = persistent_workgroups(l.config, l.problem, l.target), .batches = 1}};
+        {.tiles = persistent_workgroups(l.config, *l.problem, l.target), .batches = 1}};
   }
 }
 
 // Comes before all other parts: callers find the word where the workspace begins.
-void add_workspace(WorkspaceLayout& out, const Config&, const ResolvedProblem& p) {
+void add_workspace(WorkspaceLayout& out, const Config&, const ComputedProblem& computed) {
+  const ResolvedProblem& p = *computed;
   if (!p.grouping || p.max_workspace_bytes < bad_group_bytes) return;
   out.add(&Addresses::bad_group, bad_group_bytes);
   if (!p.has_copies()) out.bytes = bad_group_bytes;  // alone it needs no more

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
@@ -23,34 +25,12 @@ namespace {
 constexpr std::uint64_t most_steps_beyond = 2;
 constexpr std::uint64_t most_tile_beyond = 512;
 
-// Parts of a product whose A is copied part for part: more would be too little work each.
-constexpr std::uint64_t most_copied_chunks = 64;
-
 // Packed matrices tell A from B by their layout.
 bool is_a(const ResolvedMatrix& packed) { return packed.layout == Layout::col_major; }
 
 // Matrices of which there are `count` products: one may serve all.
 std::uint64_t matrices(const ResolvedMatrix& matrix, std::uint64_t count) {
   return matrix.batch_stride != 0 ? count : 1;
-}
-
-// Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
-// width, and nothing else is as if it lay in rows.
-void copy_packed(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
-                 bool of_a, std::uint64_t width, std::uint64_t depth) {
-  const LoopDescriptor& loop = descriptor(config);
-  matrix.layout = of_a ? Layout::col_major : Layout::row_major;
-  matrix.form = Form::copied_packed;
-  matrix.halves_apart = !of_a && problem.gated;
-  if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
-  set_input(matrix, *problem.input);
-  matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
-  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
-  (of_a ? matrix.rows : matrix.cols) = matrix.ld;
-  (of_a ? matrix.cols : matrix.rows) = depth;
-  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.packed_elements();
-  matrix.alignment = workspace_unit;
-  matrix.bytes = 0;  // no span of the caller's
 }
 
 std::string order_text(const ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order) {
@@ -72,9 +52,9 @@ bool check_given(const Case& s, const ResolvedMatrix& matrix, std::string_view n
     return s.refuse(name, " is packed in ", order_text(matrix, matrix.fragments), ", main loop ",
                     to_string(c.main_loop()), " takes it in ", order_text(matrix, taken));
   }
-  if (s.problem.k > matrix.lines()) {
+  if (s.problem->k > matrix.lines()) {
     return s.refuse("tile_k is ", c.tile_k, ": ", name, " is packed ", matrix.lines(), " deep, ",
-                    s.problem.k, " would be read");
+                    s.problem->k, " would be read");
   }
   if (taken && (loop.steps_beyond(c) > most_steps_beyond ||
                 std::max(c.tile_m, c.tile_n) > most_tile_beyond)) {
@@ -86,7 +66,7 @@ bool check_given(const Case& s, const ResolvedMatrix& matrix, std::string_view n
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   if (!check_given(s, p.a, p.transposed ? "b" : "a", c.pack_a) ||
       !check_given(s, p.b, p.transposed ? "a" : "b", c.pack_b)) {
     return false;
@@ -140,11 +120,21 @@ void set_slots(Step& step, const Config& config, const Grouping& grouping) {
   params.candidates = invocations(config);
 }
 
+// Rows in two passes are copied whole, for all chunks.
 void lower(Lowering& l) {
-  add_copies(l.plan, l.original, l.problem, l.config, l.target.caps.limits);
+  const ResolvedProblem& asked = l.computation.asked();
+  if (asked.k == 0) return;  // nothing is read
+  const bool whole = l.config.rows == RowStrategy::two_pass;
+  const ResolvedProblem& chunk = whole ? *l.computation.whole() : *l.problem;
+  for (const ResolvedMatrix* copy : {&chunk.a, &chunk.b}) {
+    if (copy->form != Form::copied_packed) continue;
+    Step& step = l.plan.before.emplace_back(pack_step(asked, chunk, *copy, l.target.caps.limits));
+    if (copy->by_slots) set_slots(step, l.config, *asked.grouping);
+  }
 }
 
-void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+void add_workspace(WorkspaceLayout& out, const Config& c, const ComputedProblem& computed) {
+  const ResolvedProblem& p = *computed;
   if (p.a.form == Form::copied_packed) out.add(&Addresses::a, workspace_bytes(p.a, c, p.a_count()));
   if (p.b.form == Form::copied_packed) out.add(&Addresses::b, workspace_bytes(p.b, c, p.b_count()));
 }
@@ -166,22 +156,23 @@ double slower_with_scales(const ResolvedProblem& seen, const TimingModel& timing
 double cost(const Config& config, const ResolvedProblem& original, const TimingModel& timing,
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
-  const ResolvedProblem seen = packed_whole(original, config);
+  const Computation computation(original, config);
+  const ResolvedProblem& seen = *computation.whole();
   const auto bytes = static_cast<double>(copied_bytes(seen.a, seen.a_count()) +
                                          copied_bytes(seen.b, seen.b_count()));
   if (!(bytes > 0.0)) return 0.0;
-  const auto chunks = copied_chunks(original, config);
-  // Each part waits for its copy, and the next copy for it.
-  const double waits = chunks ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
+  const auto& chunks = computation.chunks();
+  // Each chunk waits for its copy, and the next copy for it.
+  const double waits =
+      chunks && chunks->with_copies ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
   return waits * timing.sum +
          2.0 * bytes / kilobyte / timing.copy * slower_with_scales(seen, timing);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan& plan) {
   if (!c.pack_a && !c.pack_b) return {};
-  const ResolvedProblem seen = packed(problem, c);
-  const auto count = [&seen](Form form) { return (seen.a.form == form) + (seen.b.form == form); };
-  const int copied = count(Form::copied_packed), given = count(Form::given_packed);
+  const int given = problem.a.is_packed() + problem.b.is_packed();
+  const int copied = c.pack_a + c.pack_b - given;
   std::string text = "packing: ";
   if (copied != 0) {
     text += concat(copied, copied == 1 ? " operand" : " operands", ", by dispatches before");
@@ -197,65 +188,6 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
 }
 
 }  // namespace
-
-ResolvedProblem packed_whole(const ResolvedProblem& problem, const Config& config) {
-  ResolvedProblem out = problem;
-  const auto slots = [&](std::uint64_t capacity, std::uint32_t slot) {
-    return slot_count(capacity, slot, problem.grouping->groups) * slot;
-  };
-  std::uint64_t rows = problem.m;
-  if (problem.is_grouped(GroupAlong::m)) rows = slots(problem.m, config.tile_m);
-  std::uint64_t depth = problem.k;
-  if (problem.is_grouped(GroupAlong::k)) {
-    depth = slots(problem.k, config.tile_k);
-  } else if (config.pack_a && config.pack_b) {
-    // Where both are packed, the depth is padded with zeros, too.
-    out.k = depth = rounded_up(problem.k, std::max(config.tile_k, 1u));
-  }
-  if (config.pack_a && !out.a.is_packed()) copy_packed(out.a, problem, config, true, rows, depth);
-  if (config.pack_b && !out.b.is_packed()) {
-    copy_packed(out.b, problem, config, false, problem.n, depth);
-  }
-  return out;
-}
-
-std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Config& config) {
-  // Before ranges are known to be legal tiles may be empty.
-  if (!config.pack_a || problem.a.is_packed() || problem.is_grouped(GroupAlong::k) ||
-      problem.k == 0 || !descriptor(config).takes_fragments() || config.tile_m == 0 ||
-      config.tile_n < 2 || config.slices > 1 || config.rows == RowStrategy::two_pass ||
-      problem.max_workspace_bytes == 0) {
-    return std::nullopt;
-  }
-  RowChunks out{.rows = problem.m,
-                .batches = problem.batch,
-                .all_rows = problem.m,
-                .all_batches = problem.batch,
-                .with_copies = true};
-  // A device that has fragments has its parameters in push constants.
-  const auto fits = [&] {
-    return workspace_layout(config, packed_whole(chunk_of(problem, out), config)).bytes <=
-           problem.max_workspace_bytes;
-  };
-  if (fits()) return std::nullopt;
-  const std::uint64_t least = std::lcm(std::uint64_t{config.tile_m}, packed_width);
-  for (std::uint64_t parts = 2; out.batches > 1; ++parts) {
-    out.batches = divided_up(problem.batch, parts);
-    if (out.count() > most_copied_chunks) return std::nullopt;
-    if (fits()) return out;
-  }
-  for (std::uint64_t parts = 2; parts <= most_copied_chunks; ++parts) {
-    out.rows = rounded_up(divided_up(problem.m, parts), least);
-    if (out.count() > most_copied_chunks) return std::nullopt;
-    if (fits()) return out;
-  }
-  return std::nullopt;
-}
-
-ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
-  const auto chunks = copied_chunks(problem, config);
-  return packed_whole(chunks ? chunk_of(problem, *chunks) : problem, config);
-}
 
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   config.pack_a = config.pack_a || problem.a.is_packed();
@@ -295,18 +227,6 @@ std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint6
   return std::nullopt;
 }
 
-void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
-                const Config& config, const Limits& limits) {
-  if (original.k == 0) return;  // is not read
-  const auto add = [&](const ResolvedMatrix& from, const ResolvedMatrix& to) {
-    if (from.is_packed() || !to.is_packed()) return;
-    Step& step = plan.before.emplace_back(pack_step(original, to, limits));
-    if (to.by_slots) set_slots(step, config, *original.grouping);
-  };
-  add(original.a, seen.a);
-  add(original.b, seen.b);
-}
-
 std::uint64_t pack_tiles(const ResolvedMatrix& copy) {
   // Scales are of whole lines, and so are a workgroup's then.
   const std::uint64_t along_k = copy.line_scales() ? 1 : divided_up(copy.lines(), PACK_TILE);
@@ -330,7 +250,8 @@ void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy
   constants.set(SPEC_INTERLEAVE_K, order.interleaved);
 }
 
-Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits) {
+Step pack_step(const ResolvedProblem& problem, const ResolvedProblem& chunk,
+               const ResolvedMatrix& copy, const Limits& limits) {
   const bool of_a = is_a(copy);
   const ResolvedMatrix& source = of_a ? problem.a : problem.b;
   Step step;
@@ -357,7 +278,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
       params.b_right = problem.right_offset() * size_in_bytes(source.type);
     }
   }
-  params.width = narrow(of_a ? problem.m : problem.n);
+  params.width = narrow(of_a ? chunk.m : problem.n);
   params.depth = narrow(problem.k);
   params.source_ld = narrow(of_a ? source.ld : problem.ld_b());
   params.copy_ld = narrow(copy.ld);
@@ -366,7 +287,7 @@ Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const
   params.copy_batch = copy.batch_stride * copy.element_bytes();
   step.params = params;
   const std::uint64_t tiles = pack_tiles(copy);
-  const std::uint64_t count = of_a ? problem.a_count() : problem.b_count();
+  const std::uint64_t count = of_a ? chunk.a_count() : chunk.b_count();
   step.dispatches = cut_grid(tiles, matrices(copy, count), limits);
   return step;
 }

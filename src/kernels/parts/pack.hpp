@@ -10,32 +10,6 @@
 
 namespace vkgemm {
 
-// The parts in which a product is computed whose copy of A doesn't fit the workspace at once;
-// nothing: at once, or not at all.
-std::optional<RowChunks> copied_chunks(const ResolvedProblem& problem, const Config& config);
-
-// The problem with packed operands: the same if nothing is packed.
-ResolvedProblem packed_whole(const ResolvedProblem& problem, const Config& config);
-
-// The problem as the kernel of this configuration sees it: with packed operands, and if it is
-// computed in parts one of them.
-ResolvedProblem packed(const ResolvedProblem& problem, const Config& config);
-
-// The same, and no copy if nothing is packed. Points at both.
-class PackedView {
- public:
-  PackedView(const ResolvedProblem& problem, const Config& config) : problem_(&problem) {
-    if (config.pack_a || config.pack_b) problem_ = &copy_.emplace(packed(problem, config));
-  }
-  PackedView(const PackedView&) = delete;
-  PackedView& operator=(const PackedView&) = delete;
-  const ResolvedProblem& operator*() const noexcept { return *problem_; }
-
- private:
-  std::optional<ResolvedProblem> copy_;
-  const ResolvedProblem* problem_;
-};
-
 // The configuration that takes packed what the caller packed, and codes in the longest runs that
 // the device passed.
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps);
@@ -48,10 +22,6 @@ void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order
 std::optional<std::string> why_not_packed(const ResolvedMatrix& copy, std::uint64_t matrices,
                                           const Limits& limits);
 
-// Adds the copies to the dispatches before a product; `seen`: the problem as packed() shows it.
-void add_copies(DispatchPlan& plan, const ResolvedProblem& original, const ResolvedProblem& seen,
-                const Config& config, const Limits& limits);
-
 // The tiles of one packed matrix, each of which a workgroup packs.
 std::uint64_t pack_tiles(const ResolvedMatrix& copy);
 
@@ -59,7 +29,9 @@ std::uint64_t pack_tiles(const ResolvedMatrix& copy);
 void pack_fragments(Step& step, Constants& constants, const ResolvedMatrix& copy,
                     const Limits& limits);
 
-// The dispatch that packs A or B of a problem to `copy`, whose groups have no slots yet.
-Step pack_step(const ResolvedProblem& problem, const ResolvedMatrix& copy, const Limits& limits);
+// The dispatch that packs A or B of a problem to `copy`, whose groups have no slots yet: the rows
+// and matrices of `chunk`.
+Step pack_step(const ResolvedProblem& problem, const ResolvedProblem& chunk,
+               const ResolvedMatrix& copy, const Limits& limits);
 
 }  // namespace vkgemm

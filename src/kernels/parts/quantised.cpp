@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/parts/pack.hpp"
@@ -26,7 +27,7 @@ void set_codes(Constants& constants, const Quantisation& q) {
 
 // An empty sum reads no codes.
 void lower(Lowering& l) {
-  const ResolvedProblem& p = l.problem;
+  const ResolvedProblem& p = *l.problem;
   if (!p.b.quantisation || p.k == 0) return;
   set_codes(l.constants, *p.b.quantisation);
   l.constants.set(SPEC_SCALES_OF, scales_of(l.config, *p.b.quantisation, p.b.type));

@@ -15,17 +15,6 @@ constexpr std::uint64_t most_part_bytes = std::uint64_t{64} << 20;
 
 constexpr std::uint32_t row_alignment = 256;
 
-ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chunks) {
-  const std::uint64_t ld = rounded_up(problem.n, 4);
-  return {.type = DataType::f32,
-          .layout = Layout::row_major,
-          .rows = chunks.rows,
-          .cols = problem.n,
-          .ld = ld,
-          .batch_stride = chunks.batches > 1 ? chunks.rows * ld : 0,
-          .alignment = row_alignment};
-}
-
 }  // namespace
 
 std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem) {
@@ -57,12 +46,15 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
   return out;
 }
 
-ResolvedProblem value_problem(const Config& config, const ResolvedProblem& problem, bool last) {
-  const RowChunks chunks = row_chunks(config, problem);
-  ResolvedProblem out = chunk_of(problem, chunks, last);
-  out.rows.reset();
-  if (!values_stand_in_d(problem)) out.d = value_matrix(problem, chunks);
-  return out;
+ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chunks) {
+  const std::uint64_t ld = rounded_up(problem.n, 4);
+  return {.type = DataType::f32,
+          .layout = Layout::row_major,
+          .rows = chunks.rows,
+          .cols = problem.n,
+          .ld = ld,
+          .batch_stride = chunks.batches > 1 ? chunks.rows * ld : 0,
+          .alignment = row_alignment};
 }
 
 std::uint64_t row_control_words(const Config& config, const ResolvedProblem& problem) {

@@ -26,11 +26,9 @@ std::uint64_t tile_columns(const Config& config, const ResolvedProblem& problem)
 bool values_stand_in_d(const ResolvedProblem& problem);
 RowChunks row_chunks(const Config& config, const ResolvedProblem& problem);
 
-// The product that leaves its values for a second pass: of one part, the first or the last one.
-ResolvedProblem value_problem(const Config& config, const ResolvedProblem& problem,
-                              bool last = false);
+ResolvedMatrix value_matrix(const ResolvedProblem& problem, const RowChunks& chunks);
 
-// RowChunks of the workspace, and words that workgroups share in it.
+// Bytes of the workspace, and words that workgroups share in it.
 std::uint64_t row_control_words(const Config& config, const ResolvedProblem& problem);
 std::uint64_t row_state_bytes(const Config& config, const ResolvedProblem& problem);
 std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& problem);
@@ -38,9 +36,9 @@ std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& probl
 // Shared memory that reduce_tiles.comp needs beside that of the product.
 std::uint64_t row_part_bytes(const Config& config, const ResolvedProblem& problem);
 
-// Adds the second pass of two_pass. The plan is that of the product that leaves its values,
-// value_problem().
-void add_second_pass(DispatchPlan& plan, const Config& config, const ResolvedProblem& problem,
-                     const Target& target);
+// Adds the second pass of two_pass over the values of a product, that of the first chunk or of the
+// last one, whose plan it is.
+void add_second_pass(DispatchPlan& plan, const Computation& computation,
+                     const ResolvedProblem& product, const Limits& limits);
 
 }  // namespace vkgemm

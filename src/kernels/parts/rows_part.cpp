@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/epilogue.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
@@ -24,7 +26,7 @@ constexpr std::uint64_t most_tickets = std::numeric_limits<std::int32_t>::max();
 
 bool check_panel(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const std::uint64_t tiles = tile_count(c, p);
   if (is_scalar(p.rows->op)) {  // nobody waits
     const std::uint64_t blocks = p.m / MERGE_LOCAL_SIZE + 1;
@@ -54,7 +56,7 @@ bool check_panel(const Case& s) {
 
 bool check_tiles(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   const std::string_view rows = to_string(c.rows);
   if (!descriptor(c).keeps_values) {
     return s.refuse("rows is ", rows, ": main loop ", to_string(c.main_loop()),
@@ -86,8 +88,8 @@ bool check_tiles(const Case& s) {
 
 bool check_two_pass(const Case& s) {
   const Config& c = s.config;
-  const ResolvedMatrix& a = s.problem.a;
-  const bool copies = a.form == Form::copied_packed || s.problem.b.form == Form::copied_packed;
+  const ResolvedMatrix& a = s.problem->a;
+  const bool copies = a.form == Form::copied_packed || s.problem->b.form == Form::copied_packed;
   if (copies && !descriptor(c).takes_fragments()) {
     return s.refuse("pack: copies are not built for rows in two passes on main loop ",
                     to_string(c.main_loop()));
@@ -99,14 +101,14 @@ bool check_two_pass(const Case& s) {
                     " invocations and ", shared, " bytes of shared memory, the device has ",
                     limits.max_invocations, " and ", limits.max_shared_memory_bytes);
   }
-  const RowChunks chunks = row_chunks(c, s.problem);
+  const RowChunks chunks = row_chunks(c, *s.problem);
   // The last part would be read beyond its end.
-  if (a.is_packed() && !a.fragments && chunks.rows < s.problem.m) {
+  if (a.is_packed() && !a.fragments && chunks.rows < s.problem->m) {
     return s.refuse("rows is two_pass: A is packed in rows, and too large to be reduced at once");
   }
   const std::uint64_t each =
       dispatch_count(chunks.rows, chunks.batches, limits) +
-      dispatch_count(tile_count(c, value_problem(c, s.problem)), chunks.batches, limits);
+      dispatch_count(tile_count(c, *s.computation.product()), chunks.batches, limits);
   if (chunks.count() > most_dispatches / each) {
     return s.refuse("rows is two_pass: ", chunks.count(), " parts of ", chunks.rows,
                     " rows need too many dispatches, at most ", most_dispatches, " are recorded");
@@ -117,12 +119,12 @@ bool check_two_pass(const Case& s) {
 bool check(const Case& s) {
   const RowStrategy strategy = s.config.rows;
   const std::string_view name = to_string(strategy);
-  if (!s.problem.rows) {
+  if (!s.problem->rows) {
     return strategy == RowStrategy::none ||
            s.refuse("rows is ", name, ": the problem has no row_reduction");
   }
   if (strategy == RowStrategy::none) {
-    return s.refuse("rows is none: row_reduction ", to_string(s.problem.rows->op),
+    return s.refuse("rows is none: row_reduction ", to_string(s.problem->rows->op),
                     " needs resident, panel, recompute or two_pass");
   }
   if (const auto why = why_not_built("reduce_rows")) return s.refuse(*why);
@@ -163,7 +165,7 @@ Step merge_step(const Config& config, const ResolvedProblem& problem, const Limi
 // A workgroup reduces tiles that it keeps.
 void lower(Lowering& l) {
   const Config& config = l.config;
-  const ResolvedProblem& problem = l.problem;
+  const ResolvedProblem& problem = *l.problem;
   if (!problem.rows) return;
   DispatchPlan& out = l.plan;
   Step& product = out.product;
@@ -205,9 +207,9 @@ void lower(Lowering& l) {
   }
 }
 
-// The second pass over one part's values. `seen`: the product that has left them.
-Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& seen,
-                 const ResolvedProblem& last, const Limits& limits) {
+// The second pass over the values that a product of a chunk has left.
+Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& product,
+                 const Limits& limits) {
   constexpr std::uint64_t lane_columns = std::uint64_t{4} * ROW_LANE_X4;
   const std::uint64_t lanes = std::clamp<std::uint64_t>(
       std::bit_ceil(divided_up(problem.n, lane_columns)), 1, std::uint64_t{ROW_LOCAL_SIZE});
@@ -231,16 +233,15 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& seen,
   constants.set(SPEC_D_COL_MAJOR, stores && problem.d.layout == Layout::col_major);
   set_rows(step, problem);
   gpu::ReduceRowsParams params{};
-  params.m = narrow(seen.m);
+  params.m = narrow(product.m);
   params.n = narrow(problem.n);
-  params.values_ld = narrow(seen.d.ld);
-  params.values_batch = seen.d.batch_stride * sizeof(float);
+  params.values_ld = narrow(product.d.ld);
+  params.values_batch = product.d.batch_stride * sizeof(float);
   params.ldd = narrow(problem.d.ld);
   params.d_batch = problem.d.batch_stride * size_in_bytes(problem.d.type);
   params.eps = problem.eps;
   step.params = params;
-  step.dispatches = cut_grid(divided_up(seen.m, rows), seen.batch, limits);
-  step.last_dispatches = cut_grid(divided_up(last.m, rows), last.batch, limits);
+  step.dispatches = cut_grid(divided_up(product.m, rows), product.batch, limits);
   return step;
 }
 
@@ -309,7 +310,8 @@ std::string_view family(const ResolvedProblem& p) {
 
 bool is_family(std::string_view name) { return parse_row_op(name).has_value(); }
 
-void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+void add_workspace(WorkspaceLayout& out, const Config& c, const ComputedProblem& computed) {
+  const ResolvedProblem& p = *computed;
   if (keeps_tiles(c.rows)) {
     out.add(&Addresses::control, row_control_words(c, p) * sizeof(std::uint32_t));
     out.add(&Addresses::row_states, row_state_bytes(c, p));
@@ -351,25 +353,16 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 
 }  // namespace
 
-void add_second_pass(DispatchPlan& out, const Config& config, const ResolvedProblem& problem,
-                     const Target& target) {
-  const RowChunks chunks = row_chunks(config, problem);
-  const ResolvedProblem seen = value_problem(config, problem);
-  const ResolvedProblem last = value_problem(config, problem, true);
+void add_second_pass(DispatchPlan& out, const Computation& computation,
+                     const ResolvedProblem& product, const Limits& limits) {
+  const Config& config = computation.config();
+  const ResolvedProblem& problem = *computation.whole();
   out.values_in_d = values_stand_in_d(problem);
-  if (!chunks.is_whole()) {
-    out.chunks = chunks;
-    set_pitches(*out.chunks, problem);
-    out.product.last_dispatches =
-        cut_grid(tile_count(config, last), last.batch, target.caps.limits);
-    // The last part is computed by the same pipeline.
-    if (last.m % config.tile_m != 0) out.product.key.constants[SPEC_EDGES] = 1;
-  }
   const bool summed = config.slices > 1 && config.reduction_mode == ReductionMode::two_dispatches;
   (summed ? out.after.back() : out.product).writes_values = true;
   // The step that stands in for a barrier that was given up.
   if (config.reduction_mode == ReductionMode::device_barrier) out.after.back().writes_values = true;
-  out.after.push_back(reduce_step(problem, seen, last, target.caps.limits));
+  out.after.push_back(reduce_step(problem, product, limits));
 }
 
 extern constexpr Part rows_part{.check = check,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kernels/check.hpp"
 #include "kernels/epilogue.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
@@ -42,11 +43,11 @@ bool check_reduction_mode(const Case& s) {
     return s.refuse("reduction_mode is ", mode, ": ", s.caps.device_barrier.reason);
   }
   // Tickets and tiles are counted in 32 bits.
-  const std::uint64_t tiles = tile_count(c, s.problem);
-  if (tiles > most_control_words / s.problem.batch ||
-      split_control_words(c, s.problem) > most_control_words ||
-      tiles * s.problem.batch > most_tickets / c.slices) {
-    return s.refuse("reduction_mode is ", mode, ": ", tiles, " tiles in each of ", s.problem.batch,
+  const std::uint64_t tiles = tile_count(c, *s.problem);
+  if (tiles > most_control_words / s.problem->batch ||
+      split_control_words(c, *s.problem) > most_control_words ||
+      tiles * s.problem->batch > most_tickets / c.slices) {
+    return s.refuse("reduction_mode is ", mode, ": ", tiles, " tiles in each of ", s.problem->batch,
                     " matrices are too many to count");
   }
   return true;
@@ -54,7 +55,7 @@ bool check_reduction_mode(const Case& s) {
 
 bool check(const Case& s) {
   const Config& c = s.config;
-  const ResolvedProblem& p = s.problem;
+  const ResolvedProblem& p = *s.problem;
   if (!check_reduction_mode(s)) return false;
   if (c.slices == 1) return true;
   if (const auto why = why_not_built("sum_slices")) return s.refuse(*why);
@@ -109,19 +110,19 @@ void lower(Lowering& l) {
   for (Dispatch& dispatch : product.dispatches) dispatch.slices = config.slices;
   const Limits& limits = l.target.caps.limits;
   if (adds_in_product(config)) {
-    product.key.module = module_name("gemm_split", config.main_loop(), *l.problem.input);
+    product.key.module = module_name("gemm_split", config.main_loop(), *l.problem->input);
     gpu::SplitParams params{.gemm = product.gemm()};
     params.spin_limit = config.spin_limit;
     product.params = params;
-    l.plan.before.push_back(reset_step(split_control_words(config, l.problem), 0, limits));
+    l.plan.before.push_back(reset_step(split_control_words(config, *l.problem), 0, limits));
   }
   switch (config.reduction_mode) {
     case ReductionMode::two_dispatches:
       l.constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_TWO_DISPATCHES});
       l.plan.after.push_back(
-          {.key = sum_key(l.problem),
+          {.key = sum_key(*l.problem),
            .params = product.params,
-           .dispatches = cut_grid(sum_block_count(l.problem), l.problem.batch, limits)});
+           .dispatches = cut_grid(sum_block_count(*l.problem), l.problem->batch, limits)});
       return;
     case ReductionMode::last_arriver:
       l.constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_LAST_ARRIVER});
@@ -134,13 +135,14 @@ void lower(Lowering& l) {
       fallback.set(SPEC_GUARDED, true);
       l.constants.set(SPEC_SPLIT, std::uint32_t{SPLIT_DEVICE_BARRIER});
       product.dispatches = {
-          {.tiles = launched_workgroups(config, l.problem, limits), .batches = 1}};
+          {.tiles = launched_workgroups(config, *l.problem, limits), .batches = 1}};
       break;
     }
   }
 }
 
-void add_workspace(WorkspaceLayout& out, const Config& c, const ResolvedProblem& p) {
+void add_workspace(WorkspaceLayout& out, const Config& c, const ComputedProblem& computed) {
+  const ResolvedProblem& p = *computed;
   if (c.slices == 1) return;
   out.add(&Addresses::partial, p.batch * c.slices * p.m * partial_ld(p) * sizeof(float));
   out.add(&Addresses::control, split_control_words(c, p) * sizeof(std::uint32_t));

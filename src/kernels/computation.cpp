@@ -1,0 +1,134 @@
+#include "kernels/computation.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/arithmetic.hpp"
+#include "kernels/main_loop.hpp"
+#include "kernels/parts/rows.hpp"
+#include "kernels/tiling.hpp"
+#include "kernels/workspace.hpp"
+
+namespace vkgemm {
+namespace {
+
+// Chunks of a product whose A is copied chunk for chunk: more would be too little work each.
+constexpr std::uint64_t most_copied_chunks = 64;
+
+// Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
+// width, and nothing else is as if it lay in rows.
+void become_copy(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
+                 bool of_a, std::uint64_t width, std::uint64_t depth) {
+  const LoopDescriptor& loop = descriptor(config);
+  matrix.layout = of_a ? Layout::col_major : Layout::row_major;
+  matrix.form = Form::copied_packed;
+  matrix.halves_apart = !of_a && problem.gated;
+  if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
+  set_input(matrix, *problem.input);
+  matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
+  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
+  (of_a ? matrix.rows : matrix.cols) = matrix.ld;
+  (of_a ? matrix.cols : matrix.rows) = depth;
+  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.packed_elements();
+  matrix.alignment = workspace_unit;
+  matrix.bytes = 0;  // no span of the caller's
+}
+
+// The problem with packed operands.
+ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
+  ResolvedProblem out = problem;
+  const auto slots = [&](std::uint64_t capacity, std::uint32_t slot) {
+    return slot_count(capacity, slot, problem.grouping->groups) * slot;
+  };
+  std::uint64_t rows = problem.m;
+  if (problem.is_grouped(GroupAlong::m)) rows = slots(problem.m, config.tile_m);
+  std::uint64_t depth = problem.k;
+  if (problem.is_grouped(GroupAlong::k)) {
+    depth = slots(problem.k, config.tile_k);
+  } else if (config.pack_a && config.pack_b) {
+    // Where both are packed, the depth is padded with zeros, too.
+    out.k = depth = rounded_up(problem.k, std::uint64_t{config.tile_k});
+  }
+  if (config.pack_a && !out.a.is_packed()) become_copy(out.a, problem, config, true, rows, depth);
+  if (config.pack_b && !out.b.is_packed()) {
+    become_copy(out.b, problem, config, false, problem.n, depth);
+  }
+  return out;
+}
+
+// The first chunk of a problem, or the last one.
+ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks,
+                         bool last = false) {
+  const auto size = [last](std::uint64_t each, std::uint64_t all) {
+    return last && all % each != 0 ? all % each : each;
+  };
+  ResolvedProblem out = problem;
+  out.m = size(chunks.rows, chunks.all_rows);
+  out.batch = size(chunks.batches, chunks.all_batches);
+  return out;
+}
+
+}  // namespace
+
+Computation::Computation(const ResolvedProblem& asked, const Config& config)
+    : asked_(asked), config_(config) {
+  if (config.pack_a || config.pack_b) {
+    whole_ = packed(asked, config);
+    cut_copies();
+  }
+  if (config.rows == RowStrategy::two_pass && asked.rows) cut_values();
+  if (chunks_) last_ = chunk_of(*product(), *chunks_, true);
+}
+
+// Leaves the product whole if that fits, or if no number of chunks does.
+void Computation::cut_copies() {
+  const ResolvedProblem& p = asked_;
+  const Config& c = config_;
+  if (whole_->a.form != Form::copied_packed || p.is_grouped(GroupAlong::k) || p.k == 0 ||
+      !descriptor(c).takes_fragments() || c.tile_n < 2 || c.slices > 1 ||
+      c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0) {
+    return;
+  }
+  // A device that has fragments has its parameters in push constants.
+  if (workspace_layout(c, whole()).bytes <= p.max_workspace_bytes) return;
+  RowChunks chunks{.rows = p.m,
+                   .batches = p.batch,
+                   .all_rows = p.m,
+                   .all_batches = p.batch,
+                   .with_copies = true};
+  const auto fits = [&] {
+    chunk_ = packed(chunk_of(p, chunks), c);
+    return workspace_layout(c, chunk()).bytes <= p.max_workspace_bytes;
+  };
+  // Fewer matrices first, then fewer rows of one.
+  const auto cut = [&] {
+    for (std::uint64_t parts = 2; chunks.batches > 1; ++parts) {
+      chunks.batches = divided_up(p.batch, parts);
+      if (chunks.count() > most_copied_chunks) return false;
+      if (fits()) return true;
+    }
+    const std::uint64_t least = std::lcm(std::uint64_t{c.tile_m}, packed_width);
+    for (std::uint64_t parts = 2; parts <= most_copied_chunks; ++parts) {
+      chunks.rows = rounded_up(divided_up(p.m, parts), least);
+      if (chunks.count() > most_copied_chunks) return false;
+      if (fits()) return true;
+    }
+    return false;
+  };
+  if (cut()) {
+    chunks_ = chunks;
+  } else {
+    chunk_.reset();
+  }
+}
+
+void Computation::cut_values() {
+  const ResolvedProblem& p = *chunk();
+  const RowChunks chunks = row_chunks(config_, p);
+  values_ = chunk_of(p, chunks);
+  values_->rows.reset();
+  if (!values_stand_in_d(p)) values_->d = value_matrix(p, chunks);
+  if (!chunks.is_whole()) chunks_ = chunks;
+}
+
+}  // namespace vkgemm
