@@ -1,7 +1,10 @@
-// enumerators.hpp: the last enumerator of each enumeration of a problem. Larger values are invalid.
+// enumerators.hpp: the names of a problem's enumerators, and the last one of each enumeration.
+// Larger values are invalid.
 #pragma once
 
+#include <array>
 #include <iterator>
+#include <string_view>
 
 #include "lib/epilogue/activation.h"
 #include "lib/quantised.h"
@@ -12,19 +15,61 @@
 
 namespace vkgemm {
 
+// The names in the order of the enumerators, as to_string() gives them.
 template <class Enum>
-inline constexpr Enum last_enumerator = [] {
-  static_assert(sizeof(Enum) == 0, "list the last enumerator here");
-  return Enum{};
+inline constexpr std::array<std::string_view, 0> enumerator_names{};
+
+template <const auto& rows>
+inline constexpr auto names_in = [] {
+  std::array<std::string_view, std::size(rows)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = rows[i].name;
+  return names;
 }();
 template <>
-inline constexpr auto last_enumerator<DataType> = data_types[std::size(data_types) - 1].type;
+inline constexpr auto enumerator_names<DataType> = names_in<data_types>;
+template <>
+inline constexpr auto enumerator_names<RowOp> = names_in<row_ops>;
+
+template <>
+inline constexpr auto enumerator_names<Layout> = std::to_array<std::string_view>({"row_major",
+                                                                                  "col_major"});
+template <>
+inline constexpr auto enumerator_names<Packing> = std::to_array<std::string_view>({"plain",
+                                                                                   "packed"});
+#define VKGEMM_NAME(name, NAME, value) #name,
+template <>
+inline constexpr auto enumerator_names<Activation> =
+    std::to_array<std::string_view>({"none", VKGEMM_ACTIVATIONS(VKGEMM_NAME)});
+#undef VKGEMM_NAME
+template <>
+inline constexpr auto enumerator_names<Bias> = std::to_array<std::string_view>({"none", "along_n",
+                                                                                "along_m"});
+template <>
+inline constexpr auto enumerator_names<Scales> = std::to_array<std::string_view>({"none", "shared",
+                                                                                  "per_matrix"});
+template <>
+inline constexpr auto enumerator_names<Gate> = std::to_array<std::string_view>(
+    {"sigmoid_tanh", "geglu_erf", "geglu_tanh", "swiglu", "reglu", "glu"});
+template <>
+inline constexpr auto enumerator_names<GatedB> =
+    std::to_array<std::string_view>({"halves", "separate", "interleaved"});
+template <>
+inline constexpr auto enumerator_names<OffsetType> = std::to_array<std::string_view>({"int32",
+                                                                                      "int64"});
+template <>
+inline constexpr auto enumerator_names<GroupAlong> = std::to_array<std::string_view>({"m", "k"});
+template <>
+inline constexpr auto enumerator_names<GroupedB> = std::to_array<std::string_view>({"shared",
+                                                                                    "per_group"});
+
+template <class Enum>
+inline constexpr Enum last_enumerator = [] {
+  static_assert(!enumerator_names<Enum>.empty(), "list the names or the last enumerator here");
+  return static_cast<Enum>(enumerator_names<Enum>.size() - 1);
+}();
+// The names of these stand elsewhere.
 template <>
 inline constexpr auto last_enumerator<F32Arithmetic> = F32Arithmetic::f16x3;
-template <>
-inline constexpr auto last_enumerator<Layout> = Layout::col_major;
-template <>
-inline constexpr auto last_enumerator<Packing> = Packing::packed;
 #define VKGEMM_NAME(name, NAME) #name,
 template <>
 inline constexpr auto last_enumerator<CodeType> = [] {
@@ -34,29 +79,6 @@ inline constexpr auto last_enumerator<CodeType> = [] {
 #undef VKGEMM_NAME
 template <>
 inline constexpr auto last_enumerator<CodeLayout> = CodeLayout::ggml_blocks;
-#define VKGEMM_NAME(name, NAME, value) #name,
-template <>
-inline constexpr auto last_enumerator<Activation> = [] {
-  constexpr const char* names[] = {VKGEMM_ACTIVATIONS(VKGEMM_NAME)};
-  return static_cast<Activation>(std::size(names));  // after none
-}();
-#undef VKGEMM_NAME
-template <>
-inline constexpr auto last_enumerator<Bias> = Bias::along_m;
-template <>
-inline constexpr auto last_enumerator<Scales> = Scales::per_matrix;
-template <>
-inline constexpr auto last_enumerator<Gate> = Gate::glu;
-template <>
-inline constexpr auto last_enumerator<GatedB> = GatedB::interleaved;
-template <>
-inline constexpr auto last_enumerator<OffsetType> = OffsetType::int64;
-template <>
-inline constexpr auto last_enumerator<GroupAlong> = GroupAlong::k;
-template <>
-inline constexpr auto last_enumerator<GroupedB> = GroupedB::per_group;
-template <>
-inline constexpr auto last_enumerator<RowOp> = row_ops[std::size(row_ops) - 1].op;
 template <>
 inline constexpr auto last_enumerator<ReductionMode> = ReductionMode::device_barrier;
 template <>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,8 +17,14 @@ namespace vkgemm {
 // A field. Without an option of its own it is part of another's text.
 struct Field {
   std::string_view name;
+  // The names of its option, of which the first is printed. In a matrix % stands for its name.
   const char* option = nullptr;
   const char* help = "";
+  bool always = false;                // printed even at its default
+  bool used = true;                   // false: the other fields give it no meaning
+  const char* needs = "";             // the options that give it one
+  bool generated = false;             // a file of the operand says it itself
+  Matrix Problem::*matrix = nullptr;  // the matrix that it asks for
 
   constexpr operator std::string_view() const noexcept { return name; }
 };
@@ -29,15 +36,20 @@ struct Field {
 template <class T>
 struct FieldsOf;
 
+inline constexpr Field matrix_type{"type", "--dtype-%", "Element type of %"};
+
 template <>
 struct FieldsOf<Matrix> {
   static void visit(auto& visitor, auto& x, auto& y) {
-    visitor.enumerator(Field{"type"}, x.type, y.type);
-    visitor.enumerator(Field{"layout"}, x.layout, y.layout);
-    visitor.enumerator(Field{"packing"}, x.packing, y.packing);
-    visitor.size(Field{"ld"}, x.ld, y.ld);
-    visitor.size(Field{"batch_stride"}, x.batch_stride, y.batch_stride);
-    visitor.number(Field{"alignment"}, x.alignment, y.alignment);
+    visitor.enumerator(matrix_type, x.type, y.type);
+    visitor.enumerator(Field{"packing", "--packed-%"}, x.packing, y.packing);
+    visitor.enumerator(Field{"layout", "--layout-%", "Layout of %"}, x.layout, y.layout);
+    visitor.size(Field{"ld", "--ld-%,--ld%", "Leading dimension of %, in elements"}, x.ld, y.ld);
+    visitor.size(Field{"batch_stride", "--batch-stride-%",
+                       "Elements from one matrix of the batch to the next of %"},
+                 x.batch_stride, y.batch_stride);
+    visitor.number(Field{"alignment", "--alignment-%", "Promised alignment of %, in bytes"},
+                   x.alignment, y.alignment);
   }
 };
 
@@ -45,28 +57,48 @@ template <>
 struct FieldsOf<Epilogue> {
   static void visit(auto& visitor, auto& x, auto& y) {
     visitor.number(Field{"alpha", "--alpha", "Factor of A*B"}, x.alpha, y.alpha);
-    visitor.number(Field{"beta", "--beta", "Factor of C; 0: there is no C"}, x.beta, y.beta);
-    visitor.enumerator(
-        Field{"bias", "--bias-mode,--bias-along",
-              "What the bias is added to: along_n (or n): N values, one a column; along_m (or m): "
-              "M values, one a row"},
-        x.bias, y.bias);
-    visitor.enumerator(Field{"bias_type", "--dtype-bias", "Element type of a generated bias"},
-                       x.bias_type, y.bias_type);
-    visitor.number(Field{"bias_batch_stride", "--batch-stride-bias",
-                         "Elements from one bias of the batch to the next; 0: one for all"},
-                   x.bias_batch_stride, y.bias_batch_stride);
-    visitor.enumerator(Field{"row_scales", "--row-scales-mode",
-                             "Generated factors of the rows of A*B, f32: shared by the batch, or "
-                             "per_matrix"},
+    visitor.number(Field{.name = "beta",
+                         .option = "--beta",
+                         .help = "Factor of C; 0: there is no C",
+                         .matrix = &Problem::c},
+                   x.beta, y.beta);
+    visitor.enumerator(Field{.name = "row_scales",
+                             .option = "--row-scales-mode",
+                             .help = "Generated factors of the rows of A*B, f32: shared by the "
+                                     "batch, or per_matrix",
+                             .generated = true},
                        x.row_scales, y.row_scales);
-    visitor.enumerator(Field{"column_scales", "--column-scales-mode", "The same of its columns"},
+    visitor.enumerator(Field{.name = "column_scales",
+                             .option = "--column-scales-mode",
+                             .help = "The same of its columns",
+                             .generated = true},
                        x.column_scales, y.column_scales);
+    visitor.enumerator(Field{"bias", "--bias-mode",
+                             "What the bias is added to: along_n: N values, one a column; along_m: "
+                             "M values, one a row"},
+                       x.bias, y.bias);
+    const bool has_bias = static_cast<unsigned>(x.bias) != 0;
+    visitor.enumerator(Field{.name = "bias_type",
+                             .option = "--dtype-bias",
+                             .help = "Element type of a generated bias",
+                             .always = true,
+                             .used = has_bias,
+                             .generated = true},
+                       x.bias_type, y.bias_type);
+    visitor.number(Field{.name = "bias_batch_stride",
+                         .option = "--batch-stride-bias",
+                         .help = "Elements from one bias of the batch to the next; 0: one for all",
+                         .used = has_bias,
+                         .generated = true},
+                   x.bias_batch_stride, y.bias_batch_stride);
     visitor.enumerator(Field{"activation", "--activation", "Function applied before the cast"},
                        x.activation, y.activation);
     visitor.real(Field{"clamp_min", "--clamp-min", "Lower bound of D"}, x.clamp_min, y.clamp_min);
     visitor.real(Field{"clamp_max", "--clamp-max", "Upper bound of D"}, x.clamp_max, y.clamp_max);
-    visitor.boolean(Field{"aux", "--with-aux", "Also compute aux, the value before the activation"},
+    visitor.boolean(Field{.name = "aux",
+                          .option = "--with-aux",
+                          .help = "Also compute aux, the value before the activation",
+                          .matrix = &Problem::aux},
                     x.aux, y.aux);
   }
 };
@@ -82,40 +114,66 @@ struct FieldsOf<Gated> {
 template <>
 struct FieldsOf<Grouping> {
   static void visit(auto& visitor, auto& x, auto& y) {
-    visitor.number(Field{"groups"}, x.groups, y.groups);
-    visitor.enumerator(Field{"offsets"}, x.offsets, y.offsets);
-    visitor.enumerator(Field{"along"}, x.along, y.along);
-    visitor.enumerator(Field{"b"}, x.b, y.b);
+    visitor.number(Field{.name = "groups", .option = "--group-count", .always = true}, x.groups,
+                   y.groups);
+    visitor.enumerator(Field{.name = "along", .option = "--group-along", .always = true}, x.along,
+                       y.along);
+    visitor.enumerator(Field{"offsets", "--offset-type"}, x.offsets, y.offsets);
+    visitor.enumerator(Field{"b", "--b-per-group"}, x.b, y.b);
   }
 };
+
+// The operations of is_scalar(), on the command line.
+inline constexpr const char* scalar_row_ops = "--row-op logsumexp, sum, max, mean or variance";
 
 template <>
 struct FieldsOf<RowReduction> {
   static void visit(auto& visitor, auto& x, auto& y) {
+    const bool scalar = is_scalar(static_cast<RowOp>(x.op));
     visitor.enumerator(
-        Field{"op", "--row-op",
-              "What is done with every row of D, after the epilogue: rms_norm to l2_normalize "
-              "change it, logsumexp to variance give one number beside it. Not with --gated or "
-              "groups"},
+        Field{.name = "op",
+              .option = "--row-op",
+              .help = "What is done with every row of D, after the epilogue: rms_norm to "
+                      "l2_normalize change it, logsumexp to variance give one number beside it. "
+                      "Not with --gated or groups",
+              .always = true},
         x.op, y.op);
     visitor.real(Field{"eps", "--row-eps",
                        "eps of rms_norm (default 1e-6), layer_norm (1e-5) and l2_normalize "
                        "(1e-12)"},
                  x.eps, y.eps);
-    visitor.boolean(Field{"gamma", "--with-row-gamma",
-                          "Generate gamma of rms_norm and layer_norm: factors, N values"},
+    visitor.boolean(Field{.name = "gamma",
+                          .option = "--with-row-gamma",
+                          .help = "Generate gamma of rms_norm and layer_norm: factors, N values",
+                          .generated = true},
                     x.gamma, y.gamma);
-    visitor.boolean(Field{"beta", "--with-row-beta", "Generate beta of the same, added: N values"},
+    visitor.boolean(Field{.name = "beta",
+                          .option = "--with-row-beta",
+                          .help = "Generate beta of the same, added: N values",
+                          .generated = true},
                     x.beta, y.beta);
-    visitor.enumerator(Field{"vector_type", "--dtype-row-vectors",
-                             "Element type of generated gamma and beta (default f32)"},
+    visitor.enumerator(Field{.name = "vector_type",
+                             .option = "--dtype-row-vectors",
+                             .help = "Element type of generated gamma and beta (default f32)",
+                             .always = true,
+                             .used = x.gamma || x.beta,
+                             .needs = "--with-row-gamma or --with-row-beta",
+                             .generated = true},
                        x.vector_type, y.vector_type);
-    visitor.enumerator(Field{"value_type", "--dtype-row-values",
-                             "Element type of the numbers of logsumexp … variance (default f32)"},
-                       x.value_type, y.value_type);
-    visitor.boolean(
-        Field{"store_d", "--without-d", "logsumexp … variance: only their numbers, no D"},
-        x.store_d, y.store_d);
+    visitor.enumerator(
+        Field{.name = "value_type",
+              .option = "--dtype-row-values",
+              .help = "Element type of the numbers of logsumexp … variance (default f32)",
+              .always = true,
+              .used = scalar,
+              .needs = scalar_row_ops},
+        x.value_type, y.value_type);
+    visitor.boolean(Field{.name = "store_d",
+                          .option = "--without-d",
+                          .help = "logsumexp … variance: only their numbers, no D",
+                          .used = scalar,
+                          .needs = scalar_row_ops},
+                    x.store_d, y.store_d);
   }
 };
 
@@ -142,25 +200,27 @@ struct FieldsOf<Quantisation> {
 template <>
 struct FieldsOf<Problem> {
   static void visit(auto& visitor, auto& x, auto& y) {
-    visitor.enumerator(Field{"f32_arithmetic"}, x.f32_arithmetic, y.f32_arithmetic);
-    visitor.number(Field{"m"}, x.m, y.m);
-    visitor.number(Field{"n"}, x.n, y.n);
-    visitor.number(Field{"k"}, x.k, y.k);
-    visitor.number(Field{"batch"}, x.batch, y.batch);
-    visitor.part(Field{"a"}, x.a, y.a);
-    visitor.part(Field{"b"}, x.b, y.b);
-    visitor.part(Field{"c"}, x.c, y.c);
-    visitor.part(Field{"d"}, x.d, y.d);
-    visitor.part(Field{"aux"}, x.aux, y.aux);
-    visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
-    visitor.part(Field{"quantised_b"}, x.quantised_b, y.quantised_b);
-    visitor.part(Field{"gated"}, x.gated, y.gated);
+    visitor.number(Field{.name = "m", .option = "--m", .always = true}, x.m, y.m);
+    visitor.number(Field{.name = "n", .option = "--n", .always = true}, x.n, y.n);
+    visitor.number(Field{.name = "k", .option = "--k", .always = true}, x.k, y.k);
+    visitor.number(Field{"batch", "--batch"}, x.batch, y.batch);
+    visitor.part(Field{"quantised_b", "--quantised-b"}, x.quantised_b, y.quantised_b);
+    visitor.part(Field{"gated", "--gated"}, x.gated, y.gated);
     visitor.part(Field{"grouping"}, x.grouping, y.grouping);
+    // The option of a matrix is that of its type.
+    visitor.part(Field{.name = "a", .option = "--dtype", .always = true}, x.a, y.a);
+    visitor.part(Field{"b", "--dtype-b"}, x.b, y.b);
+    visitor.part(Field{.name = "d", .option = "--dtype-d", .always = true}, x.d, y.d);
+    visitor.enumerator(Field{"f32_arithmetic", "--f32"}, x.f32_arithmetic, y.f32_arithmetic);
+    visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
+    visitor.part(Field{"c"}, x.c, y.c);
+    visitor.part(Field{"aux"}, x.aux, y.aux);
     visitor.part(Field{"row_reduction"}, x.row_reduction, y.row_reduction);
-    visitor.part(Field{"split_k"}, x.split_k, y.split_k);
+    visitor.part(Field{"split_k", "--split-k"}, x.split_k, y.split_k);
     visitor.number(Field{"max_workspace_bytes"}, x.max_workspace_bytes, y.max_workspace_bytes);
-    visitor.number(Field{"max_dispatch_ms"}, x.max_dispatch_ms, y.max_dispatch_ms);
-    visitor.number(Field{"estimate_scale"}, x.estimate_scale, y.estimate_scale);
+    visitor.number(Field{"max_dispatch_ms", "--max-dispatch-ms"}, x.max_dispatch_ms,
+                   y.max_dispatch_ms);
+    visitor.number(Field{"estimate_scale", "--estimate-scale"}, x.estimate_scale, y.estimate_scale);
   }
 };
 
@@ -214,6 +274,13 @@ class EnumeratorCheck {
   std::string_view structure_;
   MaybeError error_;
 };
+
+// The first of an option's names, with the matrix's name for %.
+std::string option_name(std::string_view names, std::string_view matrix = {});
+
+// The text of a part that is one option: "swiglu:interleaved", "4:last_arriver".
+std::string text_of(const Gated& gated);
+std::string text_of(const SplitK& split);
 
 // An error if a field of a structure holds no enumerator; `name`: what messages call the structure.
 template <class T>

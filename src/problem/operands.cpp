@@ -3,6 +3,8 @@
 #include <iterator>
 #include <optional>
 
+#include "problem/fields.hpp"
+
 namespace vkgemm {
 namespace {
 
@@ -78,6 +80,24 @@ constexpr auto offsets_shape = [](const auto& p) {
   out.element_bytes = size_in_bytes(grouping.offsets);
   return out;
 };
+
+void ask_for_bias(Problem& p, DataType type, bool several) {
+  Epilogue& e = p.epilogue;
+  if (e.bias == Bias::none) e.bias = Bias::along_n;
+  e.bias_type = type;
+  e.bias_batch_stride = several ? bias_shape(p).length() : 0;
+}
+template <Scales Epilogue::*scales>
+void ask_for_scales(Problem& p, DataType, bool several) {
+  p.epilogue.*scales = several ? Scales::per_matrix : Scales::shared;
+}
+template <bool RowReduction::*vector>
+void ask_for_row_vector(Problem& p, DataType type, bool) {
+  if (!p.row_reduction) return;
+  RowReduction& rows = *p.row_reduction;
+  if (!rows.gamma && !rows.beta) rows.vector_type = type;
+  rows.*vector = true;
+}
 
 Operand vector_operand(const OperandShape& shape) {
   const std::uint64_t element = shape.element();
@@ -158,7 +178,9 @@ constexpr OperandRow rows[] = {
            return OperandShape{p.a, p.m, p.k, p.batch};
          },
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
-     .operand = [](const ResolvedProblem& p) { return matrix_operand(p.a, p.a_count()); }},
+     .operand = [](const ResolvedProblem& p) { return matrix_operand(p.a, p.a_count()); },
+     .option = "--a",
+     .help = "A, M x K; or .vkp, as `vkgemm pack` writes it"},
     {.id = OperandId::b,
      .name = "b",
      .span = &Operands::b,
@@ -169,7 +191,9 @@ constexpr OperandRow rows[] = {
      .exists = [](const Problem&) { return true; },
      .shape = b_shape,
      .is_touched = [](const ResolvedProblem& p) { return p.k != 0; },
-     .operand = b_operand},
+     .operand = b_operand,
+     .option = "--b",
+     .help = "B, K x N; or .vkp"},
     {.id = OperandId::b_right,
      .name = "b_right",
      .span = &Operands::b_right,
@@ -186,7 +210,10 @@ constexpr OperandRow rows[] = {
            Operand out = b_operand(p);
            out.batch_step = 0;  // it lies as far from b everywhere
            return out;
-         }},
+         },
+     .option = "--b-right",
+     .help = "Right half of B, see --gated",
+     .needs = "--gated …:separate"},
     {.id = OperandId::c,
      .name = "c",
      .span = &Operands::c,
@@ -196,7 +223,10 @@ constexpr OperandRow rows[] = {
      .exists = [](const Problem& p) { return p.epilogue.beta != 0.0f; },
      .shape = result_shape<&Problem::c>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_c(); },
-     .operand = result_operand<&ResolvedProblem::c>},
+     .operand = result_operand<&ResolvedProblem::c>,
+     .option = "--c",
+     .help = "C, M x N",
+     .needs = "--beta, the factor of C"},
     {.id = OperandId::d,
      .name = "d",
      .span = &Operands::d,
@@ -210,22 +240,38 @@ constexpr OperandRow rows[] = {
          },
      .shape = result_shape<&Problem::d>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_d(); },
-     .operand = result_operand<&ResolvedProblem::d>},
+     .operand = result_operand<&ResolvedProblem::d>,
+     .option = "--out,--d",
+     .help = "Write D",
+     .needs = "a D, which --without-d leaves out"},
     vector_row<has_bias, bias_shape>({.id = OperandId::bias,
                                       .name = "bias",
                                       .span = &Operands::bias,
                                       .address = &Addresses::bias,
-                                      .twin = OperandId::bias}),
-    vector_row<has_row_scales, row_scales_shape>({.id = OperandId::row_scales,
-                                                  .name = "row_scales",
-                                                  .span = &Operands::row_scales,
-                                                  .address = &Addresses::row_scales,
-                                                  .twin = OperandId::column_scales}),
-    vector_row<has_column_scales, column_scales_shape>({.id = OperandId::column_scales,
-                                                        .name = "column_scales",
-                                                        .span = &Operands::column_scales,
-                                                        .address = &Addresses::column_scales,
-                                                        .twin = OperandId::row_scales}),
+                                      .twin = OperandId::bias,
+                                      .option = "--bias",
+                                      .help = "Bias, N values (or M, see --bias-mode)",
+                                      .needs = "--bias-mode along_n or along_m",
+                                      .ask = ask_for_bias}),
+    vector_row<has_row_scales, row_scales_shape>(
+        {.id = OperandId::row_scales,
+         .name = "row_scales",
+         .span = &Operands::row_scales,
+         .address = &Addresses::row_scales,
+         .twin = OperandId::column_scales,
+         .option = "--row-scales",
+         .help = "Factors of the rows of A*B, f32: M values, or batch x M",
+         .ask = ask_for_scales<&Epilogue::row_scales>}),
+    vector_row<has_column_scales, column_scales_shape>(
+        {.id = OperandId::column_scales,
+         .name = "column_scales",
+         .span = &Operands::column_scales,
+         .address = &Addresses::column_scales,
+         .twin = OperandId::row_scales,
+         .option = "--column-scales",
+         .help =
+             "Factors of its columns, f32: N values, or batch x N; of groups along m groups x N",
+         .ask = ask_for_scales<&Epilogue::column_scales>}),
     {.id = OperandId::aux,
      .name = "aux",
      .span = &Operands::aux,
@@ -236,23 +282,39 @@ constexpr OperandRow rows[] = {
      .exists = [](const Problem& p) { return p.epilogue.aux; },
      .shape = result_shape<&Problem::aux>,
      .is_touched = [](const ResolvedProblem& p) { return p.has_aux(); },
-     .operand = result_operand<&ResolvedProblem::aux>},
-    vector_row<has_gamma, row_vector_shape>({.id = OperandId::gamma,
-                                             .name = "gamma",
-                                             .span = &Operands::gamma,
-                                             .address = &Addresses::gamma,
-                                             .twin = OperandId::gamma}),
+     .operand = result_operand<&ResolvedProblem::aux>,
+     .option = "--aux",
+     .help = "Write aux, the value before the activation",
+     .ask = [](Problem& p, DataType, bool) { p.epilogue.aux = true; }},
+    vector_row<has_gamma, row_vector_shape>(
+        {.id = OperandId::gamma,
+         .name = "gamma",
+         .span = &Operands::gamma,
+         .address = &Addresses::gamma,
+         .twin = OperandId::gamma,
+         .option = "--row-gamma",
+         .help = "gamma of --row-op rms_norm and layer_norm: factors, N values",
+         .needs = "--row-op rms_norm or layer_norm",
+         .ask = ask_for_row_vector<&RowReduction::gamma>}),
     vector_row<has_beta, row_vector_shape>({.id = OperandId::beta,
                                             .name = "beta",
                                             .span = &Operands::beta,
                                             .address = &Addresses::shift,
-                                            .twin = OperandId::beta}),
-    vector_row<has_row_values, row_values_shape>({.id = OperandId::row_values,
-                                                  .name = "row_values",
-                                                  .span = &Operands::row_values,
-                                                  .address = &Addresses::row_values,
-                                                  .twin = OperandId::row_values,
-                                                  .written = true}),
+                                            .twin = OperandId::beta,
+                                            .option = "--row-beta",
+                                            .help = "beta of the same, added: N values",
+                                            .needs = "--row-op rms_norm or layer_norm",
+                                            .ask = ask_for_row_vector<&RowReduction::beta>}),
+    vector_row<has_row_values, row_values_shape>(
+        {.id = OperandId::row_values,
+         .name = "row_values",
+         .span = &Operands::row_values,
+         .address = &Addresses::row_values,
+         .twin = OperandId::row_values,
+         .written = true,
+         .option = "--row-values",
+         .help = "Write the rows' numbers that --row-op logsumexp … variance gives",
+         .needs = scalar_row_ops}),
     vector_row<has_offsets, offsets_shape>({.id = OperandId::offsets,
                                             .name = "offsets",
                                             .span = &Operands::offsets,

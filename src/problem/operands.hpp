@@ -141,6 +141,15 @@ struct OperandRow {
   // operand: the bytes; only if it is touched.
   bool (*is_touched)(const ResolvedProblem&) = nullptr;
   Operand (*operand)(const ResolvedProblem&) = nullptr;
+
+  // On the command line: the option of its file, and the options without which the problem doesn't
+  // have it.
+  const char* option = nullptr;
+  const char* help = "";
+  const char* needs = "";
+  // Makes the problem have it, as a file of this type holds it. several: a vector for each matrix.
+  // Null: other options do.
+  void (*ask)(Problem&, DataType, bool several) = nullptr;
 };
 
 // In the order of the enumerators.

@@ -251,7 +251,7 @@ ExitCode bench_device(const BenchOptions& options) {
   // Options that contradict each other are reported before the ceiling is measured.
   BenchReport report(options.report);
   if (options.suites.empty()) {
-    static_cast<void>(options.cases.rows.reduction());
+    static_cast<void>(row_reduction(options.cases.rows));
   } else {
     static_cast<void>(suite_cases(options.suites));
   }

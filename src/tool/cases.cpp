@@ -1,9 +1,10 @@
 #include "tool/cases.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/text.hpp"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/fields.hpp"
 #include "tool/gated.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
@@ -80,44 +81,54 @@ std::optional<Epilogue> parse_epilogue(const std::string& text) {
   return epilogue;
 }
 
+// The parts of a case's name that say what is done with rows. The last word of an option is a
+// field's name: "--with-row-gamma" is gamma.
+class RowNames {
+ public:
+  explicit RowNames(std::vector<std::string>& names) : names_(names) {}
+
+  void enumerator(const Field&, const RowOp& op, const RowOp&) {
+    names_.emplace_back(to_string(op));
+  }
+  void enumerator(const Field& field, const DataType& type, const DataType& usual) {
+    if (type != usual) names_.push_back(concat(last_word(field), ':', to_string(type)));
+  }
+  void boolean(const Field& field, bool value, bool) {
+    if (value && field.used) names_.emplace_back(last_word(field));
+  }
+  void real(const Field&, const auto&, const auto&) {}
+
+ private:
+  static std::string_view last_word(const Field& field) {
+    const std::string_view option = field.option;
+    return option.substr(option.rfind('-') + 1);
+  }
+  std::vector<std::string>& names_;
+};
+
 // The name that tells a row of results from others: its parts, joined by +, with what is not as
 // most have it.
 std::string name_epilogue(const CaseOptions& options) {
-  std::string name = options.epilogue;
-  const auto add = [&name](const std::string& part) {
-    name = name == "plain" ? part : name + '+' + part;
-  };
-  if (options.gated) {
-    std::string gate(to_string(options.gated->gate));
-    if (options.gated->b != GatedB::halves) gate += ':' + std::string(to_string(options.gated->b));
-    add(gate);
-  }
-  if (options.rows.has("op")) {
-    add(std::string(to_string(options.rows.values.op)));
-    if (options.rows.values.gamma) add("gamma");
-    if (options.rows.values.beta) add("beta");
-    if (is_scalar(options.rows.values.op) && options.rows.values.store_d) add("d");
-    const auto add_type = [&](const char* what, DataType type) {
-      if (type != DataType::f32) add(what + (':' + std::string(to_string(type))));
-    };
-    add_type("values", options.rows.values.value_type);
-    add_type("vectors", options.rows.values.vector_type);
+  std::vector<std::string> parts;
+  if (options.epilogue != "plain") parts.push_back(options.epilogue);
+  if (options.gated) parts.push_back(text_of(*options.gated));
+  if (const auto rows = row_reduction(options.rows)) {
+    const RowReduction usual;
+    RowNames names(parts);
+    FieldsOf<RowReduction>::visit(names, *rows, usual);
   }
   if (options.f32_arithmetic != F32Arithmetic::ieee) {
-    add(std::string(to_string(options.f32_arithmetic)));
+    parts.emplace_back(to_string(options.f32_arithmetic));
   }
-  if (options.batch != 1) add("batch:" + std::to_string(options.batch));
-  if (const SplitK& split = options.wishes.split_k; split != SplitK{}) {
-    std::string slices = split.slices == 0 ? "auto" : std::to_string(split.slices);
-    if (split.reduction_mode) slices += ':' + std::string(to_string(*split.reduction_mode));
-    add("split_k:" + slices);
+  if (options.batch != 1) parts.push_back(concat("batch:", options.batch));
+  const Wishes& wishes = options.wishes;
+  if (wishes.split_k != SplitK{}) parts.push_back("split_k:" + text_of(wishes.split_k));
+  if (wishes.max_dispatch_ms > 0.0) {
+    parts.push_back(concat("max_dispatch_ms:", wishes.max_dispatch_ms));
   }
-  if (options.wishes.max_dispatch_ms > 0.0) {
-    char text[64];
-    std::snprintf(text, sizeof text, "max_dispatch_ms:%g", options.wishes.max_dispatch_ms);
-    add(text);
-  }
-  return name;
+  std::string name;
+  for (const std::string& part : parts) name += (name.empty() ? "" : "+") + part;
+  return name.empty() ? "plain" : name;
 }
 
 }  // namespace
@@ -171,7 +182,7 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.b.layout = layout_b.value_or(Layout::row_major);
       wishes.apply_to(problem);
       problem.gated = gated;
-      problem.row_reduction = rows.reduction();
+      problem.row_reduction = row_reduction(rows);
       problem.epilogue = parse_epilogue(epilogue).value();
       problem.grouping = one.groups.grouping;
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) {

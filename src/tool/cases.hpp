@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "tool/groups.hpp"
+#include "tool/options.hpp"
 #include "tool/packing.hpp"
 #include "tool/planning.hpp"
-#include "tool/row_options.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -33,7 +33,7 @@ struct CaseOptions {
   std::string epilogue = "plain";
   std::optional<Gated> gated;
   GroupOptions groups;
-  RowOptions rows;
+  FieldOptions<RowReduction> rows;
   PackOptions packs;
   Wishes wishes;
 

@@ -13,7 +13,6 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/packing.hpp"
-#include "tool/row_options.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -30,7 +29,7 @@ struct JobOptions {
   PerOperand<MatrixOptions> matrices;
   FieldOptions<Epilogue> epilogue;
   GroupOptions groups;
-  RowOptions rows;
+  FieldOptions<RowReduction> rows;
   PackOptions packs;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;

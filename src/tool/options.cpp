@@ -5,6 +5,7 @@
 #include <limits>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/file.hpp"
@@ -47,22 +48,6 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
   }
 }
 
-CLI::Option* add_size(CLI::App& app, const std::string& names, std::uint64_t& value,
-                      const std::string& help, std::uint64_t limit) {
-  const auto parse = [&value, names, limit](const std::string& text) {
-    value = parse_size(names, text, limit);
-  };
-  return app.add_option_function<std::string>(names, parse, help)->type_name("SIZE");
-}
-
-CLI::Option* add_size(CLI::App& app, const std::string& names, std::optional<std::uint64_t>& value,
-                      const std::string& help, std::uint64_t limit) {
-  const auto parse = [&value, names, limit](const std::string& text) {
-    value = parse_size(names, text, limit);
-  };
-  return app.add_option_function<std::string>(names, parse, help)->type_name("SIZE");
-}
-
 CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
                       const std::string& help) {
   return add_named(app, names, value, help, names_of<DataType>(), parse_data_type);
@@ -93,32 +78,6 @@ CLI::Option* add_path(CLI::App& app, std::optional<Path>& value) {
                    parse_path);
 }
 
-void MatrixOptions::add(CLI::App& app, const std::string& suffix) {
-  const std::string of = " of " + suffix;
-  if (suffix != "a") {  // A's type is --dtype
-    add_type(
-        app,
-        "--dtype-" + suffix + (suffix == "d" || suffix == "aux" ? ",--" + suffix + "-type" : ""),
-        type, "Element type" + of);
-  }
-  add_layout(app, "--layout-" + suffix, layout, "Layout" + of);
-  add_size(app, "--ld-" + suffix + ",--ld" + suffix, ld,
-           "Leading dimension" + of + ", in elements");
-  add_size(app, "--batch-stride-" + suffix, batch_stride,
-           "Elements from one matrix of the batch to the next" + of, UINT64_MAX >> 8);
-  add_size(app, "--alignment-" + suffix, alignment, "Promised alignment" + of + ", in bytes");
-}
-
-Matrix MatrixOptions::matrix(DataType default_type, Layout default_layout) const {
-  Matrix matrix;
-  matrix.type = type.value_or(default_type);
-  matrix.layout = layout.value_or(default_layout);
-  matrix.ld = ld;
-  matrix.batch_stride = batch_stride;
-  if (alignment) matrix.alignment = static_cast<std::uint32_t>(*alignment);
-  return matrix;
-}
-
 DataType default_result(const Problem& problem) {
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
@@ -128,15 +87,10 @@ DataType default_result(const Problem& problem) {
 
 namespace {
 
-// The enumerator of a name; of a bias also of its last letter.
 template <class Enum>
 std::optional<Enum> parse_enumerator(std::string_view text) {
   for (unsigned i = 0; i <= static_cast<unsigned>(last_enumerator<Enum>); ++i) {
-    const auto value = static_cast<Enum>(i);
-    if (to_string(value) == text) return value;
-    if (std::is_same_v<Enum, Bias> && text.size() == 1 &&
-        to_string(value).ends_with("_" + std::string(text)))
-      return value;
+    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
   }
   return std::nullopt;
 }
@@ -144,19 +98,28 @@ std::optional<Enum> parse_enumerator(std::string_view text) {
 // Adds the option of each field that has one.
 class AddFields {
  public:
-  AddFields(CLI::App& app, std::set<std::string_view>& given) : app_(app), given_(given) {}
+  AddFields(CLI::App& app, std::set<std::string_view>& given, std::string_view matrix = {})
+      : app_(app), given_(given), matrix_(matrix) {}
 
   template <class Enum>
   void enumerator(const Field& field, Enum& value, Enum&) {
-    if (field.option == nullptr) return;
-    told(field, add_named(app_, field.option, value, field.help, names_of<Enum>(),
+    if (matrix_ == "a" && std::is_same_v<Enum, DataType>) return;  // --dtype
+    told(field, add_named(app_, named(field.option), value, named(field.help), names_of<Enum>(),
                           parse_enumerator<Enum>));
   }
+  void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {
     told(field, app_.add_option(field.option, value, field.help)->capture_default_str());
   }
+  void number(const Field& field, std::uint32_t& value, std::uint32_t&) {
+    told(field, add_size(app_, named(field.option), value, named(field.help)));
+  }
   void number(const Field& field, std::uint64_t& value, std::uint64_t&) {
     told(field, add_size(app_, field.option, value, field.help, UINT64_MAX >> 8));
+  }
+  void size(const Field& field, std::optional<std::uint64_t>& value,
+            std::optional<std::uint64_t>&) {
+    told(field, add_size(app_, named(field.option), value, named(field.help), UINT64_MAX >> 8));
   }
   void real(const Field& field, std::optional<float>& value, std::optional<float>&) {
     told(field, app_.add_option(field.option, value, field.help));
@@ -173,10 +136,49 @@ class AddFields {
   void told(const Field& field, CLI::Option* option) {
     option->each([&given = given_, name = field.name](const std::string&) { given.insert(name); });
   }
+  std::string named(std::string text) const {
+    for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos;) {
+      text.replace(at, 1, matrix_);
+    }
+    return text;
+  }
 
   CLI::App& app_;
   std::set<std::string_view>& given_;
+  std::string_view matrix_;
 };
+
+// Calls a function for each field whose option was given.
+template <class Function>
+class GivenFields {
+ public:
+  GivenFields(const std::set<std::string_view>& given, Function function)
+      : given_(given), function_(std::move(function)) {}
+
+  void number(const Field& field, auto&, auto&) { see(field); }
+  void enumerator(const Field& field, auto&, auto&) { see(field); }
+  void boolean(const Field& field, auto&, auto&) { see(field); }
+  void real(const Field& field, auto&, auto&) { see(field); }
+
+ private:
+  void see(const Field& field) {
+    if (given_.contains(field.name)) function_(field);
+  }
+
+  const std::set<std::string_view>& given_;
+  Function function_;
+};
+
+template <class T, class Function>
+void for_given(const FieldOptions<T>& options, const Function& function) {
+  GivenFields fields(options.given, function);
+  FieldsOf<T>::visit(fields, options.values, options.values);
+}
+
+void refuse_if_generated(const Field& field) {
+  if (!field.generated) return;
+  usage(option_name(field.option) + " is for generated matrices: a file says it itself");
+}
 
 }  // namespace
 
@@ -188,6 +190,34 @@ void add(CLI::App& app, FieldOptions<Epilogue>& options) {
 void add(CLI::App& app, FieldOptions<RowReduction>& options) {
   AddFields fields(app, options.given);
   FieldsOf<RowReduction>::visit(fields, options.values, options.values);
+}
+
+void refuse_generated(const FieldOptions<Epilogue>& options) {
+  for_given(options, refuse_if_generated);
+}
+void refuse_generated(const FieldOptions<RowReduction>& options) {
+  for_given(options, refuse_if_generated);
+}
+
+std::optional<RowReduction> row_reduction(const FieldOptions<RowReduction>& options) {
+  const bool has_op = options.has("op");
+  for_given(options, [&](const Field& field) {
+    if (!has_op) usage(option_name(field.option) + " needs --row-op: what is done with rows");
+    if (!field.used) usage(option_name(field.option) + " needs " + field.needs);
+  });
+  return has_op ? std::optional(options.values) : std::nullopt;
+}
+
+void MatrixOptions::add(CLI::App& app, std::string_view name) {
+  AddFields fields(app, given, name);
+  FieldsOf<Matrix>::visit(fields, values, values);
+}
+
+Matrix MatrixOptions::matrix(DataType default_type, Layout default_layout) const {
+  Matrix matrix = values;
+  if (!has("type")) matrix.type = default_type;
+  if (!has("layout")) matrix.layout = default_layout;
+  return matrix;
 }
 
 }  // namespace vkgemm::tool

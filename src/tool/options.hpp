@@ -25,10 +25,15 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
 
 constexpr std::uint64_t kMaxSize = (1ULL << 31) - 1;
 
-CLI::Option* add_size(CLI::App& app, const std::string& names, std::uint64_t& value,
-                      const std::string& help, std::uint64_t limit = kMaxSize);
-CLI::Option* add_size(CLI::App& app, const std::string& names, std::optional<std::uint64_t>& value,
-                      const std::string& help, std::uint64_t limit = kMaxSize);
+// Value: an integer, maybe optional.
+template <class Value>
+CLI::Option* add_size(CLI::App& app, const std::string& names, Value& value,
+                      const std::string& help, std::uint64_t limit = kMaxSize) {
+  const auto parse = [&value, names, limit](const std::string& text) {
+    value = static_cast<Value>(parse_size(names, text, limit));
+  };
+  return app.add_option_function<std::string>(names, parse, help)->type_name("SIZE");
+}
 CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
                       const std::string& help);
 CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<Layout>& value,
@@ -71,23 +76,6 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
 // Adds --f32.
 CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);
 
-// How an operand lies in memory, as far as the command line says.
-struct MatrixOptions {
-  std::optional<DataType> type;
-  std::optional<Layout> layout;
-  std::optional<std::uint64_t> ld;
-  std::optional<std::uint64_t> batch_stride;
-  std::optional<std::uint64_t> alignment;
-
-  // Adds --dtype-x, --layout-x, --ld-x, --batch-stride-x, --alignment-x.
-  void add(CLI::App& app, const std::string& suffix);
-  Matrix matrix(DataType default_type, Layout default_layout) const;
-};
-
-// The type of results, where nothing says another: that of the inputs. Of s8 it is s32 where D may
-// be the sums themselves, else f16.
-DataType default_result(const Problem& problem);
-
 // A structure of a problem whose fields are options, and which of these were given.
 template <class T>
 struct FieldOptions {
@@ -100,5 +88,27 @@ struct FieldOptions {
 // Adds the options of its fields (src/problem/fields.hpp).
 void add(CLI::App& app, FieldOptions<Epilogue>& options);
 void add(CLI::App& app, FieldOptions<RowReduction>& options);
+
+// Throws if an option was given that files of operands leave nothing to say.
+void refuse_generated(const FieldOptions<Epilogue>& options);
+void refuse_generated(const FieldOptions<RowReduction>& options);
+
+// Throws if the operation has no use for other options, or if there is none.
+std::optional<RowReduction> row_reduction(const FieldOptions<RowReduction>& options);
+
+// How a matrix lies in memory, as far as the command line says.
+struct MatrixOptions : FieldOptions<Matrix> {
+  // Adds --dtype-x, --layout-x, --ld-x, --batch-stride-x, --alignment-x. A's type is --dtype.
+  void add(CLI::App& app, std::string_view name);
+  Matrix matrix(DataType default_type, Layout default_layout) const;
+  // True if one says what files say themselves.
+  bool describe_a_file() const {
+    return has("type") || has("layout") || has("ld") || has("batch_stride");
+  }
+};
+
+// The type of results, where nothing says another: that of the inputs. Of s8 it is s32 where D may
+// be the sums themselves, else f16.
+DataType default_result(const Problem& problem);
 
 }  // namespace vkgemm::tool

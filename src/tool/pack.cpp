@@ -60,8 +60,7 @@ PackedOperand chosen_operand(const PackCommand& command) {
 void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
   const std::string& file = source.is_a() ? command.a_file : command.b_file;
   LoadedMatrix loaded = load_matrix(file, command.bf16);
-  if (options.type || options.layout || options.ld || options.batch_stride || command.type ||
-      command.k || command.batch != 1) {
+  if (options.describe_a_file() || command.type || command.k || command.batch != 1) {
     usage(file +
           " says its type, sizes and layout itself: --dtype, --k, --batch, --layout, --ld "
           "and --batch-stride are for generated matrices");
@@ -80,16 +79,12 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
   source.data = std::move(loaded.data);
 }
 
-bool is_set(const MatrixOptions& o) {
-  return o.type || o.layout || o.ld || o.batch_stride || o.alignment;
-}
-
 Source make_source(const PackCommand& command) {
   Source source{.operand = chosen_operand(command)};
   const MatrixOptions& options = source.is_a() ? command.a : command.b;
   Problem& p = source.problem;
   if (source.is_a() && command.gated) usage("--gated is of B: A is packed");
-  if (is_set(source.is_a() ? command.b : command.a)) {
+  if (!(source.is_a() ? command.b : command.a).given.empty()) {
     const std::string other = source.is_a() ? "b" : "a";
     usage("--layout-" + other + ", --ld-" + other + " and their like are of " +
           (source.is_a() ? "B: A is packed" : "A: B is packed"));
@@ -196,10 +191,48 @@ void pack_file(const PackCommand& command) {
               payload.size(), files::packed_header_bytes);
 }
 
+// The options of `pack`, and of `quantise`, which has no A.
+void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options, bool quantises) {
+  command.option_defaults()->group("Files");
+  CLI::Option* const b =
+      command
+          .add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
+          ->type_name("FILE");
+  if (quantises) {
+    add_quantisation(command, "--format", options->codes,
+                     "Codes, and what of B shares a scale: group=128 of K (or 32, 64, all), "
+                     "columns=128 (or all); zeros: with zero points; scales=f32 (or f16, bf16)")
+        ->required();
+  } else {
+    command.add_option("--a", options->a_file, "A, M x K; .npy")->type_name("FILE")->excludes(b);
+  }
+  command.add_option("--out", options->out, "Write the packed operand")
+      ->type_name("FILE.vkp")
+      ->required();
+  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
+  command.option_defaults()->group("Generated operand");
+  if (!quantises) add_size(command, "--m", options->m, "Rows of A, which is packed");
+  add_size(command, "--n", options->n, "Columns of B; of a gated product those of D");
+  add_size(command, "--k", options->k, "Rows of B, columns of A");
+  add_size(command, "--batch", options->batch,
+           "Number of matrices: of a batch, or one for each group");
+  add_type(command, "--dtype", options->type, "Element type (default f16)");
+  if (!quantises) add_f32_arithmetic(command, options->f32_arithmetic);
+  add_fill(command, options->fill);
+  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
+  if (!quantises) options->a.add(command, "a");
+  options->b.add(command, "b");
+  command.option_defaults()->group("Product");
+  add_gated(command, options->gated);
+  if (!quantises) add_layout(command, "--layout-d", options->layout_d, "Layout of D");
+  command.option_defaults()->group("Execution");
+  options->device.add(command);
+  command.callback([options] { pack_file(*options); });
+}
+
 }  // namespace
 
 void add_pack(CLI::App& app) {
-  auto options = std::make_shared<PackCommand>();
   CLI::App& command = *app.add_subcommand(
       "pack", "Pack A or B once, in the order that this device's kernels load best, into a file");
   command.footer(
@@ -207,69 +240,17 @@ void add_pack(CLI::App& app) {
       "packed A: any N), epilogue and groups: only type, N and K of B (M and K of A), --layout-d, "
       "and whether B holds both halves of a gated product must be alike. The order depends on the "
       "verdicts that `vkgemm info --self-test` keeps.");
-  command.option_defaults()->group("Files");
-  CLI::Option* a = command.add_option("--a", options->a_file, "A, M x K; .npy")->type_name("FILE");
-  command.add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
-      ->type_name("FILE")
-      ->excludes(a);
-  command.add_option("--out", options->out, "Write the packed operand")
-      ->type_name("FILE.vkp")
-      ->required();
-  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
-  command.option_defaults()->group("Generated operand");
-  add_size(command, "--m", options->m, "Rows of A, which is packed");
-  add_size(command, "--n", options->n,
-           "Columns of B, which is packed; of a gated product those of D");
-  add_size(command, "--k", options->k, "Columns of A, rows of B");
-  add_size(command, "--batch", options->batch,
-           "Number of matrices: of a batch, or one for each group");
-  add_type(command, "--dtype", options->type, "Element type (default f16)");
-  add_f32_arithmetic(command, options->f32_arithmetic);
-  add_fill(command, options->fill);
-  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
-  options->a.add(command, "a");
-  options->b.add(command, "b");
-  command.option_defaults()->group("Product");
-  add_gated(command, options->gated);
-  add_layout(command, "--layout-d", options->layout_d, "Layout of D");
-  command.option_defaults()->group("Execution");
-  options->device.add(command);
-  command.callback([options] { pack_file(*options); });
+  add_options(command, std::make_shared<PackCommand>(), false);
 }
 
 void add_quantise(CLI::App& app) {
-  auto options = std::make_shared<PackCommand>();
   CLI::App& command = *app.add_subcommand(
       "quantise", "Quantise B once, pack its codes, and say how far from B they are");
   command.footer(
       "`vkgemm run` takes the file as --b, as it takes those of `vkgemm pack`. An element is "
       "scale * (code - zero), rounded to the type of B, which is A's. A group's largest magnitude "
       "becomes that of the codes.");
-  command.option_defaults()->group("Files");
-  command.add_option("--b", options->b_file, "B, K x N; .npy; a third, first dimension: several")
-      ->type_name("FILE");
-  add_quantisation(command, "--format", options->codes,
-                   "Codes, and what of B shares a scale: group=128 of K (or 32, 64, all), "
-                   "columns=128 (or all); zeros: with zero points; scales=f32 (or f16, bf16)")
-      ->required();
-  command.add_option("--out", options->out, "Write the packed codes")
-      ->type_name("FILE.vkp")
-      ->required();
-  command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
-  command.option_defaults()->group("Generated operand");
-  add_size(command, "--n", options->n, "Columns of B; of a gated product those of D");
-  add_size(command, "--k", options->k, "Rows of B");
-  add_size(command, "--batch", options->batch,
-           "Number of matrices: of a batch, or one for each group");
-  add_type(command, "--dtype", options->type, "Element type (default f16)");
-  add_fill(command, options->fill);
-  add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
-  options->b.add(command, "b");
-  command.option_defaults()->group("Product");
-  add_gated(command, options->gated);
-  command.option_defaults()->group("Execution");
-  options->device.add(command);
-  command.callback([options] { pack_file(*options); });
+  add_options(command, std::make_shared<PackCommand>(), true);
 }
 
 }  // namespace vkgemm::tool

@@ -82,19 +82,26 @@ refused("${generated} --row-op rms_norm --dtype-row-vectors f16" "needs --with-r
 refused("${generated} --row-op softmax --dtype-row-values f16" "--dtype-row-values needs --row-op logsumexp")
 refused("${generated} --row-values v.npy" "--row-values needs --row-op logsumexp")
 refused("${generated} --row-op rms_norm --row-values v.npy" "--row-values needs --row-op logsumexp")
-refused("${generated} --row-op sum --without-d --out d.npy" "there is no D to write")
+refused("${generated} --row-op sum --without-d --out d.npy" "--out needs a D, which --without-d leaves out")
 refused("${generated} --row-op rms_norm --row-gamma gamma.npy" "--row-gamma needs --a and --b")
-refused("${files} --row-gamma gamma.npy" "--row-gamma and --row-beta need --row-op")
-refused("${files} --row-op rms_norm --with-row-gamma" "--with-row-gamma is for generated matrices: give --row-gamma")
+refused("${files} --row-gamma gamma.npy" "--row-gamma needs --row-op rms_norm or layer_norm")
+refused("${files} --row-op rms_norm --with-row-gamma" "--with-row-gamma is for generated matrices")
 refused("${files} --row-op rms_norm --row-gamma none.npy" "none.npy: no such file")
 refused("${files} --row-op rms_norm --row-gamma short.npy" "--row-gamma must have N = 6 values, but is short.npy (5,)")
-refused("${files} --row-op rms_norm --row-gamma gammas.npy" "one vector is for all rows")
+refused("${files} --row-op rms_norm --row-gamma gammas.npy" "--row-gamma must be one vector, but is gammas.npy (2, 6)")
 refused("${files} --row-op layer_norm --row-gamma gamma.npy --row-beta gamma16.npy"
-        "one type, but gamma16.npy is f16 and gamma.npy is f32")
+        "--row-beta must be f32, but gamma16.npy is f16")
 
 # bias
 refused("${files} --bias gamma.npy --dtype-bias f16" "--dtype-bias is for generated matrices")
 refused("${files} --bias gamma.npy --batch-stride-bias 6" "--batch-stride-bias is for generated matrices")
+refused("${files} --bias short.npy" "--bias must have N = 6 values, but is short.npy (5,)")
+refused("${files} --bias gamma.npy --bias-mode none" "--bias needs --bias-mode along_n or along_m")
+refused("${files} --bias-mode along_n" "bias has no file: give --bias")
+
+# C
+refused("${files} --c b.npy" "--c needs --beta, the factor of C")
+refused("${files} --beta 1" "c has no file: give --c")
 
 # gates
 refused("${generated} --gated swiglu:separate --b-right b.npy" "--b-right needs --a and --b")
