@@ -159,66 +159,23 @@ std::uint32_t thread_count(std::uint32_t wanted, const Problem& problem) {
   return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// `first_batch`: how the findings number the first matrix.
-void verify_product(const Problem& problem, const HostOperands& operands,
-                    const VerifyOptions& options, std::uint64_t first_batch, Findings& all) {
-  if (is_empty(problem)) return;
-  const void* const d = operands[OperandId::d];
-  const void* const aux = operands[OperandId::aux];
-  const Views views(problem);
+// A value that a result should hold.
+struct Element {
+  OperandId operand = OperandId::d;
+  std::uint64_t batch = 0, i = 0, j = 0;
+  double value = 0.0, bound = 0.0;
+  bool unpredictable = false, ambiguous = false;  // see Expected
+};
+
+// Calls visit(element, thread index) for every element of the results in the chosen rows.
+template <class Visit>
+void visit_product(const Problem& problem, const Views& views, const HostOperands& operands,
+                   const std::vector<std::uint64_t>& rows, std::uint32_t threads,
+                   const Visit& visit) {
   const EpilogueOracle oracle(problem, views, operands);
   const std::uint64_t halves = problem.gated ? 2 : 1;
-  const bool check_aux = problem.epilogue.aux && aux != nullptr;
-  const Rounding d_cast = rounding(problem.d.type);
-  const Rounding aux_cast = rounding(problem.aux.type);
-  const std::vector<std::uint64_t> rows = rows_of(problem, options);
-  const std::uint32_t threads = thread_count(options.threads, problem);
-
-  std::vector<Findings> findings(threads);
-  for_each_tile(
-      problem, rows, threads,
-      [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t thread) {
-        for (std::uint64_t half = 0; half < halves; ++half) {
-          multiply_tile(problem, views, operands, tile, half, packed, sums[half]);
-        }
-        Findings& found = findings[thread];
-        const std::uint64_t batch = first_batch + tile.batch;
-        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
-          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
-            const std::uint64_t i = tile.rows[r];
-            const std::uint64_t j = tile.first_col + s;
-            const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
-            const double got = load_element(d, views[OperandId::d].type,
-                                            views[OperandId::d].index(tile.batch, i, j));
-            Comparison c = compare(got, e.d, e.d_bound, d_cast, e.unpredictable);
-            if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
-            found.add("d", batch, i, j, got, e.d, c);
-            if (!check_aux) continue;
-            for (std::uint64_t half = 0; half < halves; ++half) {
-              const std::uint64_t col = product_column(problem, half, j);
-              const double pre = load_element(aux, views[OperandId::aux].type,
-                                              views[OperandId::aux].index(tile.batch, i, col));
-              found.add("aux", batch, i, col, pre, e.pre[half],
-                        compare(pre, e.pre[half], e.pre_bound[half], aux_cast, e.unpredictable));
-            }
-          }
-        }
-      });
-  for (const Findings& found : findings) all.merge(found);
-}
-
-void compute_product(const Problem& problem, const HostOperands& operands,
-                     const HostResults& results, std::uint32_t threads) {
-  if (is_empty(problem)) return;
-  void* const d = results[OperandId::d];
-  void* const aux = results[OperandId::aux];
-  const Views views(problem);
-  const EpilogueOracle oracle(problem, views, operands);
-  const std::uint64_t halves = problem.gated ? 2 : 1;
-  const bool write_aux = problem.epilogue.aux && aux != nullptr;
-  const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
-  for_each_tile(problem, rows, thread_count(threads, problem),
-                [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t) {
+  for_each_tile(problem, rows, threads,
+                [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t thread) {
                   for (std::uint64_t half = 0; half < halves; ++half) {
                     multiply_tile(problem, views, operands, tile, half, packed, sums[half]);
                   }
@@ -227,92 +184,92 @@ void compute_product(const Problem& problem, const HostOperands& operands,
                       const std::uint64_t i = tile.rows[r];
                       const std::uint64_t j = tile.first_col + s;
                       const Expected e = oracle(tile.batch, i, j, sums, r * kTile + s);
-                      store_element(d, views[OperandId::d].type,
-                                    views[OperandId::d].index(tile.batch, i, j), e.d);
-                      for (std::uint64_t half = 0; write_aux && half < halves; ++half) {
-                        const std::uint64_t col = product_column(problem, half, j);
-                        store_element(aux, views[OperandId::aux].type,
-                                      views[OperandId::aux].index(tile.batch, i, col), e.pre[half]);
+                      visit(Element{OperandId::d, tile.batch, i, j, e.d, e.d_bound, e.unpredictable,
+                                    e.ambiguous},
+                            thread);
+                      for (std::uint64_t half = 0; problem.epilogue.aux && half < halves; ++half) {
+                        visit(
+                            Element{OperandId::aux, tile.batch, i, product_column(problem, half, j),
+                                    e.pre[half], e.pre_bound[half], e.unpredictable},
+                            thread);
                       }
                     }
                   }
                 });
 }
 
-void verify_rows(const Problem& problem, const HostOperands& operands, const VerifyOptions& options,
-                 Findings& all) {
-  if (is_empty(problem)) return;
-  const void* const d = operands[OperandId::d];
-  const void* const aux = operands[OperandId::aux];
-  const void* const row_values = operands[OperandId::row_values];
-  const Views views(problem);
+template <class Visit>
+void visit_rows(const Problem& problem, const Views& views, const HostOperands& operands,
+                const std::vector<std::uint64_t>& rows, std::uint32_t threads, const Visit& visit) {
   const RowReduction& reduction = *problem.row_reduction;
-  const bool check_d = !is_scalar(reduction.op) || reduction.store_d;
-  const bool check_aux = problem.epilogue.aux && aux != nullptr;
-  const Rounding d_cast = rounding(problem.d.type);
-  const Rounding aux_cast = rounding(problem.aux.type);
-  const Rounding value_cast = rounding(reduction.value_type);
-  const std::vector<std::uint64_t> rows = rows_of(problem, options);
+  const bool has_d = !is_scalar(reduction.op) || reduction.store_d;
+  std::vector<ReducedRow> reduced(threads);
+  for_each_row(problem, views, operands, rows, threads,
+               [&](const ExpectedRow& row, std::uint32_t thread) {
+                 ReducedRow& to = reduced[thread];
+                 reduce_row(problem, operands, row.values, to);
+                 for (std::uint64_t j = 0; j < problem.n; ++j) {
+                   if (has_d) {
+                     visit(Element{OperandId::d, row.batch, row.row, j, to.d[j], to.d_bound[j],
+                                   to.unpredictable},
+                           thread);
+                   }
+                   if (!problem.epilogue.aux) continue;
+                   const Expected& e = row.elements[j];
+                   visit(Element{OperandId::aux, row.batch, row.row, j, e.pre[0], e.pre_bound[0],
+                                 e.unpredictable},
+                         thread);
+                 }
+                 if (!is_scalar(reduction.op)) return;
+                 visit(Element{OperandId::row_values, row.batch, row.row, 0, to.value,
+                               to.value_bound, to.unpredictable},
+                       thread);
+               });
+}
+
+template <class Visit>
+void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
+                   const std::vector<std::uint64_t>& rows, std::uint32_t threads,
+                   const Visit& visit) {
+  if (is_empty(problem)) return;
+  if (problem.row_reduction) {
+    visit_rows(problem, views, operands, rows, threads, visit);
+  } else {
+    visit_product(problem, views, operands, rows, threads, visit);
+  }
+}
+
+// `first_batch`: how the findings number the first matrix.
+void verify_product(const Problem& problem, const HostOperands& operands,
+                    const VerifyOptions& options, std::uint64_t first_batch, Findings& all) {
+  const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  std::vector<ReducedRow> reduced(threads);
-  for_each_row(
-      problem, views, operands, rows, threads, [&](const ExpectedRow& row, std::uint32_t thread) {
-        Findings& found = findings[thread];
-        ReducedRow& to = reduced[thread];
-        reduce_row(problem, operands, row.values, to);
-        for (std::uint64_t j = 0; j < problem.n; ++j) {
-          if (check_d) {
-            const double got = load_element(d, views[OperandId::d].type,
-                                            views[OperandId::d].index(row.batch, row.row, j));
-            found.add("d", row.batch, row.row, j, got, to.d[j],
-                      compare(got, to.d[j], to.d_bound[j], d_cast, to.unpredictable));
-          }
-          if (!check_aux) continue;
-          const Expected& e = row.elements[j];
-          const double pre = load_element(aux, views[OperandId::aux].type,
-                                          views[OperandId::aux].index(row.batch, row.row, j));
-          found.add("aux", row.batch, row.row, j, pre, e.pre[0],
-                    compare(pre, e.pre[0], e.pre_bound[0], aux_cast, e.unpredictable));
-        }
-        if (!is_scalar(reduction.op) || row_values == nullptr) return;
-        const double got =
-            load_element(row_values, reduction.value_type, row.batch * problem.m + row.row);
-        found.add("row_values", row.batch, row.row, 0, got, to.value,
-                  compare(got, to.value, to.value_bound, value_cast, to.unpredictable));
-      });
+  visit_results(problem, views, operands, rows_of(problem, options), threads,
+                [&](const Element& e, std::uint32_t thread) {
+                  const void* const data = operands[e.operand];
+                  if (data == nullptr) return;
+                  const View& view = views[e.operand];
+                  const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
+                  Comparison c =
+                      compare(got, e.value, e.bound, rounding(view.type), e.unpredictable);
+                  if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
+                  findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i,
+                                       e.j, got, e.value, c);
+                });
   for (const Findings& found : findings) all.merge(found);
 }
 
-void compute_rows(const Problem& problem, const HostOperands& operands, const HostResults& results,
-                  std::uint32_t wanted_threads) {
-  if (is_empty(problem)) return;
-  void* const d = results[OperandId::d];
-  void* const aux = results[OperandId::aux];
-  void* const row_values = results[OperandId::row_values];
+void compute_product(const Problem& problem, const HostOperands& operands,
+                     const HostResults& results, std::uint32_t threads) {
   const Views views(problem);
-  const RowReduction& reduction = *problem.row_reduction;
-  const std::vector<std::uint64_t> rows = choose_rows(problem.m, problem.m, 0);
-  const std::uint32_t threads = thread_count(wanted_threads, problem);
-  std::vector<ReducedRow> reduced(threads);
-  for_each_row(
-      problem, views, operands, rows, threads, [&](const ExpectedRow& row, std::uint32_t thread) {
-        ReducedRow& to = reduced[thread];
-        reduce_row(problem, operands, row.values, to);
-        for (std::uint64_t j = 0; j < problem.n; ++j) {
-          if (!is_scalar(reduction.op) || reduction.store_d) {
-            store_element(d, views[OperandId::d].type,
-                          views[OperandId::d].index(row.batch, row.row, j), to.d[j]);
-          }
-          if (problem.epilogue.aux && aux != nullptr) {
-            store_element(aux, views[OperandId::aux].type,
-                          views[OperandId::aux].index(row.batch, row.row, j),
-                          row.elements[j].pre[0]);
-          }
-        }
-        if (!is_scalar(reduction.op) || row_values == nullptr) return;
-        store_element(row_values, reduction.value_type, row.batch * problem.m + row.row, to.value);
-      });
+  visit_results(problem, views, operands, choose_rows(problem.m, problem.m, 0),
+                thread_count(threads, problem), [&](const Element& e, std::uint32_t) {
+                  void* const data = results[e.operand];
+                  if (data == nullptr) return;
+                  const View& view = views[e.operand];
+                  store_element(data, view.type, view.index(e.batch, e.i, e.j), e.value);
+                });
 }
 
 }  // namespace
@@ -321,9 +278,7 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands,
                     const VerifyOptions& options) {
   if (options.mode == Verify::off) return {};
   Findings findings;
-  if (problem.row_reduction) {
-    verify_rows(problem, operands, options, findings);
-  } else if (!problem.grouping) {
+  if (!problem.grouping) {
     verify_product(problem, operands, options, 0, findings);
   } else {
     for (const GroupProduct& group : chosen_products(problem, operands, options)) {
@@ -357,7 +312,6 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
 
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
-  if (problem.row_reduction) return compute_rows(problem, operands, results, threads);
   if (!problem.grouping) return compute_product(problem, operands, results, threads);
   for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
     compute_product(group.problem, group.of(operands), group.of(results), threads);
