@@ -1,5 +1,4 @@
-// print.cpp: rows as a table, CSV, JSON lines or Markdown.
-#include <nlohmann/json.hpp>
+// print.cpp: rows as a table, JSON lines or Markdown.
 #include <set>
 
 #include "report/rows.hpp"
@@ -28,12 +27,6 @@ std::string layouts(const BenchRow& row) {
   return row.layout_a.substr(0, 3) + ' ' + row.layout_b.substr(0, 3);
 }
 
-std::string quote(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 // With `none` where there is no figure: all of them are above 0.
 std::string figure(const char* format, double value, const char* none) {
   if (value <= 0.0) return none;
@@ -57,74 +50,6 @@ void print_table_row(std::FILE* out, const Columns& columns, const BenchRow& row
                  figure("%.3f", row.of_baseline(), "-").c_str());
   }
   std::fprintf(out, "  %-16s %s\n", verdict(row).c_str(), row.config.c_str());
-}
-
-void print_csv_row(std::FILE* out, const BenchRow& row) {
-  std::fprintf(
-      out, "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4g,%s,%.6g,%.6g,%.6g,%.6g,%.4g,%.3g,%s,%s",
-      quote(row.device).c_str(), quote(row.driver).c_str(), quote(row.commit).c_str(),
-      std::to_string(row.m).c_str(), std::to_string(row.n).c_str(), std::to_string(row.k).c_str(),
-      quote(row.groups).c_str(), row.type.c_str(), row.layout_a.c_str(), row.layout_b.c_str(),
-      row.epilogue.c_str(), row.l2.c_str(), row.kernel.c_str(), quote(row.config).c_str(),
-      row.plan_ms, std::to_string(row.repeats).c_str(), row.median_ms, row.min_ms, row.tflops,
-      row.ceiling_tflops, row.fraction(), row.relative_error, row.verified ? "yes" : "no",
-      quote(row.error).c_str());
-  std::fprintf(out, ",%s,%.6g,%.6g,%s,%.6g,%.4g,%.6g,%.4g,%s,%.3g\n", row.suite.c_str(), row.bytes,
-               row.bandwidth_gbs, quote(row.peer).c_str(), row.peer_ms, row.times_peer(),
-               row.baseline_ms, row.of_baseline(), row.packed.c_str(), row.clock);
-}
-
-void print_json_line(std::FILE* out, const BenchRow& row) {
-  nlohmann::ordered_json json;
-  json["device"] = row.device;
-  json["driver"] = row.driver;
-  json["commit"] = row.commit;
-  if (!row.suite.empty()) json["suite"] = row.suite;
-  json["m"] = row.m;
-  json["n"] = row.n;
-  json["k"] = row.k;
-  if (!row.groups.empty()) json["groups"] = row.groups;
-  json["type"] = row.type;
-  json["layout_a"] = row.layout_a;
-  json["layout_b"] = row.layout_b;
-  if (!row.packed.empty()) json["packed"] = row.packed;
-  json["epilogue"] = row.epilogue;
-  json["l2"] = row.l2;
-  json["kernel"] = row.kernel;
-  json["config"] = row.config;
-  if (row.error.empty()) {
-    json["plan_ms"] = row.plan_ms;
-    json["repeats"] = row.repeats;
-    json["median_ms"] = row.median_ms;
-    json["min_ms"] = row.min_ms;
-    json["tflops"] = row.tflops;
-    if (row.bytes > 0.0) json["bytes"] = row.bytes;
-    if (row.ceiling_tflops > 0.0) {
-      json["ceiling_tflops"] = row.ceiling_tflops;
-      json["fraction"] = row.fraction();
-    }
-    if (row.bandwidth_gbs > 0.0) json["bandwidth_gbs"] = row.bandwidth_gbs;
-    if (row.clock > 0.0) json["clock"] = row.clock;
-    if (row.relative_error >= 0.0) {
-      json["relative_error"] = row.relative_error;
-      json["verified"] = row.verified;
-    }
-  } else {
-    json["error"] = row.error;
-  }
-  if (row.peer_ms > 0.0) {
-    json["peer"] = row.peer;
-    json["peer_ms"] = row.peer_ms;
-    json["times_peer"] = row.times_peer();
-    if (!row.peer_driver.empty()) json["peer_driver"] = row.peer_driver;
-  }
-  if (row.baseline_ms > 0.0) {
-    json["baseline_ms"] = row.baseline_ms;
-    json["of_baseline"] = row.of_baseline();
-  }
-  // Names come from drivers and files: what is no UTF-8 is no reason to stop.
-  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  std::fprintf(out, "%s\n", json.dump(-1, ' ', false, replace).c_str());
 }
 
 void print_markdown_row(std::FILE* out, const BenchRow& row) {
@@ -185,13 +110,6 @@ void print_header(std::FILE* out, Format format, const Columns& columns) {
       if (columns.baseline) std::fprintf(out, " %10s %8s", "old ms", "new/old");
       std::fprintf(out, "  %-16s %s\n", "error", "configuration");
       break;
-    case Format::csv:
-      std::fprintf(out,
-                   "device,driver,commit,m,n,k,groups,type,layout_a,layout_b,epilogue,l2,kernel,"
-                   "config,plan_ms,repeats,median_ms,min_ms,tflops,ceiling_tflops,fraction,"
-                   "relative_error,verified,error,suite,bytes,bandwidth_gbs,peer,peer_ms,"
-                   "times_peer,baseline_ms,of_baseline,packed,clock\n");
-      break;
     case Format::json:
       break;
     case Format::markdown:
@@ -209,11 +127,8 @@ void print_row(std::FILE* out, Format format, const Columns& columns, const Benc
     case Format::table:
       print_table_row(out, columns, row);
       break;
-    case Format::csv:
-      print_csv_row(out, row);
-      break;
     case Format::json:
-      print_json_line(out, row);
+      std::fprintf(out, "%s\n", json_line(row).c_str());
       break;
     case Format::markdown:
       print_markdown_row(out, row);

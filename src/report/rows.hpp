@@ -23,10 +23,10 @@ struct BenchRow {
   std::uint64_t m = 0, n = 0, k = 0;
   std::string groups;  // empty: dense
   std::string type;
-  std::string layout_a, layout_b;
+  std::string layout_a = "row_major", layout_b = "row_major";
   std::string packed;  // operands that were packed before: "a", "b" or "ab"; empty: none
   std::string epilogue;
-  std::string l2;  // "cold": flushed before each execution; "warm"
+  std::string l2 = "cold";  // "cold": flushed before each execution; "warm"
   std::string kernel;
   std::string config;
   double plan_ms = 0.0;  // of plan(), which compiles unless the pipeline is known already
@@ -71,7 +71,10 @@ std::string shape(const BenchRow& row);
 // with source:line and name the field.
 Result<std::vector<BenchRow>> parse_rows(std::string_view text, std::string_view source);
 
-enum class Format : std::uint8_t { table, csv, json, markdown };
+// The line that --json prints, without its end.
+std::string json_line(const BenchRow& row);
+
+enum class Format : std::uint8_t { table, json, markdown };
 
 // Columns of a table that are there only if somebody asked for them.
 struct Columns {

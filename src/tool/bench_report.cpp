@@ -19,11 +19,9 @@ std::vector<BenchRow> read_rows(const std::string& option, const std::string& fi
 }  // namespace
 
 void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& timed) {
-  CLI::Option* as_csv = command.add_flag("--csv", csv, "Print CSV");
   CLI::Option* as_json =
       command.add_flag("--json", json, "Print a JSON object a line, which bench/plot.py draws");
   CLI::Option* as_markdown = command.add_flag("--markdown", markdown, "Print a Markdown table");
-  as_csv->excludes(as_json)->excludes(as_markdown);
   as_json->excludes(as_markdown);
   CLI::Option* stored =
       command
@@ -50,7 +48,7 @@ void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& time
 }
 
 Format ReportOptions::format() const {
-  return json ? Format::json : csv ? Format::csv : markdown ? Format::markdown : Format::table;
+  return json ? Format::json : markdown ? Format::markdown : Format::table;
 }
 
 BenchReport::BenchReport(const ReportOptions& options)

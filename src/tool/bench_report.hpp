@@ -13,7 +13,6 @@
 namespace vkgemm::tool {
 
 struct ReportOptions {
-  bool csv = false;
   bool json = false;
   bool markdown = false;
   std::vector<std::string> from;

@@ -50,7 +50,6 @@ file(WRITE ${FOLDER}/lost.jsonl
 
 # formats: what is printed as JSON lines reads as it was
 bench(0 "--from new.jsonl" "16x64x32" "0.250" "ok 1.0e-04")
-bench(0 "--from new.jsonl --csv" "\"card\",\"d 1\",\"c\",16,64,32,\"\",f16,row_major,row_major,plain,cold,gemm,\"x\"")
 bench(0 "--from new.jsonl --json" "\"median_ms\":1.1,")
 file(WRITE ${FOLDER}/again.jsonl "${output}")
 bench(0 "--from again.jsonl --json")
@@ -88,7 +87,6 @@ bench(2 "--from other.jsonl --baseline old.jsonl" "old.jsonl has none of these c
 file(REMOVE ${FOLDER}/packed.jsonl ${FOLDER}/slow.jsonl)
 row(packed.jsonl 16 0.9 "\"packed\":\"b\"")
 bench(0 "--from new.jsonl --from packed.jsonl --json" "\"median_ms\":0.9," "\"median_ms\":2.0," "\"packed\":\"b\"")
-bench(0 "--from packed.jsonl --csv" "peer_ms,times_peer,baseline_ms,of_baseline,packed,clock\n" ",0,0,b,0\n")
 bench(0 "--from packed.jsonl --peers peers.jsonl --markdown" "| 16×64×32 packed b | f16 |" "| 0.9000 | 2.0 | 0.250 | – |")
 row(slow.jsonl 16 0.9 "\"packed\":\"b\",\"clock\":0.62")
 bench(0 "--from slow.jsonl" "ok 1.0e-04, clock at 0.62 of its best")
