@@ -31,6 +31,16 @@ struct Entry {
   std::string_view suite;
   std::string_view options;
 };
+#define EXPERTS /* in training */                                                           \
+  "--groups "                                                                               \
+  "788,861,82,530,995,829,621,976,733,447,285,577,286,194,513,300,635,202,151,676,966,206," \
+  "724,889,647,418,976,906,533,127,28,191,816,2,1010,682,499,666,128,391,454,488,291,917,"  \
+  "186,164,655,1002,223,617,596,255,681,416,589,911,187,788,649,495,594,376,387,382"
+#define DECODED_EXPERTS                                                                      \
+  "--groups "                                                                                \
+  "0,4,2,3,0,0,1,1,0,0,4,3,4,2,4,1,1,4,3,4,2,3,3,2,0,2,4,0,3,4,2,1,1,0,2,0,1,2,1,2,3,0,0,1," \
+  "1,0,4,4,4,0,0,0,1,4,4,0,3,0,2,0,0,4,0,1,1,0,3,1,0,0,4,3,4,0,2,0,1,0,2,2,3,1,0,4,3,0,4,0," \
+  "3,1,2,2,3,4,1,1,0,1,1,2,4,2,0,4,3,1,0,3,3,4,4,2,2,3,2,1,4,0,3,0,2,0,4,2,1,1,3,2"
 constexpr Entry entries[] = {
     {"dense", "--shapes 512,1024,2048,4096,8192,8192x28672x4096"},
     {"dense", "--shapes 16x4096x4096,64x8192x8192,1x12288x4096,4097x4095x4093"},
@@ -45,52 +55,30 @@ constexpr Entry entries[] = {
     {"epilogue", "--shapes 4096 --epilogue residual"},
     {"splitk", "--shapes 16x16x4096,64x64x16384,128x128x65536 --dtype f32 --dtype f16"},
     {"splitk",
-     "--shapes 16x16x4096,64x64x16384,128x128x65536 --dtype f32 --dtype f16 "
-     "--layout-b col_major"},
+     "--shapes 16x16x4096,64x64x16384,128x128x65536 --dtype f32 --dtype f16 --layout-b col_major"},
     {"splitk", "--shapes 64x64x8192,128x128x8192,256x256x8192,512x512x8192"},
-    {"grouped",
-     "--dtype bf16 --shapes 128x256 --groups "
-     "64,128,192,256"},
+    {"grouped", "--dtype bf16 --shapes 128x256 --groups 64,128,192,256"},
     {"grouped",
      "--dtype bf16 --shapes 1024x1024 --groups "
      "64,128,192,256,320,384,448,512,576,640,704,768,832,896,960,1024,1088,1152,1216,1280,1344,"
      "1408,1472,1536,1600,1664,1728,1792,1856,1920,1984,2048"},
+    {"grouped", "--dtype bf16 --shapes 4096x4096 --b-per-group --layout-b col_major " EXPERTS},
+    {"grouped", "--dtype bf16 --shapes 4096x4096 --b-per-group " EXPERTS},
     {"grouped",
-     "--dtype bf16 --shapes 4096x4096 --b-per-group --layout-b col_major --groups "
-     "788,861,82,530,995,829,621,976,733,447,285,577,286,194,513,300,635,202,151,676,966,206,"
-     "724,889,647,418,976,906,533,127,28,191,816,2,1010,682,499,666,128,391,454,488,291,917,186,"
-     "164,655,1002,223,617,596,255,681,416,589,911,187,788,649,495,594,376,387,382"},
-    {"grouped",
-     "--dtype bf16 --shapes 4096x4096 --b-per-group --groups "
-     "788,861,82,530,995,829,621,976,733,447,285,577,286,194,513,300,635,202,151,676,966,206,"
-     "724,889,647,418,976,906,533,127,28,191,816,2,1010,682,499,666,128,391,454,488,291,917,186,"
-     "164,655,1002,223,617,596,255,681,416,589,911,187,788,649,495,594,376,387,382"},
-    {"grouped",
-     "--dtype bf16 --shapes 768x2048 --b-per-group --layout-b col_major --groups "
-     "0,4,2,3,0,0,1,1,0,0,4,3,4,2,4,1,1,4,3,4,2,3,3,2,0,2,4,0,3,4,2,1,1,0,2,0,1,2,1,2,3,0,0,1,1,"
-     "0,4,4,4,0,0,0,1,4,4,0,3,0,2,0,0,4,0,1,1,0,3,1,0,0,4,3,4,0,2,0,1,0,2,2,3,1,0,4,3,0,4,0,3,1,"
-     "2,2,3,4,1,1,0,1,1,2,4,2,0,4,3,1,0,3,3,4,4,2,2,3,2,1,4,0,3,0,2,0,4,2,1,1,3,2"},
+     "--dtype bf16 --shapes 768x2048 --b-per-group --layout-b col_major " DECODED_EXPERTS},
     {"rowred",
-     "--row-op layer_norm --dtype bf16 "
-     "--shapes 131072x512x512,131072x2048x512,131072x4096x512,131072x2048x4096,512,1024"},
+     "--row-op layer_norm --dtype bf16 --shapes "
+     "131072x512x512,131072x2048x512,131072x4096x512,131072x2048x4096,512,1024"},
+    {"rowred", "--row-op layer_norm --dtype f32 --shapes 131072x512x512,1024"},
     {"rowred",
-     "--row-op layer_norm --dtype f32 "
-     "--shapes 131072x512x512,1024"},
+     "--row-op rms_norm --dtype bf16 --shapes "
+     "131072x4096x512,131072x2048x8192,1024,131072x256x256"},
+    {"rowred", "--row-op softmax --dtype bf16 --shapes 131072x2048x2048"},
+    {"rowred", "--row-op softmax --dtype f32 --shapes 131072x2048x512,1024"},
+    {"rowred", "--row-op l2_normalize --dtype bf16 --shapes 131072x4096x512,2048,131072x1024x6144"},
     {"rowred",
-     "--row-op rms_norm --dtype bf16 "
-     "--shapes 131072x4096x512,131072x2048x8192,1024,131072x256x256"},
-    {"rowred",
-     "--row-op softmax --dtype bf16 "
-     "--shapes 131072x2048x2048"},
-    {"rowred",
-     "--row-op softmax --dtype f32 "
-     "--shapes 131072x2048x512,1024"},
-    {"rowred",
-     "--row-op l2_normalize --dtype bf16 "
-     "--shapes 131072x4096x512,2048,131072x1024x6144"},
-    {"rowred",
-     "--row-op logsumexp --dtype bf16 --without-d --dtype-row-values bf16 "
-     "--shapes 131072x4096x512,1024,131072x2048x3072"},
+     "--row-op logsumexp --dtype bf16 --without-d --dtype-row-values bf16 --shapes "
+     "131072x4096x512,1024,131072x2048x3072"},
     // each beside the plain product of as much work
     {"gated", "--shapes 1024x2048x2048 --dtype f32 --dtype f16 --gated sigmoid_tanh"},
     {"gated", "--shapes 1024x4096x2048 --dtype f32 --dtype f16"},
@@ -99,37 +87,29 @@ constexpr Entry entries[] = {
     {"packed", "--shapes 1024,2048,4096,8192 --packed-a --packed-b"},
     {"packed", "--shapes 1024,2048,4096,8192 --packed-b"},
     {"packed",
-     "--shapes 8192x28672x4096,512x4096x14336,1024x8192x8192,16x4096x4096,64x8192x8192 "
-     "--packed-b"},
-    {"packed",
-     "--dtype bf16 --shapes 4096x4096 --b-per-group --packed-b --groups "
-     "788,861,82,530,995,829,621,976,733,447,285,577,286,194,513,300,635,202,151,676,966,206,"
-     "724,889,647,418,976,906,533,127,28,191,816,2,1010,682,499,666,128,391,454,488,291,917,186,"
-     "164,655,1002,223,617,596,255,681,416,589,911,187,788,649,495,594,376,387,382"},
+     "--shapes 8192x28672x4096,512x4096x14336,1024x8192x8192,16x4096x4096,64x8192x8192 --packed-b"},
+    {"packed", "--dtype bf16 --shapes 4096x4096 --b-per-group --packed-b " EXPERTS},
     {"packed", "--shapes 4096x14336x4096 --dtype bf16 --gated geglu_erf --packed-b"},
     {"packed", "--shapes 1024x2048x2048 --gated sigmoid_tanh --packed-b"},
     {"packed", "--row-op layer_norm --dtype bf16 --shapes 131072x2048x4096 --packed-b"},
     {"packed",
-     "--row-op layer_norm --dtype bf16 "
-     "--shapes 131072x512x512,131072x2048x512,131072x4096x512 --packed-a --packed-b"},
+     "--row-op layer_norm --dtype bf16 --shapes 131072x512x512,131072x2048x512,131072x4096x512 "
+     "--packed-a --packed-b"},
     {"packed",
-     "--row-op layer_norm --dtype bf16 "
-     "--shapes 131072x512x512,131072x2048x512,131072x4096x512 --packed-b"},
+     "--row-op layer_norm --dtype bf16 --shapes 131072x512x512,131072x2048x512,131072x4096x512 "
+     "--packed-b"},
     {"packed", "--dtype bf16 --batch 16 --shapes 4096x4096x64 --packed-a --packed-b"},
     {"quantised",
-     "--shapes 1x4096x4096,16x4096x4096,64x4096x4096,512x4096x4096,1x16384x16384,16x16384x16384,"
-     "8192 --quantised-b int4:group=128"},
+     "--shapes "
+     "1x4096x4096,16x4096x4096,64x4096x4096,512x4096x4096,1x16384x16384,16x16384x16384,8192 "
+     "--quantised-b int4:group=128"},
     {"quantised", "--shapes 1x16384x16384,16x16384x16384,8192 --quantised-b int8"},
     {"quantised",
      "--shapes 1x16384x16384,16x16384x16384,8192 --quantised-b "
      "e4m3:group=128:columns=128:scales=f32"},
     {"quantised", "--shapes 1x16384x16384,16x16384x16384 --quantised-b mxfp4"},
     {"quantised", "--shapes 16x4096x4096 --dtype bf16 --quantised-b int4:group=128:zeros"},
-    {"quantised",
-     "--shapes 768x2048 --b-per-group --quantised-b int4:group=128 --groups "
-     "0,4,2,3,0,0,1,1,0,0,4,3,4,2,4,1,1,4,3,4,2,3,3,2,0,2,4,0,3,4,2,1,1,0,2,0,1,2,1,2,3,0,0,1,1,"
-     "0,4,4,4,0,0,0,1,4,4,0,3,0,2,0,0,4,0,1,1,0,3,1,0,0,4,3,4,0,2,0,1,0,2,2,3,1,0,4,3,0,4,0,3,1,"
-     "2,2,3,4,1,1,0,1,1,2,4,2,0,4,3,1,0,3,3,4,4,2,2,3,2,1,4,0,3,0,2,0,4,2,1,1,3,2"},
+    {"quantised", "--shapes 768x2048 --b-per-group --quantised-b int4:group=128 " DECODED_EXPERTS},
     {"quantised", "--shapes 8x14336x4096 --gated swiglu --quantised-b int4:group=128"},
     // all but the two that have no products
     {"seeds", "--shapes 1x1x1,1x200x1,1x1x300,2x47x30,129x127x63,128x128x64,500x501x502,64x32x588"},
