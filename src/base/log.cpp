@@ -1,10 +1,12 @@
 #include "base/log.hpp"
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/enum_names.hpp"
 #include "base/environment.hpp"
 #include "base/paths.hpp"
 
@@ -12,17 +14,7 @@ namespace vkgemm {
 
 namespace {
 
-std::string_view to_string(LogLevel level) noexcept {
-  switch (level) {
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error";
-  }
-  return "?";
-}
+constexpr auto level_names = std::to_array<std::string_view>({"info", "warning", "error"});
 
 }  // namespace
 
@@ -50,7 +42,7 @@ void Log::write(LogLevel level, std::string_view message) const {
   if (stream_ != nullptr) {
     // One call a line: stdio locks each, so lines of several threads stay whole.
     std::string line = "vkgemm ";
-    line.append(to_string(level)).append(": ").append(message).append("\n");
+    line.append(name_of(level_names, level)).append(": ").append(message).append("\n");
     std::fwrite(line.data(), 1, line.size(), stream_);
     std::fflush(stream_);
   }
