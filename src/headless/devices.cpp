@@ -16,14 +16,13 @@ std::string lower_case(std::string_view text) {
 }  // namespace
 
 std::pair<int, int> FoundDevice::rank() const noexcept {
-  if (!requirements) return {5, 0};
-  const DeviceCaps& caps = requirements->caps();
-  const int kind = caps.type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 0
-                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
-                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
-                   : caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 3
-                                                                         : 4;
-  return {kind, caps.nv.available ? 0 : caps.khr.available ? 1 : 2};
+  if (!caps) return {5, 0};
+  const int kind = caps->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 0
+                   : caps->type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
+                   : caps->type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
+                   : caps->type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 3
+                                                                          : 4;
+  return {kind, caps->nv.available ? 0 : caps->khr.available ? 1 : 2};
 }
 
 Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
@@ -39,6 +38,7 @@ Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
     device.name = properties.deviceName;
     auto requirements = query_requirements(instance.handle(), handle, vkGetInstanceProcAddr);
     if (requirements) {
+      device.caps = requirements->caps();
       device.requirements = std::move(*requirements);
     } else {
       device.reason = requirements.error().message;
@@ -46,6 +46,21 @@ Result<std::vector<FoundDevice>> find_devices(const Instance& instance) {
     devices.push_back(std::move(device));
   }
   return devices;
+}
+
+std::vector<DeviceListing> list_devices(std::string* error) {
+  const auto fail = [error](const std::string& why) {
+    if (error != nullptr) *error = why;
+    return std::vector<DeviceListing>();
+  };
+  auto instance = Instance::create(false);
+  if (!instance) return fail(instance.error().message);
+  auto devices = find_devices(**instance);
+  if (!devices) return fail(devices.error().message);
+  if (devices->empty()) return fail("the Vulkan loader shows no device");
+  std::vector<DeviceListing> listing;
+  for (DeviceListing& device : *devices) listing.push_back(std::move(device));
+  return listing;
 }
 
 Result<FoundDevice*> choose_device(std::vector<FoundDevice>& devices, const std::string& wanted) {

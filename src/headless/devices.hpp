@@ -1,4 +1,4 @@
-// devices.hpp: the physical devices, and which of them is meant. Internal to the runner.
+// devices.hpp: the physical devices, and which of them is meant.
 #pragma once
 
 #include <volk.h>
@@ -14,12 +14,20 @@
 
 namespace vkgemm::headless {
 
-struct FoundDevice {
+struct DeviceListing {
   std::uint32_t index = 0;
-  VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::string name;
+  std::optional<DeviceCaps> caps;  // nothing if even fma cannot run
+  std::string reason;              // why not
+};
+
+// All physical devices the loader shows. Empty with a reason in *error if there is no loader.
+std::vector<DeviceListing> list_devices(std::string* error = nullptr);
+
+// A device while its instance lives.
+struct FoundDevice : DeviceListing {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::optional<Requirements> requirements;
-  std::string reason;
 
   // Lower is better: kind of device, then the most capable path.
   std::pair<int, int> rank() const noexcept;

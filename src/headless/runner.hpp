@@ -19,7 +19,7 @@
 namespace vkgemm::headless {
 
 struct RunnerOptions {
-  // A device's index (device_listing.hpp), or part of its name, case-insensitive. Empty: the best
+  // A device's index (devices.hpp), or part of its name, case-insensitive. Empty: the best
   // one (discrete, integrated, virtual, CPU; then the first with the more capable path).
   std::string device;
   // VK_LAYER_KHRONOS_validation; also switched on by the environment variable VKGEMM_VALIDATION=1.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headless/device_listing.hpp"
+#include "headless/devices.hpp"
 #include "vkgemm/self_test.hpp"
 
 namespace vkgemm::tool {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "headless/device_listing.hpp"
+#include "headless/devices.hpp"
 
 namespace {
 
