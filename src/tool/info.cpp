@@ -3,8 +3,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/paths.hpp"
 #include "device/caps.hpp"
 #include "self_test/self_test.hpp"
@@ -23,12 +23,12 @@ std::string types(DataType input, DataType accumulator) {
   return std::string(to_string(input)) + "->" + std::string(to_string(accumulator));
 }
 
-nlohmann::ordered_json path_json(const PathSupport& support) {
+Json path_json(const PathSupport& support) {
   return {{"available", support.available}, {"reason", support.reason}};
 }
 
-nlohmann::ordered_json device_json(const headless::DeviceListing& device) {
-  nlohmann::ordered_json json = {{"index", device.index}, {"name", device.name}};
+Json device_json(const headless::DeviceListing& device) {
+  Json json = {{"index", device.index}, {"name", device.name}};
   if (!device.caps) {
     json["usable"] = false;
     json["reason"] = device.reason;
@@ -62,9 +62,9 @@ nlohmann::ordered_json device_json(const headless::DeviceListing& device) {
                     {"nv_max_invocations", limits.nv_max_invocations},
                     {"nv_max_dimension", limits.nv_max_dimension},
                     {"nv_reserved_shared_memory_bytes", limits.nv_reserved_shared_memory_bytes}};
-  json["denied"] = nlohmann::ordered_json::array();
+  json["denied"] = Json::array();
   for (const Denial& denial : caps.denials) json["denied"].push_back(denial.reason);
-  json["fragment_shapes"] = nlohmann::ordered_json::array();
+  json["fragment_shapes"] = Json::array();
   for (const FragmentShape& s : caps.fragment_shapes) {
     json["fragment_shapes"].push_back({{"input", to_string(s.input)},
                                        {"accumulator", to_string(s.accumulator)},
@@ -72,7 +72,7 @@ nlohmann::ordered_json device_json(const headless::DeviceListing& device) {
                                        {"n", s.n},
                                        {"k", s.k}});
   }
-  json["flexible_shapes"] = nlohmann::ordered_json::array();
+  json["flexible_shapes"] = Json::array();
   for (const FlexibleShape& s : caps.flexible_shapes) {
     json["flexible_shapes"].push_back(
         {{"input", to_string(s.input)},
@@ -147,10 +147,10 @@ void print_device(const headless::DeviceListing& device) {
   }
 }
 
-nlohmann::ordered_json self_test_json(const DeviceSelfTest& test) {
-  auto verdicts = nlohmann::ordered_json::array();
+Json self_test_json(const DeviceSelfTest& test) {
+  auto verdicts = Json::array();
   for (const DeviceSelfTest::Entry& entry : test.entries) {
-    nlohmann::ordered_json verdict = {{"kind", to_string(entry.verdict.kind)}};
+    Json verdict = {{"kind", to_string(entry.verdict.kind)}};
     verdict.update(to_json(entry.verdict));
     verdict["from_cache"] = entry.from_cache;
     verdict["denied"] = entry.denied;
@@ -187,7 +187,7 @@ bool is_wanted(const headless::DeviceListing& device, const std::string& wanted)
 bool print_devices(const InfoOptions& options,
                    const std::vector<headless::DeviceListing>& devices) {
   bool passed = true;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const headless::DeviceListing& device : devices) {
     if (options.as_json) {
       list.push_back(device_json(device));
@@ -207,10 +207,7 @@ bool print_devices(const InfoOptions& options,
     }
   }
   if (options.as_json) {
-    const nlohmann::ordered_json all = {{"devices", list}};
-    // Drivers' names may be anything.
-    std::printf("%s\n",
-                all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_text({{"devices", list}}, 2).c_str());
   }
   return passed;
 }

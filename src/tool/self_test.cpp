@@ -5,8 +5,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "headless/process.hpp"
@@ -69,7 +69,7 @@ Verdict verdict_of(const KernelKind& kind, const headless::Ended& ended, std::ui
     line.resize(std::min(line.size(), line.find('\n')));
   }
   try {
-    return parse_verdict(nlohmann::ordered_json::parse(line));
+    return parse_verdict(Json::parse(line));
   } catch (const std::exception&) {
     verdict.outcome = Outcome::untested;
     verdict.detail = "its process ended without a verdict";
@@ -218,10 +218,7 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   } else if (!(*runner)->context().verdicts().empty()) {
     verdict = (*runner)->context().verdicts().back();
   }
-  std::printf("%s%s\n", mark.data(),
-              to_json(verdict)
-                  .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-                  .c_str());
+  std::printf("%s%s\n", mark.data(), json_text(to_json(verdict)).c_str());
   std::fflush(stdout);
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);

@@ -1,12 +1,12 @@
 #include "tool/tune_task.hpp"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "base/environment.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/paths.hpp"
 #include "problem/resolved_problem.hpp"
 #include "tool/tool.hpp"
@@ -15,7 +15,6 @@
 namespace vkgemm::tool {
 namespace {
 
-using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 Json table_json(const std::optional<TuningTable>& table, const std::string& text) {
@@ -82,12 +81,11 @@ std::string handed_on(const TuneTask& task) {
   for (const TuneProblem& problem : task.problems) {
     problems.push_back({{"arguments", problem.arguments}, {"list", problem.list}});
   }
-  return Json{{"seconds", left.count()},
-              {"problems", problems},
-              {"table", table_json(task.table, task.table_text)},
-              {"table_is_optional", task.table_is_optional},
-              {"before", table_json(task.before, task.before_text)}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text({{"seconds", left.count()},
+                    {"problems", problems},
+                    {"table", table_json(task.table, task.table_text)},
+                    {"table_is_optional", task.table_is_optional},
+                    {"before", table_json(task.before, task.before_text)}});
 }
 
 void take_over(TuneTask& task, std::string_view line) {

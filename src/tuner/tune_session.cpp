@@ -3,31 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "base/enum_names.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace vkgemm::tuner {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr double noise = 1.01;
 constexpr std::uint32_t most_deaths = 2;
 constexpr std::array<std::string_view, 5> outcome_names = {"good", "wrong", "failed", "unfit",
                                                            "late"};
 
-std::string line(const json& message) {
-  // A driver's messages may be no UTF-8.
-  return message.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-json choices_json(const std::vector<NamedConfig>& choices) {
-  json out = json::array();
+Json choices_json(const std::vector<NamedConfig>& choices) {
+  Json out = Json::array();
   for (const NamedConfig& choice : choices) {
     out.push_back({{"name", choice.name}, {"config", to_string(choice.config)}});
   }
@@ -41,7 +33,7 @@ bool is_choice(const TuneCase& tuned, const Config& config) {
 
 double to_three_decimals(double value) { return std::round(value * 1000.0) / 1000.0; }
 
-Config config_of(const json& message) {
+Config config_of(const Json& message) {
   const auto config = parse_config(message.at("config").get<std::string>());
   if (!config) throw std::runtime_error(config.error().message);
   return *config;
@@ -53,7 +45,7 @@ void at_nothing(TuneSession& session) {
 }
 
 // An exception says that the line is not one of says::.
-void apply_message(TuneSession& session, const json& message) {
+void apply_message(TuneSession& session, const Json& message) {
   const std::string says = message.at("says");
   if (says == "device") {
     session.device = message.at("name");
@@ -77,7 +69,7 @@ void apply_message(TuneSession& session, const json& message) {
     tuned.candidates = message.at("candidates");
     tuned.legal = message.at("legal");
     tuned.choices.clear();
-    for (const json& choice : message.at("choices")) {
+    for (const Json& choice : message.at("choices")) {
       tuned.choices.push_back({choice.at("name"), config_of(choice)});
     }
   } else if (says == "tries") {
@@ -91,7 +83,7 @@ void apply_message(TuneSession& session, const json& message) {
     const std::uint32_t round = message.at("round");
     if (round > 0 && known.round == 0) known.microseconds.clear();
     known.round = std::max(known.round, round);
-    for (const json& time : message.at("us")) known.microseconds.push_back(time);
+    for (const Json& time : message.at("us")) known.microseconds.push_back(time);
   } else {
     tuned.done = true;
     tuned.error = message.at("error");
@@ -100,23 +92,23 @@ void apply_message(TuneSession& session, const json& message) {
   }
 }
 
-ordered_json to_row(const TunedShape& shape) {
+Json to_row(const TunedShape& shape) {
   const TunedProblem& p = shape.problem;
-  ordered_json row = {{"family", p.family},
-                      {"input_type", to_string(p.input_type)},
-                      {"a_layout", to_string(p.a_layout)},
-                      {"b_layout", to_string(p.b_layout)},
-                      {"aligned", p.aligned},
-                      {"epilogue", to_string(p.epilogue)},
-                      {"d_type", to_string(p.d_type)},
-                      {"d_col_major", p.d_col_major},
-                      {"m", p.m},
-                      {"n", p.n},
-                      {"k", p.k},
-                      {"count", p.count},
-                      {"config", to_string(shape.row.config)},
-                      {"microseconds", shape.microseconds},
-                      {"problem", shape.arguments}};
+  Json row = {{"family", p.family},
+              {"input_type", to_string(p.input_type)},
+              {"a_layout", to_string(p.a_layout)},
+              {"b_layout", to_string(p.b_layout)},
+              {"aligned", p.aligned},
+              {"epilogue", to_string(p.epilogue)},
+              {"d_type", to_string(p.d_type)},
+              {"d_col_major", p.d_col_major},
+              {"m", p.m},
+              {"n", p.n},
+              {"k", p.k},
+              {"count", p.count},
+              {"config", to_string(shape.row.config)},
+              {"microseconds", shape.microseconds},
+              {"problem", shape.arguments}};
   if (p.f32_arithmetic != F32Arithmetic::ieee) {
     row["f32_arithmetic"] = to_string(p.f32_arithmetic);
   }
@@ -143,11 +135,11 @@ TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::s
 }
 
 // An object a line is easier to read and to compare.
-std::string list(const std::vector<ordered_json>& rows) {
+std::string list(const std::vector<Json>& rows) {
   std::string out = "[";
-  for (const ordered_json& row : rows) {
+  for (const Json& row : rows) {
     out += out.size() > 1 ? ",\n    " : "\n    ";
-    out += row.dump(-1, ' ', false, json::error_handler_t::replace);
+    out += json_text(row);
   }
   return out + (rows.empty() ? "]" : "\n  ]");
 }
@@ -219,53 +211,55 @@ bool is_denied(const TuneSession& session, const Config& config, DataType input_
 
 std::string says::device(const std::string& name, const std::string& driver,
                          const std::string& architecture) {
-  return line(
+  return json_text(
       {{"says", "device"}, {"name", name}, {"driver", driver}, {"architecture", architecture}});
 }
 
 std::string says::fatal(const std::string& reason) {
-  return line({{"says", "fatal"}, {"reason", reason}});
+  return json_text({{"says", "fatal"}, {"reason", reason}});
 }
 
-std::string says::begins(std::size_t index) { return line({{"says", "begins"}, {"case", index}}); }
+std::string says::begins(std::size_t index) {
+  return json_text({{"says", "begins"}, {"case", index}});
+}
 
 std::string says::searches(std::size_t index, const std::vector<NamedConfig>& choices,
                            std::size_t candidates, std::size_t legal) {
-  return line({{"says", "searches"},
-               {"case", index},
-               {"candidates", candidates},
-               {"legal", legal},
-               {"choices", choices_json(choices)}});
+  return json_text({{"says", "searches"},
+                    {"case", index},
+                    {"candidates", candidates},
+                    {"legal", legal},
+                    {"choices", choices_json(choices)}});
 }
 
 std::string says::tries(std::size_t index, const Config& config) {
-  return line({{"says", "tries"}, {"case", index}, {"config", to_string(config)}});
+  return json_text({{"says", "tries"}, {"case", index}, {"config", to_string(config)}});
 }
 
 std::string says::found(std::size_t index, const Measured& m) {
-  return line({{"says", "found"},
-               {"case", index},
-               {"config", to_string(m.config)},
-               {"outcome", name_of(outcome_names, m.outcome)},
-               {"reason", m.reason},
-               {"eligible", m.eligible},
-               {"round", m.round},
-               {"us", m.microseconds}});
+  return json_text({{"says", "found"},
+                    {"case", index},
+                    {"config", to_string(m.config)},
+                    {"outcome", name_of(outcome_names, m.outcome)},
+                    {"reason", m.reason},
+                    {"eligible", m.eligible},
+                    {"round", m.round},
+                    {"us", m.microseconds}});
 }
 
 std::string says::done(std::size_t index, const std::string& error) {
-  return line({{"says", "done"}, {"case", index}, {"error", error}});
+  return json_text({{"says", "done"}, {"case", index}, {"error", error}});
 }
 
-std::string says::lost() { return line({{"says", "lost"}}); }
+std::string says::lost() { return json_text({{"says", "lost"}}); }
 
 std::string says::died(const std::string& reason) {
-  return line({{"says", "died"}, {"reason", reason}});
+  return json_text({{"says", "died"}, {"reason", reason}});
 }
 
 bool take_in(TuneSession& session, std::string_view text) {
   try {
-    apply_message(session, json::parse(text));
+    apply_message(session, Json::parse(text));
     return true;
   } catch (const std::exception&) {
     return false;
@@ -296,7 +290,7 @@ void blame(TuneSession& session, const std::string& reason) {
 
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance) {
-  std::vector<ordered_json> rows, denied;
+  std::vector<Json> rows, denied;
   std::vector<DeniedConfig> all_denied;
   const auto deny = [&](const DeniedConfig& d) {
     const auto same = [&](const DeniedConfig& other) {
@@ -304,7 +298,7 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
     };
     if (std::ranges::any_of(all_denied, same)) return;
     all_denied.push_back(d);
-    ordered_json entry = {{"config", to_string(d.config)}};
+    Json entry = {{"config", to_string(d.config)}};
     if (d.input_type) entry["input_type"] = to_string(*d.input_type);
     entry["verdict"] = name_of(outcome_names, d.wrong ? TuneOutcome::wrong : TuneOutcome::failed);
     entry["reason"] = d.reason;
@@ -341,9 +335,7 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
       if (std::ranges::find(again, shape.arguments) == again.end()) rows.push_back(to_row(shape));
     }
   }
-  const auto text = [](const std::string& value) {
-    return json(value).dump(-1, ' ', false, json::error_handler_t::replace);
-  };
+  const auto text = [](const std::string& value) { return json_text(value); };
   return "{\n  \"architecture\": " + text(session.architecture) +
          ",\n  \"device\": " + text(session.device) + ",\n  \"driver\": " + text(session.driver) +
          ",\n  \"rows\": [],\n  \"tuned\": " + list(rows) + ",\n  \"denied\": " + list(denied) +
@@ -385,23 +377,23 @@ std::string label(const TunedProblem& p) {
 std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
                     const std::string& date) {
   const TunedProblem& p = tuned.problem;
-  ordered_json out = {{"device", session.device},
-                      {"driver", session.driver},
-                      {"commit", commit},
-                      {"date", date},
-                      {"list", tuned.list},
-                      {"label", label(p)},
-                      {"problem", tuned.arguments},
-                      {"family", p.family},
-                      {"type", to_string(p.input_type)},
-                      {"m", p.m},
-                      {"n", p.n},
-                      {"k", p.k},
-                      {"count", p.count}};
+  Json out = {{"device", session.device},
+              {"driver", session.driver},
+              {"commit", commit},
+              {"date", date},
+              {"list", tuned.list},
+              {"label", label(p)},
+              {"problem", tuned.arguments},
+              {"family", p.family},
+              {"type", to_string(p.input_type)},
+              {"m", p.m},
+              {"n", p.n},
+              {"k", p.k},
+              {"count", p.count}};
   if (!tuned.error.empty()) out["error"] = tuned.error;
   const Measured* best = fastest(tuned, true);
   const auto add = [&](const std::string& name, const Config& config, const Measured* m) {
-    ordered_json& entry = out[name];
+    Json& entry = out[name];
     entry["config"] = to_string(config);
     if (m == nullptr || m->outcome != TuneOutcome::good || m->microseconds.empty()) {
       entry["error"] = m == nullptr ? "not measured" : m->reason;
@@ -424,13 +416,13 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
     out[std::string(outcome_names[i])] =
         std::ranges::count(tuned.measured, static_cast<TuneOutcome>(i), &Measured::outcome);
   }
-  ordered_json& timed = out["timed"] = ordered_json::object();
+  Json& timed = out["timed"] = Json::object();
   for (const Measured& m : tuned.measured) {
     if (m.outcome == TuneOutcome::good && !m.microseconds.empty()) {
       timed[to_string(m.config)] = to_three_decimals(m.median());
     }
   }
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(out);
 }
 
 }  // namespace vkgemm::tuner
