@@ -12,14 +12,12 @@
 #include "report/statistics.hpp"
 #include "tool/bench_report.hpp"
 #include "tool/cases.hpp"
-#include "tool/ceiling.hpp"
-#include "tool/clock_gauge.hpp"
 #include "tool/host_bench.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
-#include "tool/suites.hpp"
 #include "tool/timing.hpp"
 #include "tool/tool.hpp"
+#include "tool/yardstick.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -259,7 +257,7 @@ ExitCode bench_device(const BenchOptions& options) {
   bool driver_failed = false;
   ExitCode code = success;
   if (options.host) {
-    print_host_times(measure_host(*runner));
+    bench_host(*runner);
   } else {
     driver_failed = !BenchRun(*runner, options, report).run();
     code = report.finish();

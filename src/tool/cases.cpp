@@ -5,47 +5,12 @@
 #include "base/text.hpp"
 #include "oracle/heavy_epilogue.hpp"
 #include "problem/fields.hpp"
-#include "tool/gated.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 namespace {
-
-// M or K not set: what the groups hold.
-struct Shape {
-  std::optional<std::uint64_t> m;
-  std::uint64_t n;
-  std::optional<std::uint64_t> k;
-};
-
-std::vector<Shape> parse_shapes(const std::string& text, const GroupOptions& groups) {
-  std::vector<Shape> shapes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string one = text.substr(begin, end - begin);
-    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
-    const bool two = sizes.size() == 2 && groups.given();
-    if (sizes.size() != 1 && sizes.size() != 3 && !two) {
-      throw Failure(usage_error, "--shapes: '" + one + "' is neither N nor MxNxK");
-    }
-    for (const std::uint64_t size : sizes) {
-      if (size == 0) throw Failure(usage_error, "--shapes: '" + one + "' has no work to time");
-    }
-    if (sizes.size() == 1) {
-      shapes.push_back({sizes[0], sizes[0], sizes[0]});
-    } else if (sizes.size() == 3) {
-      shapes.push_back({sizes[0], sizes[1], sizes[2]});
-    } else if (groups.along == GroupAlong::m) {
-      shapes.push_back({std::nullopt, sizes[0], sizes[1]});
-    } else {
-      shapes.push_back({sizes[0], sizes[1], std::nullopt});
-    }
-    begin = end + 1;
-  }
-  return shapes;
-}
 
 // One part of an epilogue's name.
 bool add_part(const std::string& part, Epilogue& epilogue) {
@@ -168,7 +133,10 @@ std::vector<BenchCase> CaseOptions::cases() const {
       throw Failure(usage_error,
                     "--dtype is '" + text + "': one of " + names_of<DataType>() + " is needed");
     }
-    for (Shape shape : parse_shapes(shapes, groups)) {
+    for (Shape shape : groups.shapes(shapes)) {
+      if (shape.m == 0U || shape.n == 0 || shape.k == 0U) {
+        throw Failure(usage_error, "--shapes: '" + shapes + "' has no work to time");
+      }
       BenchCase one{.epilogue = name_epilogue(*this)};
       one.groups = groups.groups(shape.m, shape.k);
       Problem& problem = one.problem;

@@ -44,4 +44,10 @@ struct CaseOptions {
   std::vector<BenchCase> cases() const;
 };
 
+// Prints every suite and the options of its cases.
+void list_suites();
+
+// The cases of these suites; a Failure names one that is not known.
+std::vector<BenchCase> suite_cases(const std::vector<std::string>& names);
+
 }  // namespace vkgemm::tool

@@ -1,4 +1,4 @@
-#include "tool/ceiling.hpp"
+#include "tool/yardstick.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "device/caps.hpp"
-#include "tool/yardstick.hpp"
 
 namespace vkgemm::tool {
 namespace {

@@ -1,9 +1,10 @@
-#include "tool/clock_gauge.hpp"
+#include "tool/yardstick.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 
+#include "device/caps.hpp"
 #include "report/rows.hpp"
 #include "tool/tool.hpp"
 

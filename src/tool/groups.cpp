@@ -1,6 +1,6 @@
 #include "tool/groups.hpp"
 
-#include <algorithm>
+#include <sstream>
 
 #include "base/paths.hpp"
 #include "files/npy.hpp"
@@ -15,13 +15,12 @@ constexpr std::uint64_t kMostGroups = 65535;
 
 // The library takes any offsets for what they mean, but what is wrong in a file is better said.
 void check(const std::vector<std::int64_t>& offsets, const std::string& from) {
-  if (offsets.empty()) throw Failure(usage_error, from + " has no offsets: groups + 1 are needed");
+  if (offsets.empty()) usage(from + " has no offsets: groups + 1 are needed");
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const std::int64_t least = i == 0 ? 0 : offsets[i - 1];
     if (offsets[i] >= least && offsets[i] <= static_cast<std::int64_t>(kMaxSize)) continue;
-    throw Failure(usage_error, from + ": offset " + std::to_string(i) + " is " +
-                                   std::to_string(offsets[i]) + ": from " + std::to_string(least) +
-                                   " to " + std::to_string(kMaxSize) + " is possible");
+    usage(from + ": offset " + std::to_string(i) + " is " + std::to_string(offsets[i]) + ": from " +
+          std::to_string(least) + " to " + std::to_string(kMaxSize) + " is possible");
   }
 }
 
@@ -79,17 +78,33 @@ std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_
   std::vector<std::int64_t> out{0};
   if (count) {
     const std::string option = along == GroupAlong::m ? "--m" : "--k";
-    if (!capacity) throw Failure(usage_error, "--group-count needs " + option);
+    if (!capacity) usage("--group-count needs " + option);
     for (std::uint64_t g = 1; g <= *count; ++g) {
       out.push_back(static_cast<std::int64_t>(*capacity * g / *count));
     }
     return out;
   }
-  for (std::size_t begin = 0; begin <= sizes.size();) {
-    const std::size_t end = std::min(sizes.find(',', begin), sizes.size());
-    const std::uint64_t size = parse_size("--groups", sizes.substr(begin, end - begin), kMaxSize);
-    out.push_back(out.back() + static_cast<std::int64_t>(size));
-    begin = end + 1;
+  std::istringstream stream(sizes);
+  for (std::string size; std::getline(stream, size, ',');) {
+    out.push_back(out.back() + static_cast<std::int64_t>(parse_size("--groups", size, kMaxSize)));
+  }
+  return out;
+}
+
+std::vector<Shape> GroupOptions::shapes(const std::string& text) const {
+  std::vector<Shape> out;
+  std::istringstream stream(text);
+  for (std::string one; std::getline(stream, one, ',');) {
+    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
+    if (sizes.size() == 2 && given()) {
+      const bool along_m = along == GroupAlong::m;
+      out.push_back(along_m ? Shape{std::nullopt, sizes[0], sizes[1]}
+                            : Shape{sizes[0], sizes[1], std::nullopt});
+    } else if (sizes.size() == 1 || sizes.size() == 3) {
+      out.push_back({sizes.front(), sizes[sizes.size() / 2], sizes.back()});
+    } else {
+      usage("--shapes: '" + one + "' is neither N nor MxNxK");
+    }
   }
   return out;
 }
@@ -97,7 +112,7 @@ std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_
 Groups GroupOptions::groups(std::optional<std::uint64_t>& m,
                             std::optional<std::uint64_t>& k) const {
   if (!given()) {
-    if (b_per_group) throw Failure(usage_error, "--b-per-group needs groups: give --groups");
+    if (b_per_group) usage("--b-per-group needs groups: give --groups");
     return {};
   }
   std::optional<std::uint64_t>& capacity = along == GroupAlong::m ? m : k;
@@ -109,13 +124,12 @@ Groups GroupOptions::groups(std::optional<std::uint64_t>& m,
   const auto needed = static_cast<std::uint64_t>(groups.offsets.back());
   if (!capacity) capacity = needed;
   if (needed > *capacity) {
-    throw Failure(usage_error, from + ": the groups end at " + std::to_string(needed) +
-                                   ", beyond " + (along == GroupAlong::m ? "M = " : "K = ") +
-                                   std::to_string(*capacity));
+    usage(from + ": the groups end at " + std::to_string(needed) + ", beyond " +
+          (along == GroupAlong::m ? "M = " : "K = ") + std::to_string(*capacity));
   }
   if (groups.offsets.size() - 1 > kMostGroups) {
-    throw Failure(usage_error, from + ": " + std::to_string(groups.offsets.size() - 1) +
-                                   " groups, at most " + std::to_string(kMostGroups));
+    usage(from + ": " + std::to_string(groups.offsets.size() - 1) + " groups, at most " +
+          std::to_string(kMostGroups));
   }
   groups.grouping = Grouping{.groups = static_cast<std::uint32_t>(groups.offsets.size() - 1),
                              .offsets = type.value_or(in_memory),

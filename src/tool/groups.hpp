@@ -27,6 +27,13 @@ struct Groups {
   double sharing_rows() const;
 };
 
+// M or K not set: what the groups hold.
+struct Shape {
+  std::optional<std::uint64_t> m;
+  std::uint64_t n = 0;
+  std::optional<std::uint64_t> k;
+};
+
 // "4 groups along m, b shared"
 std::string describe(const Grouping& grouping);
 
@@ -39,6 +46,9 @@ struct GroupOptions {
   // The groups of a problem with this M, or K: as far as that is not known, it becomes what the
   // groups hold.
   Groups groups(std::optional<std::uint64_t>& m, std::optional<std::uint64_t>& k) const;
+
+  // The shapes of --shapes: MxNxK or N, separated by commas; with groups NxK or MxN, too.
+  std::vector<Shape> shapes(const std::string& text) const;
 
   GroupAlong along = GroupAlong::m;
   bool b_per_group = false;

@@ -37,17 +37,15 @@ double time_plan(const Context& context, const Problem& problem) {
 
 }  // namespace
 
-HostTimes measure_host(headless::Runner& runner) {
+void bench_host(headless::Runner& runner) {
   const Context& context = runner.context();
   const Problem problem = small_problem(64);
-  HostTimes times;
-  if (headless::allocation_count()) times.record_allocations = 0;
-  times.cold_plan_us = time_plan(context, problem);
-  times.other_plan_us = time_plan(context, small_problem(128));
+  std::printf("plan(), cold             %10.2f us\n", time_plan(context, problem));
+  std::printf("plan(), same pipeline    %10.2f us\n", time_plan(context, small_problem(128)));
   std::vector<double> warm;
   warm.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) warm.push_back(time_plan(context, problem));
-  times.warm_plan_us = report::median(warm);
+  std::printf("plan(), warm             %10.3f us (median)\n", report::median(warm));
 
   const Plan plan = unwrap(context.plan(problem));
   const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
@@ -59,6 +57,7 @@ HostTimes measure_host(headless::Runner& runner) {
   device.workspace = unwrap(runner.allocate(plan.workspace_bytes()));
   const Operands operands = device.operands();
   std::vector<double> batches;
+  std::uint64_t allocations = 0;
   for (int batch = 0; batch < kBatches; ++batch) {
     unwrap(runner.submit([&](VkCommandBuffer commands) -> Result<void> {
       const auto before = headless::allocation_count();
@@ -67,27 +66,16 @@ HostTimes measure_host(headless::Runner& runner) {
         if (auto recorded = plan.record(commands, operands); !recorded) return recorded;
       }
       const double elapsed = microseconds_since(start);
-      if (before) *times.record_allocations += *headless::allocation_count() - *before;
+      if (before) allocations += *headless::allocation_count() - *before;
       batches.push_back(elapsed / kRecordings);
       return {};
     }));
-    times.recordings += kRecordings;
   }
-  times.record_us = report::median(batches);
-  times.record_max_us = *std::max_element(batches.begin(), batches.end());
-  return times;
-}
-
-void print_host_times(const HostTimes& times) {
-  std::printf("plan(), cold             %10.2f us\n", times.cold_plan_us);
-  std::printf("plan(), same pipeline    %10.2f us\n", times.other_plan_us);
-  std::printf("plan(), warm             %10.3f us (median)\n", times.warm_plan_us);
-  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n", times.record_us,
-              times.record_max_us);
-  if (times.record_allocations) {
-    std::printf("allocations in record()  %10llu in %llu recordings\n",
-                static_cast<unsigned long long>(*times.record_allocations),
-                static_cast<unsigned long long>(times.recordings));
+  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n",
+              report::median(batches), *std::max_element(batches.begin(), batches.end()));
+  if (headless::allocation_count()) {
+    std::printf("allocations in record()  %10llu in %d recordings\n",
+                static_cast<unsigned long long>(allocations), kBatches * kRecordings);
   } else {
     std::printf("allocations in record()  not counted (sanitizer)\n");
   }

@@ -6,7 +6,6 @@
 #include "oracle/groups.hpp"
 #include "problem/fields.hpp"
 #include "runtime/fingerprint.hpp"
-#include "tool/gated.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
@@ -119,6 +118,36 @@ void load_vectors(const JobOptions& options, Job& job) {
     if (row.exists(p)) check_vector(row, vector, p);
     job.data[row.id] = std::move(vector.data);
   }
+}
+
+// Loads the right half of B where that has a file of its own, as large as `b`. How many columns of
+// `b` there are for one of D.
+std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string& file, bool bf16,
+                           const LoadedMatrix& b, std::vector<std::byte>& right) {
+  const bool separate = gated && gated->b == GatedB::separate;
+  if (separate == file.empty()) {
+    usage("--b-right and --gated …:separate belong together: only one is given");
+  }
+  if (!separate) {
+    if (gated && b.cols % 2 != 0) {
+      usage("--gated: B has two halves, but " + b.describe() + " has " + std::to_string(b.cols) +
+            " columns");
+    }
+    return gated ? 2 : 1;
+  }
+  LoadedMatrix matrix = load_operand(file, bf16, PackedOperand::b);
+  if (matrix.rows != b.rows || matrix.cols != b.cols || matrix.batch != b.batch ||
+      matrix.type != b.type || matrix.layout != b.layout ||
+      matrix.packed.has_value() != b.packed.has_value()) {
+    usage("both halves of B must have one shape, type, order and packing, but there are " +
+          b.describe() + " and " + matrix.describe());
+  }
+  if (matrix.packed && matrix.packed->fingerprint != b.packed->fingerprint) {
+    usage(file + " is not packed as " + b.file +
+          " is: " + difference(matrix.packed->fingerprint, b.packed->fingerprint));
+  }
+  right = std::move(matrix.data);
+  return 1;
 }
 
 void check_packed(bool wanted, const std::string& option, const LoadedMatrix& loaded) {

@@ -66,6 +66,24 @@ CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value) {
       names_of<F32Arithmetic>(), parse_f32_arithmetic);
 }
 
+CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value) {
+  return add_named(
+      app, "--gated", value,
+      "D = gate(l, r) of two products with one A: sigmoid(l)*tanh(r), l*gelu(r) (geglu_erf, "
+      "geglu_tanh), silu(l)*r (swiglu), l*relu(r) (reglu), l*sigmoid(r) (glu). N is the number of "
+      "columns of D, and B has 2N, those of l first; or l and r are two matrices (:separate), or "
+      "neighbouring columns (:interleaved). Not with beta, an activation, --row-op",
+      names_of<Gate>() + "[:" + names_of<GatedB>() + "]",
+      [](const std::string& text) -> std::optional<Gated> {
+        const std::size_t colon = text.find(':');
+        const auto gate = parse_gate(text.substr(0, colon));
+        const auto b =
+            colon == std::string::npos ? GatedB::halves : parse_gated_b(text.substr(colon + 1));
+        if (!gate || !b) return std::nullopt;
+        return Gated{.gate = *gate, .b = *b};
+      });
+}
+
 CLI::Option* add_fill(CLI::App& app, Fill& value) {
   return add_named(app, "--fill", value,
                    "Values of generated matrices: random in [-1, 1), or integers from -2 to 2, "

@@ -75,6 +75,8 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
 
 // Adds --f32.
 CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);
+// Adds --gated, e.g. swiglu or swiglu:interleaved.
+CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value);
 
 // A structure of a problem whose fields are options, and which of these were given.
 template <class T>

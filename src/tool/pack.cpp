@@ -9,7 +9,6 @@
 #include "oracle/groups.hpp"
 #include "oracle/reference.hpp"
 #include "runtime/fingerprint.hpp"
-#include "tool/gated.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/packing.hpp"

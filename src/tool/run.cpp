@@ -7,19 +7,16 @@
 
 #include "base/paths.hpp"
 #include "device/caps.hpp"
-#include "headless/device_listing.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
 #include "oracle/reference.hpp"
 #include "problem/resolved_problem.hpp"
 #include "report/statistics.hpp"
-#include "tool/gated.hpp"
 #include "tool/job.hpp"
 #include "tool/options.hpp"
 #include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
-#include "tool/verification.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -36,7 +33,6 @@ struct RunOptions {
   std::string verify = "auto";
   std::optional<std::uint64_t> repeat;
   bool explain = false;
-  bool list_devices = false;
 };
 
 // Memory for an operand that is packed; nothing if it is not, or nothing is computed.
@@ -203,7 +199,9 @@ void print_problem(const Problem& p) {
   std::printf("problem        M %s, N %s, K %s", std::to_string(p.m).c_str(),
               std::to_string(p.n).c_str(), std::to_string(p.k).c_str());
   if (p.batch != 1) std::printf(", batch %s", std::to_string(p.batch).c_str());
-  if (p.gated) std::printf(", %s", describe(*p.gated).c_str());
+  if (p.gated) {
+    std::printf(", gated %s, b %s", to_string(p.gated->gate).data(), to_string(p.gated->b).data());
+  }
   if (p.grouping) std::printf(", %s", describe(*p.grouping).c_str());
   if (const std::string packed = packed_operands(p); !packed.empty()) {
     std::printf(", packed %s", packed.c_str());
@@ -257,6 +255,51 @@ void check_verification(const RunOptions& options, const Job& job) {
                 "--verify is " + options.verify + ", but of " + unknown +
                     " only the packed form is known: give the .npy file with --packed-" +
                     (job.packed[OperandId::b] ? "b" : "a") + " to verify");
+}
+
+// Multiply-adds that the reference does in a few seconds.
+constexpr double kFullVerification = 0x1p33;
+
+// `how`: auto, full, sampled or off. `worked`: the dense problem with as much work.
+oracle::VerifyOptions choose_verification(const std::string& how, std::uint64_t seed,
+                                          const Problem& worked, const Groups& groups) {
+  oracle::VerifyOptions verify;
+  verify.seed = seed;
+  const double work = multiply_adds(worked);
+  if (how == "full" || (how == "auto" && work <= kFullVerification)) return verify;
+  verify.mode = how == "off" ? oracle::Verify::off : oracle::Verify::sampled;
+  const double per_row =
+      std::max(1.0, work / static_cast<double>(std::max<std::uint64_t>(worked.m, 1)));
+  const double rows = kFullVerification / per_row / groups.sharing_rows();
+  verify.sampled_rows = static_cast<std::uint64_t>(std::clamp(rows, 2.0, 64.0));
+  return verify;
+}
+
+// Prints the verdict. False if a result is wrong.
+bool report_verification(const oracle::VerifyOptions& options, const Problem& problem,
+                         const oracle::VerifyReport& report, double seconds) {
+  if (options.mode == oracle::Verify::off) {
+    std::printf("verification   off\n");
+    return true;
+  }
+  const std::string how =
+      options.mode == oracle::Verify::full
+          ? "full"
+          : "sampled, " + std::to_string(std::min(options.sampled_rows, problem.m)) + " rows" +
+                (problem.grouping    ? " of each group"
+                 : problem.batch > 1 ? " of each matrix"
+                                     : "");
+  std::printf("verification   %s: %s elements against double precision (%.1f s)\n", how.c_str(),
+              std::to_string(report.checked).c_str(), seconds);
+  std::printf("error          max %.3g, %.3g of the bound; relative (norm) %.3g\n",
+              report.max_abs_error, report.max_rel_to_bound, report.relative_error);
+  if (report.passed()) {
+    std::printf("verdict        PASSED\n");
+  } else {
+    std::printf("verdict        FAILED: %s elements are wrong, first: %s\n",
+                std::to_string(report.failures).c_str(), report.first_failure.c_str());
+  }
+  return report.passed();
 }
 
 // False if a result is wrong.
@@ -357,7 +400,6 @@ void add_run(CLI::App& app, int& exit_code) {
   options->job.add(command);
   command.option_defaults()->group("Execution");
   options->device.add(command);
-  command.add_flag("--list-devices", options->list_devices, "List the devices and stop");
   add_path(command, options->path);
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
@@ -371,18 +413,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_size(command, "--repeat", options->repeat,
            "Timed executions (default: about a second's worth)");
   command.add_flag("--explain", options->explain, "Say why this kernel was chosen");
-  command.callback([options, &exit_code] {
-    if (!options->list_devices) {
-      exit_code = run(*options);
-      return;
-    }
-    std::string error;
-    for (const headless::DeviceListing& device : headless::list_devices(&error)) {
-      std::printf("%u: %s%s\n", device.index, device.name.c_str(),
-                  device.caps ? "" : (" (unusable: " + device.reason + ")").c_str());
-    }
-    if (!error.empty()) throw Failure(device_error, error);
-  });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace vkgemm::tool

@@ -1,10 +1,9 @@
 // suites.cpp: the suites of `vkgemm bench`, as data, and how they become cases.
-#include "tool/suites.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
+#include "tool/cases.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {

@@ -59,16 +59,11 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wi
     problems.push_back(make_problem(options, wishes));
     return problems;
   }
-  std::istringstream stream(shapes);
-  for (std::string shape; std::getline(stream, shape, ',');) {
-    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", shape);
-    if (sizes.size() != 1 && sizes.size() != 3) {
-      throw Failure(usage_error, "--shapes: '" + shape + "' is neither N nor MxNxK");
-    }
+  for (const Shape& shape : options.groups.shapes(shapes)) {
     JobOptions one = options;
-    one.m = sizes.front();
-    one.n = sizes[sizes.size() / 2];
-    one.k = sizes.back();
+    one.m = shape.m;
+    one.n = shape.n;
+    one.k = shape.k;
     add_problems(problems, {make_problem(one, wishes)});
   }
   return problems;

@@ -1,4 +1,5 @@
-// yardstick.hpp: a pipeline of one of the modules that only measure, and its times.
+// yardstick.hpp: the modules that only measure: what cooperative matrices and multiply-adds reach
+// from registers alone, what memory does on this device, and whether its clock is up.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -11,6 +12,7 @@
 
 namespace vkgemm::tool {
 
+// A pipeline of such a module, and its times.
 class Yardstick {
  public:
   // `runner` must outlive it. `module` is zero-terminated and static.
@@ -44,5 +46,35 @@ class Yardstick {
 
 // A number of workgroups that keeps all compute units busy for a few waves.
 std::uint32_t yardstick_workgroups(const DeviceCaps& caps);
+
+// A clock falls while the host prepares operands or compiles, and a short warm-up does not raise
+// it. One of multiply-adds in registers shows it: its time depends on the clock alone.
+class ClockGauge {
+ public:
+  // `runner` must outlive it. Failure if the loop cannot be built.
+  explicit ClockGauge(headless::Runner& runner);
+
+  // Runs the loop until it is as fast as it has ever been here, but for a few percent, at most two
+  // seconds. Returns the share of its best rate that it reached. On a CPU it runs nothing: 1.
+  double raise();
+
+ private:
+  double time_ms();
+
+  headless::Runner& runner_;
+  Yardstick loop_;
+  headless::Buffer output_;
+  double best_ms_ = 0.0;  // 0: none yet
+};
+
+// TFLOP/s of f16 products with f32 accumulation, the best of the shapes that the device lists.
+// unsupported if the device has no cooperative matrices.
+Result<double> measure_matrix_ceiling(headless::Runner& runner);
+
+// TFLOP/s of f32 multiply-adds without matrices, which path fma makes of all types.
+Result<double> measure_fma_ceiling(headless::Runner& runner);
+
+// GB/s of a copy within the device's memory, bytes read and bytes written, far beyond its caches.
+Result<double> measure_bandwidth(headless::Runner& runner);
 
 }  // namespace vkgemm::tool
