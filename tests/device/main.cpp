@@ -1,32 +1,20 @@
-// vkgemm_device_tests [--device NAME|INDEX] [--path nv|khr|fma] [--list-devices] [GoogleTest flags]
+// vkgemm_device_tests [--device NAME|INDEX] [--path nv|khr|fma] [GoogleTest flags]
 // VKGEMM_VALIDATION=1 in the environment: under the validation layers.
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "harness.hpp"
-#include "headless/devices.hpp"
 
 namespace {
 
 int usage(const char* problem, std::string_view argument) {
-  std::fprintf(stderr,
-               "%s: %.*s\nusage: [--device NAME|INDEX] [--path nv|khr|fma] [--list-devices]\n",
-               problem, static_cast<int>(argument.size()), argument.data());
+  std::fprintf(stderr, "%s: %.*s\nusage: [--device NAME|INDEX] [--path nv|khr|fma]\n", problem,
+               static_cast<int>(argument.size()), argument.data());
   return 2;
 }
 
 constexpr int skipped = 77;  // SKIP_RETURN_CODE in CMakeLists.txt
-
-int list_devices() {
-  std::string error;
-  for (const auto& device : vkgemm::headless::list_devices(&error)) {
-    std::printf("%u: %s%s%s\n", device.index, device.name.c_str(),
-                device.reason.empty() ? "" : ": ", device.reason.c_str());
-  }
-  if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
-  return error.empty() ? 0 : 1;
-}
 
 }  // namespace
 
@@ -35,7 +23,6 @@ int main(int argc, char** argv) {
   vkgemm::test::Settings& settings = vkgemm::test::settings();
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument == "--list-devices") return list_devices();
     if (i + 1 == argc) return usage("unknown argument or no value", argument);
     const std::string_view value = argv[++i];
     if (argument == "--device") {
