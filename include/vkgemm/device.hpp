@@ -136,10 +136,13 @@ struct DeviceCaps {
   }
 };
 
-// The extensions and features to enable for vkgemm when the application creates its VkDevice, on
-// this physical device: everything that it supports and vkgemm can use. Add the extensions to
-// VkDeviceCreateInfo::ppEnabledExtensionNames and put features() into its pNext chain (with
-// pEnabledFeatures null), or merge the bits into a chain of your own. Owns its chain; movable.
+// The extensions and features to enable for vkgemm when the application creates its VkDevice: all
+// that this physical device supports and vkgemm can use. Movable. Its chains live as long as it.
+//
+// Add extensions() to VkDeviceCreateInfo::ppEnabledExtensionNames, each name once. Set
+// VkDeviceCreateInfo::pEnabledFeatures to null, and VkDeviceCreateInfo::pNext to one of
+//   - features(), if the application needs no features of its own;
+//   - a VkPhysicalDeviceFeatures2 of the application, after merge_into().
 class VKGEMM_API Requirements {
  public:
   Requirements();
@@ -150,6 +153,11 @@ class VKGEMM_API Requirements {
   // The extensions and features to enable; valid as long as this object.
   std::span<const char* const> extensions() const noexcept;
   const VkPhysicalDeviceFeatures2* features() const noexcept;
+
+  // Adds the features to a chain of the application, whose other bits stay. Sets bits in structures
+  // that are in the chain, and appends structures of this object for the others. The chain is valid
+  // until this object ends or merges into another chain.
+  void merge_into(VkPhysicalDeviceFeatures2& chain) noexcept;
 
   // The capabilities of a device that is created with exactly these requirements.
   const DeviceCaps& caps() const noexcept;

@@ -608,10 +608,16 @@ VKGEMM_API VkgemmStatus vkgemm_requirements_destroy(VkgemmRequirements* requirem
 VKGEMM_API VkgemmStatus vkgemm_requirements_extensions(const VkgemmRequirements* requirements,
                                                        uint32_t* count, const char* const** names);
 
-// The features to enable: VkDeviceCreateInfo::pNext, with pEnabledFeatures null; or merge the bits
-// into a chain of your own. Valid as long as the requirements. Any thread.
+// The features to enable: VkDeviceCreateInfo::pNext, with pEnabledFeatures null. Valid as long as
+// the requirements. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_requirements_features(const VkgemmRequirements* requirements,
                                                      const VkPhysicalDeviceFeatures2** features);
+
+// Adds the features to a chain of the application, whose other bits stay. Sets bits in structures
+// that are in the chain, and appends structures of the requirements for the others. The chain is
+// valid until the requirements end or merge into another chain. One thread.
+VKGEMM_API VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requirements,
+                                                       VkPhysicalDeviceFeatures2* chain);
 
 // The capabilities of a device that is created with exactly these. Valid as long as the
 // requirements. Any thread.

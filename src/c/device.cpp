@@ -45,6 +45,12 @@ VkgemmStatus vkgemm_requirements_features(const VkgemmRequirements* requirements
               [&] { *features = requirements->requirements.features(); });
 }
 
+VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requirements,
+                                            VkPhysicalDeviceFeatures2* chain) {
+  return call(nullptr, {handle(requirements, "requirements"), pointer(chain, "chain")},
+              [&] { requirements->requirements.merge_into(*chain); });
+}
+
 VkgemmStatus vkgemm_requirements_caps(const VkgemmRequirements* requirements,
                                       const VkgemmCaps** caps) {
   return call(nullptr, {handle(requirements, "requirements"), pointer(caps, "caps")},

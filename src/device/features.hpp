@@ -10,33 +10,47 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace vkgemm {
 
+// Each Feature with Vulkan's own name of the bit, and the extension that it belongs to: none for
+// core bits.
+#define VKGEMM_FEATURES(X)                                                                   \
+  X(shader_int64, shaderInt64, "")                                                           \
+  X(shader_int16, shaderInt16, "")                                                           \
+  X(shader_int8, shaderInt8, "")                                                             \
+  X(storage_buffer_16bit_access, storageBuffer16BitAccess, "")                               \
+  X(storage_buffer_8bit_access, storageBuffer8BitAccess, "")                                 \
+  X(shader_float16, shaderFloat16, "")                                                       \
+  X(buffer_device_address, bufferDeviceAddress, "")                                          \
+  X(vulkan_memory_model, vulkanMemoryModel, "")                                              \
+  X(vulkan_memory_model_device_scope, vulkanMemoryModelDeviceScope, "")                      \
+  X(subgroup_size_control, subgroupSizeControl, "")                                          \
+  X(compute_full_subgroups, computeFullSubgroups, "")                                        \
+  X(maintenance4, maintenance4, "")                                                          \
+  X(cooperative_matrix, cooperativeMatrix, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)         \
+  X(bfloat16_type, shaderBFloat16Type, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                \
+  X(bfloat16_cooperative_matrix, shaderBFloat16CooperativeMatrix,                            \
+    VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)                                                   \
+  X(nv_workgroup_scope, cooperativeMatrixWorkgroupScope,                                     \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
+  X(nv_flexible_dimensions, cooperativeMatrixFlexibleDimensions,                             \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
+  X(nv_reductions, cooperativeMatrixReductions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)   \
+  X(nv_conversions, cooperativeMatrixConversions, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME) \
+  X(nv_per_element_operations, cooperativeMatrixPerElementOperations,                        \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
+  X(nv_tensor_addressing, cooperativeMatrixTensorAddressing,                                 \
+    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)                                               \
+  X(pipeline_executable_info, pipelineExecutableInfo,                                        \
+    VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)
+
 enum class Feature : std::uint8_t {
-  shader_int64,
-  shader_int16,
-  shader_int8,
-  storage_buffer_16bit_access,
-  storage_buffer_8bit_access,
-  shader_float16,
-  buffer_device_address,
-  vulkan_memory_model,
-  vulkan_memory_model_device_scope,
-  subgroup_size_control,
-  compute_full_subgroups,
-  maintenance4,
-  cooperative_matrix,
-  bfloat16_type,
-  bfloat16_cooperative_matrix,
-  nv_workgroup_scope,
-  nv_flexible_dimensions,
-  nv_reductions,
-  nv_conversions,
-  nv_per_element_operations,
-  nv_tensor_addressing,
-  pipeline_executable_info,
-  count,
+#define VKGEMM_ENUMERATOR(feature, member, extension) feature,
+  VKGEMM_FEATURES(VKGEMM_ENUMERATOR)
+#undef VKGEMM_ENUMERATOR
+      count,
 };
 
 class FeatureSet {
@@ -45,6 +59,7 @@ class FeatureSet {
   void add(Feature feature, bool value = true) noexcept {
     if (value) bits_.set(index(feature));
   }
+  void remove(Feature feature) noexcept { bits_.reset(index(feature)); }
   bool operator==(const FeatureSet&) const = default;
 
  private:
@@ -100,6 +115,30 @@ class FeatureChain {
   VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16_{};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV cooperative_matrix2_{};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR pipeline_executable_{};
+};
+
+// Structures that are appended to a chain of an application's. Vulkan forbids a Vulkan1xFeatures
+// beside the structures that it took over: these are the latter, which any chain without the bit
+// may have.
+class FeatureAdditions {
+ public:
+  FeatureAdditions() noexcept;
+  FeatureAdditions(const FeatureAdditions&) = delete;
+  FeatureAdditions& operator=(const FeatureAdditions&) = delete;
+
+  // Sets the bits of `features` in the structures of the chain; appends those that it lacks. What
+  // was appended before is no longer of any use.
+  void merge_into(VkPhysicalDeviceFeatures2& chain, const FeatureSet& features) noexcept;
+
+ private:
+  std::tuple<VkPhysicalDevice16BitStorageFeatures, VkPhysicalDevice8BitStorageFeatures,
+             VkPhysicalDeviceShaderFloat16Int8Features, VkPhysicalDeviceBufferDeviceAddressFeatures,
+             VkPhysicalDeviceVulkanMemoryModelFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures,
+             VkPhysicalDeviceMaintenance4Features, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
+             VkPhysicalDeviceShaderBfloat16FeaturesKHR,
+             VkPhysicalDeviceCooperativeMatrix2FeaturesNV,
+             VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>
+      structures_;
 };
 
 }  // namespace vkgemm

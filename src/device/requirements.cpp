@@ -15,7 +15,9 @@ struct Requirements::Impl {
   explicit Impl(const ExtensionSet& enabled) : chain(enabled) {}
 
   std::vector<const char*> extensions;  // string literals
+  FeatureSet features;
   FeatureChain chain;
+  FeatureAdditions additions;  // to a chain of the application
   DeviceCaps caps;
 };
 
@@ -61,6 +63,9 @@ std::span<const char* const> Requirements::extensions() const noexcept { return 
 const VkPhysicalDeviceFeatures2* Requirements::features() const noexcept {
   return impl_->chain.head();
 }
+void Requirements::merge_into(VkPhysicalDeviceFeatures2& chain) noexcept {
+  impl_->additions.merge_into(chain, impl_->features);
+}
 const DeviceCaps& Requirements::caps() const noexcept { return impl_->caps; }
 
 Result<Requirements> query_requirements(VkInstance instance, VkPhysicalDevice physical_device,
@@ -98,6 +103,7 @@ Result<Requirements> query_requirements(VkInstance instance, VkPhysicalDevice ph
     Requirements requirements;
     requirements.impl_ = std::make_unique<Requirements::Impl>(wanted.extensions);
     requirements.impl_->extensions = std::move(extensions);
+    requirements.impl_->features = wanted.features;
     requirements.impl_->chain.write(wanted.features);
     Result<DeviceCaps> queried = query_caps(*functions, physical_device, *supported, wanted);
     if (!queried) return queried.error();

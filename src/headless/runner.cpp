@@ -33,11 +33,11 @@ struct Runner::Impl {
   std::unique_ptr<Instance> instance;
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   std::optional<Requirements> requirements;
-  // The extensions and features that are enabled: the requirements, and pipeline statistics if
-  // asked for.
+  // The extensions and features that are enabled: those of the options, pipeline statistics if
+  // asked for, and the requirements.
   std::vector<const char*> extensions;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{};
-  VkPhysicalDeviceFeatures2 features{};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
@@ -111,7 +111,7 @@ Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
 
   extensions.assign(requirements->extensions().begin(), requirements->extensions().end());
   extensions.insert(extensions.end(), options.extensions.begin(), options.extensions.end());
-  features = *requirements->features();
+  if (options.features != nullptr) features = *options.features;
   if (options.statistics &&
       has_device_extension(physical_device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
     extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
@@ -121,6 +121,7 @@ Result<void> Runner::Impl::create_device(const RunnerOptions& options) {
     statistics.pNext = features.pNext;
     features.pNext = &statistics;
   }
+  requirements->merge_into(features);
   auto info = make_struct<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
   info.pNext = &features;
   info.queueCreateInfoCount = 1;

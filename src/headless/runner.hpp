@@ -27,8 +27,10 @@ struct RunnerOptions {
   // (hazards.hpp).
   bool validation = false;
   std::function<void(std::string_view)> on_validation_message;  // default: prints and counts
-  bool statistics = false;              // enable VK_KHR_pipeline_executable_properties if there
-  std::vector<const char*> extensions;  // to enable beside those that vkgemm wants
+  bool statistics = false;  // enable VK_KHR_pipeline_executable_properties if there
+  // To enable beside those that vkgemm wants, which are merged into the chain.
+  std::vector<const char*> extensions;
+  VkPhysicalDeviceFeatures2* features = nullptr;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // of the context; null: volk's
   LogCallback log;
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;

@@ -16,6 +16,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   INIT(VkgemmRowQuantisation, rows, vkgemm_row_quantisation_init);
   INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
   const VkPhysicalDeviceFeatures2* features = NULL;
+  VkPhysicalDeviceFeatures2 chain = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   const char* const* names = NULL;
   const VkgemmCaps* caps = NULL;
   VkgemmVerdicts* verdicts = NULL;
@@ -41,6 +42,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(ERRORS, vkgemm_error_vk_result(bad, &result));
   NONE_OF(REQUIREMENTS, vkgemm_requirements_extensions(bad, &count, &names));
   NONE_OF(REQUIREMENTS, vkgemm_requirements_features(bad, &features));
+  NONE_OF(REQUIREMENTS, vkgemm_requirements_merge_into(bad, &chain));
   NONE_OF(REQUIREMENTS, vkgemm_requirements_caps(bad, &caps));
   NONE_OF(CAPS, vkgemm_caps_device(bad, &device));
   NONE_OF(CAPS, vkgemm_caps_limits(bad, &limits));

@@ -1,7 +1,10 @@
 // Feature bits are found wherever an application put them, and count only with their extension.
+#include "device/features.hpp"
+
 #include <gtest/gtest.h>
 
-#include "device/features.hpp"
+#include <set>
+#include <vector>
 
 namespace vkgemm {
 namespace {
@@ -89,6 +92,81 @@ TEST(Features, OfExtensionsThatAreNotListedAreNotAskedFor) {
     const auto feature = static_cast<Feature>(i);
     EXPECT_EQ(found.has(feature), extension_of(feature).empty()) << to_string(feature);
   }
+}
+
+// The types of the structures of a chain, without its head.
+std::vector<VkStructureType> types_behind(const VkPhysicalDeviceFeatures2& head) {
+  std::vector<VkStructureType> types;
+  for (const auto* s = static_cast<const VkBaseInStructure*>(head.pNext); s != nullptr;
+       s = s->pNext) {
+    types.push_back(s->sType);
+  }
+  return types;
+}
+
+TEST(Features, MergeIntoAChainThatHasNone) {
+  auto head =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr);
+  head.features.samplerAnisotropy = VK_TRUE;
+  FeatureAdditions additions;
+  for (int i = 0; i < static_cast<int>(Feature::count); ++i) {
+    FeatureSet one;
+    one.add(static_cast<Feature>(i));
+    head.pNext = nullptr;
+    head.features.shaderInt64 = head.features.shaderInt16 = VK_FALSE;
+    additions.merge_into(head, one);
+    EXPECT_EQ(read_features(&head), one) << to_string(static_cast<Feature>(i));
+    EXPECT_LE(types_behind(head).size(), 1u);
+  }
+  additions.merge_into(head, all_features());
+  EXPECT_EQ(read_features(&head), all_features());
+  EXPECT_EQ(head.features.samplerAnisotropy, VK_TRUE);
+}
+
+// Bits of the application stay, no structure comes twice, and none comes beside the one that took
+// it over.
+TEST(Features, MergeIntoAChainThatHasSome) {
+  auto v13 = structure<VkPhysicalDeviceVulkan13Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, nullptr);
+  v13.synchronization2 = v13.dynamicRendering = VK_TRUE;
+  auto storage = structure<VkPhysicalDevice16BitStorageFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &v13);
+  storage.storagePushConstant16 = VK_TRUE;
+  auto semaphores = structure<VkPhysicalDeviceTimelineSemaphoreFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, &storage);
+  auto head = structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                                   &semaphores);
+  FeatureAdditions additions;
+  additions.merge_into(head, all_features());
+  EXPECT_EQ(read_features(&head), all_features());
+  EXPECT_EQ(v13.synchronization2, VK_TRUE);
+  EXPECT_EQ(v13.dynamicRendering, VK_TRUE);
+  EXPECT_EQ(v13.maintenance4, VK_TRUE);
+  EXPECT_EQ(storage.storagePushConstant16, VK_TRUE);
+  EXPECT_EQ(storage.storageBuffer16BitAccess, VK_TRUE);
+  const std::vector<VkStructureType> types = types_behind(head);
+  EXPECT_EQ(std::set(types.begin(), types.end()).size(), types.size());
+  for (const VkStructureType type : types) {
+    EXPECT_NE(type, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+    EXPECT_NE(type, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    EXPECT_NE(type, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES);
+  }
+}
+
+TEST(Features, MergeLeavesBitsThatAreNotWanted) {
+  auto v12 = structure<VkPhysicalDeviceVulkan12Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, nullptr);
+  v12.shaderFloat16 = VK_TRUE;
+  auto head =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v12);
+  FeatureSet wanted;
+  wanted.add(Feature::buffer_device_address);
+  FeatureAdditions additions;
+  additions.merge_into(head, wanted);
+  EXPECT_EQ(v12.shaderFloat16, VK_TRUE);
+  EXPECT_EQ(v12.bufferDeviceAddress, VK_TRUE);
+  EXPECT_EQ(v12.shaderInt8, VK_FALSE);
+  EXPECT_EQ(v12.pNext, nullptr);
 }
 
 TEST(Features, CountOnlyWithTheirExtension) {
