@@ -278,6 +278,23 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
                                 PackParams, PackCodesParams, QuantiseRowsParams, ResetParams,
                                 ReduceRowsParams, MergeParams>;
 
+// The operands that a caller binds, by the names of the members of Operands and VkgemmOperands. The
+// workspace is none of them. src/problem/operands.cpp has a row for each.
+#define VKGEMM_OPERANDS(X) \
+    X(a) \
+    X(b) \
+    X(b_right) \
+    X(c) \
+    X(d) \
+    X(bias) \
+    X(row_scales) \
+    X(column_scales) \
+    X(aux) \
+    X(gamma) \
+    X(beta) \
+    X(row_values) \
+    X(offsets)
+
 // Every address that a block may have, by the name that it has there.
 #define VKGEMM_ADDRESSES(X) \
     X(a) /* of the problem as it is solved, which may be the caller's transposed; so b … */ \

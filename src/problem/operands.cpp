@@ -3,7 +3,11 @@
 #include <iterator>
 #include <optional>
 
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "lib/abi.h"
 #include "problem/fields.hpp"
+#include "problem/row_op.hpp"
 
 namespace vkgemm {
 namespace {
@@ -292,6 +296,7 @@ constexpr OperandRow rows[] = {
          .span = &Operands::gamma,
          .address = &Addresses::gamma,
          .twin = OperandId::gamma,
+         .row_constant = SPEC_ROW_GAMMA,
          .option = "--row-gamma",
          .help = "gamma of --row-op rms_norm and layer_norm: factors, N values",
          .needs = "--row-op rms_norm or layer_norm",
@@ -301,6 +306,7 @@ constexpr OperandRow rows[] = {
                                             .span = &Operands::beta,
                                             .address = &Addresses::shift,
                                             .twin = OperandId::beta,
+                                            .row_constant = SPEC_ROW_SHIFT,
                                             .option = "--row-beta",
                                             .help = "beta of the same, added: N values",
                                             .needs = "--row-op rms_norm or layer_norm",
@@ -335,6 +341,17 @@ static_assert(
 }  // namespace
 
 std::span<const OperandRow, operand_count> operand_rows() noexcept { return rows; }
+
+MaybeError check_row_vectors(const Problem& p) {
+  const RowOp op = p.row_reduction->op;
+  if (row_of(op).takes_vectors) return std::nullopt;
+  for (const OperandRow& row : rows) {
+    if (!row.row_constant || !row.exists(p)) continue;
+    return unsupported(concat("row_reduction.", row.name, " is true and row_reduction.op is ",
+                              to_string(op), ": rms_norm and layer_norm have them"));
+  }
+  return std::nullopt;
+}
 
 bool is_empty(const Problem& p) noexcept {
   return p.m == 0 || p.n == 0 || p.batch == 0 || (p.grouping && p.grouping->groups == 0);

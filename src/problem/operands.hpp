@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,23 +18,6 @@
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
-
-// The operands that a caller binds, by the names of the members of Operands and VkgemmOperands. The
-// workspace is none of them.
-#define VKGEMM_OPERANDS(X) \
-  X(a)                     \
-  X(b)                     \
-  X(b_right)               \
-  X(c)                     \
-  X(d)                     \
-  X(bias)                  \
-  X(row_scales)            \
-  X(column_scales)         \
-  X(aux)                   \
-  X(gamma)                 \
-  X(beta)                  \
-  X(row_values)            \
-  X(offsets)
 
 #define VKGEMM_OPERAND_ID(name) name,
 enum class OperandId : std::uint8_t { VKGEMM_OPERANDS(VKGEMM_OPERAND_ID) };
@@ -141,6 +125,8 @@ struct OperandRow {
   // operand: the bytes; only if it is touched.
   bool (*is_touched)(const ResolvedProblem&) = nullptr;
   Operand (*operand)(const ResolvedProblem&) = nullptr;
+  // Vectors of row operations: the constant that says to kernels that it is there.
+  std::optional<std::size_t> row_constant = std::nullopt;
 
   // On the command line: the option of its file, and the options without which the problem doesn't
   // have it.

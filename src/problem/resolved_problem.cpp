@@ -122,11 +122,7 @@ MaybeError check_rows(const Problem& problem) {
       return invalid_argument(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
     }
   }
-  if (!row_of(rows.op).takes_vectors && (rows.gamma || rows.beta)) {
-    return unsupported(concat("row_reduction.", rows.gamma ? "gamma" : "beta",
-                              " is true and row_reduction.op is ", op,
-                              ": rms_norm and layer_norm have them"));
-  }
+  if (auto error = check_row_vectors(problem)) return error;
   if (!is_scalar(rows.op) && !rows.store_d) {
     return invalid_argument(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
   }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/errors.hpp"
 #include "lib/abi.h"
 #include "vkgemm/problem.hpp"
 
@@ -53,6 +54,9 @@ inline constexpr RowOpRow row_ops[] = {
 constexpr const RowOpRow& row_of(RowOp op) noexcept {
   return row_ops[static_cast<std::size_t>(op)];
 }
+
+// A contradiction between a row operation and its vectors. operands.cpp has their rows.
+MaybeError check_row_vectors(const Problem& problem);
 
 static_assert([] {
   for (std::size_t i = 0; i < std::size(row_ops); ++i) {

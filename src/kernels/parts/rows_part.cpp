@@ -16,6 +16,7 @@
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
 #include "problem/data_type.hpp"
+#include "problem/operands.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -138,8 +139,9 @@ void set_rows(Step& step, const ResolvedProblem& problem) {
   const RowReduction& rows = *problem.rows;
   Constants constants(step.key.constants);
   constants.set(SPEC_ROW_OP, row_of(rows.op).constant);
-  constants.set(SPEC_ROW_GAMMA, rows.gamma);
-  constants.set(SPEC_ROW_SHIFT, rows.beta);
+  for (const OperandRow& row : operand_rows()) {
+    if (row.row_constant) constants.set(*row.row_constant, row.is_touched(problem));
+  }
   constants.set(SPEC_ROW_VECTOR_TYPE, row_of(rows.vector_type).constant);
   constants.set(SPEC_ROW_VALUE_TYPE, row_of(rows.value_type).constant);
 }
