@@ -157,7 +157,7 @@ std::optional<RowOp> parse_row_op(std::string_view text) noexcept {
 }
 std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept {
   for (const Input* input : inputs()) {
-    if (input->given == DataType::f32 && input->arithmetic_name == text) return input->arithmetic;
+    if (input->arithmetic_name == text) return input->arithmetic;
   }
   return std::nullopt;
 }

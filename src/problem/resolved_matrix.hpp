@@ -40,7 +40,7 @@ enum class Form : std::uint8_t {
 // A Matrix with its shape and nothing optional. `bytes` is how far the last element that the
 // problem touches reaches from the first, over the whole batch: what a span must hold.
 struct ResolvedMatrix {
-  DataType type = DataType::f16;
+  DataType type = {};
   Layout layout = Layout::row_major;
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;

@@ -24,14 +24,14 @@ std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexc
 struct TunedProblem {
   // gemm, grouped_m or grouped_k; with "+gated", and with "+" and the operation on rows, if any.
   std::string family = "gemm";
-  DataType input_type = DataType::f16;  // of f32 in parts that of these
+  DataType input_type = {};  // of f32 in parts that of these
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   Layout a_layout = Layout::row_major;
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
   PackedOperands packed = PackedOperands::none;
   EpilogueMatrices epilogue = EpilogueMatrices::none;
-  DataType d_type = DataType::f16;
+  DataType d_type = {};
   bool d_col_major = false;  // and not computed as its transpose: accessed element by element
   // As TuningRow's ranges take them, and how many products or groups there are.
   std::uint64_t m = 0, n = 0, k = 0, count = 1;

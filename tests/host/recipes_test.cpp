@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <regex>
 #include <set>
@@ -12,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/quantised.h"
+#include "lib/types.h"
 #include "source_files.hpp"
 
 namespace vkgemm {
@@ -46,14 +49,34 @@ std::string code_of(const std::string& text) {
   return out;
 }
 
+const std::filesystem::path& root() {
+  static const std::filesystem::path folder = test::source_folder().parent_path();
+  return folder;
+}
+
+// Calls visit(file, code) for the files of these folders, by their names from the root, but for the
+// Python package.
+template <class Visit>
+void for_each_file(std::initializer_list<const char*> folders, const Visit& visit) {
+  const std::set<std::string> suffixes = {".cpp", ".hpp", ".h", ".glsl", ".comp", ".txt", ".cmake"};
+  for (const char* folder : folders) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root() / folder)) {
+      const std::string file = entry.path().lexically_relative(root()).generic_string();
+      if (!suffixes.contains(entry.path().extension().string()) || file.starts_with("src/python"))
+        continue;
+      visit(file, code_of(read(entry.path())));
+    }
+  }
+}
+
 struct Recipe {
   std::string name;
   std::regex pattern;
   std::set<std::string> files;
 };
 
-std::vector<Recipe> recipes(const std::filesystem::path& root) {
-  std::ifstream page(root / "src/RECIPES.md");
+std::vector<Recipe> recipes() {
+  std::ifstream page(root() / "src/RECIPES.md");
   const std::regex heading("## (.*)"), sample(".*Pattern: `(.*)`"), row(R"(\| `([^`]+)` \|.*)");
   std::vector<Recipe> out;
   std::smatch match;
@@ -67,23 +90,44 @@ std::vector<Recipe> recipes(const std::filesystem::path& root) {
 }
 
 TEST(Recipes, NameTheFilesOfTheirSamples) {
-  const std::set<std::string> suffixes = {".cpp", ".hpp", ".h", ".glsl", ".comp", ".txt", ".cmake"};
-  const std::filesystem::path root = test::source_folder().parent_path();
-  const std::vector<Recipe> all = recipes(root);
+  const std::vector<Recipe> all = recipes();
   ASSERT_GE(all.size(), 7u);
   std::vector<std::set<std::string>> found(all.size());
-  for (const char* folder : {"include", "shaders", "src"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      const std::string file = entry.path().lexically_relative(root).generic_string();
-      if (!suffixes.contains(entry.path().extension().string()) || file.starts_with("src/python"))
-        continue;
-      const std::string code = code_of(read(entry.path()));
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (std::regex_search(code, all[i].pattern)) found[i].insert(file);
-      }
-    }
-  }
+  for_each_file({"include", "shaders", "src"},
+                [&](const std::string& file, const std::string& code) {
+                  for (std::size_t i = 0; i < all.size(); ++i) {
+                    if (std::regex_search(code, all[i].pattern)) found[i].insert(file);
+                  }
+                });
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(found[i], all[i].files) << all[i].name;
+}
+
+// Files of the library whose code names an element type or a type of codes, besides the inputs'. A
+// format is known to few.
+TEST(Recipes, FewFilesKnowFormats) {
+#define VKGEMM_OR(name, ...) "|" #name
+  const std::regex formats("\\b(DataType::(0" VKGEMM_TYPES(
+      VKGEMM_OR) ")|CodeType::(0" VKGEMM_CODE_TYPES(VKGEMM_OR) "))\\b");
+#undef VKGEMM_OR
+  const std::regex apart("src/(problem/inputs|report|oracle|files|headless|tuner|tool)/.*");
+  std::set<std::string> found;
+  for_each_file({"include", "src"}, [&](const std::string& file, const std::string& code) {
+    if (!std::regex_match(file, apart) && std::regex_search(code, formats)) found.insert(file);
+  });
+  EXPECT_EQ(found, (std::set<std::string>{
+                       "include/vkgemm/device.hpp",         // defaults
+                       "include/vkgemm/problem.hpp",        // the enumerations, defaults
+                       "include/vkgemm/self_test.hpp",      // a default
+                       "src/kernels/loops/khr_direct.cpp",  // what fragments hold
+                       "src/kernels/loops/nv.cpp",          // results as whole matrices
+                       "src/kernels/parts/quantised.cpp",   // the name of a family's variant
+                       "src/kernels/parts/rows.cpp",        // values between passes are f32
+                       "src/problem/data_type.hpp",         // the rows
+                       "src/problem/operands.cpp",          // scales are f32
+                       "src/problem/resolved_problem.cpp",  // a message
+                       "src/self_test/exact_product.cpp",   // numbers that a type holds exactly
+                       "src/self_test/self_test.cpp",       // which codes are tried
+                   }));
 }
 
 }  // namespace
