@@ -15,6 +15,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -32,19 +33,12 @@ namespace vkgemm {
 
 struct DeviceCaps;
 
-// Kernels that use the device in one way, accumulating in f32, of s8 in s32.
+// Kernels that use the device in one way, accumulating in f32, of s8 in s32. kernel_kinds() makes
+// them, to_string() describes them.
 struct KernelKind {
-  // The main loop that is tried. khr speaks for khr_ring, too.
-  MainLoop loop = MainLoop::fma;
+  MainLoop loop = Config{}.main_loop();  // that is tried; one may speak for others
   DataType input = DataType::f32;
-  // khr, khr_direct: the fragment. nv: the granularity of tiles. Else 0.
-  std::uint32_t m = 0;
-  std::uint32_t n = 0;
-  std::uint32_t k = 0;
-  std::uint32_t subgroup_size = 0;  // khr, khr_direct
-  std::uint32_t invocations = 0;    // nv
-  bool a_in_rows = false;           // khr_direct: A is not packed
-  std::uint32_t code_run = 0;       // khr_direct: KhrDirectLoop::code_run of a quantised B; else 0
+  std::array<std::uint32_t, 6> numbers = {};  // opaque: the main loop's
   bool operator==(const KernelKind&) const = default;
 };
 

@@ -18,6 +18,7 @@
 #include "c/enums.hpp"
 #include "c/failure.hpp"
 #include "c/structures.hpp"
+#include "kernels/main_loop.hpp"
 #include "problem/fields.hpp"
 #include "problem/operands.hpp"
 #include "vkgemm/context.hpp"
@@ -93,8 +94,8 @@ class ToCpp {
     cpp = std::bit_cast<Fingerprint>(c);
   }
   void text(const char* c, std::string& cpp) { cpp = c != nullptr ? c : ""; }
-  void reserved(std::uint32_t c) {
-    if (c != 0) fail("reserved", c, "0 is needed");
+  void reserved(std::uint32_t c, std::string_view name = "reserved") {
+    if (c != 0) fail(name, c, "0 is needed");
   }
   // What vkgemm alone sets.
   template <class T, class U>
@@ -163,7 +164,7 @@ class ToC {
     c = std::bit_cast<VkgemmFingerprint>(cpp);
   }
   void text(const char*& c, const std::string& cpp) { c = cpp.c_str(); }
-  void reserved(std::uint32_t& c) { c = 0; }
+  void reserved(std::uint32_t& c, std::string_view = {}) { c = 0; }
   template <class T, class U>
   void told(T& c, const U& cpp) {
     c = cpp;
@@ -352,13 +353,20 @@ struct Fields<VkgemmKernelKind> {
   static void map(auto& map, auto& c, auto& cpp) {
     map.enumerator("loop", c.loop, cpp.loop);
     map.enumerator("input", c.input, cpp.input);
-    map.number("m", c.m, cpp.m);
-    map.number("n", c.n, cpp.n);
-    map.number("k", c.k, cpp.k);
-    map.number("subgroup_size", c.subgroup_size, cpp.subgroup_size);
-    map.number("invocations", c.invocations, cpp.invocations);
-    map.boolean("a_in_rows", c.a_in_rows, cpp.a_in_rows);
-    map.number("code_run", c.code_run, cpp.code_run);
+    const auto number = [&](std::string_view name, auto& number_of_c) {
+      if (auto* const found = find_number(cpp, name)) {
+        map.number(name, number_of_c, *found);
+      } else {
+        map.reserved(number_of_c, name);
+      }
+    };
+    number("m", c.m);
+    number("n", c.n);
+    number("k", c.k);
+    number("subgroup_size", c.subgroup_size);
+    number("invocations", c.invocations);
+    number("a_in_rows", c.a_in_rows);
+    number("code_run", c.code_run);
   }
 };
 

@@ -58,6 +58,13 @@ struct LoopCost {
 
 struct Case;
 
+// The operands with which the self-test tries a kind.
+enum class KindOperands : std::uint8_t {
+  any,        // A and B in each layout
+  a_in_rows,  // A in rows, B packed
+  codes,      // B quantised
+};
+
 struct LoopDescriptor {
   MainLoop loop = {};
   std::string_view name;  // in configurations and in the names of shader modules
@@ -140,13 +147,16 @@ struct LoopDescriptor {
 
   // The self-test: kinds of kernels that the device offers (`proposed`: what tables propose), small
   // configurations of a kind, what a kind and a denial speak for, and the kind in words. Null for
-  // those that another loop's kinds speak for.
+  // those that another loop's kinds speak for. kind_numbers: the names of KernelKind::numbers in
+  // files of verdicts and in C; m, n and k are sizes of matrices, which denials name, too.
   void (*kinds)(std::vector<KernelKind>&, const DeviceCaps&,
                 std::span<const Config> proposed) = nullptr;
   std::vector<Config> (*trials)(const KernelKind&, const DeviceCaps&) = nullptr;
   bool (*covers)(const KernelKind&, const Config&) = nullptr;
   bool (*denied)(const Denial&, const Config&) = nullptr;
   std::string (*kind_text)(const KernelKind&) = nullptr;
+  std::span<const std::string_view> kind_numbers;
+  KindOperands (*kind_operands)(const KernelKind&) = nullptr;  // null: any
 };
 
 // In the order of the enumerators.
@@ -154,6 +164,15 @@ std::span<const LoopDescriptor* const> main_loops() noexcept;
 const LoopDescriptor& descriptor(MainLoop loop) noexcept;
 inline const LoopDescriptor& descriptor(const Config& config) noexcept {
   return descriptor(config.main_loop());
+}
+
+// A number of a kind by its name; null: its main loop has none of this name.
+const std::uint32_t* find_number(const KernelKind& kind, std::string_view name) noexcept;
+std::uint32_t* find_number(KernelKind& kind, std::string_view name) noexcept;
+
+inline KindOperands operands_of(const KernelKind& kind) {
+  const auto operands = descriptor(kind.loop).kind_operands;
+  return operands != nullptr ? operands(kind) : KindOperands::any;
 }
 
 // True if a loop widens inputs to their accumulators, and multiplies them by multiply-adds.

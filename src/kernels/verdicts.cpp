@@ -23,18 +23,23 @@ bool covers(const Denial& denial, const Config& c, DataType input) noexcept {
 bool covers(const KernelKind& kind, const Config& c, const Inputs& inputs) noexcept {
   const LoopDescriptor& loop = descriptor(c);
   return kind.loop == loop.kin && kind.input == inputs.type &&
-         (kind.code_run == 0 || inputs.codes) && loop.covers(kind, c);
+         (inputs.codes || operands_of(kind) != KindOperands::codes) && loop.covers(kind, c);
 }
 
 bool covers(const Denial& denial, const KernelKind& kind) noexcept {
+  const auto is_size = [&](std::uint32_t denied, std::string_view name) {
+    const std::uint32_t* const size = find_number(kind, name);
+    return is_any_or(denied, size != nullptr ? *size : 0);
+  };
   return denial.path == path_of(kind.loop) && (!denial.input || *denial.input == kind.input) &&
-         is_any_or(denial.m, kind.m) && is_any_or(denial.n, kind.n) && is_any_or(denial.k, kind.k);
+         is_size(denial.m, "m") && is_size(denial.n, "n") && is_size(denial.k, "k");
 }
 
 bool has_passed(const Config& config, const Inputs& inputs, const DeviceCaps& caps) {
   const auto passed = [&](bool codes) {
     return std::ranges::any_of(caps.verdicts, [&](const Verdict& verdict) {
-      return verdict.outcome == Outcome::passed && (verdict.kind.code_run != 0) == codes &&
+      return verdict.outcome == Outcome::passed &&
+             (operands_of(verdict.kind) == KindOperands::codes) == codes &&
              covers(verdict.kind, config, inputs);
     });
   };

@@ -14,7 +14,7 @@ namespace vkgemm {
 
 // The inputs that configurations multiply. Codes of B take verdicts of their own.
 struct Inputs {
-  DataType type = DataType::f16;
+  DataType type = {};
   bool codes = false;
 };
 inline Inputs inputs_of(const ResolvedProblem& problem) noexcept {

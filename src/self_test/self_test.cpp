@@ -122,7 +122,7 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   });
   std::erase_if(kinds, [](const KernelKind& kind) {
     return !has_kernels(kind.loop, input_of(kind.input)) ||
-           (kind.code_run != 0 && why_not_built("pack_codes"));
+           (operands_of(kind) == KindOperands::codes && why_not_built("pack_codes"));
   });
   return kinds;
 }
@@ -158,7 +158,7 @@ std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config
   for (const Problem& problem : self_test_problems(kind, config, caps)) {
     trials.push_back({config, problem});
   }
-  if (kind.code_run != 0 || kind.a_in_rows) return trials;
+  if (operands_of(kind) != KindOperands::any) return trials;
   const Trial rows = row_trial(config, kind.input);
   const auto why = why_not_tried(rows, DeviceTables(caps.architecture), trusting(caps));
   if (why && !*why) trials.push_back(rows);
@@ -169,7 +169,8 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
                                         const DeviceCaps& caps) {
   const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   std::vector<Problem> problems;
-  if (kind.a_in_rows) {
+  const KindOperands operands = operands_of(kind);
+  if (operands == KindOperands::a_in_rows) {
     for (const Layout b : both_layouts) {
       problems.push_back(product(config, kind.input, Layout::row_major, b, true));
       Problem& problem = problems.back();
@@ -185,7 +186,7 @@ std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& co
     }
     return problems;
   }
-  if (kind.code_run != 0) {
+  if (operands == KindOperands::codes) {
     // Groups of K that end within what is loaded at once, and one that has all; integers, and
     // floats that a device might take for 0; scales of codes, rounded in f16 and from f32, and of
     // sums; zero points.

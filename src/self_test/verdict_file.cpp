@@ -19,7 +19,7 @@
 namespace vkgemm {
 namespace {
 
-constexpr int file_version = 5;
+constexpr int file_version = 6;
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -51,15 +51,11 @@ Json identity(const DeviceCaps& caps) {
 }
 
 Json to_json(const KernelKind& kind) {
-  return {{"loop", to_string(kind.loop)},
-          {"input", to_string(kind.input)},
-          {"m", kind.m},
-          {"n", kind.n},
-          {"k", kind.k},
-          {"subgroup_size", kind.subgroup_size},
-          {"invocations", kind.invocations},
-          {"a_in_rows", kind.a_in_rows},
-          {"code_run", kind.code_run}};
+  Json object = {{"loop", to_string(kind.loop)}, {"input", to_string(kind.input)}};
+  for (const std::string_view name : descriptor(kind.loop).kind_numbers) {
+    object[std::string(name)] = *find_number(kind, name);
+  }
+  return object;
 }
 Json to_json(const Attempt& attempt) {
   Json object = to_json(attempt.kind);
@@ -93,15 +89,12 @@ std::optional<MainLoop> parse_tried_loop(std::string_view text) {
 }
 
 KernelKind parse_kind(const Json& object) {
-  return {.loop = named(object, "loop", parse_tried_loop),
-          .input = named(object, "input", parse_data_type),
-          .m = number(object, "m"),
-          .n = number(object, "n"),
-          .k = number(object, "k"),
-          .subgroup_size = number(object, "subgroup_size"),
-          .invocations = number(object, "invocations"),
-          .a_in_rows = object.at("a_in_rows").get<bool>(),
-          .code_run = number(object, "code_run")};
+  KernelKind kind{.loop = named(object, "loop", parse_tried_loop),
+                  .input = named(object, "input", parse_data_type)};
+  for (const std::string_view name : descriptor(kind.loop).kind_numbers) {
+    *find_number(kind, name) = number(object, std::string(name).c_str());
+  }
+  return kind;
 }
 
 VerdictFile parse(std::string_view text, const DeviceCaps& caps) {

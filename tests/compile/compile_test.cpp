@@ -26,6 +26,7 @@
 #include "headless/runner.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/loops/khr_fragments.hpp"
 #include "lib/footprint.h"
 #include "oracle/heavy_epilogue.hpp"
 #include "runtime/plan_internal.hpp"
@@ -39,8 +40,8 @@ std::unique_ptr<headless::Runner> the_runner;
 
 // Kinds that are not legal before a self-test, which a stub device cannot pass.
 constexpr KernelKind direct_kind(DataType input) {
-  return {
-      .loop = MainLoop::khr_direct, .input = input, .m = 16, .n = 16, .k = 16, .subgroup_size = 32};
+  return make_kind(MainLoop::khr_direct, input,
+                   FragmentKind{.m = 16, .n = 16, .k = 16, .subgroup_size = 32});
 }
 const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16), .outcome = Outcome::passed},

@@ -11,6 +11,7 @@
 
 #include "command_watch.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/loops/khr_fragments.hpp"
 #include "kernels/lowering.hpp"
 #include "problem/resolved_problem.hpp"
 #include "tuning/device_tables.hpp"
@@ -98,14 +99,13 @@ constexpr std::string_view nv_texts[] = {
 // these tests to find.
 constexpr KernelKind direct_kind(DataType input, std::uint32_t fragment, std::uint32_t size,
                                  bool a_in_rows = false, std::uint32_t code_run = 0) {
-  return {.loop = MainLoop::khr_direct,
-          .input = input,
-          .m = fragment,
-          .n = fragment,
-          .k = input == DataType::s8 ? 2 * fragment : fragment,
-          .subgroup_size = size,
-          .a_in_rows = a_in_rows,
-          .code_run = code_run};
+  return make_kind(MainLoop::khr_direct, input,
+                   FragmentKind{.m = fragment,
+                                .n = fragment,
+                                .k = input == DataType::s8 ? 2 * fragment : fragment,
+                                .subgroup_size = size,
+                                .a_in_rows = a_in_rows ? 1u : 0u,
+                                .code_run = code_run});
 }
 const Verdict trusted[] = {
     {.kind = direct_kind(DataType::f16, 8, 8), .outcome = Outcome::passed},

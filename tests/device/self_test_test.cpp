@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "kernels/main_loop.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -162,7 +163,7 @@ TEST_F(SelfTests, PassWhatTheDeviceOffers) {
   std::vector<KernelKind> kinds = kernel_kinds(caps());
   if (on_cpu()) {
     std::erase_if(kinds, [](const KernelKind& kind) {
-      return kind != plain_f32 && (path_of(kind.loop) != Path::khr || kind.k != 8);
+      return kind != plain_f32 && (path_of(kind.loop) != Path::khr || *find_number(kind, "k") != 8);
     });
   }
   expect_passed(create({.queue = runner().queue(),
@@ -243,7 +244,8 @@ TEST_F(SelfTests, WhatFailedIsNotChosen) {
   const auto made = create({.verdicts = verdicts});
   ASSERT_TRUE(succeeds(made));
   EXPECT_EQ(count(*made), 0);
-  const std::string reason = "fragment " + std::to_string(verdicts[0].kind.m) + "x";
+  const std::string reason =
+      "fragment " + std::to_string(*find_number(verdicts[0].kind, "m")) + "x";
   const Config config = small_configs(Path::khr, DataType::f16).front();
   EXPECT_TRUE(fails_with(made->plan(problem, config), Status::unsupported,
                          {reason, "failed the self-test on driver " + caps().driver_name,

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 
 #include "c/call.hpp"
 #include "c/create_info.hpp"
 #include "c/fields.hpp"
+#include "kernels/main_loop.hpp"
 
 namespace vkgemm::c {
 namespace {
@@ -63,7 +65,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [l1, l2, l3, l4, l5, l6, l7, l8, l9, l10, l11, l12, l13, l14] =
       Limits{};
   [[maybe_unused]] const auto& [de1, de2, de3, de4, de5, de6, de7] = Denial{};
-  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9] = KernelKind{};
+  [[maybe_unused]] const auto& [k1, k2, k3] = KernelKind{};
   [[maybe_unused]] const auto& [v1, v2, v3, v4] = Verdict{};
   [[maybe_unused]] const auto& [st1, st2, st3, st4, st5, st6, st7] = SelfTest{};
   [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11] = ContextCreateInfo{};
@@ -154,16 +156,12 @@ TEST(CAbi, FieldsComeBack) {
   expect_round_trip<VkgemmRowQuantisation>(
       {.rows = 1, .columns = 2, .batch = 3, .source = others[0], .codes = others[1]});
   expect_round_trip<VkgemmRowQuantisation>({});
-  expect_round_trip<VkgemmKernelKind>({.loop = MainLoop::khr_direct,
-                                       .input = DataType::bf16,
-                                       .m = 1,
-                                       .n = 2,
-                                       .k = 3,
-                                       .subgroup_size = 4,
-                                       .invocations = 5,
-                                       .a_in_rows = true,
-                                       .code_run = 4});
-  expect_round_trip<VkgemmVerdict>({.kind = {.loop = MainLoop::nv, .input = DataType::f16, .m = 9},
+  for (const LoopDescriptor* const loop : main_loops()) {
+    KernelKind kind{.loop = loop->loop, .input = DataType::bf16};
+    std::iota(kind.numbers.begin(), kind.numbers.begin() + loop->kind_numbers.size(), 1u);
+    expect_round_trip<VkgemmKernelKind>(kind);
+  }
+  expect_round_trip<VkgemmVerdict>({.kind = {.loop = MainLoop::nv, .numbers = {9}},
                                     .outcome = Outcome::timed_out,
                                     .detail = "detail",
                                     .config = "config"});

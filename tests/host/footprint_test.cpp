@@ -186,9 +186,10 @@ DeviceCaps any_device() {
   // Codes in every run that a table proposes.
   const std::vector<Verdict> verdicts = trusted.verdicts;
   for (Verdict verdict : verdicts) {
-    if (verdict.kind.loop != MainLoop::khr_direct || verdict.kind.a_in_rows) continue;
+    std::uint32_t* const code_run = find_number(verdict.kind, "code_run");
+    if (code_run == nullptr || operands_of(verdict.kind) == KindOperands::a_in_rows) continue;
     for (const std::uint32_t run : {1u, 2u, 4u, 8u}) {
-      verdict.kind.code_run = run;
+      *code_run = run;
       trusted.verdicts.push_back(verdict);
     }
   }

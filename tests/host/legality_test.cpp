@@ -307,7 +307,9 @@ TEST(Legality, KhrDirect) {
           {"A in rows, interleaved, without its own self-test",
            [](Setting& s) {
              trust(s), s.config.pack_a = false, set(s.config, "interleave_k", 1);
-             std::erase_if(s.caps.verdicts, [](const Verdict& v) { return v.kind.a_in_rows; });
+             std::erase_if(s.caps.verdicts, [](const Verdict& v) {
+               return operands_of(v.kind) == KindOperands::a_in_rows;
+             });
            },
            "needs a self-test that passed"},
           {"A in rows, with an order of packed words",

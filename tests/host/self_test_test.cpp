@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kernels/legality.hpp"
+#include "kernels/loops/khr_fragments.hpp"
 #include "kernels/lowering.hpp"
 #include "kernels/main_loop.hpp"
 #include "problem/convert.hpp"
@@ -31,12 +32,8 @@ DeviceCaps h200() {
 }
 
 KernelKind khr_kind() {
-  return {.loop = MainLoop::khr,
-          .input = DataType::f16,
-          .m = 16,
-          .n = 16,
-          .k = 16,
-          .subgroup_size = 32};
+  return make_kind(MainLoop::khr, DataType::f16,
+                   FragmentKind{.m = 16, .n = 16, .k = 16, .subgroup_size = 32});
 }
 
 TEST(KernelKinds, AreWhatTheDeviceLists) {
@@ -88,13 +85,15 @@ TEST(KernelKinds, HaveConfigurations) {
       const auto configs = self_test_configs(kind, caps);
       ASSERT_TRUE(configs) << caps.name << ", " << to_string(kind) << ": "
                            << configs.error().message;
+      const KindOperands operands = operands_of(kind);
       // Agreement of pipelines takes more than one.
       EXPECT_EQ(configs->size() > 1, descriptor(kind.loop).needs_verdict);
       std::set<Layout> a, b;
       bool cut_off = false;
       std::uint32_t narrow = 0;
       for (const Config& config : *configs) {
-        EXPECT_TRUE(covers(kind, config, {kind.input, kind.code_run != 0})) << to_string(config);
+        EXPECT_TRUE(covers(kind, config, {kind.input, operands == KindOperands::codes}))
+            << to_string(config);
         for (const Problem& p : self_test_problems(kind, config, caps)) {
           a.insert(p.a.layout);
           b.insert(p.b.layout);
@@ -118,12 +117,11 @@ TEST(KernelKinds, HaveConfigurations) {
         }
       }
       EXPECT_TRUE(cut_off);
-      const bool narrows = kind.loop == MainLoop::khr_direct && !kind.a_in_rows &&
-                           kind.code_run == 0 && kind.input != DataType::s8 &&
-                           caps.name == test::h200().name;
+      const bool narrows = kind.loop == MainLoop::khr_direct && operands == KindOperands::any &&
+                           kind.input != DataType::s8 && caps.name == test::h200().name;
       EXPECT_EQ(narrow > 0, narrows) << to_string(kind);
-      EXPECT_EQ(a.size(), kind.a_in_rows ? 1u : 2u);
-      EXPECT_EQ(b.size(), kind.code_run != 0 ? 1u : 2u);
+      EXPECT_EQ(a.size(), operands == KindOperands::a_in_rows ? 1u : 2u);
+      EXPECT_EQ(b.size(), operands == KindOperands::codes ? 1u : 2u);
     }
   }
 }
@@ -376,7 +374,7 @@ TEST(Verdicts, HoldForASubgroupSize) {
   const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
   DeviceCaps caps = test::navi31();
   caps.verdicts = {{.kind = khr_kind(), .outcome = Outcome::wrong_result}};
-  caps.verdicts[0].kind.subgroup_size = 64;
+  *find_number(caps.verdicts[0].kind, "subgroup_size") = 64;
   const Config narrow =
       parse_config("khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32").value();
   EXPECT_TRUE(is_legal(narrow, f16, caps));
@@ -390,13 +388,9 @@ TEST(Verdicts, HoldForASubgroupSize) {
 TEST(Verdicts, OfOtherPaths) {
   const ResolvedProblem f16 = resolved(gemm(512, 512, 512));
   DeviceCaps caps = h200();
-  caps.verdicts = {{.kind = {.loop = MainLoop::nv,
-                             .input = DataType::f16,
-                             .m = 32,
-                             .n = 32,
-                             .k = 16,
-                             .invocations = 256},
-                    .outcome = Outcome::wrong_result}};
+  caps.verdicts = {
+      {.kind = {.loop = MainLoop::nv, .input = DataType::f16, .numbers = {32, 32, 16, 256}},
+       .outcome = Outcome::wrong_result}};
   EXPECT_FALSE(is_legal(test::nv_config, f16, caps));
   EXPECT_TRUE(is_legal(parse_config("nv:tile=64x64x32,invocations=128").value(), f16, caps));
   caps.verdicts = {{.kind = {.loop = MainLoop::skinny, .input = DataType::f16},

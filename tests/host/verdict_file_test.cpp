@@ -304,12 +304,12 @@ TEST_F(VerdictFiles, AreRefusedIfTheyAreAnythingElse) {
   refused("\"loop\": \"fma\"", "\"loop\": \"cpu\"");
   refused("\"loop\": \"fma\"", "\"loop\": \"khr_ring\"");  // khr's kinds speak for it
   refused("\"input\": \"f16\"", "\"input\": 16");
-  refused("\"k\": 0,", "\"k\": -1,");
-  refused("\"k\": 0,", "\"k\": 4294967296,");
-  refused("\"k\": 0,", "");
-  refused("\"a_in_rows\": false", "\"a_in_rows\": 0");
+  refused("\"k\": 16,", "\"k\": -1,");
+  refused("\"k\": 16,", "\"k\": 4294967296,");
+  refused("\"k\": 16,", "");
+  refused("\"a_in_rows\": 0", "\"a_in_rows\": false");
   refused("\"code_run\": 0", "\"code_run\": -1");
-  refused("\"version\": 5", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
+  refused("\"version\": 6", "\"version\": " + std::string(200000, '[') + std::string(200000, ']'));
   write("[]");
   EXPECT_FALSE(load_verdicts(file_, caps_));
   write(std::string(2 << 20, ' '));

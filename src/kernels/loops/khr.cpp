@@ -77,7 +77,6 @@ extern constexpr LoopDescriptor khr_loop = [] {
   };
   loop.kinds = kinds;
   loop.trials = khr_trials;
-  loop.kind_text = khr_kind_text;
   return loop;
 }();
 

@@ -248,9 +248,11 @@ std::uint32_t scales_of(const Config& c, const Quantisation& q, DataType input) 
 void lengthen_code_run(Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
   const Inputs inputs = inputs_of(problem);
   for (const Verdict& verdict : caps.verdicts) {
-    if (verdict.kind.code_run <= direct(config).code_run) continue;
+    if (verdict.kind.loop != MainLoop::khr_direct) continue;
+    const std::uint32_t run = fragment_of(verdict.kind).code_run;
+    if (run <= direct(config).code_run) continue;
     Config longer = config;
-    direct(longer).code_run = verdict.kind.code_run;
+    direct(longer).code_run = run;
     if (has_passed(longer, inputs, caps)) config = longer;
   }
 }
@@ -300,23 +302,30 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
       add_fragment_kinds(all, MainLoop::khr_direct, deeper, caps);
   }
   for (const KernelKind& kind : all) {
-    if (!fits_fragment_order({kind.m, kind.n, kind.k}, kind.input, kind.subgroup_size)) continue;
-    add_kind(out, kind);
-    KernelKind rows = kind;
-    rows.a_in_rows = true;
-    add_kind(out, rows);
+    const FragmentKind fragment = fragment_of(kind);
+    if (!fits_fragment_order({fragment.m, fragment.n, fragment.k}, kind.input,
+                             fragment.subgroup_size)) {
+      continue;
+    }
+    const auto add = [&](const FragmentKind& numbers) {
+      add_kind(out, make_kind(kind.loop, kind.input, numbers));
+    };
+    add(fragment);
+    FragmentKind rows = fragment;
+    rows.a_in_rows = 1;
+    add(rows);
     if (input_of(kind.input).accumulator != DataType::f32)
       continue;  // codes are multiplied as floats
     // Codes are packed in the order that a table proposes.
     for (const Config& c : proposed) {
       if (c.main_loop() != MainLoop::khr_direct || !khr_covers(kind, c) ||
-          !fits_code_units(kind.k, CodeType::int4)) {
+          !fits_code_units(fragment.k, CodeType::int4)) {
         continue;
       }
-      KernelKind codes = kind;
+      FragmentKind codes = fragment;
       for (const std::uint32_t run : {1u, direct(c).code_run}) {
         codes.code_run = run;
-        add_kind(out, codes);
+        add(codes);
       }
     }
   }
@@ -325,8 +334,9 @@ void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const
 // Several pipelines, since it is their agreement that counts: loads ahead and not, either order of
 // A's words and of K, slices of K, and on GPUs the tile that tables propose most. A in rows is
 // tried in both ways, where it can be.
-std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
-  std::vector<Config> configs = khr_trials(kind, caps);
+std::vector<Config> trials(const KernelKind& of, const DeviceCaps& caps) {
+  const FragmentKind kind = fragment_of(of);
+  std::vector<Config> configs = khr_trials(of, caps);
   Config large = configs.front();
   khr(large).subgroups_n = 2;
   khr(large).subtiles = 4;
@@ -335,13 +345,13 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   for (Config& c : configs) {
     enter(c);
     c.tile_k = std::max<std::uint32_t>(
-        2 * kind.k, kind.code_run != 0 ? CODE_PIECE : interleaved_depth(kind.input));
-    c.pack_a = !kind.a_in_rows;
+        2 * kind.k, kind.code_run != 0 ? CODE_PIECE : interleaved_depth(of.input));
+    c.pack_a = kind.a_in_rows == 0;
     direct(c).code_run = std::max(kind.code_run, 1u);
     direct(c).swap_a = c.pack_a && c.tile_n > kind.n;
     direct(c).interleave_k =
         c.tile_n > kind.n &&
-        (c.pack_a || fits_interleaved_rows(kind.m, kind.k, kind.input, kind.subgroup_size));
+        (c.pack_a || fits_interleaved_rows(kind.m, kind.k, of.input, kind.subgroup_size));
   }
   Config sliced = configs.back();
   direct(sliced).ahead = 0;
@@ -359,9 +369,17 @@ std::vector<Config> trials(const KernelKind& kind, const DeviceCaps& caps) {
   return configs;
 }
 
-bool covers(const KernelKind& kind, const Config& c) {
+bool covers(const KernelKind& of, const Config& c) {
+  const FragmentKind kind = fragment_of(of);
   if (kind.code_run != 0 && kind.code_run != direct(c).code_run) return false;
-  return khr_covers(kind, c) && (kind.code_run != 0 || kind.a_in_rows == !c.pack_a);
+  return khr_covers(of, c) && (kind.code_run != 0 || (kind.a_in_rows != 0) == !c.pack_a);
+}
+
+KindOperands kind_operands(const KernelKind& of) {
+  const FragmentKind kind = fragment_of(of);
+  return kind.code_run != 0    ? KindOperands::codes
+         : kind.a_in_rows != 0 ? KindOperands::a_in_rows
+                               : KindOperands::any;
 }
 
 }  // namespace
@@ -433,7 +451,8 @@ extern constexpr LoopDescriptor khr_direct_loop = [] {
   loop.kinds = kinds;
   loop.trials = trials;
   loop.covers = covers;
-  loop.kind_text = khr_kind_text;
+  loop.kind_numbers = fragment_numbers;
+  loop.kind_operands = kind_operands;
   return loop;
 }();
 

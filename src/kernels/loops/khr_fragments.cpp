@@ -221,16 +221,16 @@ void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const Fra
   if (!fixed && !limits.subgroup_size_control) return;
   for (std::uint64_t size = limits.min_subgroup_size; size != 0 && size <= limits.max_subgroup_size;
        size *= 2) {
-    add_kind(kinds, {.loop = loop,
-                     .input = shape.input,
-                     .m = shape.m,
-                     .n = shape.n,
-                     .k = shape.k,
-                     .subgroup_size = static_cast<std::uint32_t>(size)});
+    const FragmentKind kind{.m = shape.m,
+                            .n = shape.n,
+                            .k = shape.k,
+                            .subgroup_size = static_cast<std::uint32_t>(size)};
+    add_kind(kinds, make_kind(loop, shape.input, kind));
   }
 }
 
-std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps) {
+std::vector<Config> khr_trials(const KernelKind& of, const DeviceCaps& caps) {
+  const FragmentKind kind = fragment_of(of);
   // Tiles of four fragments of 16x16x16 took a CPU's driver more than a minute (lavapipe 26.2.6 on
   // two busy cores).
   const bool compiles_for_long = is_cpu(caps) && kind.m * kind.n * kind.k > 512;
@@ -253,9 +253,10 @@ std::vector<Config> khr_trials(const KernelKind& kind, const DeviceCaps& caps) {
   return configs;
 }
 
-std::string khr_kind_text(const KernelKind& kind) {
-  return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input),
-                ", subgroups of ", kind.subgroup_size, kind.a_in_rows ? ", A in rows" : "",
+std::string khr_kind_text(const KernelKind& of) {
+  const FragmentKind kind = fragment_of(of);
+  return concat("fragment ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(of.input),
+                ", subgroups of ", kind.subgroup_size, kind.a_in_rows != 0 ? ", A in rows" : "",
                 kind.code_run != 0 ? concat(", codes in runs of ", kind.code_run) : std::string());
 }
 
@@ -265,7 +266,8 @@ bool khr_denied(const Denial& denial, const Config& c) {
          is_any_or(denial.k, l.fragment_k);
 }
 
-bool khr_covers(const KernelKind& kind, const Config& c) {
+bool khr_covers(const KernelKind& of, const Config& c) {
+  const FragmentKind kind = fragment_of(of);
   const KhrLoop& l = khr(c);
   return kind.m == l.fragment_m && kind.n == l.fragment_n && kind.k == l.fragment_k &&
          kind.subgroup_size == l.subgroup_size;

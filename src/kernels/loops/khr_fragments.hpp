@@ -82,6 +82,19 @@ inline constexpr double khr_misaligned = 2.05;
 // True if it is a multiple of a shape of flexible dimensions.
 bool is_flexible(const Size3& fragment, DataType input, const DeviceCaps& caps);
 
+// The numbers of a kind. The last two are khr_direct's alone.
+struct FragmentKind {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t subgroup_size = 0;
+  std::uint32_t a_in_rows = 0;  // 1: A is not packed
+  std::uint32_t code_run = 0;   // KhrDirectLoop::code_run of a quantised B; else 0
+};
+inline constexpr std::string_view fragment_numbers[] = {
+    "m", "n", "k", "subgroup_size", "a_in_rows", "code_run"};
+inline FragmentKind fragment_of(const KernelKind& kind) { return numbers_of<FragmentKind>(kind); }
+
 // The self-test of a loop: kinds by fragment and subgroup size, and small configurations, of khr.
 void add_fragment_kinds(std::vector<KernelKind>& kinds, MainLoop loop, const FragmentShape& shape,
                         const DeviceCaps& caps);
@@ -109,6 +122,8 @@ inline constexpr LoopDescriptor khr_fragments_loop{
     .refit = cut_epilogue,
     .covers = khr_covers,
     .denied = khr_denied,
+    .kind_text = khr_kind_text,
+    .kind_numbers = std::span(fragment_numbers).first<4>(),
 };
 
 }  // namespace vkgemm

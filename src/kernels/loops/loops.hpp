@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -34,6 +35,18 @@ inline bool is_multiple(const Size3& size, DataType input, const FlexibleShape& 
 // True if neighbours in memory are neighbours along K.
 inline bool is_k_inner_a(const ResolvedProblem& p) { return p.a.layout == Layout::row_major; }
 inline bool is_k_inner_b(const ResolvedProblem& p) { return p.b_in_columns(); }
+
+// The numbers of a kind as its loop names them: a structure of as many words.
+template <class Numbers>
+constexpr Numbers numbers_of(const KernelKind& kind) {
+  return std::bit_cast<Numbers>(kind.numbers);
+}
+template <class Numbers>
+constexpr KernelKind make_kind(MainLoop loop, DataType input, const Numbers& numbers) {
+  return {.loop = loop,
+          .input = input,
+          .numbers = std::bit_cast<decltype(KernelKind::numbers)>(numbers)};
+}
 
 // Adds a kind of kernel that is not in the list yet.
 inline void add_kind(std::vector<KernelKind>& kinds, const KernelKind& kind) {

@@ -116,22 +116,32 @@ void propose(std::vector<Config>& out, const ResolvedProblem& problem, const Dev
   }
 }
 
+// The numbers of a kind: the granularity of tiles, and the workgroup.
+struct NvKind {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::uint32_t invocations = 0;
+  std::uint32_t unused[2] = {};
+};
+constexpr std::string_view kind_numbers[] = {"m", "n", "k", "invocations"};
+
 void kinds(std::vector<KernelKind>& out, const DeviceCaps& caps, std::span<const Config>) {
   for (const FlexibleShape& shape : caps.flexible_shapes) {
     if (shape.scope != MatrixScope::workgroup || !is_used(shape) ||
         !has_kernels(MainLoop::nv, input_of(shape.input))) {
       continue;
     }
-    add_kind(out, {.loop = MainLoop::nv,
-                   .input = shape.input,
-                   .m = shape.granularity_m,
-                   .n = shape.granularity_n,
-                   .k = shape.granularity_k,
-                   .invocations = shape.invocations});
+    const NvKind kind{.m = shape.granularity_m,
+                      .n = shape.granularity_n,
+                      .k = shape.granularity_k,
+                      .invocations = shape.invocations};
+    add_kind(out, make_kind(MainLoop::nv, shape.input, kind));
   }
 }
 
-std::vector<Config> trials(const KernelKind& kind, const DeviceCaps&) {
+std::vector<Config> trials(const KernelKind& of, const DeviceCaps&) {
+  const NvKind kind = numbers_of<NvKind>(of);
   std::vector<Config> configs;
   for (const std::uint32_t times : {2u, 1u}) {
     configs.push_back({.loop = NvLoop{.invocations = kind.invocations, .unroll_k = 2},
@@ -147,7 +157,8 @@ bool divides(std::uint32_t granularity, std::uint32_t size) {
   return granularity != 0 && size % granularity == 0;
 }
 
-bool covers(const KernelKind& kind, const Config& c) {
+bool covers(const KernelKind& of, const Config& c) {
+  const NvKind kind = numbers_of<NvKind>(of);
   return kind.invocations == nv(c).invocations && divides(kind.m, c.tile_m) &&
          divides(kind.n, c.tile_n) && divides(kind.k, c.tile_k);
 }
@@ -159,8 +170,9 @@ bool denied(const Denial& denial, const Config& c) {
   return fits(denial.m, c.tile_m) && fits(denial.n, c.tile_n) && fits(denial.k, c.tile_k);
 }
 
-std::string kind_text(const KernelKind& kind) {
-  return concat("granularity ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(kind.input), ", ",
+std::string kind_text(const KernelKind& of) {
+  const NvKind kind = numbers_of<NvKind>(of);
+  return concat("granularity ", Size3{kind.m, kind.n, kind.k}, ' ', to_string(of.input), ", ",
                 kind.invocations, " invocations");
 }
 
@@ -196,6 +208,7 @@ extern constexpr LoopDescriptor nv_loop{
     .covers = covers,
     .denied = denied,
     .kind_text = kind_text,
+    .kind_numbers = kind_numbers,
 };
 
 }  // namespace vkgemm
