@@ -49,22 +49,6 @@ struct PackedLayout {
   Fingerprint fingerprint = {};
 };
 
-// The source of a quantised matrix (Quantisation): codes, and where they stand apart scales and
-// zero points.
-struct CodeSpans {
-  DeviceSpan codes = {};
-  DeviceSpan scales = {};
-  DeviceSpan zeros = {};
-};
-
-// How many bytes of each there must be, from its first one on. Kernels read whole words of four
-// bytes, at multiples of four, so up to three bytes on either side: never of another page.
-struct CodeBytes {
-  VkDeviceSize codes = 0;
-  VkDeviceSize scales = 0;
-  VkDeviceSize zeros = 0;
-};
-
 // The operands that can be packed.
 enum class PackedOperand : std::uint8_t { a, b };
 
@@ -91,6 +75,13 @@ struct Operands {
   DeviceSpan beta = {};     // RowReduction::beta: N summands
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
   DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
+
+  // Plans that prepare operands use these: Context::plan_pack(), plan_quantise_rows().
+  DeviceSpan source = {};  // elements to be packed or quantised
+  DeviceSpan codes = {};   // read by plan_pack(), written by plan_quantise_rows(); so scales
+  DeviceSpan scales = {};
+  DeviceSpan zeros = {};   // zero points of codes
+  DeviceSpan packed = {};  // written: PackedLayout::bytes
 
   // PackedLayout::fingerprint of each packed operand, b_right too. Ignored for plain operands.
   Fingerprint a_fingerprint = {};
@@ -160,8 +151,9 @@ struct DispatchRange {
 
 class Context;
 
-// A problem bound to a pipeline. Immutable; may be recorded from several threads at once. Cheap to
-// copy. It keeps what it needs of its context alive.
+// A product, the packing of an operand, or the quantisation of rows, bound to pipelines. Immutable;
+// may be recorded from several threads at once. Cheap to copy. It keeps what it needs of its
+// context alive.
 //
 // Lifetime: pipelines are destroyed with the last of the Context and its Plans. One of them must
 // live until every command buffer that a plan was recorded into has finished executing or was
@@ -174,9 +166,18 @@ class VKGEMM_API Plan {
   Plan& operator=(Plan&&) noexcept;
   ~Plan();
 
-  // The problem that was planned, and the configuration chosen for it.
+  // The problem that was planned, and the configuration chosen for it. Defaults if the plan is no
+  // product.
   const Problem& problem() const noexcept;
   const Config& config() const noexcept;
+
+  // How the operand lies that this plan packs. 0 bytes if the device gains nothing by packing it,
+  // or the plan packs nothing.
+  const PackedLayout& layout() const noexcept;
+
+  // The bytes that a recording touches of each operand, from its first element to its last, the
+  // workspace included. Addresses are 0. record() ignores operands of 0 bytes.
+  Operands operands() const noexcept;
 
   // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
   // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the
@@ -198,33 +199,39 @@ class VKGEMM_API Plan {
   // why (alignment, conversion of bf16, …), grid, shared memory. For people; several lines.
   std::string explain() const;
 
-  // The plan as one `vkgemm run …` command line that repeats it.
+  // The product as one `vkgemm run …` command line that repeats it. Empty if the plan is no
+  // product.
   std::string command_line() const;
 
-  // Records the product into a command buffer in the recording state, outside a render pass.
+  // Records the plan into a command buffer in the recording state, outside a render pass.
   // Checks every span first; on any error nothing is recorded. Never allocates on success, never
   // compiles, never submits.
   //
   // Disturbs: the compute bind point's pipeline and the push constants. Descriptor sets stay.
-  // Synchronisation: a plan without a workspace, and a grouped one that packs nothing, records no
-  // barrier, except one between the two passes of a row reduction whose values wait in D. Others
-  // record some from compute shaders to compute shaders: one before all else, so that the same
-  // workspace may serve one recording after the other on a queue (which also keeps it from running
-  // beside what was recorded before), one after what is prepared in the workspace (packed operands,
-  // words that workgroups share), one before each dispatch that adds slices of K, reduces or merges
-  // rows, computes again for them, or stands in for a barrier that was given up (this one to the
-  // host, too), and between parts: of a row reduction in two passes, or of a product whose copy of
-  // A doesn't fit the workspace at once (before and after each copy). The caller makes operands
-  // available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT
-  // (VK_ACCESS_2_SHADER_STORAGE_READ_BIT for A, B, C, bias, offsets, gamma and beta;
-  // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for D, aux and row_values) before, and waits for the same
-  // stage and access before it uses D, aux or row_values.
   //
-  // A range records some of the dispatches, with the barriers before each. They may stand in
-  // several command buffers, if all are recorded with the same operands, once each, and submitted
-  // to one queue in their order; until the last of them has ended nothing writes the inputs, and
-  // nothing else touches the workspace, D, aux or row_values. A range beyond dispatch_count() is an
-  // error.
+  // Synchronisation: before, the caller makes operands available and visible to
+  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, with VK_ACCESS_2_SHADER_STORAGE_READ_BIT for those that
+  // the plan reads and VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After, the
+  // caller waits for the same stage and access before anything uses the written ones.
+  //
+  // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing; except
+  // one between the two passes of a row reduction whose values wait in D. Other plans record
+  // barriers from compute shaders to compute shaders:
+  // - one first. So recordings that follow each other on a queue may share a workspace, and wait
+  // for
+  //   each other.
+  // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
+  //   share.
+  // - one before each dispatch that adds slices of K, reduces, merges or recomputes rows, or stands
+  //   in for a barrier that was given up. The last one makes writes visible to the host, too.
+  // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't
+  //   fit the workspace at once (before and after each copy).
+  //
+  // A range records some of the dispatches, with the barriers before each. Ranges may be in several
+  // command buffers, if all are recorded with the same operands, once each, and submitted to one
+  // queue in their order. Until the last range has ended nothing may write operands that the plan
+  // reads, and nothing else may touch the workspace or written operands. A range beyond
+  // dispatch_count() is an error.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
 
@@ -242,92 +249,6 @@ class VKGEMM_API Plan {
   friend class Context;
   friend struct InternalAccess;  // tests and benchmarks
   explicit Plan(std::shared_ptr<const Impl> impl);
-  std::shared_ptr<const Impl> impl_;
-};
-
-// The packing of one operand, bound to a pipeline. Immutable, and it lives as a Plan does. Weights
-// are constant: what is packed once serves every product that PackedLayout::fingerprint allows.
-class VKGEMM_API PackPlan {
- public:
-  PackPlan(const PackPlan&);
-  PackPlan(PackPlan&&) noexcept;
-  PackPlan& operator=(const PackPlan&);
-  PackPlan& operator=(PackPlan&&) noexcept;
-  ~PackPlan();
-
-  // How the operand lies when it is packed; 0 bytes if there is nothing to be packed.
-  const PackedLayout& layout() const noexcept;
-
-  // Bytes of the source that are read, from its first element on.
-  std::uint64_t source_bytes() const noexcept;
-
-  // Records the packing into a command buffer, as Plan::record does: never allocates on success,
-  // never compiles, never submits. The source lies as the problem said; the destination has
-  // layout().bytes, aligned to layout().alignment. They share no byte. All of the layout but what
-  // lies behind its last matrix is written, zeros where the source has nothing.
-  //
-  // Synchronisation: no barrier is recorded. The caller makes the source visible to
-  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT with VK_ACCESS_2_SHADER_STORAGE_READ_BIT before, and
-  // waits for the same stage's VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT before a product reads.
-  Result<void> record(VkCommandBuffer command_buffer, DeviceSpan source,
-                      DeviceSpan destination) const;
-
-  // The same of a quantised B (Problem::quantised_b). Codes and zero points may stand at any
-  // address (of q4_0 and q8_0 an even one), scales at multiples of their size.
-  Result<void> record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
-                            DeviceSpan destination) const;
-
-  // The bytes of a quantised B; source_bytes() are those of its codes.
-  CodeBytes code_bytes() const noexcept;
-
-  struct Impl;
-
- private:
-  friend class Context;
-  explicit PackPlan(std::shared_ptr<const Impl> impl);
-  std::shared_ptr<const Impl> impl_;
-};
-
-// The memory that one recording of a QuantisePlan works on. Source and codes are aligned as the
-// RowQuantisation promises, scales to 4 bytes. None shares a byte with another.
-struct QuantiseSpans {
-  DeviceSpan source = {};
-  DeviceSpan codes = {};
-  DeviceSpan scales = {};  // f32: of each matrix one for each row, one vector behind the other
-};
-
-// The quantisation of rows, bound to a pipeline. Immutable, and it lives as a Plan does.
-class VKGEMM_API QuantisePlan {
- public:
-  QuantisePlan(const QuantisePlan&);
-  QuantisePlan(QuantisePlan&&) noexcept;
-  QuantisePlan& operator=(const QuantisePlan&);
-  QuantisePlan& operator=(QuantisePlan&&) noexcept;
-  ~QuantisePlan();
-
-  // The quantisation that was planned.
-  const RowQuantisation& quantisation() const noexcept;
-
-  // Bytes from the first element that is touched to the last: what each span must hold.
-  std::uint64_t source_bytes() const noexcept;
-  std::uint64_t codes_bytes() const noexcept;
-  std::uint64_t scales_bytes() const noexcept;
-
-  // Records the quantisation into a command buffer, as Plan::record does: checks every span first,
-  // never allocates on success, never compiles, never submits. There is no workspace. A span of no
-  // bytes is ignored.
-  //
-  // Synchronisation: no barrier is recorded. The caller makes the source visible to
-  // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT with VK_ACCESS_2_SHADER_STORAGE_READ_BIT before, and
-  // codes and scales to the same stage with VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT; and waits for
-  // these writes before a product reads.
-  Result<void> record(VkCommandBuffer command_buffer, const QuantiseSpans& spans) const;
-
-  struct Impl;
-
- private:
-  friend class Context;
-  explicit QuantisePlan(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };
 
@@ -379,18 +300,34 @@ class VKGEMM_API Context {
   // Else fails as plan() does where what counts of the problem (plan_pack()) contradicts itself.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
-  // Builds the pipeline that packs an operand of the problem, which lies as the problem says:
-  // Packing::plain, any layout, leading dimension, strides and alignment. Only this operand's
-  // matrix, the sizes that it has, batch, grouping, gated and d.layout count. GatedB::separate: b
-  // and b_right are packed one by one with the same plan. max_dispatch_ms doesn't: an operand is
-  // packed in as few dispatches as can be. Fails as packed_layout() and plan() do.
-  Result<PackPlan> plan_pack(const Problem& problem, PackedOperand operand) const;
+  // Plans the packing of an operand. It lies as the problem says: Packing::plain, any layout,
+  // leading dimension, strides and alignment. Only this operand's matrix, the sizes that it has,
+  // batch, grouping, gated and d.layout count. GatedB::separate: b and b_right are packed one by
+  // one with the same plan. Weights are constant: once packed, they serve every product that
+  // PackedLayout::fingerprint allows.
+  //
+  // Operands: reads `source`, or of a quantised B (Problem::quantised_b) `codes` and, if they lie
+  // apart, `scales` and `zeros`. Writes `packed`, all of PackedLayout::bytes but what follows the
+  // last matrix, with zeros for padding. The source is aligned as the problem promises. Codes and
+  // zero points may lie at any address (q4_0 and q8_0: an even one), scales at multiples of their
+  // size. Kernels read codes, scales and zero points in words of four bytes, so up to three bytes
+  // before and after them: never of another page.
+  //
+  // Records as few dispatches as can be, whatever max_dispatch_ms is, and no barrier. Fails as
+  // packed_layout() and plan() do.
+  Result<Plan> plan_pack(const Problem& problem, PackedOperand operand) const;
 
-  // Builds the pipeline that quantises rows, in as few dispatches as can be. Fails with
-  // invalid_argument for what contradicts itself; unsupported for other types, layouts and packings
-  // than RowQuantisation names, and on a device without shaderInt8 and storageBuffer8BitAccess
+  // Plans the quantisation of rows, by the formula of RowQuantisation.
+  //
+  // Operands: reads `source`, writes `codes` and `scales`. Source and codes are aligned as the
+  // RowQuantisation promises. Scales are f32, one for each row, contiguous over the batch, aligned
+  // to 4 bytes.
+  //
+  // Records as few dispatches as can be, and no barrier. Fails with invalid_argument for what
+  // contradicts itself; unsupported for other types, layouts and packings than RowQuantisation
+  // names, and on a device without shaderInt8 and storageBuffer8BitAccess
   // (DeviceCaps::int8_arithmetic); device_lost or the driver's VkResult.
-  Result<QuantisePlan> plan_quantise_rows(const RowQuantisation& quantisation) const;
+  Result<Plan> plan_quantise_rows(const RowQuantisation& quantisation) const;
 
   // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
   // one of this context.

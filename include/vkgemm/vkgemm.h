@@ -65,14 +65,8 @@ typedef struct VkgemmContext VkgemmContext;
 // A list of the configurations that compute a problem. Immutable.
 typedef struct VkgemmCandidates VkgemmCandidates;
 
-// A problem bound to a pipeline. Immutable.
+// A product, the packing of an operand, or the quantisation of rows, bound to pipelines. Immutable.
 typedef struct VkgemmPlan VkgemmPlan;
-
-// The packing of one operand, bound to a pipeline. Immutable.
-typedef struct VkgemmPackPlan VkgemmPackPlan;
-
-// The quantisation of rows, bound to a pipeline. Immutable.
-typedef struct VkgemmQuantisePlan VkgemmQuantisePlan;
 
 // --- Enumerations --------------------------------------------------------------------------------
 // Every enumerator has its value for good. *_MAX_ENUM is no value: it makes enumerations 32 bits
@@ -141,7 +135,7 @@ typedef enum VkgemmLayout {
 // In which form an operand is given.
 typedef enum VkgemmPacking {
   VKGEMM_PACKING_PLAIN = 0,  // rows or columns
-  // As vkgemm_pack_plan_record() writes it: A and B of 16 bits, s8, and f32 where
+  // As vkgemm_plan_pack() has it written: A and B of 16 bits, s8, and f32 where
   // VkgemmProblem::f32_arithmetic isn't IEEE.
   VKGEMM_PACKING_PACKED = 1,
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
@@ -963,10 +957,12 @@ VKGEMM_API VkgemmStatus vkgemm_plan_create(const VkgemmContext* context,
 // One thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan);
 
-// The problem that was planned. Its parts are valid as long as the plan. Any thread.
+// The problem that was planned; the defaults if the plan is no product. Its parts are valid as long
+// as the plan. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem);
 
-// The configuration, for vkgemm_config_parse(). Valid as long as the plan. Any thread.
+// The configuration, for vkgemm_config_parse(). Of no meaning if the plan is no product. Valid as
+// long as the plan. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config);
 
 // Bytes of scratch memory that vkgemm_plan_record() wants as VkgemmOperands::workspace, 256-byte
@@ -985,7 +981,8 @@ VKGEMM_API VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double*
 // Writes why this kernel: for people; several lines. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_explain(const VkgemmPlan* plan, char* text, size_t* size);
 
-// Writes the plan as one `vkgemm run …` command line that repeats it. Any thread.
+// Writes the product as one `vkgemm run …` command line that repeats it; an empty text if the plan
+// is no product. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_command_line(const VkgemmPlan* plan, char* text, size_t* size);
 
 // Bytes on the device, [address, address + bytes). The buffer must be created with
@@ -1031,6 +1028,13 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan column_scales;  // VkgemmEpilogue::column_scales: N; 2N of a gated product
 
   VkgemmFingerprint b_right_fingerprint;  // VKGEMM_GATED_B_SEPARATE with a packed b
+
+  // Plans that prepare operands use these: vkgemm_plan_pack(), vkgemm_plan_quantise_rows().
+  VkgemmDeviceSpan source;  // elements to be packed or quantised
+  VkgemmDeviceSpan codes;   // read by packing, written by the quantisation of rows; so scales
+  VkgemmDeviceSpan scales;
+  VkgemmDeviceSpan zeros;   // zero points of codes
+  VkgemmDeviceSpan packed;  // written: VkgemmPackedLayout::bytes
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.
@@ -1045,16 +1049,22 @@ typedef struct VkgemmDispatchRange {
 VKGEMM_API VkgemmStatus vkgemm_operands_init(VkgemmOperands* operands, size_t struct_size);
 VKGEMM_API VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, size_t struct_size);
 
-// Records the product into a command buffer in the recording state, outside a render pass. Checks
+// The bytes that a recording touches of each operand, from its first element to its last, the
+// workspace included. Addresses are 0. vkgemm_plan_record() ignores operands of 0 bytes. Any
+// thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operands);
+
+// Records the plan into a command buffer in the recording state, outside a render pass. Checks
 // every span first; on any error nothing is recorded. Never compiles, never submits, and allocates
 // nothing on success. `range` may be null: all dispatches.
 //
-// Disturbs the compute bind point's pipeline and the push constants. The caller makes operands
-// available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT before
-// (VK_ACCESS_2_SHADER_STORAGE_READ_BIT, of D, aux and row_values
-// VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT), and waits for the same stage and access before it uses D,
-// aux or row_values. Barriers between the dispatches of a plan are vkgemm's own: Plan::record() in
-// vkgemm/context.hpp lists them, and says how ranges of dispatches are recorded.
+// Disturbs the compute bind point's pipeline and the push constants. Before, the caller makes
+// operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, with
+// VK_ACCESS_2_SHADER_STORAGE_READ_BIT for those that the plan reads and
+// VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After, the caller waits for the
+// same stage and access before anything uses the written ones. vkgemm records the barriers between
+// the dispatches of a plan: Plan::record() in vkgemm/context.hpp lists them, and says how ranges of
+// dispatches are recorded.
 //
 // A workspace belongs to one recording in flight; recordings that follow each other on one queue
 // may share it. Any thread; the command buffer and its pool are externally synchronised.
@@ -1088,43 +1098,20 @@ VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
                                              VkgemmPackedOperand operand,
                                              VkgemmPackedLayout* layout, VkgemmError* error);
 
-// Builds the pipeline that packs an operand of the problem, which lies as the problem says, with
-// VKGEMM_PACKING_PLAIN. VKGEMM_GATED_B_SEPARATE: b and b_right are packed one by one with the same
-// plan. Any thread, as vkgemm_plan_create().
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_create(const VkgemmContext* context,
-                                                const VkgemmProblem* problem,
-                                                VkgemmPackedOperand operand, VkgemmPackPlan** plan,
-                                                VkgemmError* error);
+// Plans the packing of an operand. It lies as the problem says, with VKGEMM_PACKING_PLAIN.
+// VKGEMM_GATED_B_SEPARATE: b and b_right are packed one by one with the same plan.
+//
+// Operands: reads `source`, or of a quantised B `codes` and, if they lie apart, `scales` and
+// `zeros`. Writes `packed`, all of VkgemmPackedLayout::bytes but what follows the last matrix, with
+// zeros for padding. Kernels read codes, scales and zero points in words of four bytes, so up to
+// three bytes before and after them. No barrier is recorded. Any thread, as vkgemm_plan_create().
+VKGEMM_API VkgemmStatus vkgemm_plan_pack(const VkgemmContext* context, const VkgemmProblem* problem,
+                                         VkgemmPackedOperand operand, VkgemmPlan** plan,
+                                         VkgemmError* error);
 
-// Destroys a plan of packing, as vkgemm_plan_destroy() one of a product. One thread.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_destroy(VkgemmPackPlan* plan);
-
-// How the operand lies when it is packed; 0 bytes if there is nothing to be packed. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_layout(const VkgemmPackPlan* plan,
-                                                VkgemmPackedLayout* layout);
-
-// Bytes of the source that are read, from its first element on. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_source_bytes(const VkgemmPackPlan* plan, uint64_t* bytes);
-
-// Records the packing, as vkgemm_plan_record() records a product. The destination has
-// VkgemmPackedLayout::bytes, and shares none with the source. No barrier is recorded: the caller
-// makes the source visible to compute shaders before, and waits for their writes before a product
-// reads. Any thread; the command buffer and its pool are externally synchronised.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan,
-                                                VkCommandBuffer command_buffer,
-                                                VkgemmDeviceSpan source,
-                                                VkgemmDeviceSpan destination, VkgemmError* error);
-
-// The same of a quantised B: its codes, and where they stand apart its scales and zero points.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_record_codes(
-    const VkgemmPackPlan* plan, VkCommandBuffer command_buffer, VkgemmDeviceSpan codes,
-    VkgemmDeviceSpan scales, VkgemmDeviceSpan zeros, VkgemmDeviceSpan destination,
-    VkgemmError* error);
-
-// Bytes of each that there must be. Kernels read whole words of four bytes, at multiples of four,
-// so up to three bytes on either side. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, uint64_t* codes,
-                                                    uint64_t* scales, uint64_t* zeros);
+// How the operand lies that this plan packs. 0 bytes if the device gains nothing by packing it, or
+// the plan packs nothing. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout);
 
 // Writes the first field in which two fingerprints differ, with both values: "driver_version is 2,
 // wanted is 3". Empty if they are alike. Any thread.
@@ -1153,58 +1140,20 @@ typedef struct VkgemmRowQuantisation {
   const VkgemmMatrix* codes;   // its type must be set to s8. Null: s8
 } VkgemmRowQuantisation;
 
-// The memory that one recording of a VkgemmQuantisePlan works on. A span starts at element (0, 0)
-// of batch 0. None shares a byte with another. By default all is zero.
-typedef struct VkgemmQuantiseSpans {
-  uint32_t struct_size;
-  uint32_t reserved;
-  VkgemmDeviceSpan source;  // aligned, as codes, as VkgemmMatrix::alignment promises
-  VkgemmDeviceSpan codes;
-  VkgemmDeviceSpan scales;  // f32, aligned to 4 bytes: `rows` values for each matrix, densely
-} VkgemmQuantiseSpans;
-
-// Each sets the first struct_size bytes to the defaults. Any thread.
+// Sets the first struct_size bytes to the defaults. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_row_quantisation_init(VkgemmRowQuantisation* quantisation,
                                                      size_t struct_size);
-VKGEMM_API VkgemmStatus vkgemm_quantise_spans_init(VkgemmQuantiseSpans* spans, size_t struct_size);
 
-// Builds the pipeline that quantises rows. VKGEMM_ERROR_INVALID_ARGUMENT for what contradicts
-// itself, VKGEMM_ERROR_UNSUPPORTED for another type, layout or packing than VkgemmRowQuantisation
-// names, and on a device without VkgemmDeviceCaps::int8_arithmetic. Any thread, as
-// vkgemm_plan_create().
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_create(const VkgemmContext* context,
-                                                    const VkgemmRowQuantisation* quantisation,
-                                                    VkgemmQuantisePlan** plan, VkgemmError* error);
-
-// Destroys a plan of quantisation, as vkgemm_plan_destroy() one of a product. One thread.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_destroy(VkgemmQuantisePlan* plan);
-
-// The quantisation that was planned; its matrices are valid as long as the plan. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_quantisation(const VkgemmQuantisePlan* plan,
-                                                          VkgemmRowQuantisation* quantisation);
-
-// Bytes that the span of the source must hold, from the first element that is read to the last. Any
-// thread.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_source_bytes(const VkgemmQuantisePlan* plan,
-                                                          uint64_t* bytes);
-
-// The same of the codes, which are written. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_codes_bytes(const VkgemmQuantisePlan* plan,
-                                                         uint64_t* bytes);
-
-// The same of the scales, which are written. Any thread.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_scales_bytes(const VkgemmQuantisePlan* plan,
-                                                          uint64_t* bytes);
-
-// Records the quantisation, as vkgemm_plan_record() records a product. There is no workspace. A
-// span that need not hold a byte is ignored. No barrier is recorded: before, the caller makes the
-// source visible to compute shaders for reading, and codes and scales for writing; he waits for
-// these writes before a product reads. Any thread; the command buffer and its pool are externally
-// synchronised.
-VKGEMM_API VkgemmStatus vkgemm_quantise_plan_record(const VkgemmQuantisePlan* plan,
-                                                    VkCommandBuffer command_buffer,
-                                                    const VkgemmQuantiseSpans* spans,
-                                                    VkgemmError* error);
+// Plans the quantisation of rows. Operands: reads `source`, writes `codes` and `scales`. Source and
+// codes are aligned as VkgemmMatrix::alignment promises. Scales are f32, `rows` for each matrix,
+// contiguous, aligned to 4 bytes. No barrier is recorded.
+//
+// VKGEMM_ERROR_INVALID_ARGUMENT for what contradicts itself, VKGEMM_ERROR_UNSUPPORTED for another
+// type, layout or packing than VkgemmRowQuantisation names, and on a device without
+// VkgemmDeviceCaps::int8_arithmetic. Any thread, as vkgemm_plan_create().
+VKGEMM_API VkgemmStatus vkgemm_plan_quantise_rows(const VkgemmContext* context,
+                                                  const VkgemmRowQuantisation* quantisation,
+                                                  VkgemmPlan** plan, VkgemmError* error);
 
 #ifdef __cplusplus
 }

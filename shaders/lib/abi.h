@@ -278,8 +278,9 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
                                 PackParams, PackCodesParams, QuantiseRowsParams, ResetParams,
                                 ReduceRowsParams, MergeParams>;
 
-// The operands that a caller binds, by the names of the members of Operands and VkgemmOperands. The
-// workspace is none of them. src/problem/operands.cpp has a row for each.
+// The operands that a caller binds, by the names of the members of Operands and VkgemmOperands:
+// those of products, then those of plans that prepare them. The workspace is none of them.
+// src/problem/operands.cpp has a row for each.
 #define VKGEMM_OPERANDS(X) \
     X(a) \
     X(b) \
@@ -293,7 +294,12 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(gamma) \
     X(beta) \
     X(row_values) \
-    X(offsets)
+    X(offsets) \
+    X(source) \
+    X(codes) \
+    X(scales) \
+    X(zeros) \
+    X(packed)
 
 // Every address that a block may have, by the name that it has there.
 #define VKGEMM_ADDRESSES(X) \

@@ -31,7 +31,7 @@ namespace vkgemm::c {
 template <class C>
 struct Fields;
 
-// The parts of a problem, or of a quantisation of rows, that is handed to the caller.
+// The parts of a problem that is handed to the caller.
 class Parts {
  public:
   // The place of the next part of a type.
@@ -271,17 +271,6 @@ struct Fields<VkgemmPackedLayout> {
 
 template <>
 struct Fields<VkgemmRowQuantisation> : ListedFields<RowQuantisation> {};
-
-template <>
-struct Fields<VkgemmQuantiseSpans> {
-  using Cpp = QuantiseSpans;
-  static void map(auto& map, auto& c, auto& cpp) {
-    map.reserved(c.reserved);
-    map.span(c.source, cpp.source);
-    map.span(c.codes, cpp.codes);
-    map.span(c.scales, cpp.scales);
-  }
-};
 
 template <>
 struct Fields<VkgemmConfig> {

@@ -97,15 +97,3 @@ struct VkgemmPlan : vkgemm::c::Handle<vkgemm::c::magic("vkg:plan")> {
   vkgemm::c::Parts parts;  // of the problem
   VkgemmProblem problem;
 };
-
-struct VkgemmPackPlan : vkgemm::c::Handle<vkgemm::c::magic("vkg:pack")> {
-  explicit VkgemmPackPlan(vkgemm::PackPlan&& from) : plan(std::move(from)) {}
-  vkgemm::PackPlan plan;
-};
-
-struct VkgemmQuantisePlan : vkgemm::c::Handle<vkgemm::c::magic("vkg:quan")> {
-  explicit VkgemmQuantisePlan(vkgemm::QuantisePlan&& from);
-  vkgemm::QuantisePlan plan;
-  vkgemm::c::Parts parts;  // of the quantisation
-  VkgemmRowQuantisation quantisation;
-};

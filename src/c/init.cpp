@@ -58,9 +58,6 @@ VkgemmStatus vkgemm_operands_init(VkgemmOperands* operands, size_t struct_size) 
 VkgemmStatus vkgemm_row_quantisation_init(VkgemmRowQuantisation* quantisation, size_t struct_size) {
   return init(quantisation, struct_size, "quantisation");
 }
-VkgemmStatus vkgemm_quantise_spans_init(VkgemmQuantiseSpans* spans, size_t struct_size) {
-  return init(spans, struct_size, "spans");
-}
 VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, size_t struct_size) {
   return init(range, struct_size, "range");
 }

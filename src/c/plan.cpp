@@ -1,4 +1,4 @@
-// plan.cpp: plans of products, of packing and of quantisation, and their recording.
+// plan.cpp: plans and their recording.
 #include "c/call.hpp"
 
 using namespace vkgemm;
@@ -32,6 +32,12 @@ struct Packed {
   }
 };
 
+MaybeFailure hand_over(Result<Plan> made, VkgemmPlan** plan) {
+  if (!made) return failure_of(made.error());
+  *plan = new VkgemmPlan(*std::move(made));
+  return {};
+}
+
 }  // namespace
 
 VkgemmPlan::VkgemmPlan(Plan&& from)
@@ -39,29 +45,46 @@ VkgemmPlan::VkgemmPlan(Plan&& from)
       config(to_string(plan.config())),
       problem(ToC::structure<VkgemmProblem>(plan.problem(), &parts)) {}
 
-VkgemmQuantisePlan::VkgemmQuantisePlan(QuantisePlan&& from)
-    : plan(std::move(from)),
-      quantisation(ToC::structure<VkgemmRowQuantisation>(plan.quantisation(), &parts)) {}
-
 VkgemmStatus vkgemm_plan_create(const VkgemmContext* context, const VkgemmProblem* problem,
                                 const char* config, VkgemmPlan** plan, VkgemmError* error) {
+  return call(
+      error, {handle(context, "context"), pointer(problem, "problem"), pointer(plan, "plan")},
+      [&]() -> MaybeFailure {
+        Problem read;
+        if (auto failure = ToCpp::read(*problem, "problem", read)) return failure;
+        std::optional<Config> chosen;
+        if (config != nullptr) {
+          const Result<Config> parsed = parse_config(config);
+          if (!parsed) return failure_of(parsed.error());
+          chosen = *parsed;
+        }
+        return hand_over(
+            chosen ? context->context.plan(read, *chosen) : context->context.plan(read), plan);
+      });
+}
+
+VkgemmStatus vkgemm_plan_pack(const VkgemmContext* context, const VkgemmProblem* problem,
+                              VkgemmPackedOperand operand, VkgemmPlan** plan, VkgemmError* error) {
   return call(error,
               {handle(context, "context"), pointer(problem, "problem"), pointer(plan, "plan")},
               [&]() -> MaybeFailure {
-                Problem read;
-                if (auto failure = ToCpp::read(*problem, "problem", read)) return failure;
-                std::optional<Config> chosen;
-                if (config != nullptr) {
-                  const Result<Config> parsed = parse_config(config);
-                  if (!parsed) return failure_of(parsed.error());
-                  chosen = *parsed;
-                }
-                Result<Plan> made =
-                    chosen ? context->context.plan(read, *chosen) : context->context.plan(read);
-                if (!made) return failure_of(made.error());
-                *plan = new VkgemmPlan(*std::move(made));
-                return {};
+                Packed read;
+                if (auto failure = read.read(*problem, operand)) return failure;
+                return hand_over(context->context.plan_pack(read.problem, read.operand), plan);
               });
+}
+
+VkgemmStatus vkgemm_plan_quantise_rows(const VkgemmContext* context,
+                                       const VkgemmRowQuantisation* quantisation, VkgemmPlan** plan,
+                                       VkgemmError* error) {
+  return call(
+      error,
+      {handle(context, "context"), pointer(quantisation, "quantisation"), pointer(plan, "plan")},
+      [&]() -> MaybeFailure {
+        RowQuantisation read;
+        if (auto failure = ToCpp::read(*quantisation, "quantisation", read)) return failure;
+        return hand_over(context->context.plan_quantise_rows(read), plan);
+      });
 }
 
 VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan) {
@@ -76,6 +99,20 @@ VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem)
 VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config) {
   return call(nullptr, {handle(plan, "plan"), pointer(config, "config")},
               [&] { *config = plan->config.c_str(); });
+}
+
+VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout) {
+  return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
+    return write_structure(ToC::structure<VkgemmPackedLayout>(plan->plan.layout()), layout,
+                           "layout");
+  });
+}
+
+VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operands) {
+  return call(nullptr, {handle(plan, "plan"), pointer(operands, "operands")}, [&] {
+    return write_structure(ToC::structure<VkgemmOperands>(plan->plan.operands()), operands,
+                           "operands");
+  });
 }
 
 VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes) {
@@ -140,121 +177,4 @@ VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context, const VkgemmProb
         if (!found) return failure_of(found.error());
         return write_structure(ToC::structure<VkgemmPackedLayout>(*found), layout, "layout");
       });
-}
-
-VkgemmStatus vkgemm_pack_plan_create(const VkgemmContext* context, const VkgemmProblem* problem,
-                                     VkgemmPackedOperand operand, VkgemmPackPlan** plan,
-                                     VkgemmError* error) {
-  return call(error,
-              {handle(context, "context"), pointer(problem, "problem"), pointer(plan, "plan")},
-              [&]() -> MaybeFailure {
-                Packed read;
-                if (auto failure = read.read(*problem, operand)) return failure;
-                Result<PackPlan> made = context->context.plan_pack(read.problem, read.operand);
-                if (!made) return failure_of(made.error());
-                *plan = new VkgemmPackPlan(*std::move(made));
-                return {};
-              });
-}
-
-VkgemmStatus vkgemm_pack_plan_destroy(VkgemmPackPlan* plan) {
-  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
-}
-
-VkgemmStatus vkgemm_pack_plan_layout(const VkgemmPackPlan* plan, VkgemmPackedLayout* layout) {
-  return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
-    return write_structure(ToC::structure<VkgemmPackedLayout>(plan->plan.layout()), layout,
-                           "layout");
-  });
-}
-
-VkgemmStatus vkgemm_pack_plan_source_bytes(const VkgemmPackPlan* plan, uint64_t* bytes) {
-  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
-              [&] { *bytes = plan->plan.source_bytes(); });
-}
-
-VkgemmStatus vkgemm_pack_plan_code_bytes(const VkgemmPackPlan* plan, uint64_t* codes,
-                                         uint64_t* scales, uint64_t* zeros) {
-  return call(nullptr,
-              {handle(plan, "plan"), pointer(codes, "codes"), pointer(scales, "scales"),
-               pointer(zeros, "zeros")},
-              [&] {
-                const CodeBytes bytes = plan->plan.code_bytes();
-                *codes = bytes.codes;
-                *scales = bytes.scales;
-                *zeros = bytes.zeros;
-              });
-}
-
-VkgemmStatus vkgemm_pack_plan_record_codes(const VkgemmPackPlan* plan,
-                                           VkCommandBuffer command_buffer, VkgemmDeviceSpan codes,
-                                           VkgemmDeviceSpan scales, VkgemmDeviceSpan zeros,
-                                           VkgemmDeviceSpan destination, VkgemmError* error) {
-  return call(error, {handle(plan, "plan")}, [&] {
-    return failure_of(plan->plan.record_codes(command_buffer,
-                                              {.codes = {codes.address, codes.bytes},
-                                               .scales = {scales.address, scales.bytes},
-                                               .zeros = {zeros.address, zeros.bytes}},
-                                              {destination.address, destination.bytes}));
-  });
-}
-
-VkgemmStatus vkgemm_pack_plan_record(const VkgemmPackPlan* plan, VkCommandBuffer command_buffer,
-                                     VkgemmDeviceSpan source, VkgemmDeviceSpan destination,
-                                     VkgemmError* error) {
-  return call(error, {handle(plan, "plan")}, [&] {
-    return failure_of(plan->plan.record(command_buffer, {source.address, source.bytes},
-                                        {destination.address, destination.bytes}));
-  });
-}
-
-VkgemmStatus vkgemm_quantise_plan_create(const VkgemmContext* context,
-                                         const VkgemmRowQuantisation* quantisation,
-                                         VkgemmQuantisePlan** plan, VkgemmError* error) {
-  return call(
-      error,
-      {handle(context, "context"), pointer(quantisation, "quantisation"), pointer(plan, "plan")},
-      [&]() -> MaybeFailure {
-        RowQuantisation read;
-        if (auto failure = ToCpp::read(*quantisation, "quantisation", read)) return failure;
-        Result<QuantisePlan> made = context->context.plan_quantise_rows(read);
-        if (!made) return failure_of(made.error());
-        *plan = new VkgemmQuantisePlan(*std::move(made));
-        return {};
-      });
-}
-
-VkgemmStatus vkgemm_quantise_plan_destroy(VkgemmQuantisePlan* plan) {
-  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
-}
-
-VkgemmStatus vkgemm_quantise_plan_quantisation(const VkgemmQuantisePlan* plan,
-                                               VkgemmRowQuantisation* quantisation) {
-  return call(nullptr, {handle(plan, "plan"), pointer(quantisation, "quantisation")},
-              [&] { return write_structure(plan->quantisation, quantisation, "quantisation"); });
-}
-
-VkgemmStatus vkgemm_quantise_plan_source_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
-  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
-              [&] { *bytes = plan->plan.source_bytes(); });
-}
-
-VkgemmStatus vkgemm_quantise_plan_codes_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
-  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
-              [&] { *bytes = plan->plan.codes_bytes(); });
-}
-
-VkgemmStatus vkgemm_quantise_plan_scales_bytes(const VkgemmQuantisePlan* plan, uint64_t* bytes) {
-  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
-              [&] { *bytes = plan->plan.scales_bytes(); });
-}
-
-VkgemmStatus vkgemm_quantise_plan_record(const VkgemmQuantisePlan* plan,
-                                         VkCommandBuffer command_buffer,
-                                         const VkgemmQuantiseSpans* spans, VkgemmError* error) {
-  return call(error, {handle(plan, "plan"), pointer(spans, "spans")}, [&]() -> MaybeFailure {
-    QuantiseSpans read;
-    if (auto failure = ToCpp::read(*spans, "spans", read)) return failure;
-    return failure_of(plan->plan.record(command_buffer, read));
-  });
 }

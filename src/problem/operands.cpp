@@ -121,6 +121,21 @@ constexpr OperandRow vector_row(OperandRow row) {
   return row;
 }
 
+// --- operands of plans that prepare others ------------------------------------------------------
+
+constexpr OperandRow prepared_row(OperandId id, std::string_view name, DeviceSpan Operands::*span,
+                                  std::uint64_t Addresses::*address) {
+  return {.id = id,
+          .name = name,
+          .span = span,
+          .address = address,
+          .twin = id,
+          .exists = [](const Problem&) { return false; },
+          .shape = [](const Problem&) { return OperandShape{}; },
+          .is_touched = [](const ResolvedProblem&) { return false; },
+          .operand = [](const ResolvedProblem&) { return Operand{}; }};
+}
+
 // --- matrices -----------------------------------------------------------------------------------
 
 Operand matrix_operand(const ResolvedMatrix& matrix, std::uint64_t count) {
@@ -326,6 +341,11 @@ constexpr OperandRow rows[] = {
                                             .span = &Operands::offsets,
                                             .address = &Addresses::offsets,
                                             .twin = OperandId::offsets}),
+    prepared_row(OperandId::source, "source", &Operands::source, &Addresses::source),
+    prepared_row(OperandId::codes, "codes", &Operands::codes, &Addresses::codes),
+    prepared_row(OperandId::scales, "scales", &Operands::scales, &Addresses::scales),
+    prepared_row(OperandId::zeros, "zeros", &Operands::zeros, &Addresses::zeros),
+    prepared_row(OperandId::packed, "packed", &Operands::packed, &Addresses::copy),
 };
 
 static_assert(
@@ -351,6 +371,17 @@ MaybeError check_row_vectors(const Problem& p) {
                               to_string(op), ": rms_norm and layer_norm have them"));
   }
   return std::nullopt;
+}
+
+Operand prepared_operand(OperandId id, std::uint64_t bytes, std::uint64_t alignment, bool written) {
+  const OperandRow& row = row_of(id);
+  return {.id = id,
+          .name = row.name,
+          .span = row.span,
+          .address = row.address,
+          .bytes = bytes,
+          .alignment = static_cast<std::uint32_t>(alignment),
+          .written = written};
 }
 
 bool is_empty(const Problem& p) noexcept {

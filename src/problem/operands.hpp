@@ -138,11 +138,14 @@ struct OperandRow {
   void (*ask)(Problem&, DataType, bool several) = nullptr;
 };
 
-// In the order of the enumerators.
+// In the order of the enumerators. No problem has an operand that prepares others.
 std::span<const OperandRow, operand_count> operand_rows() noexcept;
 inline const OperandRow& row_of(OperandId id) noexcept {
   return operand_rows()[static_cast<std::size_t>(id)];
 }
+
+// An operand that prepares others, as a plan reads or writes it.
+Operand prepared_operand(OperandId id, std::uint64_t bytes, std::uint64_t alignment, bool written);
 
 // The forms in which the caller gives an operand.
 inline bool is_packed(const Problem& problem, const OperandRow& row) noexcept {

@@ -35,10 +35,13 @@ struct Context::Impl {
     caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
   }
 
-  Result<PackPlan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
-                                  PackedOperand operand);
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
+  Result<Plan> make_pack_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
+                              PackedOperand operand);
+
+  // Builds the pipelines of a plan, and counts its dispatches.
+  Result<Plan> finish(std::shared_ptr<Plan::Impl> plan);
 
   // The error of a problem that nothing computes. The log gets the reasons that are not its cause.
   Error nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& usable) const;

@@ -265,6 +265,20 @@ std::string describe_times(const Plan::Impl& plan) {
   return text + "\n";
 }
 
+// A plan that prepares an operand.
+std::string describe_step(const Plan::Impl& plan) {
+  if (plan.dispatch_count == 0) return "nothing to do: record() records nothing\n";
+  std::string text =
+      concat("kernel ", plan.dispatch_plan.product.key.module, " on ", plan.caps->name, ", ",
+             plan.dispatch_count, plan.dispatch_count == 1 ? " dispatch\n" : " dispatches\n");
+  for (const Operand& operand : plan.rules.operands()) {
+    if (operand.bytes == 0) continue;
+    text += concat(operand.written ? "  writes " : "  reads ", operand.name, ": ", operand.bytes,
+                   " bytes\n");
+  }
+  return text;
+}
+
 std::string why_not(const Plan::Impl& plan, Path path) {
   const Context::Impl& context = *plan.context;
   const PathSupport& support = plan.caps->path(path);
@@ -298,12 +312,14 @@ std::string Plan::Impl::provenance() const {
 }
 
 std::string Plan::Impl::command_line() const {
+  if (!is_product) return {};
   std::string line = "vkgemm run " + to_command_line(problem);
   if (!resolved.is_empty()) line += " --config " + to_string(config);
   return line;
 }
 
 std::string Plan::Impl::explain() const {
+  if (!is_product) return describe_step(*this);
   const DeviceCaps& known = *caps;
   const ResolvedProblem& p = resolved;
   // The caller's M and N: a column-major D is computed as its transpose.

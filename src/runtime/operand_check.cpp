@@ -37,17 +37,18 @@ bool interleaved(const Operand& a, std::uint64_t a_address, const Operand& b,
 
 OperandRules::OperandRules(const ResolvedProblem& problem, std::uint64_t workspace_bytes)
     : all_(operands_of(problem)),
+      of_problem_(true),
       c_may_be_d_(problem.has_c() && problem.c.type == problem.d.type &&
                   problem.c.layout == problem.d.layout && problem.c.ld == problem.d.ld &&
                   (problem.batch == 1 || problem.c.batch_stride == problem.d.batch_stride)),
       b_is_two_(problem.k != 0 && problem.is_gated(GatedB::separate)) {
   if (workspace_bytes != 0 && !problem.is_empty()) {
-    all_.add({.name = "workspace",
-              .span = &Operands::workspace,
-              .address = &Addresses::workspace,
-              .bytes = workspace_bytes,
-              .alignment = workspace_alignment,
-              .written = true});
+    add({.name = "workspace",
+         .span = &Operands::workspace,
+         .address = &Addresses::workspace,
+         .bytes = workspace_bytes,
+         .alignment = workspace_alignment,
+         .written = true});
   }
 }
 
@@ -67,11 +68,12 @@ Result<void> OperandRules::check(const Operands& operands) const {
   for (const Operand& rule : all_) {
     const DeviceSpan& span = operands.*rule.span;
     if (rule.bytes == 0) continue;
+    const bool workspace = rule.span == &Operands::workspace;
+    const bool promised = of_problem_ && !workspace;
     if (span.bytes < rule.bytes) {
-      const bool workspace = rule.span == &Operands::workspace;
       return Error{workspace ? Status::workspace_too_small : Status::span_too_small,
                    concat(rule.name, ".bytes is ", span.bytes, ", ",
-                          workspace ? "the plan wants " : "the problem touches ", rule.bytes)};
+                          promised ? "the problem touches " : "the plan wants ", rule.bytes)};
     }
     if (span.address == 0) return invalid_argument(concat(rule.name, ".address is 0"));
     if (span.address > UINT64_MAX - rule.bytes) {
@@ -80,9 +82,8 @@ Result<void> OperandRules::check(const Operands& operands) const {
     }
     if (span.address % rule.alignment != 0) {
       return Error{Status::misaligned, concat(rule.name, ".address is ", hex(span.address),
-                                              rule.span == &Operands::workspace
-                                                  ? ": the plan wants a multiple of "
-                                                  : ": the problem promised a multiple of ",
+                                              promised ? ": the problem promised a multiple of "
+                                                       : ": the plan wants a multiple of ",
                                               rule.alignment, " bytes")};
     }
   }

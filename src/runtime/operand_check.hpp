@@ -1,4 +1,4 @@
-// operand_check.hpp: are these spans what the problem promised? Pure; prepared once per plan, so
+// operand_check.hpp: checks that spans are as the plan wants them. Pure; prepared once per plan, so
 // that record() neither computes nor allocates.
 #pragma once
 
@@ -16,6 +16,8 @@ class OperandRules {
   OperandRules() = default;
   OperandRules(const ResolvedProblem& problem, std::uint64_t workspace_bytes);
 
+  void add(const Operand& operand) noexcept { all_.add(operand); }
+
   const OperandList& operands() const noexcept { return all_; }
 
   // The first thing that is wrong. Allocates only to say so.
@@ -28,6 +30,7 @@ class OperandRules {
   bool may_share(const Operand& a, const Operand& b, const Operands& operands) const;
 
   OperandList all_;
+  bool of_problem_ = false;
   bool c_may_be_d_ = false;
   bool b_is_two_ = false;
 };

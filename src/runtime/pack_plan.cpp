@@ -1,5 +1,4 @@
 // pack_plan.cpp: operands that are packed once: how they lie, and the dispatches that pack them.
-#include <array>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -10,17 +9,10 @@
 #include "kernels/parts/quantised.hpp"
 #include "problem/enumerators.hpp"
 #include "problem/inputs/input.hpp"
-#include "runtime/context_impl.hpp"
-#include "runtime/fingerprint.hpp"
-#include "runtime/step_plan.hpp"
+#include "runtime/plan_impl.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
-
-struct PackPlan::Impl : StepPlan {
-  PackedLayout layout;
-  CodeBytes source_bytes;  // of what is not quantised: as of codes
-};
 
 namespace {
 
@@ -105,30 +97,30 @@ PackedLayout layout_of(const ResolvedProblem& packed, PackedOperand operand,
           .fingerprint = fingerprint_of(matrix, is_a ? packed.m : packed.n, packed.k, caps)};
 }
 
-// The dispatch that packs codes, and what it reads.
-Result<void> set_codes(PackPlan::Impl& plan, const Problem& problem, const ResolvedMatrix& copy,
-                       std::uint64_t matrices) {
+// Adds the codes that are read, and gives the step that packs them.
+Result<Step> pack_codes(OperandRules& rules, const Problem& problem, const ResolvedMatrix& copy,
+                        std::uint64_t matrices, const Limits& limits) {
   const Result<CodeSource> source = code_source(problem, matrices);
   if (!source) return source.error();
-  plan.source_bytes = {source->codes.bytes, source->scales.bytes, source->zeros.bytes};
-  const CodeArray &codes = source->codes, &scales = source->scales;
-  plan.operands.push_back({"codes", &Addresses::source, codes.bytes, codes.alignment});
-  plan.operands.push_back({"scales", &Addresses::scales, scales.bytes, scales.alignment});
-  plan.operands.push_back({"zeros", &Addresses::zeros, source->zeros.bytes});
-  plan.step = pack_codes_step(problem, *source, copy, matrices, plan.context->caps.limits);
-  return {};
+  const auto read = [](OperandId id, const CodeArray& array) {
+    return prepared_operand(id, array.bytes, array.alignment, /*written=*/false);
+  };
+  Operand codes = read(OperandId::codes, source->codes);
+  codes.address = &Addresses::source;
+  rules.add(codes);
+  rules.add(read(OperandId::scales, source->scales));
+  rules.add(read(OperandId::zeros, source->zeros));
+  return pack_codes_step(problem, *source, copy, matrices, limits);
 }
 
-// The same of elements.
-Result<void> set_elements(PackPlan::Impl& plan, const Problem& problem, PackedOperand operand,
-                          const ResolvedMatrix& copy) {
+// The same for elements.
+Result<Step> pack_elements(OperandRules& rules, const Problem& problem, PackedOperand operand,
+                           const ResolvedMatrix& copy, const Limits& limits) {
   const Result<ResolvedProblem> source = resolve(reduced(problem, operand, Packing::plain));
   if (!source) return source.error();
   const ResolvedMatrix& from = operand_of(*source, operand);
-  plan.source_bytes.codes = from.bytes;
-  plan.operands.push_back({"source", &Addresses::source, from.bytes, from.alignment});
-  plan.step = pack_step(*source, *source, copy, plan.context->caps.limits);
-  return {};
+  rules.add(prepared_operand(OperandId::source, from.bytes, from.alignment, /*written=*/false));
+  return pack_step(*source, *source, copy, limits);
 }
 
 }  // namespace
@@ -142,12 +134,12 @@ Result<PackedLayout> Context::packed_layout(const Problem& problem, PackedOperan
   });
 }
 
-Result<PackPlan> Context::plan_pack(const Problem& problem, PackedOperand operand) const {
+Result<Plan> Context::plan_pack(const Problem& problem, PackedOperand operand) const {
   return without_exceptions([&] { return impl_->make_pack_plan(impl_, problem, operand); });
 }
 
-Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
-                                               const Problem& problem, PackedOperand operand) {
+Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
+                                           const Problem& problem, PackedOperand operand) {
   if (lost.load(std::memory_order_relaxed)) return device_lost_error();
   const std::string_view name = operand == PackedOperand::a ? "a" : "b";
   const Matrix& given = operand == PackedOperand::a ? problem.a : problem.b;
@@ -157,9 +149,8 @@ Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self
   }
   const auto packed = resolve_packed(*this, problem, operand);
   if (!packed) return packed.error();
-  auto plan = std::make_shared<PackPlan::Impl>();
-  plan->context = self;
-  if (!*packed) return PackPlan(std::move(plan));
+  auto plan = std::make_shared<Plan::Impl>(self);
+  if (!*packed) return finish(std::move(plan));
 
   const ResolvedMatrix& copy = operand_of(**packed, operand);
   plan->layout = layout_of(**packed, operand, caps);
@@ -168,41 +159,14 @@ Result<PackPlan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self
   if (const auto reason = why_not_packed(copy, count, caps.limits)) {
     return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
   }
-  plan->operands = {{"destination", &Addresses::copy, plan->layout.bytes, plan->layout.alignment,
-                     /*written=*/true}};
-  const Result<void> set = is_quantised(problem, operand)
-                               ? set_codes(*plan, problem, copy, count)
-                               : set_elements(*plan, problem, operand, copy);
-  if (!set) return set.error();
-  if (auto prepared = plan->prepare(); !prepared) return prepared.error();
-  return PackPlan(std::move(plan));
-}
-
-PackPlan::PackPlan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-PackPlan::PackPlan(const PackPlan&) = default;
-PackPlan::PackPlan(PackPlan&&) noexcept = default;
-PackPlan& PackPlan::operator=(const PackPlan&) = default;
-PackPlan& PackPlan::operator=(PackPlan&&) noexcept = default;
-PackPlan::~PackPlan() = default;
-
-const PackedLayout& PackPlan::layout() const noexcept { return impl_->layout; }
-std::uint64_t PackPlan::source_bytes() const noexcept { return impl_->source_bytes.codes; }
-CodeBytes PackPlan::code_bytes() const noexcept { return impl_->source_bytes; }
-
-Result<void> PackPlan::record(VkCommandBuffer command_buffer, DeviceSpan source,
-                              DeviceSpan destination) const {
-  return record_codes(command_buffer, CodeSpans{.codes = source}, destination);
-}
-
-Result<void> PackPlan::record_codes(VkCommandBuffer command_buffer, const CodeSpans& source,
-                                    DeviceSpan destination) const {
-  return without_exceptions([&] {
-    if (impl_->operands.size() == 2) {
-      return impl_->record(command_buffer, std::array{destination, source.codes});
-    }
-    return impl_->record(command_buffer,
-                         std::array{destination, source.codes, source.scales, source.zeros});
-  });
+  plan->rules.add(prepared_operand(OperandId::packed, plan->layout.bytes, plan->layout.alignment,
+                                   /*written=*/true));
+  Result<Step> step = is_quantised(problem, operand)
+                          ? pack_codes(plan->rules, problem, copy, count, caps.limits)
+                          : pack_elements(plan->rules, problem, operand, copy, caps.limits);
+  if (!step) return step.error();
+  plan->dispatch_plan.product = *std::move(step);
+  return finish(std::move(plan));
 }
 
 }  // namespace vkgemm

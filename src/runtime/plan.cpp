@@ -151,6 +151,7 @@ std::string overruled_text(std::string_view denied) {
 
 Result<void> build_pipelines(Plan::Impl& plan) {
   const DispatchPlan& steps = plan.dispatch_plan;
+  if (steps.product.dispatches.empty()) return {};
   std::vector<PipelineKey> keys{steps.product.key};
   for (const Step& step : steps.before) keys.push_back(step.key);
   for (const Step& step : steps.after) keys.push_back(step.key);
@@ -190,9 +191,8 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   if (!resolved) return resolved.error();
   if (auto error = tables.set_orders(*resolved, usable_caps())) return *error;
 
-  auto plan = std::make_shared<Plan::Impl>();
-  plan->context = self;
-  plan->caps = &usable_caps();
+  auto plan = std::make_shared<Plan::Impl>(self);
+  plan->is_product = true;
   plan->problem = problem;
   plan->resolved = *resolved;
   if (config != nullptr) plan->config = *config;
@@ -235,20 +235,25 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   }
   plan->rules = OperandRules(*resolved, plan->dispatch_plan.workspace.bytes);
   plan->fingerprints = fingerprints_of(*resolved, usable);
+  return finish(std::move(plan));
+}
+
+Result<Plan> Context::Impl::finish(std::shared_ptr<Plan::Impl> plan) {
+  const bool logs = plan->is_product && log.enabled();
   if (auto built = build_pipelines(*plan); !built) {
     if (built.error().status == Status::device_lost) lost = true;
-    if (log.enabled()) {
+    if (logs) {
       log.write(LogLevel::error, concat(plan->command_line(), ": ", built.error().message));
     }
     return built.error();
   }
-  if (may_give_up(plan->config, *resolved)) {
+  if (may_give_up(plan->config, plan->resolved)) {
     const Result<VkDeviceAddress> counter = aborts.address();
     if (!counter) return counter.error();
     plan->aborts = *counter;
   }
   plan->dispatch_count = count_dispatches(*plan);
-  if (log.enabled()) log.write(LogLevel::info, plan->command_line());
+  if (logs) log.write(LogLevel::info, plan->command_line());
   return Plan(std::move(plan));
 }
 
@@ -261,6 +266,14 @@ Plan::~Plan() = default;
 
 const Problem& Plan::problem() const noexcept { return impl_->problem; }
 const Config& Plan::config() const noexcept { return impl_->config; }
+const PackedLayout& Plan::layout() const noexcept { return impl_->layout; }
+Operands Plan::operands() const noexcept {
+  Operands out;
+  for (const Operand& operand : impl_->rules.operands()) {
+    (out.*operand.span).bytes = operand.bytes;
+  }
+  return out;
+}
 std::uint64_t Plan::workspace_bytes() const noexcept {
   return impl_->dispatch_plan.workspace.bytes;
 }
@@ -284,7 +297,7 @@ Result<void> Plan::record(VkCommandBuffer command_buffer, const Operands& operan
       return invalid_argument("command_buffer is VK_NULL_HANDLE");
     }
     if (auto checked = check_range(range, plan.dispatch_count); !checked) return checked;
-    if (plan.resolved.is_empty()) return {};
+    if (plan.dispatch_count == 0) return {};
     if (auto checked = plan.rules.check(operands); !checked) return checked;
     if (auto checked = check_fingerprints(plan.fingerprints, operands); !checked) return checked;
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/dispatch_limit.hpp"
@@ -17,11 +18,16 @@
 namespace vkgemm {
 
 struct Plan::Impl {
+  explicit Impl(std::shared_ptr<Context::Impl> from)
+      : context(std::move(from)), caps(&context->usable_caps()) {}
+
   std::shared_ptr<Context::Impl> context;  // keeps the pipeline
-  const DeviceCaps* caps = nullptr;        // the context's, as they were when this was planned
+  const DeviceCaps* caps;                  // the context's, as they were when this was planned
+  bool is_product = false;                 // or it prepares an operand, in the product's place
   Problem problem;
   ResolvedProblem resolved;
   Config config;                      // of no meaning for an empty problem
+  PackedLayout layout;                // of what it packs
   std::optional<ScoredRow> choice;    // what the tables chose, unless the caller did
   std::optional<double> estimate_us;  // before Problem::estimate_scale
   std::string overruled;              // what a loaded table says against it, and why that is void

@@ -198,7 +198,7 @@ class Examiner {
       return {};
     }
     std::vector<Plan> plans;
-    std::vector<std::optional<PackPlan>> packings;  // of a quantised B
+    std::vector<std::optional<Plan>> packings;  // of a quantised B
     for (const Config& config : *configs) {
       verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
       for (const Trial& trial : self_test_trials(kind, config, device_.caps)) {
@@ -206,11 +206,11 @@ class Examiner {
         Result<Plan> plan = impl_->make_plan(impl_, problem, &trial.config);
         if (!plan) return plan.error();
         plans.push_back(std::move(*plan));
-        std::optional<PackPlan>& packing = packings.emplace_back();
+        std::optional<Plan>& packing = packings.emplace_back();
         if (!problem.quantised_b) continue;
         Problem source = problem;
         source.b = {.type = source.b.type};
-        Result<PackPlan> made = impl_->make_pack_plan(impl_, source, PackedOperand::b);
+        Result<Plan> made = impl_->make_pack_plan(impl_, source, PackedOperand::b);
         if (!made) return made.error();
         packing.emplace(std::move(*made));
       }
@@ -271,7 +271,7 @@ class Examiner {
   // False if it is not done in time. What is wrong with it stands in the verdict.
   // `packing`: of a quantised B.
   Result<bool> multiply(const Plan& plan, const ExactProduct& product,
-                        const std::optional<PackPlan>& packing, Verdict& verdict) {
+                        const std::optional<Plan>& packing, Verdict& verdict) {
     const VkDeviceSize a_bytes = aligned(product.a().size());
     const VkDeviceSize b_bytes = aligned(product.b().size());
     const VkDeviceSize d_bytes = aligned(product.d_bytes());
@@ -299,11 +299,10 @@ class Examiner {
         const DeviceSpan b = operands.b;
         operands.b = {address + packed_at, packing->layout().bytes};
         operands.b_fingerprint = packing->layout().fingerprint;
-        auto packed = packing->record_codes(commands,
-                                            {.codes = {b.address, scales},
-                                             .scales = {b.address + scales, zeros - scales},
-                                             .zeros = {b.address + zeros, b.bytes - zeros}},
-                                            operands.b);
+        auto packed = packing->record(commands, {.codes = {b.address, scales},
+                                                 .scales = {b.address + scales, zeros - scales},
+                                                 .zeros = {b.address + zeros, b.bytes - zeros},
+                                                 .packed = operands.b});
         if (!packed) return packed;
         record_barrier(commands);
       }

@@ -115,11 +115,11 @@ void generate(const PackCommand& command, Source& source) {
 PackedBuffer pack_elements(headless::Runner& runner, Source& source) {
   PackedBuffer packed = prepare_packing(runner, source.problem, source.operand);
   if (packed.layout.bytes == 0) return packed;
-  const headless::Buffer plain = unwrap(runner.allocate(packed.plan->source_bytes()));
+  const headless::Buffer plain = unwrap(runner.allocate(packed.plan->operands().source.bytes));
   unwrap(runner.upload(plain, 0, source.data.data(),
                        std::min<std::uint64_t>(plain.bytes(), source.data.size())));
   source.data = {};
-  pack(runner, plain.span(), packed);
+  pack(runner, {.source = plain.span()}, packed);
   return packed;
 }
 

@@ -77,10 +77,11 @@ PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
   return out;
 }
 
-void pack(headless::Runner& runner, DeviceSpan source, const PackedBuffer& to) {
-  unwrap(runner.fill(to.buffer, 0));  // what lies behind the last matrix is not written
-  unwrap(runner.submit(
-      [&](VkCommandBuffer commands) { return to.plan->record(commands, source, to.span()); }));
+void pack(headless::Runner& runner, Operands source, const PackedBuffer& to) {
+  source.packed = to.span();
+  unwrap(runner.fill(to.buffer, 0));  // bytes after the last matrix are not written
+  unwrap(
+      runner.submit([&](VkCommandBuffer commands) { return to.plan->record(commands, source); }));
 }
 
 QuantisedB quantise(headless::Runner& runner, const Problem& problem,
@@ -131,20 +132,15 @@ QuantisedB quantise(headless::Runner& runner, const Problem& problem,
   });
   result.error = errors.all();
 
-  headless::Buffer buffers[3];
-  CodeSpans spans;
-  std::size_t i = 0;
-  for (const auto& [bytes, span] : {std::pair{&codes.codes, &spans.codes},
-                                    {&codes.scales, &spans.scales},
-                                    {&codes.zeros, &spans.zeros}}) {
-    buffers[i] = unwrap(runner.allocate(rounded_up(bytes->size(), 4)));
-    unwrap(runner.upload(buffers[i], 0, bytes->data(), bytes->size()));
-    *span = buffers[i++].span();
+  DeviceOperands source_arrays;
+  for (const auto& [id, bytes] : {std::pair{OperandId::codes, &codes.codes},
+                                  {OperandId::scales, &codes.scales},
+                                  {OperandId::zeros, &codes.zeros}}) {
+    headless::Buffer& buffer = source_arrays.plain[id];
+    buffer = unwrap(runner.allocate(rounded_up(bytes->size(), 4)));
+    unwrap(runner.upload(buffer, 0, bytes->data(), bytes->size()));
   }
-  unwrap(runner.fill(out.buffer, 0));  // what lies behind the last matrix is not written
-  unwrap(runner.submit([&](VkCommandBuffer commands) {
-    return out.plan->record_codes(commands, spans, out.span());
-  }));
+  pack(runner, source_arrays.operands(), out);
   return result;
 }
 

@@ -44,7 +44,7 @@ std::string_view name_of(PackedOperand operand);
 struct PackedBuffer {
   PackedLayout layout;
   headless::Buffer buffer;
-  std::optional<PackPlan> plan;  // what packs it, if it is not from a file
+  std::optional<Plan> plan;  // what packs it, if it is not from a file
 
   DeviceSpan span() const { return buffer.span(); }
 };
@@ -61,7 +61,8 @@ struct DeviceOperands {
 // Memory, and the plan that packs. `source`: how the operand lies plain.
 PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
                              PackedOperand operand);
-void pack(headless::Runner& runner, DeviceSpan source, const PackedBuffer& to);
+// `source`: the operands that the plan reads.
+void pack(headless::Runner& runner, Operands source, const PackedBuffer& to);
 
 // How far elements are from those that codes stand for.
 struct QuantisationError {

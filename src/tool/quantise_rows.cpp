@@ -100,23 +100,21 @@ void quantise_file(const QuantiseRowsCommand& command) {
   OutputFile out = unwrap(OutputFile::open(path_of(command.out)));
   OutputFile scales_out = unwrap(OutputFile::open(path_of(command.scales)));
   const std::unique_ptr<headless::Runner> runner = command.device.open();
-  const QuantisePlan plan =
-      unwrap(runner->context().plan_quantise_rows({.rows = lines.count,
-                                                   .columns = lines.length,
-                                                   .batch = lines.batch,
-                                                   .source = {.type = lines.type}}));
-  const headless::Buffer source = unwrap(runner->allocate(plan.source_bytes()));
-  const headless::Buffer codes_buffer = unwrap(runner->allocate(plan.codes_bytes()));
-  const headless::Buffer scales_buffer = unwrap(runner->allocate(plan.scales_bytes()));
-  unwrap(runner->upload(source, 0, lines.data.data(), lines.data.size()));
-  unwrap(runner->submit([&](VkCommandBuffer commands) {
-    return plan.record(
-        commands,
-        {.source = source.span(), .codes = codes_buffer.span(), .scales = scales_buffer.span()});
-  }));
-  std::vector<std::byte> codes(plan.codes_bytes()), scales(plan.scales_bytes());
-  unwrap(runner->download(codes_buffer, 0, codes.data(), codes.size()));
-  unwrap(runner->download(scales_buffer, 0, scales.data(), scales.size()));
+  const Plan plan = unwrap(runner->context().plan_quantise_rows({.rows = lines.count,
+                                                                 .columns = lines.length,
+                                                                 .batch = lines.batch,
+                                                                 .source = {.type = lines.type}}));
+  const Operands sizes = plan.operands();
+  DeviceOperands device;
+  for (const OperandId id : {OperandId::source, OperandId::codes, OperandId::scales}) {
+    device.plain[id] = unwrap(runner->allocate((sizes.*row_of(id).span).bytes));
+  }
+  unwrap(runner->upload(device.plain[OperandId::source], 0, lines.data.data(), lines.data.size()));
+  unwrap(runner->submit(
+      [&](VkCommandBuffer commands) { return plan.record(commands, device.operands()); }));
+  std::vector<std::byte> codes(sizes.codes.bytes), scales(sizes.scales.bytes);
+  unwrap(runner->download(device.plain[OperandId::codes], 0, codes.data(), codes.size()));
+  unwrap(runner->download(device.plain[OperandId::scales], 0, scales.data(), scales.size()));
   if (runner->validation_messages() != 0) {
     throw Failure(verification_failed,
                   std::to_string(runner->validation_messages()) + " validation messages");

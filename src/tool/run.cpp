@@ -91,7 +91,7 @@ void upload(Runner& runner, Job& job, DeviceOperands& device) {
     } else {
       place(data, plain);
       if (!packed) continue;
-      pack(runner, plain.span(), *packed);
+      pack(runner, {.source = plain.span()}, *packed);
       plain = Buffer();
     }
   }

@@ -69,7 +69,7 @@ void TimedCase::pack(const Problem& problem, const OperandRow& row) {
   const OperandPool::Operand& from = inputs_[row.id];
   if (!is_quantised(problem, row)) {
     packed = prepare_packing(runner_, problem_, packed_as(row));
-    return tool::pack(runner_, from.device, *packed);
+    return tool::pack(runner_, {.source = from.device}, *packed);
   }
   Problem source = problem_;
   source.quantised_b = problem.quantised_b;

@@ -48,18 +48,7 @@ void expect_status(VkgemmStatus status, VkgemmStatus expected, const char* file,
 // The text of a problem, which shows what of it arrived.
 const char* text_of(const VkgemmProblem* problem);
 
-typedef enum Kind {
-  NO_KIND,
-  ERRORS,
-  REQUIREMENTS,
-  CAPS,
-  VERDICTS,
-  CONTEXT,
-  CANDIDATES,
-  PLAN,
-  PACK,
-  QUANTISE
-} Kind;
+typedef enum Kind { NO_KIND, ERRORS, REQUIREMENTS, CAPS, VERDICTS, CONTEXT, CANDIDATES, PLAN } Kind;
 
 // All of a buffer.
 VkgemmDeviceSpan span_of(Buffer buffer);

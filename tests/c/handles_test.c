@@ -14,7 +14,6 @@ void refuse_everywhere(void* bad, Kind kind) {
   INIT(VkgemmProblem, problem, vkgemm_problem_init);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   INIT(VkgemmRowQuantisation, rows, vkgemm_row_quantisation_init);
-  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
   const VkPhysicalDeviceFeatures2* features = NULL;
   VkPhysicalDeviceFeatures2 chain = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   const char* const* names = NULL;
@@ -22,8 +21,6 @@ void refuse_everywhere(void* bad, Kind kind) {
   VkgemmVerdicts* verdicts = NULL;
   VkgemmCandidates* candidates = NULL;
   VkgemmPlan* plan = NULL;
-  VkgemmPackPlan* pack_plan = NULL;
-  VkgemmQuantisePlan* quantise_plan = NULL;
   VkgemmStatus status = VKGEMM_SUCCESS;
   VkResult result = VK_SUCCESS;
   VkBool32 boolean = VK_FALSE;
@@ -33,7 +30,6 @@ void refuse_everywhere(void* bad, Kind kind) {
   double ms = 0.0;
   size_t size = 0;
   const VkgemmPackedOperand b = VKGEMM_PACKED_OPERAND_B;
-  const VkgemmDeviceSpan span = {0, 0};
 
 #define NONE_OF(of, call) \
   if (kind != of) EXPECT_STATUS(call, VKGEMM_ERROR_INVALID_HANDLE)
@@ -66,29 +62,21 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(CONTEXT, vkgemm_candidates_create(bad, &problem, &candidates, error));
   NONE_OF(CONTEXT, vkgemm_plan_create(bad, &problem, NULL, &plan, error));
   NONE_OF(CONTEXT, vkgemm_packed_layout(bad, &problem, b, &layout, error));
-  NONE_OF(CONTEXT, vkgemm_pack_plan_create(bad, &problem, b, &pack_plan, error));
-  NONE_OF(CONTEXT, vkgemm_quantise_plan_create(bad, &rows, &quantise_plan, error));
+  NONE_OF(CONTEXT, vkgemm_plan_pack(bad, &problem, b, &plan, error));
+  NONE_OF(CONTEXT, vkgemm_plan_quantise_rows(bad, &rows, &plan, error));
   NONE_OF(CONTEXT, vkgemm_context_record(bad, bad, VK_NULL_HANDLE, &operands, NULL, error));
   NONE_OF(CANDIDATES, vkgemm_candidates_count(bad, &count));
   NONE_OF(CANDIDATES, vkgemm_candidates_get(bad, 0, &text, &other));
   NONE_OF(PLAN, vkgemm_plan_problem(bad, &problem));
   NONE_OF(PLAN, vkgemm_plan_config(bad, &text));
+  NONE_OF(PLAN, vkgemm_plan_layout(bad, &layout));
+  NONE_OF(PLAN, vkgemm_plan_operands(bad, &operands));
   NONE_OF(PLAN, vkgemm_plan_workspace_bytes(bad, &bytes));
   NONE_OF(PLAN, vkgemm_plan_dispatch_count(bad, &count));
   NONE_OF(PLAN, vkgemm_plan_estimated_ms(bad, &ms));
   NONE_OF(PLAN, vkgemm_plan_explain(bad, NULL, &size));
   NONE_OF(PLAN, vkgemm_plan_command_line(bad, NULL, &size));
   NONE_OF(PLAN, vkgemm_plan_record(bad, VK_NULL_HANDLE, &operands, NULL, error));
-  NONE_OF(PACK, vkgemm_pack_plan_layout(bad, &layout));
-  NONE_OF(PACK, vkgemm_pack_plan_source_bytes(bad, &bytes));
-  NONE_OF(PACK, vkgemm_pack_plan_code_bytes(bad, &bytes, &bytes, &bytes));
-  NONE_OF(PACK, vkgemm_pack_plan_record(bad, VK_NULL_HANDLE, span, span, error));
-  NONE_OF(PACK, vkgemm_pack_plan_record_codes(bad, VK_NULL_HANDLE, span, span, span, span, error));
-  NONE_OF(QUANTISE, vkgemm_quantise_plan_quantisation(bad, &rows));
-  NONE_OF(QUANTISE, vkgemm_quantise_plan_source_bytes(bad, &bytes));
-  NONE_OF(QUANTISE, vkgemm_quantise_plan_codes_bytes(bad, &bytes));
-  NONE_OF(QUANTISE, vkgemm_quantise_plan_scales_bytes(bad, &bytes));
-  NONE_OF(QUANTISE, vkgemm_quantise_plan_record(bad, VK_NULL_HANDLE, &spans, error));
   if (bad != NULL) {  // destroying null does nothing, an error may be null
     NONE_OF(ERRORS, vkgemm_verdicts_count(NULL, &count));
     NONE_OF(ERRORS, vkgemm_error_destroy(bad));
@@ -98,8 +86,6 @@ void refuse_everywhere(void* bad, Kind kind) {
     NONE_OF(CONTEXT, vkgemm_context_destroy(bad));
     NONE_OF(CANDIDATES, vkgemm_candidates_destroy(bad));
     NONE_OF(PLAN, vkgemm_plan_destroy(bad));
-    NONE_OF(PACK, vkgemm_pack_plan_destroy(bad));
-    NONE_OF(QUANTISE, vkgemm_quantise_plan_destroy(bad));
   }
 }
 
@@ -118,8 +104,6 @@ void test_no_handles(void) {
   EXPECT_SUCCESS(vkgemm_context_destroy(NULL));
   EXPECT_SUCCESS(vkgemm_candidates_destroy(NULL));
   EXPECT_SUCCESS(vkgemm_plan_destroy(NULL));
-  EXPECT_SUCCESS(vkgemm_pack_plan_destroy(NULL));
-  EXPECT_SUCCESS(vkgemm_quantise_plan_destroy(NULL));
 
   // What was destroyed is usually told. The address sanitizer tells it always, and ends the
   // process.

@@ -127,15 +127,17 @@ void test_products(const Device* device) {
   EXPECT_STATUS(
       vkgemm_packed_layout(device->context, &problem, (VkgemmPackedOperand)5, &layout, error),
       VKGEMM_ERROR_INVALID_ARGUMENT);
-  VkgemmPackPlan* pack = NULL;
-  EXPECT_SUCCESS(vkgemm_pack_plan_create(device->context, &problem, operand, &pack, error));
+  VkgemmPlan* pack = NULL;
+  EXPECT_SUCCESS(vkgemm_plan_pack(device->context, &problem, operand, &pack, error));
   VkgemmPackedLayout planned = {.struct_size = sizeof planned};
-  EXPECT_SUCCESS(vkgemm_pack_plan_layout(pack, &planned));
+  EXPECT_SUCCESS(vkgemm_plan_layout(pack, &planned));
   EXPECT(memcmp(&layout, &planned, sizeof layout) == 0);
-  refuse_everywhere(pack, PACK);
+  refuse_everywhere(pack, PLAN);
   if (layout.bytes != 0) {
-    EXPECT_SUCCESS(vkgemm_pack_plan_source_bytes(pack, &bytes));
-    EXPECT(bytes == 2 * k * n);
+    INIT(VkgemmOperands, to_pack, vkgemm_operands_init);
+    EXPECT_SUCCESS(vkgemm_plan_operands(pack, &to_pack));
+    EXPECT(to_pack.source.bytes == 2 * k * n && to_pack.packed.bytes == layout.bytes);
+    EXPECT(to_pack.source.address == 0 && to_pack.b.bytes == 0 && to_pack.workspace.bytes == 0);
     Buffer packed = app_create_buffer(app, layout.bytes);
     VkgemmMatrix packed_b = plain_b;
     packed_b.packing = VKGEMM_PACKING_PACKED;
@@ -145,7 +147,9 @@ void test_products(const Device* device) {
     app_destroy_buffer(app, &workspace);
     workspace = app_create_buffer(app, bytes);
     commands = app_begin(app);
-    EXPECT_SUCCESS(vkgemm_pack_plan_record(pack, commands, span_of(b), span_of(packed), error));
+    to_pack.source = span_of(b);
+    to_pack.packed = span_of(packed);
+    EXPECT_SUCCESS(vkgemm_plan_record(pack, commands, &to_pack, NULL, error));
     app_barrier(app, commands);
     operands.struct_size = sizeof operands;
     operands.b = span_of(packed);
@@ -162,7 +166,7 @@ void test_products(const Device* device) {
   } else {
     puts("packing was not tried: this device gains nothing");
   }
-  EXPECT_SUCCESS(vkgemm_pack_plan_destroy(pack));
+  EXPECT_SUCCESS(vkgemm_plan_destroy(pack));
   app_destroy_buffer(app, &a);
   app_destroy_buffer(app, &b);
   app_destroy_buffer(app, &d);

@@ -46,70 +46,70 @@ static void expect_codes(const int8_t* codes, const float* scales, const int8_t*
 }
 
 static void expect_refusals(const Device* device, const VkgemmRowQuantisation* given) {
-  VkgemmQuantisePlan* plan = NULL;
+  VkgemmPlan* plan = NULL;
   const VkgemmContext* const context = device->context;
   VkgemmRowQuantisation wrong = *given;
   VkgemmMatrix matrix = *given->source;
   wrong.rows = UINT64_C(1) << 31;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "rows is 2147483648");
   wrong.rows = rows;
   wrong.reserved = 3;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "quantisation.reserved is 3");
   wrong.reserved = 0;
   wrong.source = &matrix;
   matrix.ld = columns - 1;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "source.ld is 36");
   matrix.ld = source_ld;
   matrix.type = (VkgemmDataType)70;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "source.type is 70: no VkgemmDataType");
   matrix.type = VKGEMM_DATA_TYPE_S32;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
                "source.type is s32");
   wrong.source = given->source;
   wrong.codes = &matrix;
   matrix.type = VKGEMM_DATA_TYPE_F16;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
                "codes.type is f16: it must be s8");
   matrix.type = VKGEMM_DATA_TYPE_S8;
   matrix.layout = VKGEMM_LAYOUT_COL_MAJOR;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error), VKGEMM_ERROR_UNSUPPORTED,
                "codes.layout is col_major");
   wrong.struct_size = 12;
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, &wrong, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, &wrong, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "quantisation.struct_size is 12");
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, NULL, &plan, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, NULL, &plan, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "quantisation is null");
-  EXPECT_ERROR(vkgemm_quantise_plan_create(context, given, NULL, error),
+  EXPECT_ERROR(vkgemm_plan_quantise_rows(context, given, NULL, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "plan is null");
   EXPECT(plan == NULL);
 }
 
 // What a recording is refused for. None of it is recorded.
-static void expect_refused_spans(const VkgemmQuantisePlan* plan, VkCommandBuffer commands,
-                                 const VkgemmQuantiseSpans* given) {
-  VkgemmQuantiseSpans wrong = *given;
+static void expect_refused_spans(const VkgemmPlan* plan, VkCommandBuffer commands,
+                                 const VkgemmOperands* given) {
+  VkgemmOperands wrong = *given;
   --wrong.codes.bytes;
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, commands, &wrong, error),
-               VKGEMM_ERROR_SPAN_TOO_SMALL, "codes.bytes");
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &wrong, NULL, error), VKGEMM_ERROR_SPAN_TOO_SMALL,
+               "codes.bytes");
   wrong = *given;
   wrong.scales.address += 2;
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, commands, &wrong, error), VKGEMM_ERROR_MISALIGNED,
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &wrong, NULL, error), VKGEMM_ERROR_MISALIGNED,
                "scales.address");
   wrong = *given;
   wrong.codes = given->source;
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, commands, &wrong, error),
-               VKGEMM_ERROR_OVERLAPPING_OPERANDS, "codes overlaps source");
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &wrong, NULL, error),
+               VKGEMM_ERROR_OVERLAPPING_OPERANDS, "codes [");
   wrong = *given;
   wrong.reserved = 1;
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, commands, &wrong, error),
-               VKGEMM_ERROR_INVALID_ARGUMENT, "spans.reserved is 1");
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, commands, NULL, error),
-               VKGEMM_ERROR_INVALID_ARGUMENT, "spans is null");
-  EXPECT_ERROR(vkgemm_quantise_plan_record(plan, VK_NULL_HANDLE, given, error),
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &wrong, NULL, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, "operands.reserved is 1");
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, NULL, NULL, error), VKGEMM_ERROR_INVALID_ARGUMENT,
+               "operands is null");
+  EXPECT_ERROR(vkgemm_plan_record(plan, VK_NULL_HANDLE, given, NULL, error),
                VKGEMM_ERROR_INVALID_ARGUMENT, "command_buffer is VK_NULL_HANDLE");
 }
 
@@ -117,17 +117,24 @@ static void expect_refused_spans(const VkgemmQuantisePlan* plan, VkCommandBuffer
 static void test_defaults(const Device* device) {
   INIT(VkgemmRowQuantisation, quantisation, vkgemm_row_quantisation_init);
   quantisation.columns = 8;
-  VkgemmQuantisePlan* plan = NULL;
-  EXPECT_SUCCESS(vkgemm_quantise_plan_create(device->context, &quantisation, &plan, error));
-  VkgemmRowQuantisation planned = {.struct_size = sizeof planned};
-  EXPECT_SUCCESS(vkgemm_quantise_plan_quantisation(plan, &planned));
-  EXPECT(planned.source->type == VKGEMM_DATA_TYPE_F16);
-  EXPECT(planned.codes->type == VKGEMM_DATA_TYPE_S8 && planned.codes->ld == VKGEMM_NOT_SET);
-  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
+  quantisation.rows = 2;
+  VkgemmPlan* plan = NULL;
+  EXPECT_SUCCESS(vkgemm_plan_quantise_rows(device->context, &quantisation, &plan, error));
+  INIT(VkgemmOperands, spans, vkgemm_operands_init);
+  EXPECT_SUCCESS(vkgemm_plan_operands(plan, &spans));
+  EXPECT(spans.source.bytes == 32 && spans.codes.bytes == 16 && spans.scales.bytes == 8);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+
+  quantisation.rows = 0;
+  EXPECT_SUCCESS(vkgemm_plan_quantise_rows(device->context, &quantisation, &plan, error));
+  uint32_t count = 1;
+  EXPECT_SUCCESS(vkgemm_plan_dispatch_count(plan, &count));
+  EXPECT(count == 0);
+  EXPECT_SUCCESS(vkgemm_operands_init(&spans, sizeof spans));
   VkCommandBuffer commands = app_begin(device->app);
-  EXPECT_SUCCESS(vkgemm_quantise_plan_record(plan, commands, &spans, error));
+  EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &spans, NULL, error));
   app_run(device->app, commands);
-  EXPECT_SUCCESS(vkgemm_quantise_plan_destroy(plan));
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
 }
 
 void test_quantised_rows(const Device* device) {
@@ -143,29 +150,24 @@ void test_quantised_rows(const Device* device) {
   quantisation.batch = batch;
   quantisation.source = &source_matrix;
   quantisation.codes = &codes_matrix;
-  VkgemmQuantisePlan* plan = NULL;
+  VkgemmPlan* plan = NULL;
   if (caps_of(device).int8_arithmetic == VK_FALSE) {
-    EXPECT_ERROR(vkgemm_quantise_plan_create(device->context, &quantisation, &plan, error),
+    EXPECT_ERROR(vkgemm_plan_quantise_rows(device->context, &quantisation, &plan, error),
                  VKGEMM_ERROR_UNSUPPORTED, "");
     puts("rows were not quantised: this device has no 8-bit arithmetic");
     return;
   }
   expect_refusals(device, &quantisation);
-  EXPECT_SUCCESS(vkgemm_quantise_plan_create(device->context, &quantisation, &plan, error));
+  EXPECT_SUCCESS(vkgemm_plan_quantise_rows(device->context, &quantisation, &plan, error));
   if (plan == NULL) return;
-  refuse_everywhere(plan, QUANTISE);
-  VkgemmRowQuantisation planned = {.struct_size = sizeof planned};
-  EXPECT_SUCCESS(vkgemm_quantise_plan_quantisation(plan, &planned));
-  EXPECT(planned.rows == rows && planned.columns == columns && planned.batch == batch);
-  EXPECT(planned.source->ld == source_ld && planned.codes->ld == codes_ld);
-  uint64_t source_bytes = 0, codes_bytes = 0, scales_bytes = 0;
-  EXPECT_SUCCESS(vkgemm_quantise_plan_source_bytes(plan, &source_bytes));
-  EXPECT_SUCCESS(vkgemm_quantise_plan_codes_bytes(plan, &codes_bytes));
-  EXPECT_SUCCESS(vkgemm_quantise_plan_scales_bytes(plan, &scales_bytes));
-  EXPECT(source_bytes == 4 * ((all - 1) * source_ld + columns));
-  EXPECT(codes_bytes == (all - 1) * codes_ld + columns);
-  EXPECT(scales_bytes == 4 * all);
-  EXPECT_STATUS(vkgemm_quantise_plan_codes_bytes(plan, NULL), VKGEMM_ERROR_INVALID_ARGUMENT);
+  refuse_everywhere(plan, PLAN);
+  INIT(VkgemmOperands, spans, vkgemm_operands_init);
+  EXPECT_SUCCESS(vkgemm_plan_operands(plan, &spans));
+  const uint64_t source_bytes = 4 * ((all - 1) * source_ld + columns);
+  const uint64_t codes_bytes = (all - 1) * codes_ld + columns, scales_bytes = 4 * all;
+  EXPECT(spans.source.bytes == source_bytes && spans.codes.bytes == codes_bytes);
+  EXPECT(spans.scales.bytes == scales_bytes && spans.zeros.bytes == 0);
+  EXPECT_STATUS(vkgemm_plan_operands(plan, NULL), VKGEMM_ERROR_INVALID_ARGUMENT);
 
   App* const app = device->app;
   Buffer source = app_create_buffer(app, source_bytes), codes = app_create_buffer(app, codes_bytes);
@@ -179,16 +181,15 @@ void test_quantised_rows(const Device* device) {
   memset(padding, 0x55, sizeof padding);
   memset(codes.data, 0x55, codes_bytes);
   memset(scales.data, 0xFF, scales_bytes);
-  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
   spans.source = (VkgemmDeviceSpan){source.address, source_bytes};
   spans.codes = (VkgemmDeviceSpan){codes.address, codes_bytes};
   spans.scales = span_of(scales);
   VkCommandBuffer commands = app_begin(app);
   expect_refused_spans(plan, commands, &spans);
-  EXPECT_SUCCESS(vkgemm_quantise_plan_record(plan, commands, &spans, error));
+  EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &spans, NULL, error));
   app_run(app, commands);
   expect_codes(codes.data, scales.data, padding);
-  EXPECT_SUCCESS(vkgemm_quantise_plan_destroy(plan));
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
   app_destroy_buffer(app, &source);
   app_destroy_buffer(app, &codes);
   app_destroy_buffer(app, &scales);

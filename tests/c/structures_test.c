@@ -75,14 +75,12 @@ static void test_defaults(void) {
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
-  EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0);
+  EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0 && operands.packed.bytes == 0);
   INIT(VkgemmDispatchRange, range, vkgemm_dispatch_range_init);
   EXPECT(range.first == 0 && range.count == UINT32_MAX);
   INIT(VkgemmRowQuantisation, quantisation, vkgemm_row_quantisation_init);
   EXPECT(quantisation.rows == 0 && quantisation.columns == 0 && quantisation.batch == 1);
   EXPECT(quantisation.source == NULL && quantisation.codes == NULL);
-  INIT(VkgemmQuantiseSpans, spans, vkgemm_quantise_spans_init);
-  EXPECT(spans.source.address == 0 && spans.scales.bytes == 0);
   INIT(VkgemmKernelKind, kind, vkgemm_kernel_kind_init);
   EXPECT(kind.loop == VKGEMM_MAIN_LOOP_FMA && kind.input == VKGEMM_DATA_TYPE_F32);
   INIT(VkgemmVerdict, verdict, vkgemm_verdict_init);

@@ -105,14 +105,14 @@ void CodeGuards::expect_codes_inside(const Problem& problem, Path path, std::siz
       return span;
     };
     const CodeSource& lies = matrix.source();
-    const CodeSpans spans{.codes = source(0, matrix.codes, lies.codes.alignment),
-                          .scales = source(1, matrix.scales, lies.scales.alignment),
-                          .zeros = source(2, matrix.zeros, 1)};
     ASSERT_LE(plan->layout().bytes, Guarded::capacity);
-    const DeviceSpan copy =
-        memories_[3]->place(plan->layout().bytes, plan->layout().alignment, touched);
+    const Operands operands{
+        .codes = source(0, matrix.codes, lies.codes.alignment),
+        .scales = source(1, matrix.scales, lies.scales.alignment),
+        .zeros = source(2, matrix.zeros, 1),
+        .packed = memories_[3]->place(plan->layout().bytes, plan->layout().alignment, touched)};
     ASSERT_TRUE(succeeds(own_runner_->submit(
-        [&](VkCommandBuffer commands) { return plan->record_codes(commands, spans, copy); })));
+        [&](VkCommandBuffer commands) { return plan->record(commands, operands); })));
     const std::vector<std::byte> copied(memories_[3]->data(),
                                         memories_[3]->data() + plan->layout().bytes);
     expect_inside(config, packed, touched, {copied, plan->layout().fingerprint, plain, elements});

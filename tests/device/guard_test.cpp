@@ -194,19 +194,19 @@ void Guards::expect_rows_inside(DataType type) {
       for (const Guard touched : {Guard::before, Guard::behind}) {
         QuantisedRows rows(q);
         rows.fill(1);
-        const QuantiseSpans spans{
-            .source = memories_[0]->place(plan->source_bytes(), q.source.alignment, touched),
-            .codes = memories_[1]->place(plan->codes_bytes(), q.codes.alignment, touched),
-            .scales = memories_[2]->place(plan->scales_bytes(), sizeof(float), touched)};
-        std::memcpy(memories_[0]->data(), rows.source_bytes().data(), plan->source_bytes());
-        std::memset(memories_[1]->data(), 0xff, plan->codes_bytes());
+        Operands spans = plan->operands();
+        spans.source = memories_[0]->place(spans.source.bytes, q.source.alignment, touched);
+        spans.codes = memories_[1]->place(spans.codes.bytes, q.codes.alignment, touched);
+        spans.scales = memories_[2]->place(spans.scales.bytes, sizeof(float), touched);
+        std::memcpy(memories_[0]->data(), rows.source_bytes().data(), spans.source.bytes);
+        std::memset(memories_[1]->data(), 0xff, spans.codes.bytes);
         EXPECT_TRUE(succeeds(own_runner_->submit(
             [&](VkCommandBuffer commands) { return plan->record(commands, spans); })));
         ASSERT_TRUE(rows.run());  // elsewhere, the same bytes
-        EXPECT_EQ(std::memcmp(memories_[1]->data(), rows.codes_bytes().data(), plan->codes_bytes()),
+        EXPECT_EQ(std::memcmp(memories_[1]->data(), rows.codes_bytes().data(), spans.codes.bytes),
                   0);
-        EXPECT_EQ(
-            std::memcmp(memories_[2]->data(), rows.scales_bytes().data(), plan->scales_bytes()), 0);
+        EXPECT_EQ(std::memcmp(memories_[2]->data(), rows.scales_bytes().data(), spans.scales.bytes),
+                  0);
       }
     }
   }

@@ -65,11 +65,12 @@ float QuantisedRows::scale(std::uint64_t row, std::uint64_t batch) const {
 testing::AssertionResult QuantisedRows::run(headless::Runner& device) {
   const auto plan = device.context().plan_quantise_rows(q_);
   if (!plan) return succeeds(plan);
-  if (plan->source_bytes() != source_.size || plan->codes_bytes() != codes_.size ||
-      plan->scales_bytes() != scales_.size) {
+  const Operands wanted = plan->operands();
+  if (wanted.source.bytes != source_.size || wanted.codes.bytes != codes_.size ||
+      wanted.scales.bytes != scales_.size) {
     return testing::AssertionFailure()
-           << "the plan wants " << plan->source_bytes() << ", " << plan->codes_bytes() << ", "
-           << plan->scales_bytes() << " bytes";
+           << "the plan wants " << wanted.source.bytes << ", " << wanted.codes.bytes << ", "
+           << wanted.scales.bytes << " bytes";
   }
   std::ranges::fill(codes_.bytes, nan_byte);
   std::ranges::fill(scales_.bytes, nan_byte);

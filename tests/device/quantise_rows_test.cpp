@@ -199,7 +199,7 @@ TEST_F(QuantiseRows, NothingToDo) {
     if (q.rows != 0) q.batch = 0;
     const auto plan = context().plan_quantise_rows(q);
     ASSERT_TRUE(succeeds(plan));
-    EXPECT_EQ(plan->scales_bytes(), 0u);
+    EXPECT_EQ(plan->operands().scales.bytes, 0u);
     EXPECT_TRUE(succeeds(
         runner().submit([&](VkCommandBuffer commands) { return plan->record(commands, {}); })));
   }
@@ -221,46 +221,49 @@ TEST_F(QuantiseRows, SpansAreChecked) {
   q.batch = 2;
   const auto plan = context().plan_quantise_rows(q);
   ASSERT_TRUE(succeeds(plan));
-  EXPECT_EQ(plan->quantisation(), q);
+  EXPECT_EQ(plan->problem(), Problem{});
+  EXPECT_EQ(plan->command_line(), "");
+  EXPECT_EQ(plan->explain(), concat("kernel quantise_rows on ", caps().name,
+                                    ", 1 dispatch\n  reads source: 512 bytes\n"
+                                    "  writes codes: 256 bytes\n  writes scales: 32 bytes\n"));
   auto memory = runner().allocate(4096);
   ASSERT_TRUE(succeeds(memory));
-  const QuantiseSpans good{.source = memory->span(0, 512),
-                           .codes = memory->span(512, 256),
-                           .scales = memory->span(768, 32)};
+  const Operands good{.source = memory->span(0, 512),
+                      .codes = memory->span(512, 256),
+                      .scales = memory->span(768, 32)};
   // Nothing is recorded where it fails.
-  const auto record = [&](const QuantiseSpans& spans) {
+  const auto record = [&](const Operands& spans) {
     return runner().submit([&](VkCommandBuffer commands) { return plan->record(commands, spans); });
   };
   EXPECT_TRUE(succeeds(record(good)));
   struct Bad {
-    void (*change)(QuantiseSpans&);
+    void (*change)(Operands&);
     Status status;
     std::string_view message;
   };
   const Bad cases[] = {
-      {[](QuantiseSpans& s) { s.source.bytes = 511; }, Status::span_too_small,
+      {[](Operands& s) { s.source.bytes = 511; }, Status::span_too_small,
        "source.bytes is 511, the plan wants 512"},
-      {[](QuantiseSpans& s) { s.codes.bytes = 255; }, Status::span_too_small,
+      {[](Operands& s) { s.codes.bytes = 255; }, Status::span_too_small,
        "codes.bytes is 255, the plan wants 256"},
-      {[](QuantiseSpans& s) { s.scales.bytes = 31; }, Status::span_too_small,
+      {[](Operands& s) { s.scales.bytes = 31; }, Status::span_too_small,
        "scales.bytes is 31, the plan wants 32"},
-      {[](QuantiseSpans& s) { s.codes.address = 0; }, Status::invalid_argument,
-       "codes.address is 0"},
-      {[](QuantiseSpans& s) { s.scales.address = UINT64_MAX - 3; }, Status::invalid_argument,
-       "scales span of 32 bytes ends beyond 2^64"},
-      {[](QuantiseSpans& s) { s.source.address += 2; }, Status::misaligned,
+      {[](Operands& s) { s.codes.address = 0; }, Status::invalid_argument, "codes.address is 0"},
+      {[](Operands& s) { s.scales.address = UINT64_MAX - 3; }, Status::invalid_argument,
+       "scales span of 32 bytes at 0xfffffffffffffffc ends beyond 2^64"},
+      {[](Operands& s) { s.source.address += 2; }, Status::misaligned,
        "the plan wants a multiple of 16 bytes"},
-      {[](QuantiseSpans& s) { s.scales.address += 2; }, Status::misaligned,
+      {[](Operands& s) { s.scales.address += 2; }, Status::misaligned,
        "the plan wants a multiple of 4 bytes"},
-      {[](QuantiseSpans& s) { s.codes.address -= 16; }, Status::overlapping_operands,
-       "codes overlaps source"},
-      {[](QuantiseSpans& s) { s.scales.address -= 4; }, Status::overlapping_operands,
-       "scales overlaps codes"},
-      {[](QuantiseSpans& s) { s.scales.address = s.source.address; }, Status::overlapping_operands,
-       "scales overlaps source"},
+      {[](Operands& s) { s.codes.address -= 16; }, Status::overlapping_operands,
+       ") overlaps source ["},
+      {[](Operands& s) { s.scales.address -= 4; }, Status::overlapping_operands,
+       ") overlaps codes ["},
+      {[](Operands& s) { s.scales.address = s.source.address; }, Status::overlapping_operands,
+       ") overlaps source ["},
   };
   for (const Bad& bad : cases) {
-    QuantiseSpans spans = good;
+    Operands spans = good;
     bad.change(spans);
     EXPECT_TRUE(fails_with(record(spans), bad.status, {bad.message}));
   }
@@ -316,9 +319,10 @@ class QuantisedProduct : public QuantiseRows {
     if (!plan_a) return succeeds(plan_a);
     if (!plan_b) return succeeds(plan_b);
     if (!product) return succeeds(product);
-    const std::uint64_t bytes[] = {plan_a->source_bytes(),    plan_a->codes_bytes(),
-                                   plan_a->scales_bytes(),    plan_b->source_bytes(),
-                                   plan_b->codes_bytes(),     plan_b->scales_bytes(),
+    const Operands a_spans = plan_a->operands(), b_spans = plan_b->operands();
+    const std::uint64_t bytes[] = {a_spans.source.bytes,      a_spans.codes.bytes,
+                                   a_spans.scales.bytes,      b_spans.source.bytes,
+                                   b_spans.codes.bytes,       b_spans.scales.bytes,
                                    d_.size() * sizeof(float), product->workspace_bytes()};
     headless::Buffer memory[std::size(bytes)];
     for (std::size_t i = 0; i < std::size(bytes); ++i) {

@@ -182,7 +182,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
         codes_[row.id] != nullptr
             ? packed[row.id].pack_codes(device(), code_problem(problem_, *asked.quantised_b),
                                         *codes_[row.id])
-            : packed[row.id].pack(device(), problem_, packed_as(row), copies[row.id].span());
+            : packed[row.id].pack(device(), problem_, packed_as(row),
+                                  {.source = copies[row.id].span()});
     if (!done) return done;
     operands.*row.span = packed[row.id].span();
     operands.*row.fingerprint = packed[row.id].fingerprint();

@@ -107,7 +107,7 @@ void fill_codes(oracle::CodeMatrix& codes, const Problem& problem, const Quantis
 
 testing::AssertionResult PackedCopy::pack_codes(headless::Runner& device, const Problem& problem,
                                                 const oracle::CodeMatrix& codes) {
-  CodeSpans source;
+  Operands source;
   DeviceCopy copies[3];
   std::size_t i = 0;
   for (const auto& [bytes, span, shift] :
@@ -120,22 +120,11 @@ testing::AssertionResult PackedCopy::pack_codes(headless::Runner& device, const 
     if (auto uploaded = copies[i].upload(device, host); !uploaded) return uploaded;
     *span = copies[i++].span();
   }
-  return pack_by(device, problem, PackedOperand::b,
-                 [&](const PackPlan& plan, VkCommandBuffer commands) {
-                   return plan.record_codes(commands, source, span());
-                 });
+  return pack(device, problem, PackedOperand::b, source);
 }
 
 testing::AssertionResult PackedCopy::pack(headless::Runner& device, const Problem& problem,
-                                          PackedOperand operand, DeviceSpan source) {
-  return pack_by(device, problem, operand, [&](const PackPlan& plan, VkCommandBuffer commands) {
-    return plan.record(commands, source, span());
-  });
-}
-
-template <class Record>
-testing::AssertionResult PackedCopy::pack_by(headless::Runner& device, const Problem& problem,
-                                             PackedOperand operand, const Record& record) {
+                                          PackedOperand operand, Operands source) {
   const auto plan = device.context().plan_pack(problem, operand);
   if (!plan) return succeeds(plan);
   layout_ = plan->layout();
@@ -144,7 +133,9 @@ testing::AssertionResult PackedCopy::pack_by(headless::Runner& device, const Pro
   buffer_ = std::move(*made);
   // NaN in every type: nothing may be taken for zero that was not written.
   if (auto filled = device.fill(buffer_, 0xffffffffu); !filled) return succeeds(filled);
-  return succeeds(device.submit([&](VkCommandBuffer commands) { return record(*plan, commands); }));
+  source.packed = span();
+  return succeeds(
+      device.submit([&](VkCommandBuffer commands) { return plan->record(commands, source); }));
 }
 
 }  // namespace vkgemm::test

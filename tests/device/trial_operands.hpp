@@ -61,15 +61,11 @@ class PackedCopy {
   testing::AssertionResult pack_codes(headless::Runner& device, const Problem& problem,
                                       const oracle::CodeMatrix& codes);
   testing::AssertionResult pack(headless::Runner& device, const Problem& problem,
-                                PackedOperand operand, DeviceSpan source);
+                                PackedOperand operand, Operands source);
   DeviceSpan span() const { return buffer_.span(0, layout_.bytes); }
   const Fingerprint& fingerprint() const { return layout_.fingerprint; }
 
  private:
-  template <class Record>
-  testing::AssertionResult pack_by(headless::Runner& device, const Problem& problem,
-                                   PackedOperand operand, const Record& record);
-
   headless::Buffer buffer_;
   PackedLayout layout_;
 };

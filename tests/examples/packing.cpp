@@ -1,10 +1,10 @@
 #include <vkgemm/vkgemm.hpp>
 
 // Once. The plan is context.plan_pack(problem, PackedOperand::b); `packed` has layout().bytes,
-// aligned to layout().alignment. A barrier belongs between this and the first product.
-vkgemm::Result<void> pack_weight(const vkgemm::PackPlan& plan, VkCommandBuffer commands,
+// aligned to layout().alignment. Put a barrier before the first product.
+vkgemm::Result<void> pack_weight(const vkgemm::Plan& plan, VkCommandBuffer commands,
                                  vkgemm::DeviceSpan weight, vkgemm::DeviceSpan packed) {
-  return plan.record(commands, weight, packed);
+  return plan.record(commands, {.source = weight, .packed = packed});
 }
 
 // Then with any M and epilogue; recorded with .b = packed, .b_fingerprint = layout().fingerprint.

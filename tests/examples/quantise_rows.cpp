@@ -2,8 +2,8 @@
 
 // D = A·B of f16 matrices by products of 8 bits. B, K×N and column-major, becomes codes once, A as
 // it comes: each row of A and each column of B with a scale of its own.
-vkgemm::Result<vkgemm::QuantisePlan> plan_codes(const vkgemm::Context& context, std::uint64_t rows,
-                                                std::uint64_t k) {
+vkgemm::Result<vkgemm::Plan> plan_codes(const vkgemm::Context& context, std::uint64_t rows,
+                                        std::uint64_t k) {
   return context.plan_quantise_rows({.rows = rows, .columns = k});  // columns of B are rows here
 }
 

@@ -8,12 +8,12 @@ vkgemm::Problem linear(std::uint64_t rows, std::uint64_t n, std::uint64_t k) {
   return problem;
 }
 
-// Once. The plan is context.plan_pack(linear(1, n, k), PackedOperand::b), which says by
-// code_bytes() how many bytes of codes and scales it reads; `packed` has layout().bytes.
-vkgemm::Result<void> pack_codes(const vkgemm::PackPlan& plan, VkCommandBuffer commands,
+// Once. The plan is context.plan_pack(linear(1, n, k), PackedOperand::b). Its operands() say how
+// many bytes `codes`, `scales` and `packed` have.
+vkgemm::Result<void> pack_codes(const vkgemm::Plan& plan, VkCommandBuffer commands,
                                 vkgemm::DeviceSpan codes, vkgemm::DeviceSpan scales,
                                 vkgemm::DeviceSpan packed) {
-  return plan.record_codes(commands, {.codes = codes, .scales = scales}, packed);
+  return plan.record(commands, {.codes = codes, .scales = scales, .packed = packed});
 }
 
 // Then for any number of rows; recorded with .b = packed, .b_fingerprint = layout().fingerprint.

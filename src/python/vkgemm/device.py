@@ -16,8 +16,8 @@ from .arrays import INPUTS, Arrays, Numpy, Operand, as_matrix
 from .binding import (ArgumentError, Error, Held, check, enumerator_names, ffi, lib, output, text,
                       value_of, written)
 from .gpu import Gpu
-from .packed import PackedMatrix, PackPlan
-from .plans import AnyPlan, Plans
+from .packed import PackedMatrix
+from .plans import PackPlan, Plan, Plans
 from .problem import part
 from .quantised import Codes, quantised, require_in_f16
 from .request import Request, product, row_quantisation
@@ -324,7 +324,7 @@ class Device(Held):
             self._require_open()
             self._gpu.settle()
             plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
-            return self._staging.pack(plan, [source], array)
+            return self._staging.pack(plan, {"source": source}, array)
 
     def quantise(self, b: Operand, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
                  element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
@@ -348,8 +348,8 @@ class Device(Held):
         element: the type that it is multiplied as, "f16" or "bf16": A's.
         gated_b: for a product with a gate, how B's columns stand, as in gated().
         """
-        arrays = [np.ascontiguousarray(array) for array in (codes.codes, codes.scales, codes.zeros)
-                  if array is not None]
+        arrays = {name: np.ascontiguousarray(array) for name in ("codes", "scales", "zeros")
+                  if (array := getattr(codes, name)) is not None}
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()
@@ -405,7 +405,7 @@ class Device(Held):
                 raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
         return request
 
-    def _plan(self, request: Request) -> AnyPlan:
+    def _plan(self, request: Request) -> Plan:
         """The request's plan, from those that were kept or new."""
         self._require_open()
         self._gpu.settle()

@@ -13,10 +13,7 @@ from .problem import Part, f32_arithmetic, part, whole
 
 @dataclass
 class Request:
-    """A problem and its operands by the names that VkgemmOperands has.
-
-    Of rows that become codes, what is quantised, and the names of VkgemmQuantiseSpans.
-    """
+    """A problem, or rows to be quantised, and the operands by the names that VkgemmOperands has."""
 
     problem: Part
     config: bytes | None

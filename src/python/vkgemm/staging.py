@@ -10,8 +10,8 @@ import numpy as np
 from .arrays import Array
 from .gpu import Gpu
 from .memory import Arena, Buffer
-from .packed import PackedMatrix, PackPlan
-from .plans import AnyPlan
+from .packed import PackedMatrix
+from .plans import PackPlan, Plan
 from .request import Request
 
 _ALIGNMENT = 256  # of every operand, as a workspace needs it
@@ -40,7 +40,7 @@ class Staging:
         self._gpu = gpu
         self._arena = Arena(gpu)
 
-    def run(self, plan: AnyPlan, request: Request) -> float | None:
+    def run(self, plan: Plan, request: Request) -> float | None:
         """Computes, and fills the request's outputs.  The milliseconds of the device, if known.
 
         Inputs come first in memory, then outputs, then the workspace, which the host has none of.
@@ -71,32 +71,30 @@ class Staging:
             array[...] = _view(host, places[name], array)
         return milliseconds
 
-    def pack(self, plan: PackPlan, source: list[Array], rows: Array | None) -> PackedMatrix:
+    def pack(self, plan: PackPlan, source: dict[str, Array],
+             rows: Array | None) -> PackedMatrix:
         """A matrix, packed.
 
-        source: the matrix as the plan reads it, or its codes, scales and zero points.
+        source: the operands that the plan reads.
         rows: the matrix as it is kept if the device gains nothing; None: it has codes.
         """
         gpu, is_packed = self._gpu, plan.bytes != 0
         if not is_packed:
-            source = [] if rows is None else [rows]
-        *starts, end = _places(source, _CODE_ALIGNMENT)
-        kept = plan.bytes or sum(array.nbytes for array in source)
+            source = {} if rows is None else {"source": rows}
+        *starts, end = _places(list(source.values()), _CODE_ALIGNMENT)
+        kept = plan.bytes or sum(array.nbytes for array in source.values())
         device, host = self._arena.reserve(max(end, 1), max(end, 1))
         target = gpu.with_room(lambda: Buffer(gpu, max(kept, 1), host=False))
         try:
-            for start, array in zip(starts, source):
+            operands = plan.operands_to(target)
+            for start, (name, array) in zip(starts, source.items()):
                 _view(host, start, array)[...] = array
+                setattr(operands, name, (device.address + start, array.nbytes))
             gpu.begin()
             if is_packed:
                 gpu.copy(host, device, 0, end)
                 gpu.barrier()
-                if rows is None:
-                    spans = [(device.address + start, array.nbytes)
-                             for start, array in zip(starts, source)]
-                    plan.record_codes(gpu.commands, (spans + [(0, 0)])[:3], target)
-                else:
-                    plan.record(gpu.commands, device.address, target)
+                plan.record(gpu.commands, operands)
             else:
                 gpu.copy(host, target, 0, kept)
             gpu.run()

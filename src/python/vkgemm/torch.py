@@ -22,7 +22,8 @@ from .cuda import Cuda, described, devices
 from .dlpack import nbytes
 from .gpu import Gpu
 from .memory import Buffer
-from .packed import PackedMatrix, PackPlan
+from .packed import PackedMatrix
+from .plans import PackPlan
 from .pool import Block, Pool
 from .problem import bits, part
 from .request import Request
@@ -138,7 +139,9 @@ class Tensors:
                 if plan.bytes == 0:
                     self._gpu.copy_from(commands, source, offset, target, 0, span(b))
                 else:
-                    plan.record(commands, source.address + offset, target)
+                    operands = plan.operands_to(target)
+                    operands.source = (source.address + offset, span(b))
+                    plan.record(commands, operands)
 
             block = self.pool.find(b.data_ptr())
             blocks = [] if block is None else [block]
