@@ -34,7 +34,7 @@ if WHY:
         def test_tensors(self):
             pass
 else:
-    import test_products
+    import test_inputs
     from torch_suite import Tensors, WithTensors, families
     from vkgemm.torch import device_index
 
@@ -139,7 +139,7 @@ else:
             a, b = (device.shared(self.random(1024, 1024, seed=seed)) for seed in range(2))
             exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
             results = []
-            for f32, products in test_products.F32Arithmetic.ERRORS.items():
+            for f32, products in test_inputs.F32Arithmetic.ERRORS.items():
                 packed = device.pack(b, f32=f32)
                 for right in (b, packed):
                     d = device.gemm(a, right, f32=f32)

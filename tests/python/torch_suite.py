@@ -7,10 +7,12 @@ import unittest
 import warnings
 
 import numpy as np
-import test_products
 import test_quantise_rows
 import torch
 from reference import GATES, ROW_OPS, assert_close
+from test_inputs import F32Arithmetic, Integers
+from test_packed import Packed
+from test_products import Gemm, Gated, Grouped, RowReduction, Scales
 
 import vkgemm
 
@@ -474,11 +476,9 @@ class Tensors(WithTensors):
 
 
 def families(base):
-    """The tests of test_products.py, and of rows, with tensors: by the names of their classes."""
+    """The tests of numpy's arrays, with tensors: by the names of their classes."""
     made = {}
-    products = ("Gemm", "Gated", "Grouped", "RowReduction", "Integers", "Scales", "F32Arithmetic",
-                "Packed")
-    for tests in (*(getattr(test_products, name) for name in products),
+    for tests in (Gemm, Gated, Grouped, RowReduction, Integers, Scales, F32Arithmetic, Packed,
                   test_quantise_rows.QuantiseRows):
         def set_up(cls):
             base.setUpClass.__func__(cls)
