@@ -30,8 +30,9 @@ struct DeviceSpan {
   VkDeviceSize bytes = 0;
 };
 
-// What tells packed bytes apart: for which device and driver they were packed, in which order, of
-// which matrix. Opaque. It may be stored beside them; what differs is named where they are refused.
+// Identifies packed bytes: the device, the driver, the order and the matrix they were packed for.
+// Opaque. Store it with the bytes. If it does not match, record() fails and names the field that
+// differs.
 struct Fingerprint {
   std::array<std::uint8_t, 64> bytes{};
   bool operator==(const Fingerprint&) const = default;
@@ -41,9 +42,9 @@ struct Fingerprint {
 // is 3". Empty if they are alike.
 VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
 
-// How a packed operand lies. Its matrices, if it has several, stand one behind the other.
+// How a packed operand lies. Its matrices are contiguous.
 struct PackedLayout {
-  VkDeviceSize bytes = 0;  // all of it; 0: this device gains nothing, plain operands are right
+  VkDeviceSize bytes = 0;  // of all matrices; 0: this device gains nothing, leave the operand plain
   VkDeviceSize matrix_bytes = 0;  // from one matrix to the next
   VkDeviceSize alignment = 0;     // of the address
   Fingerprint fingerprint = {};
@@ -120,15 +121,13 @@ struct ContextCreateInfo {
   // The test by which the device proves what it advertises, and the place where verdicts are kept.
   SelfTest self_test = {};
 
-  // A tuning table, as `vkgemm tune` writes them, for this device's architecture. It comes before
-  // the built-in tables, and the table that the environment variable VKGEMM_TUNING names before
-  // both: the user of a program knows his machine better than its author. A table only proposes:
-  // what is not legal is never chosen. What it denies or refuses is not chosen, either, unless
-  // nothing else computes the problem: a warning in the log and Plan::explain() tell of that. A
-  // file that is not right (unreadable, malformed, of another architecture) fails create(), which
-  // names line and field, since it was asked for; without it the next create() has the built-in
-  // tables. But the variable must not be able to break a program: what is wrong with its file is a
-  // warning in the log, and the other tables stay in force.
+  // A tuning table for this device's architecture, as `vkgemm tune` writes it. Priority: the file
+  // that the environment variable VKGEMM_TUNING names, then tuning_file, then the built-in tables.
+  // A table only proposes: vkgemm never chooses a configuration that is not legal. vkgemm chooses a
+  // configuration that a table denies or refuses only if nothing else computes the problem; then
+  // the log gets a warning, and Plan::explain() says so. An invalid tuning_file (unreadable,
+  // malformed, of another architecture) makes create() fail, with line and field. An invalid
+  // VKGEMM_TUNING file is a warning in the log.
   std::filesystem::path tuning_file = {};
 
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
@@ -160,12 +159,6 @@ class Context;
 // reset, and all of them must be gone before the VkDevice.
 class VKGEMM_API Plan {
  public:
-  Plan(const Plan&);
-  Plan(Plan&&) noexcept;
-  Plan& operator=(const Plan&);
-  Plan& operator=(Plan&&) noexcept;
-  ~Plan();
-
   // The problem that was planned, and the configuration chosen for it. Defaults if the plan is no
   // product.
   const Problem& problem() const noexcept;
@@ -183,16 +176,12 @@ class VKGEMM_API Plan {
   // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the
   // caller chose the configuration. 0: none.
   //
-  // A grouped plan wants 4 bytes (none if max_workspace_bytes is less), for a word that tells of
-  // bad offsets: if those of a group are, its number is stored there, unless a lower one stands
-  // there. Nothing else touches it, vkgemm doesn't clear it, and several plans may share it. To
-  // read it, set it to UINT32_MAX before the recording is executed, visible to shader reads and
-  // writes: what stands there afterwards, once shader writes are visible to the reader, is the
-  // lowest group whose offsets decrease or are not within [0, capacity], or still UINT32_MAX.
-  //
-  // A grouped plan that packs operands wants more: the word, where there is one, is the workspace's
-  // first, and the copies begin at byte 256. Plans may share such a workspace, and with it the
-  // word, on one queue.
+  // A grouped plan uses the first 4 bytes to report bad offsets (none if max_workspace_bytes is
+  // less). Set the word to UINT32_MAX before execution, visible to shader reads and writes.
+  // Afterwards it holds the index of the first group whose offsets decrease or are not within
+  // [0, capacity], or still UINT32_MAX. vkgemm does not clear the word, and several plans may share
+  // it. If the plan packs operands, the copies begin at byte 256, and plans may share the workspace
+  // on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Why this kernel: path, configuration and its provenance, what is slower than it could be and
@@ -217,9 +206,7 @@ class VKGEMM_API Plan {
   // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing; except
   // one between the two passes of a row reduction whose values wait in D. Other plans record
   // barriers from compute shaders to compute shaders:
-  // - one first. So recordings that follow each other on a queue may share a workspace, and wait
-  // for
-  //   each other.
+  // - one first, so that recordings that follow each other on a queue may share a workspace.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
   // - one before each dispatch that adds slices of K, reduces, merges or recomputes rows, or stands
@@ -295,9 +282,10 @@ class VKGEMM_API Context {
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // How an operand of the problem lies when it is packed (Packing::packed), whether or not the
-  // problem says that it is. A quantised B is packed everywhere. 0 bytes where it is not packed:
-  // f32, A of groups, both with groups along K, and all operands of a device that gains nothing.
-  // Else fails as plan() does where what counts of the problem (plan_pack()) contradicts itself.
+  // problem says that it is. Returns 0 bytes if packing is not supported or gains nothing: f32
+  // (unless multiplied in parts), A of a grouped product, both operands if groups are along K, or
+  // any operand on some devices. Then leave the operand plain. A quantised B can be packed on every
+  // device. Fails as plan() does if the fields that plan_pack() reads contradict each other.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Plans the packing of an operand. It lies as the problem says: Packing::plain, any layout,
@@ -335,11 +323,11 @@ class VKGEMM_API Context {
                       DispatchRange range = {}) const;
 
   // How often workgroups gave up waiting for one another (ReductionMode::device_barrier,
-  // RowStrategy::panel). The results
-  // were right, but late: what is recorded after the first time doesn't try it any more, which
-  // takes a panel of rows about twice its time, and plan() makes no other such plan. Counts what
-  // has finished, on queues of any family, in 64 bytes of host-visible memory: with the first such
-  // plan, the only memory that a context holds (a self-test allocates some while it runs).
+  // RowStrategy::panel). The results are still correct. After the first abort, later recordings
+  // avoid the barrier (a row panel then takes about twice as long), and plan() no longer chooses
+  // such plans. Counts finished work, on queues of any family. The first such plan allocates the
+  // counter, 64 bytes of host-visible memory; a context holds no other (a self-test allocates some
+  // while it runs).
   std::uint32_t barrier_aborts() const noexcept;
 
   // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and

@@ -966,9 +966,9 @@ VKGEMM_API VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProble
 VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config);
 
 // Bytes of scratch memory that vkgemm_plan_record() wants as VkgemmOperands::workspace, 256-byte
-// aligned; 0: none. Of a grouped plan the first word tells of bad offsets: set to UINT32_MAX before
-// the plan runs, it holds afterwards the lowest group whose offsets are bad, or still UINT32_MAX.
-// Any thread.
+// aligned; 0: none. The first word of a grouped plan reports bad offsets: set it to UINT32_MAX
+// before the plan runs. Afterwards it holds the index of the first group whose offsets are bad, or
+// still UINT32_MAX. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes);
 
 // How many dispatches vkgemm_plan_record() records. Any thread.
@@ -993,8 +993,8 @@ typedef struct VkgemmDeviceSpan {
   VkDeviceSize bytes;
 } VkgemmDeviceSpan;
 
-// What tells packed bytes apart: for which device and driver they were packed, in which order, of
-// which matrix. Opaque. It may be stored beside them.
+// Identifies packed bytes: the device, the driver, the order and the matrix they were packed for.
+// Opaque. Store it with the bytes.
 typedef struct VkgemmFingerprint {
   uint8_t bytes[64];
 } VkgemmFingerprint;
@@ -1081,11 +1081,11 @@ VKGEMM_API VkgemmStatus vkgemm_context_record(const VkgemmContext* context, cons
 
 // --- Packed operands -----------------------------------------------------------------------------
 
-// How a packed operand lies. Its matrices, if it has several, stand one behind the other.
+// How a packed operand lies. Its matrices are contiguous.
 typedef struct VkgemmPackedLayout {
   uint32_t struct_size;
   uint32_t reserved;
-  VkDeviceSize bytes;         // all of it; 0: this device gains nothing, plain operands are right
+  VkDeviceSize bytes;  // of all matrices; 0: this device gains nothing, leave the operand plain
   VkDeviceSize matrix_bytes;  // from one matrix to the next
   VkDeviceSize alignment;     // of the address
   VkgemmFingerprint fingerprint;

@@ -258,11 +258,6 @@ Result<Plan> Context::Impl::finish(std::shared_ptr<Plan::Impl> plan) {
 }
 
 Plan::Plan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-Plan::Plan(const Plan&) = default;
-Plan::Plan(Plan&&) noexcept = default;
-Plan& Plan::operator=(const Plan&) = default;
-Plan& Plan::operator=(Plan&&) noexcept = default;
-Plan::~Plan() = default;
 
 const Problem& Plan::problem() const noexcept { return impl_->problem; }
 const Config& Plan::config() const noexcept { return impl_->config; }
