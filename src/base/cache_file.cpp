@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/bytes.hpp"
+
 namespace vkgemm {
 
 namespace {
@@ -24,23 +26,6 @@ enum Offset : std::size_t {
 // Vulkan's own header at the start of the payload (VkPipelineCacheHeaderVersionOne): u32 size,
 // u32 version, u32 vendor, u32 device, u8[16] uuid.
 constexpr std::size_t vulkan_header_bytes = 32;
-
-// Byte by byte, so that neither alignment nor the host's byte order matters.
-template <class T>
-T read(std::span<const std::byte> bytes, std::size_t offset) noexcept {
-  T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    value |= static_cast<T>(std::to_integer<T>(bytes[offset + i]) << (8 * i));
-  }
-  return value;
-}
-
-template <class T>
-void write(std::span<std::byte> bytes, std::size_t offset, T value) noexcept {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
-  }
-}
 
 Error discard(std::string reason) { return Error{Status::io_error, std::move(reason)}; }
 
@@ -67,24 +52,27 @@ Result<std::span<const std::byte>> parse_cache_file(std::span<const std::byte> f
   if (std::memcmp(file.data(), magic, sizeof(magic)) != 0) {
     return discard("it is not a pipeline cache of vkgemm");
   }
-  if (const auto version = read<std::uint32_t>(file, version_offset);
+  if (const auto version = read_number<std::uint32_t>(file, version_offset);
       version != cache_file_version) {
     return discard_number("its version", version, cache_file_version);
   }
   const std::span<const std::byte> payload = file.subspan(cache_header_bytes);
-  if (const auto bytes = read<std::uint64_t>(file, payload_bytes_offset); bytes != payload.size()) {
+  if (const auto bytes = read_number<std::uint64_t>(file, payload_bytes_offset);
+      bytes != payload.size()) {
     return discard_number("its payload in bytes", payload.size(), bytes);
   }
-  if (read<std::uint64_t>(file, hash_offset) != fnv1a(file.subspan(hashed_offset))) {
+  if (read_number<std::uint64_t>(file, hash_offset) != fnv1a(file.subspan(hashed_offset))) {
     return discard("its hash does not match its content");
   }
-  if (const auto vendor = read<std::uint32_t>(file, vendor_offset); vendor != expected.vendor_id) {
+  if (const auto vendor = read_number<std::uint32_t>(file, vendor_offset);
+      vendor != expected.vendor_id) {
     return discard_number("its vendor id", vendor, expected.vendor_id);
   }
-  if (const auto device = read<std::uint32_t>(file, device_offset); device != expected.device_id) {
+  if (const auto device = read_number<std::uint32_t>(file, device_offset);
+      device != expected.device_id) {
     return discard_number("its device id", device, expected.device_id);
   }
-  if (const auto driver = read<std::uint32_t>(file, driver_version_offset);
+  if (const auto driver = read_number<std::uint32_t>(file, driver_version_offset);
       driver != expected.driver_version) {
     return discard_number("its driver version", driver, expected.driver_version);
   }
@@ -100,11 +88,11 @@ Result<std::span<const std::byte>> parse_cache_file(std::span<const std::byte> f
 bool is_pipeline_cache_data(std::span<const std::byte> data,
                             const CacheIdentity& identity) noexcept {
   return data.size() >= vulkan_header_bytes &&
-         read<std::uint32_t>(data, 0) >= vulkan_header_bytes &&
-         read<std::uint32_t>(data, 0) <= data.size() &&
-         read<std::uint32_t>(data, 4) == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
-         read<std::uint32_t>(data, 8) == identity.vendor_id &&
-         read<std::uint32_t>(data, 12) == identity.device_id &&
+         read_number<std::uint32_t>(data, 0) >= vulkan_header_bytes &&
+         read_number<std::uint32_t>(data, 0) <= data.size() &&
+         read_number<std::uint32_t>(data, 4) == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+         read_number<std::uint32_t>(data, 8) == identity.vendor_id &&
+         read_number<std::uint32_t>(data, 12) == identity.device_id &&
          std::memcmp(data.data() + 16, identity.uuid.data(), VK_UUID_SIZE) == 0;
 }
 
@@ -113,14 +101,14 @@ std::vector<std::byte> make_cache_file(std::span<const std::byte> payload,
   std::vector<std::byte> file(cache_header_bytes + payload.size());
   const std::span<std::byte> bytes(file);
   std::memcpy(file.data(), magic, sizeof(magic));
-  write<std::uint32_t>(bytes, version_offset, cache_file_version);
-  write<std::uint64_t>(bytes, payload_bytes_offset, payload.size());
-  write<std::uint32_t>(bytes, vendor_offset, identity.vendor_id);
-  write<std::uint32_t>(bytes, device_offset, identity.device_id);
-  write<std::uint32_t>(bytes, driver_version_offset, identity.driver_version);
+  write_number<std::uint32_t>(bytes, version_offset, cache_file_version);
+  write_number<std::uint64_t>(bytes, payload_bytes_offset, payload.size());
+  write_number<std::uint32_t>(bytes, vendor_offset, identity.vendor_id);
+  write_number<std::uint32_t>(bytes, device_offset, identity.device_id);
+  write_number<std::uint32_t>(bytes, driver_version_offset, identity.driver_version);
   std::memcpy(file.data() + uuid_offset, identity.uuid.data(), VK_UUID_SIZE);
   std::copy(payload.begin(), payload.end(), file.begin() + cache_header_bytes);
-  write<std::uint64_t>(bytes, hash_offset, fnv1a(bytes.subspan(hashed_offset)));
+  write_number<std::uint64_t>(bytes, hash_offset, fnv1a(bytes.subspan(hashed_offset)));
   return file;
 }
 

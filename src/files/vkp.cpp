@@ -1,7 +1,6 @@
 #include "files/vkp.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/cache_file.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
@@ -16,8 +16,6 @@
 
 namespace vkgemm::files {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "fields are read as they lie");
 
 constexpr std::string_view magic = "vkgemmVP";
 constexpr std::uint64_t most_size = (std::uint64_t{1} << 31) - 1;
@@ -44,18 +42,6 @@ constexpr std::size_t name_bytes = 160;
 
 using Bytes = std::span<const std::byte>;
 
-template <class T>
-T read(Bytes bytes, std::size_t offset) noexcept {
-  T value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-template <class T>
-void write(std::span<std::byte> bytes, std::size_t offset, const T& value) noexcept {
-  std::memcpy(bytes.data() + offset, &value, sizeof value);
-}
-
 std::string read_name(Bytes bytes, std::size_t offset) {
   const std::string_view field(reinterpret_cast<const char*>(bytes.data()) + offset, name_bytes);
   return excerpt(field.substr(0, field.find('\0')));
@@ -79,14 +65,14 @@ Result<std::uint64_t> check_frame(Bytes begin, std::uint64_t file_bytes) {
     return refuse(concat("header is ", begin.size(), " bytes, ", packed_header_bytes,
                          " are needed: the file is cut short"));
   }
-  if (const auto version = read<std::uint32_t>(begin, version_offset);
+  if (const auto version = read_number<std::uint32_t>(begin, version_offset);
       version != packed_file_version) {
     return refuse(concat("version is ", version, ": only ", packed_file_version, " is known"));
   }
-  if (const auto zero = read<std::uint32_t>(begin, zero_offset); zero != 0) {
+  if (const auto zero = read_number<std::uint32_t>(begin, zero_offset); zero != 0) {
     return refuse(concat("the word behind the version is ", zero, ", not 0"));
   }
-  const auto said = read<std::uint64_t>(begin, payload_bytes_offset);
+  const auto said = read_number<std::uint64_t>(begin, payload_bytes_offset);
   const std::uint64_t present = file_bytes - packed_header_bytes;
   if (present != said) {
     return refuse(concat("payload is ", present, " bytes, the header says ", said));
@@ -95,8 +81,8 @@ Result<std::uint64_t> check_frame(Bytes begin, std::uint64_t file_bytes) {
 }
 
 Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
-  const auto operand = read<std::uint32_t>(header, operand_offset);
-  const auto type = read<std::uint32_t>(header, type_offset);
+  const auto operand = read_number<std::uint32_t>(header, operand_offset);
+  const auto type = read_number<std::uint32_t>(header, type_offset);
   if (operand > 1) return refuse(concat("operand is ", operand, ": 0 (A) or 1 (B) is needed"));
   if (type > std::numeric_limits<std::uint8_t>::max() ||
       find_input(static_cast<DataType>(type)) == nullptr) {
@@ -104,13 +90,13 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
   }
   PackedHeader out{.operand = operand == 0 ? PackedOperand::a : PackedOperand::b,
                    .type = static_cast<DataType>(type),
-                   .width = read<std::uint64_t>(header, width_offset),
-                   .k = read<std::uint64_t>(header, k_offset),
-                   .matrices = read<std::uint64_t>(header, matrices_offset),
-                   .matrix_bytes = read<std::uint64_t>(header, matrix_bytes_offset),
-                   .fingerprint = read<Fingerprint>(header, fingerprint_offset),
+                   .width = read_number<std::uint64_t>(header, width_offset),
+                   .k = read_number<std::uint64_t>(header, k_offset),
+                   .matrices = read_number<std::uint64_t>(header, matrices_offset),
+                   .matrix_bytes = read_number<std::uint64_t>(header, matrix_bytes_offset),
                    .device = read_name(header, device_offset),
                    .driver = read_name(header, driver_offset)};
+  std::memcpy(&out.fingerprint, header.data() + fingerprint_offset, sizeof out.fingerprint);
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
       {"width", out.width}, {"K", out.k}, {"matrices", out.matrices}};
   for (const auto& [name, size] : sizes) {
@@ -130,7 +116,7 @@ Result<PackedHeader> parse_header(Bytes header, std::uint64_t payload_bytes) {
 }
 
 Result<void> check_hash(Bytes header, std::uint64_t hash) {
-  if (read<std::uint64_t>(header, hash_offset) == hash) return {};
+  if (read_number<std::uint64_t>(header, hash_offset) == hash) return {};
   return refuse("hash differs: the file was altered");
 }
 
@@ -190,18 +176,18 @@ std::array<std::byte, packed_header_bytes> make_packed_header(const PackedHeader
                                                               std::span<const std::byte> payload) {
   std::array<std::byte, packed_header_bytes> bytes{};
   write_name(bytes, 0, magic);
-  write(bytes, version_offset, packed_file_version);
-  write(bytes, payload_bytes_offset, std::uint64_t{payload.size()});
-  write(bytes, operand_offset, std::uint32_t{header.operand == PackedOperand::b});
-  write(bytes, type_offset, static_cast<std::uint32_t>(header.type));
-  write(bytes, width_offset, header.width);
-  write(bytes, k_offset, header.k);
-  write(bytes, matrices_offset, header.matrices);
-  write(bytes, matrix_bytes_offset, header.matrix_bytes);
-  write(bytes, fingerprint_offset, header.fingerprint);
+  write_number(bytes, version_offset, packed_file_version);
+  write_number(bytes, payload_bytes_offset, std::uint64_t{payload.size()});
+  write_number(bytes, operand_offset, std::uint32_t{header.operand == PackedOperand::b});
+  write_number(bytes, type_offset, static_cast<std::uint32_t>(header.type));
+  write_number(bytes, width_offset, header.width);
+  write_number(bytes, k_offset, header.k);
+  write_number(bytes, matrices_offset, header.matrices);
+  write_number(bytes, matrix_bytes_offset, header.matrix_bytes);
+  std::memcpy(bytes.data() + fingerprint_offset, &header.fingerprint, sizeof header.fingerprint);
   write_name(bytes, device_offset, header.device);
   write_name(bytes, driver_offset, header.driver);
-  write(bytes, hash_offset, fnv1a(payload, fnv1a(Bytes(bytes).subspan(hashed_offset))));
+  write_number(bytes, hash_offset, fnv1a(payload, fnv1a(Bytes(bytes).subspan(hashed_offset))));
   return bytes;
 }
 
