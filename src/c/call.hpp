@@ -81,6 +81,18 @@ VkgemmStatus call(VkgemmError* error, std::initializer_list<Argument> arguments,
   return status;
 }
 
+// Defines a function that hands out a value of a handle.
+#define VKGEMM_GET(function, Handle, from, Type, to, value)                              \
+  VkgemmStatus function(const Handle* from, Type* to) {                                  \
+    return call(nullptr, {handle(from, #from), pointer(to, #to)}, [&] { *to = value; }); \
+  }
+
+// Defines a function that destroys a handle.
+#define VKGEMM_DESTROY(function, Handle, from)                                 \
+  VkgemmStatus function(Handle* from) {                                        \
+    return call(nullptr, {handle_or_null(from, #from)}, [&] { delete from; }); \
+  }
+
 // Hands a text over as vkgemm.h says.
 inline MaybeFailure write_text(std::string_view from, char* text, std::size_t* size) {
   const std::size_t room = std::exchange(*size, from.size() + 1);

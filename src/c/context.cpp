@@ -17,14 +17,9 @@ VkgemmStatus vkgemm_context_create(const VkgemmContextCreateInfo* info, VkgemmCo
   });
 }
 
-VkgemmStatus vkgemm_context_destroy(VkgemmContext* context) {
-  return call(nullptr, {handle_or_null(context, "context")}, [&] { delete context; });
-}
+VKGEMM_DESTROY(vkgemm_context_destroy, VkgemmContext, context)
 
-VkgemmStatus vkgemm_context_caps(const VkgemmContext* context, const VkgemmCaps** caps) {
-  return call(nullptr, {handle(context, "context"), pointer(caps, "caps")},
-              [&] { *caps = &context->caps; });
-}
+VKGEMM_GET(vkgemm_context_caps, VkgemmContext, context, const VkgemmCaps*, caps, &context->caps)
 
 VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context, VkgemmVerdicts** verdicts) {
   return call(nullptr, {handle(context, "context"), pointer(verdicts, "verdicts")}, [&] {
@@ -33,20 +28,16 @@ VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context, VkgemmVerdict
   });
 }
 
-VkgemmStatus vkgemm_context_barrier_aborts(const VkgemmContext* context, uint32_t* count) {
-  return call(nullptr, {handle(context, "context"), pointer(count, "count")},
-              [&] { *count = context->context.barrier_aborts(); });
-}
+VKGEMM_GET(vkgemm_context_barrier_aborts, VkgemmContext, context, uint32_t, count,
+           context->context.barrier_aborts())
 
 VkgemmStatus vkgemm_context_notify_device_lost(const VkgemmContext* context) {
   return call(nullptr, {handle(context, "context")},
               [&] { context->context.notify_device_lost(); });
 }
 
-VkgemmStatus vkgemm_context_device_lost(const VkgemmContext* context, VkBool32* lost) {
-  return call(nullptr, {handle(context, "context"), pointer(lost, "lost")},
-              [&] { *lost = context->context.device_lost() ? VK_TRUE : VK_FALSE; });
-}
+VKGEMM_GET(vkgemm_context_device_lost, VkgemmContext, context, VkBool32, lost,
+           context->context.device_lost() ? VK_TRUE : VK_FALSE)
 
 VkgemmStatus vkgemm_context_save_pipeline_cache(const VkgemmContext* context, VkgemmError* error) {
   return call(error, {handle(context, "context")},
@@ -73,14 +64,10 @@ VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context, const Vkgemm
       });
 }
 
-VkgemmStatus vkgemm_candidates_destroy(VkgemmCandidates* candidates) {
-  return call(nullptr, {handle_or_null(candidates, "candidates")}, [&] { delete candidates; });
-}
+VKGEMM_DESTROY(vkgemm_candidates_destroy, VkgemmCandidates, candidates)
 
-VkgemmStatus vkgemm_candidates_count(const VkgemmCandidates* candidates, uint32_t* count) {
-  return call(nullptr, {handle(candidates, "candidates"), pointer(count, "count")},
-              [&] { *count = static_cast<std::uint32_t>(candidates->candidates.size()); });
-}
+VKGEMM_GET(vkgemm_candidates_count, VkgemmCandidates, candidates, uint32_t, count,
+           static_cast<std::uint32_t>(candidates->candidates.size()))
 
 VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates, uint32_t index,
                                    const char** config, const char** provenance) {

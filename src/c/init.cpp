@@ -15,49 +15,24 @@ VkgemmStatus init(C* structure, size_t struct_size, std::string_view name) {
 
 }  // namespace
 
-VkgemmStatus vkgemm_matrix_init(VkgemmMatrix* matrix, size_t struct_size) {
-  return init(matrix, struct_size, "matrix");
-}
-VkgemmStatus vkgemm_epilogue_init(VkgemmEpilogue* epilogue, size_t struct_size) {
-  return init(epilogue, struct_size, "epilogue");
-}
-VkgemmStatus vkgemm_gated_init(VkgemmGated* gated, size_t struct_size) {
-  return init(gated, struct_size, "gated");
-}
-VkgemmStatus vkgemm_grouping_init(VkgemmGrouping* grouping, size_t struct_size) {
-  return init(grouping, struct_size, "grouping");
-}
-VkgemmStatus vkgemm_row_reduction_init(VkgemmRowReduction* reduction, size_t struct_size) {
-  return init(reduction, struct_size, "reduction");
-}
-VkgemmStatus vkgemm_split_k_init(VkgemmSplitK* split_k, size_t struct_size) {
-  return init(split_k, struct_size, "split_k");
-}
-
-VkgemmStatus vkgemm_quantisation_init(VkgemmQuantisation* quantisation, size_t struct_size) {
-  return init(quantisation, struct_size, "quantisation");
-}
-VkgemmStatus vkgemm_problem_init(VkgemmProblem* problem, size_t struct_size) {
-  return init(problem, struct_size, "problem");
-}
-VkgemmStatus vkgemm_kernel_kind_init(VkgemmKernelKind* kind, size_t struct_size) {
-  return init(kind, struct_size, "kind");
-}
-VkgemmStatus vkgemm_verdict_init(VkgemmVerdict* verdict, size_t struct_size) {
-  return init(verdict, struct_size, "verdict");
-}
-VkgemmStatus vkgemm_self_test_init(VkgemmSelfTest* self_test, size_t struct_size) {
-  return init(self_test, struct_size, "self_test");
-}
-VkgemmStatus vkgemm_context_create_info_init(VkgemmContextCreateInfo* info, size_t struct_size) {
-  return init(info, struct_size, "info");
-}
-VkgemmStatus vkgemm_operands_init(VkgemmOperands* operands, size_t struct_size) {
-  return init(operands, struct_size, "operands");
-}
-VkgemmStatus vkgemm_row_quantisation_init(VkgemmRowQuantisation* quantisation, size_t struct_size) {
-  return init(quantisation, struct_size, "quantisation");
-}
-VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, size_t struct_size) {
-  return init(range, struct_size, "range");
-}
+// Defines vkgemm_<function>_init(). Messages call the structure `name`.
+#define VKGEMM_INIT(function, Structure, name)                                 \
+  VkgemmStatus vkgemm_##function##_init(Structure* name, size_t struct_size) { \
+    return init(name, struct_size, #name);                                     \
+  }
+VKGEMM_INIT(matrix, VkgemmMatrix, matrix)
+VKGEMM_INIT(epilogue, VkgemmEpilogue, epilogue)
+VKGEMM_INIT(gated, VkgemmGated, gated)
+VKGEMM_INIT(grouping, VkgemmGrouping, grouping)
+VKGEMM_INIT(row_reduction, VkgemmRowReduction, reduction)
+VKGEMM_INIT(split_k, VkgemmSplitK, split_k)
+VKGEMM_INIT(quantisation, VkgemmQuantisation, quantisation)
+VKGEMM_INIT(problem, VkgemmProblem, problem)
+VKGEMM_INIT(kernel_kind, VkgemmKernelKind, kind)
+VKGEMM_INIT(verdict, VkgemmVerdict, verdict)
+VKGEMM_INIT(self_test, VkgemmSelfTest, self_test)
+VKGEMM_INIT(context_create_info, VkgemmContextCreateInfo, info)
+VKGEMM_INIT(operands, VkgemmOperands, operands)
+VKGEMM_INIT(row_quantisation, VkgemmRowQuantisation, quantisation)
+VKGEMM_INIT(dispatch_range, VkgemmDispatchRange, range)
+#undef VKGEMM_INIT

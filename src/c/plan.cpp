@@ -87,19 +87,14 @@ VkgemmStatus vkgemm_plan_quantise_rows(const VkgemmContext* context,
       });
 }
 
-VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan) {
-  return call(nullptr, {handle_or_null(plan, "plan")}, [&] { delete plan; });
-}
+VKGEMM_DESTROY(vkgemm_plan_destroy, VkgemmPlan, plan)
 
 VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem) {
   return call(nullptr, {handle(plan, "plan"), pointer(problem, "problem")},
               [&] { return write_structure(plan->problem, problem, "problem"); });
 }
 
-VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config) {
-  return call(nullptr, {handle(plan, "plan"), pointer(config, "config")},
-              [&] { *config = plan->config.c_str(); });
-}
+VKGEMM_GET(vkgemm_plan_config, VkgemmPlan, plan, const char*, config, plan->config.c_str())
 
 VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout) {
   return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
@@ -115,15 +110,11 @@ VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operan
   });
 }
 
-VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes) {
-  return call(nullptr, {handle(plan, "plan"), pointer(bytes, "bytes")},
-              [&] { *bytes = plan->plan.workspace_bytes(); });
-}
+VKGEMM_GET(vkgemm_plan_workspace_bytes, VkgemmPlan, plan, uint64_t, bytes,
+           plan->plan.workspace_bytes())
 
-VkgemmStatus vkgemm_plan_dispatch_count(const VkgemmPlan* plan, uint32_t* count) {
-  return call(nullptr, {handle(plan, "plan"), pointer(count, "count")},
-              [&] { *count = plan->plan.dispatch_count(); });
-}
+VKGEMM_GET(vkgemm_plan_dispatch_count, VkgemmPlan, plan, uint32_t, count,
+           plan->plan.dispatch_count())
 
 VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double* milliseconds) {
   return call(nullptr, {handle(plan, "plan"), pointer(milliseconds, "milliseconds")}, [&] {

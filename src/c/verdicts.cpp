@@ -28,9 +28,7 @@ VkgemmStatus vkgemm_verdicts_save(const VkgemmVerdicts* verdicts, const VkgemmCa
               });
 }
 
-VkgemmStatus vkgemm_verdicts_destroy(VkgemmVerdicts* verdicts) {
-  return call(nullptr, {handle_or_null(verdicts, "verdicts")}, [&] { delete verdicts; });
-}
+VKGEMM_DESTROY(vkgemm_verdicts_destroy, VkgemmVerdicts, verdicts)
 
 VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* verdict,
                                  VkgemmError* error) {
@@ -43,10 +41,8 @@ VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* 
               });
 }
 
-VkgemmStatus vkgemm_verdicts_count(const VkgemmVerdicts* verdicts, uint32_t* count) {
-  return call(nullptr, {handle(verdicts, "verdicts"), pointer(count, "count")},
-              [&] { *count = static_cast<std::uint32_t>(verdicts->verdicts.size()); });
-}
+VKGEMM_GET(vkgemm_verdicts_count, VkgemmVerdicts, verdicts, uint32_t, count,
+           static_cast<std::uint32_t>(verdicts->verdicts.size()))
 
 VkgemmStatus vkgemm_verdicts_get(const VkgemmVerdicts* verdicts, uint32_t index,
                                  VkgemmVerdict* verdict) {

@@ -56,6 +56,13 @@ void test_products(const Device* device) {
   uint64_t bytes = 0;
   EXPECT_SUCCESS(vkgemm_plan_workspace_bytes(plan, &bytes));
   Buffer workspace = app_create_buffer(app, bytes);
+  INIT(VkgemmOperands, wanted, vkgemm_operands_init);
+  EXPECT_SUCCESS(vkgemm_plan_operands(plan, &wanted));
+  EXPECT(wanted.a.bytes == a.bytes && wanted.b.bytes == b.bytes && wanted.d.bytes == d.bytes);
+  EXPECT(wanted.workspace.bytes == bytes && wanted.c.bytes == 0 && wanted.source.bytes == 0);
+  VkgemmPackedLayout layout = {.struct_size = sizeof layout, .bytes = 1};
+  EXPECT_SUCCESS(vkgemm_plan_layout(plan, &layout));
+  EXPECT(layout.bytes == 0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   operands.a = span_of(a);
   operands.b = span_of(b);
@@ -122,7 +129,6 @@ void test_products(const Device* device) {
   problem.b = &plain_b;
   problem.d = &f32;
   const VkgemmPackedOperand operand = VKGEMM_PACKED_OPERAND_B;
-  VkgemmPackedLayout layout = {.struct_size = sizeof layout};
   EXPECT_SUCCESS(vkgemm_packed_layout(device->context, &problem, operand, &layout, error));
   EXPECT_STATUS(
       vkgemm_packed_layout(device->context, &problem, (VkgemmPackedOperand)5, &layout, error),
