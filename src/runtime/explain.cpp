@@ -42,12 +42,18 @@ std::string why_scalar(const ResolvedMatrix& matrix, std::uint64_t batch, std::u
   return "this kernel has no use for vectors here";
 }
 
+std::string describe_matrix(std::string_view name, const ResolvedMatrix& matrix,
+                            std::string_view how) {
+  return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
+                matrix.ld, ", ", how, "\n");
+}
+
 std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
                             std::uint64_t batch, std::uint32_t elements, bool vector) {
-  std::string line = concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout),
-                            ", ld ", matrix.ld, ", ");
-  if (vector) return line + concat(elements, " elements at once\n");
-  return line + concat("element by element: ", why_scalar(matrix, batch, elements), "\n");
+  return describe_matrix(name, matrix,
+                         vector
+                             ? concat(elements, " elements at once")
+                             : concat("element by element: ", why_scalar(matrix, batch, elements)));
 }
 
 std::string describe_operands(const Plan::Impl& plan) {
@@ -67,11 +73,6 @@ std::string describe_operands(const Plan::Impl& plan) {
   std::string text;
   // nv reads C element by element whatever its alignment, and stores D and aux as whole matrices.
   const bool nv = !descriptor(plan.config).stores_x4 && adds_in_product(plan.config) && !two_pass;
-  const auto describe_matrix = [](std::string_view name, const ResolvedMatrix& matrix,
-                                  std::string_view how) {
-    return concat("  ", name, ": ", to_string(matrix.type), " ", to_string(matrix.layout), ", ld ",
-                  matrix.ld, ", ", how, "\n");
-  };
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id, bool allowed) {
     if (matrix.form == Form::given_packed) {

@@ -129,42 +129,35 @@ std::string difference(const Fingerprint& given, const Fingerprint& wanted) {
   if (given == wanted) return {};
   if (given == Fingerprint{}) return "is not given";
   const auto g = std::bit_cast<Identity>(given.bytes), w = std::bit_cast<Identity>(wanted.bytes);
-  const auto differs = [](std::string_view field, const auto& is, const auto& should) {
-    return concat(field, " is ", is, ", wanted is ", should);
+  std::string text;
+  const auto same = [&](std::string_view field, const auto& is, const auto& should) {
+    if (is != should) text = concat(field, " is ", is, ", wanted is ", should);
+    return is == should;
   };
-  if (g.layout_version != w.layout_version) {
-    return differs("layout_version", g.layout_version, w.layout_version);
-  }
-  if (g.vendor_id != w.vendor_id) return differs("vendor_id", g.vendor_id, w.vendor_id);
-  if (g.device_id != w.device_id) return differs("device_id", g.device_id, w.device_id);
-  if (g.driver_version != w.driver_version) {
-    return differs("driver_version", g.driver_version, w.driver_version);
-  }
-  if (g.pipeline_cache_uuid != w.pipeline_cache_uuid) {
-    return differs("pipeline_cache_uuid", hex(g.pipeline_cache_uuid), hex(w.pipeline_cache_uuid));
-  }
-  if (g.type != w.type) {
-    return differs("type", to_string(static_cast<DataType>(g.type)),
-                   to_string(static_cast<DataType>(w.type)));
-  }
+  const auto type = [](const Identity& i) { return to_string(static_cast<DataType>(i.type)); };
   const auto parts = [](const Identity& i) { return unsigned{i.parts}; };
-  if (g.parts != w.parts) return differs("number of parts of an f32", parts(g), parts(w));
-  const auto place = [](const Identity& i) { return i.is_a != 0 ? "a" : "b"; };
-  if (g.is_a != w.is_a) {
-    return concat(differs("place in the product", place(g), place(w)),
-                  " (a column-major D turns a and b round)");
+  const auto place = [](const Identity& i) { return std::string_view(i.is_a != 0 ? "a" : "b"); };
+  const auto packed = [](const Identity& i) {
+    return std::string_view(i.halves != 0 ? "both halves of a gated product" : "one matrix");
+  };
+  if (!same("layout_version", g.layout_version, w.layout_version) ||
+      !same("vendor_id", g.vendor_id, w.vendor_id) ||
+      !same("device_id", g.device_id, w.device_id) ||
+      !same("driver_version", g.driver_version, w.driver_version) ||
+      !same("pipeline_cache_uuid", hex(g.pipeline_cache_uuid), hex(w.pipeline_cache_uuid)) ||
+      !same("type", type(g), type(w)) || !same("number of parts of an f32", parts(g), parts(w))) {
+    return text;
   }
-  if (g.halves != w.halves) {
-    constexpr std::string_view one = "one matrix", both = "both halves of a gated product";
-    return differs("what was packed", g.halves != 0 ? both : one, w.halves != 0 ? both : one);
+  if (!same("place in the product", place(g), place(w))) {
+    return text + " (a column-major D turns a and b round)";
   }
-  if (g.quantisation != w.quantisation) {
-    return differs("quantisation", quantisation_text(g.quantisation),
-                   quantisation_text(w.quantisation));
+  if (!same("what was packed", packed(g), packed(w)) ||
+      !same("quantisation", quantisation_text(g.quantisation), quantisation_text(w.quantisation)) ||
+      !same("width along m or n", g.width, w.width) || !same("k", g.k, w.k)) {
+    return text;
   }
-  if (g.width != w.width) return differs("width along m or n", g.width, w.width);
-  if (g.k != w.k) return differs("k", g.k, w.k);
-  return differs("order", order_text(given), order_text(wanted));
+  same("order", order_text(given), order_text(wanted));
+  return text;
 }
 
 Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& operands) {

@@ -49,14 +49,10 @@ class PipelineCache {
 
   Result<void> init();
 
-  // The only slow step of the library, the first time that a key is asked for; later neither
-  // allocates nor waits. `config` names the pipeline for debuggers. A failure is not kept: the
-  // next call tries again.
-  Result<VkPipeline> get(const PipelineKey& key, const Config& config);
-
-  // The pipelines of several keys, in their order, or the first error. Missing pipelines are built
-  // side by side, on threads that end before this returns; with application_cache one by one, for
-  // that cache may be externally synchronised.
+  // The pipelines of several keys, in their order, or the first error. Building missing ones is the
+  // only slow step of the library. They are built side by side, on threads that end before this
+  // returns; with application_cache one by one, for that cache may be externally synchronised.
+  // `config` names them for debuggers. A failure is not kept: the next call tries again.
   Result<std::vector<VkPipeline>> get_all(std::span<const PipelineKey> keys, const Config& config);
 
   // Push constants and nothing else: every pipeline's layout.
@@ -72,6 +68,7 @@ class PipelineCache {
   };
 
   Entry& entry_of(const PipelineKey& key);
+  Result<VkPipeline> get(const PipelineKey& key, const Config& config);
   Result<void> load_file();
   Result<VkPipeline> build(const PipelineKey& key, const Config& config);
 

@@ -41,6 +41,17 @@ Outcome outcome_of(const Error& error, bool was_on_device) {
   return no_memory ? Outcome::untested : Outcome::driver_error;
 }
 
+// Makes what compute shaders wrote visible to a stage.
+void record_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStageFlags stage,
+                    VkAccessFlags access) {
+  const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                .pNext = nullptr,
+                                .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                .dstAccessMask = access};
+  vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, stage, 0, 1, &barrier, 0,
+                          nullptr, 0, nullptr);
+}
+
 // Buffer, commands and fence of one submission.
 class Submission {
  public:
@@ -126,12 +137,7 @@ Result<bool> Submission::run(std::uint64_t timeout_ms, const Record& record) {
   const Result<VkCommandBuffer> commands = begin();
   if (!commands) return commands.error();
   if (Result<void> recorded = record(*commands); !recorded) return recorded.error();
-  VkMemoryBarrier barrier{};
-  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-  vk_.vkCmdPipelineBarrier(*commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                           VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  record_barrier(vk_, *commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   VkResult result = vk_.vkEndCommandBuffer(*commands);
   if (result != VK_SUCCESS) return driver_error("vkEndCommandBuffer", result);
   VkSubmitInfo submission{};
@@ -304,7 +310,8 @@ class Examiner {
                                                  .zeros = {b.address + zeros, b.bytes - zeros},
                                                  .packed = operands.b});
         if (!packed) return packed;
-        record_barrier(commands);
+        record_barrier(device_.functions, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                       VK_ACCESS_SHADER_READ_BIT);
       }
       return plan.record(commands, operands);
     });
@@ -315,16 +322,6 @@ class Examiner {
       verdict.detail = *wrong;
     }
     return true;
-  }
-
-  void record_barrier(VkCommandBuffer commands) const {
-    const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                  .pNext = nullptr,
-                                  .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                                  .dstAccessMask = VK_ACCESS_SHADER_READ_BIT};
-    device_.functions.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0,
-                                           nullptr, 0, nullptr);
   }
 
   // The device may still use the pipelines: nobody will ever know when it doesn't.
