@@ -45,6 +45,11 @@ def _is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def _arguments(variables: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, of its locals()."""
+    return {name: value for name, value in variables.items() if name != "self"}
+
+
 class Device(Held):
     """A Vulkan device that multiplies matrices.
 
@@ -194,11 +199,7 @@ class Device(Held):
 
         Returns D: (M, N) or (batch, M, N).
         """
-        return self._call(
-            self._request, a, b=b, row_scales=row_scales, column_scales=column_scales, bias=bias,
-            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
+        return self._call(self._request, **_arguments(locals()))
 
     def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
               b_right: Operand | PackedMatrix | None = None, row_scales: Operand | None = None,
@@ -222,11 +223,7 @@ class Device(Held):
 
         Returns D: (M, N) or (batch, M, N), or (D, aux).
         """
-        return self._call(
-            self._request, a, b=b, gate=gate, gated_b=gated_b, b_right=b_right,
-            row_scales=row_scales, column_scales=column_scales, bias=bias, alpha=alpha, aux=aux,
-            clamp=clamp, out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
+        return self._call(self._request, **_arguments(locals()))
 
     def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
                 gate: str | None = None, gated_b: str = "halves",
@@ -254,12 +251,7 @@ class Device(Held):
         residual.
         All else is as in gemm().
         """
-        return self._call(
-            self._request, a, b=b, offsets=offsets, along=along, gate=gate, gated_b=gated_b,
-            b_right=b_right, row_scales=row_scales, column_scales=column_scales, bias=bias,
-            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, f32=f32, max_workspace_bytes=max_workspace_bytes,
-            config=config, bf16=bf16)
+        return self._call(self._request, **_arguments(locals()))
 
     def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
                       eps: float | None = None, gamma: Operand | None = None,
@@ -284,12 +276,7 @@ class Device(Held):
         aux: whether to return the value before activation and reduction, too, at the end.
         All else is as in gemm().
         """
-        return self._call(
-            self._request, a, b=b, op=op, eps=eps, gamma=gamma, row_beta=row_beta,
-            store_d=store_d, row_scales=row_scales, column_scales=column_scales, bias=bias,
-            activation=activation, residual=residual, alpha=alpha, beta=beta, aux=aux, clamp=clamp,
-            out_dtype=out_dtype, out=out, f32=f32, split_k=split_k,
-            max_workspace_bytes=max_workspace_bytes, config=config, bf16=bf16)
+        return self._call(self._request, **_arguments(locals()))
 
     def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
         """Why this kernel: for people; several lines.

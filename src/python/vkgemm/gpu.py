@@ -14,8 +14,8 @@ import numpy as np
 from .binding import (ArgumentError, Calls, Error, check, encoded, enumerator_name, ffi,
                       initialized, lib, owned, text, value_of, written)
 from .memory import Buffer
-from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, checked, created, structure,
-                     vulkan)
+from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, checked, created, listed,
+                     structure, vulkan)
 
 T = TypeVar("T")
 
@@ -237,10 +237,8 @@ class Gpu:
         call("vkGetPhysicalDeviceMemoryProperties", self.physical, self._memory)
 
     def _offered_extensions(self) -> set[str]:
-        count = ffi.new("uint32_t *")
-        call("vkEnumerateDeviceExtensionProperties", self.physical, ffi.NULL, count, ffi.NULL)
-        offered = ffi.new("VkExtensionProperties[]", count[0])
-        call("vkEnumerateDeviceExtensionProperties", self.physical, ffi.NULL, count, offered)
+        offered = listed("vkEnumerateDeviceExtensionProperties", "VkExtensionProperties",
+                         self.physical, ffi.NULL)
         return {text(extension.extensionName) for extension in offered}
 
     def descriptor(self, function: str, info: Any) -> int:
@@ -252,10 +250,8 @@ class Gpu:
         return int(fd[0])
 
     def _queue_family(self) -> tuple[int, bool]:
-        count = ffi.new("uint32_t *")
-        call("vkGetPhysicalDeviceQueueFamilyProperties", self.physical, count, ffi.NULL)
-        families = ffi.new("VkQueueFamilyProperties[]", count[0])
-        call("vkGetPhysicalDeviceQueueFamilyProperties", self.physical, count, families)
+        families = listed("vkGetPhysicalDeviceQueueFamilyProperties", "VkQueueFamilyProperties",
+                          self.physical)
         for index, family in enumerate(families):
             if family.queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT:
                 return index, family.timestampValidBits != 0

@@ -53,6 +53,15 @@ def created(function: str, kind: str, *arguments: Any) -> Any:
     return handle[0]
 
 
+def listed(function: str, kind: str, *arguments: Any) -> Any:
+    """The array that a function writes, which is asked for the length first."""
+    count = ffi.new("uint32_t *")
+    call(function, *arguments, count, ffi.NULL)
+    found = ffi.new(kind + "[]", count[0])
+    call(function, *arguments, count, found)
+    return found
+
+
 def structure(kind: str, **fields: Any) -> Any:
     """A structure with its sType: structure("VkSubmitInfo", pCommandBuffers=commands)."""
     words = re.findall("[A-Z]+(?=[A-Z][a-z]|$)|[A-Z][a-z]+|[0-9]+", kind.removeprefix("Vk"))
@@ -67,11 +76,7 @@ class Instance:
         application = structure("VkApplicationInfo", apiVersion=API_VERSION_1_3)
         info = structure("VkInstanceCreateInfo", pApplicationInfo=application)
         self.handle = created("vkCreateInstance", "VkInstance", info, ffi.NULL)
-        count = ffi.new("uint32_t *")
-        call("vkEnumeratePhysicalDevices", self.handle, count, ffi.NULL)
-        devices = ffi.new("VkPhysicalDevice[]", count[0])
-        call("vkEnumeratePhysicalDevices", self.handle, count, devices)
-        self.devices = list(devices[0:count[0]])
+        self.devices = list(listed("vkEnumeratePhysicalDevices", "VkPhysicalDevice", self.handle))
 
     def properties(self, device: Any) -> Any:
         """VkPhysicalDeviceProperties."""
