@@ -6,7 +6,7 @@ using namespace vkgemm::c;
 
 namespace {
 
-// What is recorded, as the C++ API has it.
+// The arguments of a recording, as the C++ API has them.
 struct Recording {
   Operands operands;
   DispatchRange range;
@@ -17,7 +17,7 @@ struct Recording {
   }
 };
 
-// Which operand of which problem is to be packed.
+// An operand to be packed, and its problem.
 struct Packed {
   Problem problem;
   PackedOperand operand = PackedOperand::b;
