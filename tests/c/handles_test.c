@@ -15,7 +15,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   INIT(VkgemmRowQuantisation, rows, vkgemm_row_quantisation_init);
   const VkPhysicalDeviceFeatures2* features = NULL;
-  VkPhysicalDeviceFeatures2 chain = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDeviceFeatures2 chain = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   const char* const* names = NULL;
   const VkgemmCaps* caps = NULL;
   VkgemmVerdicts* verdicts = NULL;
