@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS SplitParams
 #include "lib/contract.glsl"
+#define CLAMPS_SLICES
 #include "lib/schedule/sum_partials.glsl"
 #include "lib/schedule/device_barrier.glsl"
 

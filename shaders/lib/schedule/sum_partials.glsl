@@ -1,18 +1,29 @@
 // sum_partials.glsl: adds the slices of split-K in their order and runs the epilogue.
 
-// An x4, from where it stands in the matrix of slice 0.
+// A kernel with CLAMPS_SLICES loads the last slice again in place of slices that do not exist. Other
+// kernels branch around such loads. NVIDIA's compiler keeps these branches only in large kernels, and
+// then waits for each load.
+#ifdef CLAMPS_SLICES
+const bool LOADS_LAST_AGAIN = true;
+#else
+const bool LOADS_LAST_AGAIN = false;
+#endif
+
+// Adds an x4 of all slices. `first` is its address in slice 0. Many loads are on their way at once,
+// because their latency is the cost of a small sum.
 ACC4 sum_of_slices(uint64_t first) {
     const uint64_t stride = partial_bytes();
-    ACC4 sum = Partial4(first).x;
-    // Many loads on their way at once: their latency is what a small sum costs.
-    uint slice = 1;
-    for (; slice + SUM_UNROLL <= p.slices; slice += SUM_UNROLL) {
+    ACC4 sum = ACC4(0);
+    for (uint slice = 0; slice < p.slices; slice += SUM_UNROLL) {
         ACC4 part[SUM_UNROLL];
-        [[unroll]] for (uint i = 0; i < SUM_UNROLL; ++i)
-            part[i] = Partial4(first + (slice + i) * stride).x;
-        [[unroll]] for (uint i = 0; i < SUM_UNROLL; ++i) sum += part[i];
+        [[unroll]] for (uint i = 0; i < SUM_UNROLL; ++i) {
+            const uint own = LOADS_LAST_AGAIN ? min(slice + i, p.slices - 1) : slice + i;
+            if (LOADS_LAST_AGAIN || own < p.slices) part[i] = Partial4(first + own * stride).x;
+        }
+        sum = slice == 0 ? part[0] : sum + part[0];  // 0 + -0 would be 0
+        [[unroll]] for (uint i = 1; i < SUM_UNROLL; ++i)
+            if (slice + i < p.slices) sum += part[i];
     }
-    for (; slice < p.slices; ++slice) sum += Partial4(first + slice * stride).x;
     return sum;
 }
 
