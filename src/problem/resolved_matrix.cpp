@@ -1,5 +1,7 @@
 #include "problem/resolved_matrix.hpp"
 
+#include <bit>
+#include <cassert>
 #include <limits>
 
 #include "problem/data_type.hpp"
@@ -48,10 +50,12 @@ std::uint32_t ResolvedMatrix::element_bits() const noexcept {
 }
 
 bool ResolvedMatrix::allows_vectors(std::uint32_t width_bytes) const noexcept {
-  // Products may wrap: the remainder modulo a power of two stays right.
+  assert(std::has_single_bit(width_bytes));
+  // Products may wrap: their lowest bits stay right.
   const std::uint64_t element = element_bytes();
-  return alignment % width_bytes == 0 && ld * element % width_bytes == 0 &&
-         batch_stride * element % width_bytes == 0 && contiguous() * element % width_bytes == 0;
+  const std::uint64_t all =
+      alignment | ld * element | batch_stride * element | contiguous() * element;
+  return (all & (width_bytes - 1)) == 0;
 }
 
 std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
