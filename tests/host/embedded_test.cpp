@@ -17,10 +17,11 @@
 #include "embedded/zstd.hpp"
 #include "specialise/module.hpp"
 
-// An application may define or link zstd. These definitions must neither clash nor be called.
 namespace {
 int own_calls = 0;
 }
+#ifndef VKGEMM_SYSTEM_ZSTD
+// An application may define or link zstd. These definitions must neither clash nor be called.
 extern "C" {
 std::size_t ZSTD_decompress(void*, std::size_t, const void*, std::size_t);
 std::size_t ZSTD_decompress(void*, std::size_t, const void*, std::size_t) {
@@ -33,6 +34,7 @@ unsigned ZSTD_isError(std::size_t) {
   return 0;
 }
 }
+#endif
 
 namespace vkgemm {
 namespace {
