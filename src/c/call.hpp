@@ -82,15 +82,15 @@ VkgemmStatus call(VkgemmError* error, std::initializer_list<Argument> arguments,
 }
 
 // Defines a function that hands out a value of a handle.
-#define VKGEMM_GET(function, Handle, from, Type, to, value)                              \
-  VkgemmStatus function(const Handle* from, Type* to) {                                  \
-    return call(nullptr, {handle(from, #from), pointer(to, #to)}, [&] { *to = value; }); \
+#define VKGEMM_GET(function, Handle, from, Pointer, to, value)                               \
+  VkgemmStatus function(Handle from, Pointer to) {                                           \
+    return call(nullptr, {handle(from, #from), pointer(to, #to)}, [&] { *(to) = (value); }); \
   }
 
 // Defines a function that destroys a handle.
-#define VKGEMM_DESTROY(function, Handle, from)                                 \
-  VkgemmStatus function(Handle* from) {                                        \
-    return call(nullptr, {handle_or_null(from, #from)}, [&] { delete from; }); \
+#define VKGEMM_DESTROY(function, Handle, from)                                   \
+  VkgemmStatus function(Handle from) {                                           \
+    return call(nullptr, {handle_or_null(from, #from)}, [&] { delete (from); }); \
   }
 
 // Hands a text over as vkgemm.h says.

@@ -17,9 +17,10 @@ VkgemmStatus vkgemm_context_create(const VkgemmContextCreateInfo* info, VkgemmCo
   });
 }
 
-VKGEMM_DESTROY(vkgemm_context_destroy, VkgemmContext, context)
+VKGEMM_DESTROY(vkgemm_context_destroy, VkgemmContext*, context)
 
-VKGEMM_GET(vkgemm_context_caps, VkgemmContext, context, const VkgemmCaps*, caps, &context->caps)
+VKGEMM_GET(vkgemm_context_caps, const VkgemmContext*, context, const VkgemmCaps**, caps,
+           &context->caps)
 
 VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context, VkgemmVerdicts** verdicts) {
   return call(nullptr, {handle(context, "context"), pointer(verdicts, "verdicts")}, [&] {
@@ -28,7 +29,7 @@ VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context, VkgemmVerdict
   });
 }
 
-VKGEMM_GET(vkgemm_context_barrier_aborts, VkgemmContext, context, uint32_t, count,
+VKGEMM_GET(vkgemm_context_barrier_aborts, const VkgemmContext*, context, uint32_t*, count,
            context->context.barrier_aborts())
 
 VkgemmStatus vkgemm_context_notify_device_lost(const VkgemmContext* context) {
@@ -36,7 +37,7 @@ VkgemmStatus vkgemm_context_notify_device_lost(const VkgemmContext* context) {
               [&] { context->context.notify_device_lost(); });
 }
 
-VKGEMM_GET(vkgemm_context_device_lost, VkgemmContext, context, VkBool32, lost,
+VKGEMM_GET(vkgemm_context_device_lost, const VkgemmContext*, context, VkBool32*, lost,
            context->context.device_lost() ? VK_TRUE : VK_FALSE)
 
 VkgemmStatus vkgemm_context_save_pipeline_cache(const VkgemmContext* context, VkgemmError* error) {
@@ -64,9 +65,9 @@ VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context, const Vkgemm
       });
 }
 
-VKGEMM_DESTROY(vkgemm_candidates_destroy, VkgemmCandidates, candidates)
+VKGEMM_DESTROY(vkgemm_candidates_destroy, VkgemmCandidates*, candidates)
 
-VKGEMM_GET(vkgemm_candidates_count, VkgemmCandidates, candidates, uint32_t, count,
+VKGEMM_GET(vkgemm_candidates_count, const VkgemmCandidates*, candidates, uint32_t*, count,
            static_cast<std::uint32_t>(candidates->candidates.size()))
 
 VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates, uint32_t index,

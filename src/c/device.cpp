@@ -22,7 +22,7 @@ VkgemmStatus vkgemm_requirements_query(VkInstance instance, VkPhysicalDevice phy
   });
 }
 
-VKGEMM_DESTROY(vkgemm_requirements_destroy, VkgemmRequirements, requirements)
+VKGEMM_DESTROY(vkgemm_requirements_destroy, VkgemmRequirements*, requirements)
 
 VkgemmStatus vkgemm_requirements_extensions(const VkgemmRequirements* requirements, uint32_t* count,
                                             const char* const** names) {
@@ -36,8 +36,8 @@ VkgemmStatus vkgemm_requirements_extensions(const VkgemmRequirements* requiremen
       });
 }
 
-VKGEMM_GET(vkgemm_requirements_features, VkgemmRequirements, requirements,
-           const VkPhysicalDeviceFeatures2*, features, requirements->requirements.features())
+VKGEMM_GET(vkgemm_requirements_features, const VkgemmRequirements*, requirements,
+           const VkPhysicalDeviceFeatures2**, features, requirements->requirements.features())
 
 VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requirements,
                                             VkPhysicalDeviceFeatures2* chain) {
@@ -45,8 +45,8 @@ VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requirements,
               [&] { requirements->requirements.merge_into(*chain); });
 }
 
-VKGEMM_GET(vkgemm_requirements_caps, VkgemmRequirements, requirements, const VkgemmCaps*, caps,
-           &requirements->caps)
+VKGEMM_GET(vkgemm_requirements_caps, const VkgemmRequirements*, requirements, const VkgemmCaps**,
+           caps, &requirements->caps)
 
 VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device) {
   return call(nullptr, {handle(caps, "caps"), pointer(device, "device")}, [&] {

@@ -15,24 +15,22 @@ VkgemmStatus init(C* structure, size_t struct_size, std::string_view name) {
 
 }  // namespace
 
-// Defines vkgemm_<function>_init(). Messages call the structure `name`.
-#define VKGEMM_INIT(function, Structure, name)                                 \
-  VkgemmStatus vkgemm_##function##_init(Structure* name, size_t struct_size) { \
-    return init(name, struct_size, #name);                                     \
-  }
-VKGEMM_INIT(matrix, VkgemmMatrix, matrix)
-VKGEMM_INIT(epilogue, VkgemmEpilogue, epilogue)
-VKGEMM_INIT(gated, VkgemmGated, gated)
-VKGEMM_INIT(grouping, VkgemmGrouping, grouping)
-VKGEMM_INIT(row_reduction, VkgemmRowReduction, reduction)
-VKGEMM_INIT(split_k, VkgemmSplitK, split_k)
-VKGEMM_INIT(quantisation, VkgemmQuantisation, quantisation)
-VKGEMM_INIT(problem, VkgemmProblem, problem)
-VKGEMM_INIT(kernel_kind, VkgemmKernelKind, kind)
-VKGEMM_INIT(verdict, VkgemmVerdict, verdict)
-VKGEMM_INIT(self_test, VkgemmSelfTest, self_test)
-VKGEMM_INIT(context_create_info, VkgemmContextCreateInfo, info)
-VKGEMM_INIT(operands, VkgemmOperands, operands)
-VKGEMM_INIT(row_quantisation, VkgemmRowQuantisation, quantisation)
-VKGEMM_INIT(dispatch_range, VkgemmDispatchRange, range)
+// Defines a function that sets a structure to its defaults. Messages call it `name`.
+#define VKGEMM_INIT(function, Pointer, name) \
+  VkgemmStatus function(Pointer name, size_t struct_size) { return init(name, struct_size, #name); }
+VKGEMM_INIT(vkgemm_matrix_init, VkgemmMatrix*, matrix)
+VKGEMM_INIT(vkgemm_epilogue_init, VkgemmEpilogue*, epilogue)
+VKGEMM_INIT(vkgemm_gated_init, VkgemmGated*, gated)
+VKGEMM_INIT(vkgemm_grouping_init, VkgemmGrouping*, grouping)
+VKGEMM_INIT(vkgemm_row_reduction_init, VkgemmRowReduction*, reduction)
+VKGEMM_INIT(vkgemm_split_k_init, VkgemmSplitK*, split_k)
+VKGEMM_INIT(vkgemm_quantisation_init, VkgemmQuantisation*, quantisation)
+VKGEMM_INIT(vkgemm_problem_init, VkgemmProblem*, problem)
+VKGEMM_INIT(vkgemm_kernel_kind_init, VkgemmKernelKind*, kind)
+VKGEMM_INIT(vkgemm_verdict_init, VkgemmVerdict*, verdict)
+VKGEMM_INIT(vkgemm_self_test_init, VkgemmSelfTest*, self_test)
+VKGEMM_INIT(vkgemm_context_create_info_init, VkgemmContextCreateInfo*, info)
+VKGEMM_INIT(vkgemm_operands_init, VkgemmOperands*, operands)
+VKGEMM_INIT(vkgemm_row_quantisation_init, VkgemmRowQuantisation*, quantisation)
+VKGEMM_INIT(vkgemm_dispatch_range_init, VkgemmDispatchRange*, range)
 #undef VKGEMM_INIT

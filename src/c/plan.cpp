@@ -87,14 +87,14 @@ VkgemmStatus vkgemm_plan_quantise_rows(const VkgemmContext* context,
       });
 }
 
-VKGEMM_DESTROY(vkgemm_plan_destroy, VkgemmPlan, plan)
+VKGEMM_DESTROY(vkgemm_plan_destroy, VkgemmPlan*, plan)
 
 VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem) {
   return call(nullptr, {handle(plan, "plan"), pointer(problem, "problem")},
               [&] { return write_structure(plan->problem, problem, "problem"); });
 }
 
-VKGEMM_GET(vkgemm_plan_config, VkgemmPlan, plan, const char*, config, plan->config.c_str())
+VKGEMM_GET(vkgemm_plan_config, const VkgemmPlan*, plan, const char**, config, plan->config.c_str())
 
 VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout) {
   return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
@@ -110,10 +110,10 @@ VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operan
   });
 }
 
-VKGEMM_GET(vkgemm_plan_workspace_bytes, VkgemmPlan, plan, uint64_t, bytes,
+VKGEMM_GET(vkgemm_plan_workspace_bytes, const VkgemmPlan*, plan, uint64_t*, bytes,
            plan->plan.workspace_bytes())
 
-VKGEMM_GET(vkgemm_plan_dispatch_count, VkgemmPlan, plan, uint32_t, count,
+VKGEMM_GET(vkgemm_plan_dispatch_count, const VkgemmPlan*, plan, uint32_t*, count,
            plan->plan.dispatch_count())
 
 VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double* milliseconds) {

@@ -67,13 +67,13 @@ VkgemmStatus vkgemm_error_create(VkgemmError** error) {
   return call(nullptr, {pointer(error, "error")}, [&] { *error = new VkgemmError; });
 }
 
-VKGEMM_DESTROY(vkgemm_error_destroy, VkgemmError, error)
+VKGEMM_DESTROY(vkgemm_error_destroy, VkgemmError*, error)
 
-VKGEMM_GET(vkgemm_error_status, VkgemmError, error, VkgemmStatus, status, error->status)
+VKGEMM_GET(vkgemm_error_status, const VkgemmError*, error, VkgemmStatus*, status, error->status)
 
-VKGEMM_GET(vkgemm_error_message, VkgemmError, error, const char*, message, error->text)
+VKGEMM_GET(vkgemm_error_message, const VkgemmError*, error, const char**, message, error->text)
 
-VKGEMM_GET(vkgemm_error_vk_result, VkgemmError, error, VkResult, result, error->vk_result)
+VKGEMM_GET(vkgemm_error_vk_result, const VkgemmError*, error, VkResult*, result, error->vk_result)
 
 VkgemmStatus vkgemm_enumerator_name(VkgemmEnumeration enumeration, int32_t value,
                                     const char** name) {

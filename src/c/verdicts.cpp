@@ -28,7 +28,7 @@ VkgemmStatus vkgemm_verdicts_save(const VkgemmVerdicts* verdicts, const VkgemmCa
               });
 }
 
-VKGEMM_DESTROY(vkgemm_verdicts_destroy, VkgemmVerdicts, verdicts)
+VKGEMM_DESTROY(vkgemm_verdicts_destroy, VkgemmVerdicts*, verdicts)
 
 VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* verdict,
                                  VkgemmError* error) {
@@ -41,7 +41,7 @@ VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* 
               });
 }
 
-VKGEMM_GET(vkgemm_verdicts_count, VkgemmVerdicts, verdicts, uint32_t, count,
+VKGEMM_GET(vkgemm_verdicts_count, const VkgemmVerdicts*, verdicts, uint32_t*, count,
            static_cast<std::uint32_t>(verdicts->verdicts.size()))
 
 VkgemmStatus vkgemm_verdicts_get(const VkgemmVerdicts* verdicts, uint32_t index,
