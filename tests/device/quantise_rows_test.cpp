@@ -258,7 +258,7 @@ TEST_F(QuantiseRows, SpansAreChecked) {
       {[](Operands& s) { s.codes.address -= 16; }, Status::overlapping_operands,
        ") overlaps source ["},
       {[](Operands& s) { s.scales.address -= 4; }, Status::overlapping_operands,
-       ") overlaps codes ["},
+       ") overlaps scales ["},
       {[](Operands& s) { s.scales.address = s.source.address; }, Status::overlapping_operands,
        ") overlaps source ["},
   };
