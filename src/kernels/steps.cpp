@@ -106,7 +106,8 @@ std::uint32_t required_subgroup_size(const Config& config, const Limits& limits)
   return subgroup_size != nullptr && limits.subgroup_size_control ? subgroup_size(config) : 0;
 }
 
-void set_groups(Constants& constants, const Grouping& grouping) {
+void set_groups(Constants& constants, const ResolvedProblem& problem) {
+  const auto& grouping = *problem.grouping;
   constants.set(SPEC_GROUPED, grouping.along == GroupAlong::m ? std::uint32_t{GROUPED_ALONG_M}
                                                               : std::uint32_t{GROUPED_ALONG_K});
   constants.set(SPEC_OFFSETS_64, grouping.offsets == OffsetType::int64);

@@ -54,7 +54,7 @@ std::optional<std::string> why_not_built(std::string_view kernel, MainLoop loop,
 std::uint32_t required_subgroup_size(const Config& config, const Limits& limits);
 
 // Sets the constants of every kernel that looks for groups.
-void set_groups(Constants& constants, const Grouping& grouping);
+void set_groups(Constants& constants, const ResolvedProblem& problem);
 
 // One dispatch along x sets so many words to zero on any device.
 inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;

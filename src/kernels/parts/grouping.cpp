@@ -52,7 +52,7 @@ void lower(Lowering& l) {
   const Grouping& grouping = *l.problem->grouping;
   Step& product = l.plan.product;
   product.key.module = module_name("grouped", l.config.main_loop(), *l.problem->input);
-  set_groups(l.constants, grouping);
+  set_groups(l.constants, *l.problem);
   l.constants.set(SPEC_PERSISTENT, l.config.schedule == Schedule::persistent);
   gpu::GroupedParams params{.gemm = product.gemm()};
   params.groups = grouping.groups;

@@ -110,9 +110,10 @@ std::uint64_t workspace_bytes(const ResolvedMatrix& copy, const Config& c, std::
 }
 
 // What the kernel finds groups by, each of which begins at a slot of its own.
-void set_slots(Step& step, const Config& config, const Grouping& grouping) {
+void set_slots(Step& step, const Config& config, const ResolvedProblem& problem) {
+  const auto& grouping = *problem.grouping;
   Constants constants(step.key.constants);
-  set_groups(constants, grouping);
+  set_groups(constants, problem);
   if (grouping.along == GroupAlong::m) constants.set(SPEC_TILE_M, config.tile_m);
   if (grouping.along == GroupAlong::k) constants.set(SPEC_TILE_K, config.tile_k);
   auto& params = step.block<gpu::PackParams>();
@@ -129,7 +130,7 @@ void lower(Lowering& l) {
   for (const ResolvedMatrix* copy : {&chunk.a, &chunk.b}) {
     if (copy->form != Form::copied_packed) continue;
     Step& step = l.plan.before.emplace_back(pack_step(asked, chunk, *copy, l.target.caps.limits));
-    if (copy->by_slots) set_slots(step, l.config, *asked.grouping);
+    if (copy->by_slots) set_slots(step, l.config, asked);
   }
 }
 
