@@ -94,7 +94,7 @@ void store_piece(uint64_t d, uint row, uint col, const Piece piece, const vec3 c
         const uint at = col + 4 * x;
         if (columns_at(at, 4) == 0) continue;
         store_d4(d, row, at,
-                 row_result4(piece.x4[x], coefficients, row_gamma4(at), row_shift4(at)));
+                 row_result4(piece.x4[x], coefficients, row_vectors4(at)));
     }
 }
 

@@ -97,7 +97,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
         const uint row = t.row + line, col = t.col + place.y * 4;
         if (!is_inside(t, row, col)) continue;
         const vec4 d = row_result4(values.x4[slice * SLICE_VALUES + i],
-                                   kept_part(line * PARTS), row_gamma4(col), row_shift4(col));
+                                   kept_part(line * PARTS), row_vectors4(col));
         store_d4(t.d, row, col, d);
     }
 }

@@ -20,7 +20,21 @@ vec3 row_coefficients(const RowState s) {
     return c;
 }
 
-vec4 row_result4(const vec4 v, const vec3 c, const vec4 gamma, const vec4 shift) {
+// x4s of the vectors that all rows share.
+struct RowVectors {
+    vec4 gamma;
+    vec4 shift;
+};
+vec4 row_vector4(const bool given, uint64_t vector, float otherwise, uint col) {
+    if (!given) return vec4(otherwise);
+    return load4(element(vector, ROW_VECTOR_TYPE, 0, 0, col), ROW_VECTOR_TYPE, false, size_n() - col);
+}
+RowVectors row_vectors4(uint col) {
+    return RowVectors(row_vector4(ROW_GAMMA != 0, p.gamma, 1.0, col),
+                      row_vector4(ROW_SHIFT != 0, p.shift, 0.0, col));
+}
+
+vec4 row_result4(const vec4 v, const vec3 c, const RowVectors vectors) {
     precise vec4 d = v;
     switch (ROW_OP) {
         case ROW_OP_RMS_NORM:
@@ -28,19 +42,7 @@ vec4 row_result4(const vec4 v, const vec3 c, const vec4 gamma, const vec4 shift)
         case ROW_OP_LAYER_NORM: d = fma(v - vec4(c.x), vec4(c.y), vec4(c.z)); break;
         case ROW_OP_SOFTMAX: d = exponential(v - vec4(c.x)) * c.y; break;
     }
-    if (ROW_GAMMA != 0) d *= gamma;
-    if (ROW_SHIFT != 0) d += shift;
+    if (ROW_GAMMA != 0) d *= vectors.gamma;
+    if (ROW_SHIFT != 0) d += vectors.shift;
     return d;
-}
-
-// An x4 of a vector that all rows share.
-vec4 row_gamma4(uint col) {
-    if (ROW_GAMMA == 0) return vec4(1.0);
-    return load4(element(p.gamma, ROW_VECTOR_TYPE, 0, 0, col), ROW_VECTOR_TYPE, false,
-                 size_n() - col);
-}
-vec4 row_shift4(uint col) {
-    if (ROW_SHIFT == 0) return vec4(0.0);
-    return load4(element(p.shift, ROW_VECTOR_TYPE, 0, 0, col), ROW_VECTOR_TYPE, false,
-                 size_n() - col);
 }
