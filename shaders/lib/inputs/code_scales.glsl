@@ -3,7 +3,7 @@
 // Scales multiply sums or codes, as SCALES_OF says. Sums: of all of K, or of the steps that share them,
 // whose products then have accumulators of their own; nothing but sums is rounded. Codes: the products
 // are rounded to the input type, and CODE_RUN elements of a fragment that follow each other are taken to
-// be of one column. The self-test finds out whether they are (KernelKind::code_run).
+// be of one column. The self-test finds out whether they are.
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 // Groups of K in a unit.

@@ -3,7 +3,7 @@
 // invocation of a subgroup: its elements, in the order in which the matrix shows them.
 //
 // The driver alone knows which elements these are, and the specification doesn't promise that two
-// pipelines agree on it: the self-test finds out whether they do (KernelKind, khr_direct).
+// pipelines agree on it: the self-test finds out whether they do.
 //
 // A sum over K may be taken in any order. With INTERLEAVE_K each 64 bytes of K, seen as a square
 // of words, four lines of four, are transposed. Where four invocations share a row of A, and hold
