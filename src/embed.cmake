@@ -1,5 +1,5 @@
 # cmake -DMANIFEST=... -DWORK=... -DOUT=... -P embed.cmake: writes what the library embeds as arrays of C++.
-#   MANIFEST  lines "frame name", "module name=file", "table name=file" and "deny_list name=file": the files after a
+#   MANIFEST  lines "frame name", "module name=file", "table name=file" and "known_drivers name=file": the files after a
 #             frame are compressed together, because they resemble each other. "source file": a file that the digest
 #             covers, too. "left_out module=reason": a module that is not embedded
 #   WORK      a folder for temporary files
@@ -10,7 +10,7 @@ set(arrays "")
 set(frames "")
 set(modules "")
 set(tables "")
-set(deny_list "")
+set(known_drivers "")
 set(left_out "")
 set(frame "")
 set(frame_count 0)
@@ -81,7 +81,7 @@ foreach(line IN LISTS lines)
   elseif(line MATCHES "^left_out ([^=]+)=(.+)$")
     string(APPEND left_out "    {\"${CMAKE_MATCH_1}\", \"${CMAKE_MATCH_2}\"},\n")
     continue()
-  elseif(NOT line MATCHES "^(module|table|deny_list) ([^=]+)=(.+)$")
+  elseif(NOT line MATCHES "^(module|table|known_drivers) ([^=]+)=(.+)$")
     fail("${MANIFEST} has the unknown line: ${line}")
   endif()
   set(kind ${CMAKE_MATCH_1})
@@ -102,7 +102,7 @@ foreach(line IN LISTS lines)
   elseif(kind STREQUAL "table")
     string(APPEND tables "      ${entry},\n")
   else()
-    set(deny_list "${entry}")
+    set(known_drivers "${entry}")
   endif()
 endforeach()
 finish_frame()
@@ -148,8 +148,8 @@ ${tables}  };
   return list;
 }
 
-const File& deny_list() {
-  static constexpr File file = ${deny_list};
+const File& known_drivers() {
+  static constexpr File file = ${known_drivers};
   return file;
 }
 

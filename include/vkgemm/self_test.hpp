@@ -80,7 +80,7 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// An entry of the list of drivers that are known to be bad (src/device/deny_list.json), which a
+// An entry of the list of drivers that are known to be bad (src/device/known_drivers.json), which a
 // device must not be asked for. A configuration that matches is refused like a kind that failed,
 // unless the self-test passed for it. As a bad driver may take the application down, create()
 // doesn't try it; `vkgemm info --self-test` does. The list is ignored with SelfTest::use_deny_list

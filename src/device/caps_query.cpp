@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "device/architecture.hpp"
 #include "device/caps.hpp"
-#include "device/deny_list.hpp"
+#include "device/known_drivers.hpp"
 #include "device/path_support.hpp"
 #include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
@@ -285,7 +285,7 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
   caps.int8_arithmetic =
       usable.has(Feature::shader_int8) && usable.has(Feature::storage_buffer_8bit_access);
   if (use_deny_list && environment_variable("VKGEMM_DENY_LIST") != "0") {
-    caps.denials = denials_of(built_in_deny_list(), caps);
+    caps.denials = denials_of(known_drivers(), caps);
   }
   const bool may_ask = std::ranges::none_of(caps.denials, &Denial::shapes_unknown);
   if (usable.has(Feature::cooperative_matrix) && may_ask) {

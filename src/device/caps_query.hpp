@@ -21,7 +21,7 @@ Result<Facilities> query_supported(const InstanceFunctions& functions,
 
 // `enabled` is what the device was, or will be, created with; only what is supported as well
 // counts. A missing feature is no error: it stands in PathSupport::reason. A call that fails is
-// one. A driver that the deny-list says not to ask for its shapes isn't.
+// one. It does not ask a driver for its shapes if the list of known drivers says so.
 Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevice physical_device,
                               const Facilities& supported, const Facilities& enabled,
                               bool use_deny_list = true);

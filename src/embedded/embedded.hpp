@@ -46,7 +46,7 @@ std::string_view digest();
 // The tuning tables, by the names of their files.
 std::span<const File> tables();
 
-const File& deny_list();
+const File& known_drivers();
 
 // Decompresses a text.
 std::string text(const File& file);

@@ -1,4 +1,4 @@
-// verdicts.cpp: what the self-test and the deny-list say against a configuration.
+// verdicts.cpp: refusals by the self-test and by the list of known drivers.
 #include "kernels/verdicts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// verdicts.hpp: what the self-test and the deny-list say against configurations. Pure.
+// verdicts.hpp: refusals by the self-test and by the list of known drivers. Pure.
 #pragma once
 
 #include <string>

@@ -96,6 +96,18 @@ DeviceCaps trusting(const DeviceCaps& caps) {
   return copy;
 }
 
+std::vector<Verdict> trusted_verdicts(const KnownDrivers& list, const DeviceCaps& caps) {
+  std::vector<Verdict> verdicts;
+  for (const TrustedDriver& trusted : list.trusted) {
+    if (!trusted.drivers.matches(caps) || trusted.architecture != caps.architecture) continue;
+    for (const KernelKind& kind : kernel_kinds(caps)) {
+      if (std::ranges::find(trusted.kinds, to_string(kind)) == trusted.kinds.end()) continue;
+      verdicts.push_back({.kind = kind, .outcome = Outcome::passed, .detail = trusted.reason});
+    }
+  }
+  return verdicts;
+}
+
 std::string_view to_string(Outcome outcome) noexcept { return name_of(outcome_names, outcome); }
 
 std::optional<Outcome> parse_outcome(std::string_view text) noexcept {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/known_drivers.hpp"
 #include "kernels/verdicts.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
@@ -21,6 +22,9 @@ namespace vkgemm {
 
 // The device as if every kind of kernel had passed, so that each can be tried.
 DeviceCaps trusting(const DeviceCaps& caps);
+
+// Verdicts without a test: the kinds that a list trusts on this device.
+std::vector<Verdict> trusted_verdicts(const KnownDrivers& list, const DeviceCaps& caps);
 
 // The configurations that are tried of a kind: legal for all its problems, whatever is known of the
 // kind; or why there is none. The first that is legal, but all of a kind that needs a verdict.

@@ -30,7 +30,7 @@ struct DeviceSelfTest {
   struct Entry {
     Verdict verdict;
     bool from_cache = false;
-    std::string denied;  // why the deny-list has it; empty if it hasn't
+    std::string denied;  // why it is denied; empty if it isn't
   };
   std::vector<Entry> entries;
   std::filesystem::path file;  // that verdicts were written to; empty: none

@@ -96,7 +96,7 @@ TEST(Embedded, NothingIsLeftOutOfWhatIsBuiltIn) {
 }
 
 TEST(Embedded, DamagedFramesAreRefused) {
-  const embedded::Frame& frame = embedded::deny_list().frame;
+  const embedded::Frame& frame = embedded::known_drivers().frame;
   const std::span words(frame.data, frame.compressed_bytes / sizeof(std::uint64_t) + 1);
   const std::span whole = std::as_bytes(words).first(frame.compressed_bytes);
   std::vector<std::byte> out(frame.bytes);

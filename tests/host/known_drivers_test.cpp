@@ -1,10 +1,12 @@
-// Drivers that are known to be bad: versions, matching, and the list that is built in.
-#include "device/deny_list.hpp"
+// Tests the list of known drivers: versions, matching, and the list that is built in.
+#include "device/known_drivers.hpp"
 
 #include <gtest/gtest.h>
 
-#include "kernels/verdicts.hpp"
+#include "kernels/main_loop.hpp"
+#include "self_test/self_test.hpp"
 #include "test_devices.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm {
 namespace {
@@ -48,32 +50,32 @@ DeviceCaps device(VkDriverId driver, std::uint32_t vendor, std::uint32_t id, std
   return caps;
 }
 
-DenyEntry entry(const std::string& members) {
-  const auto list = parse_deny_list(
-      R"({"entries": [{"driver": "D", "driver_id": 4, "vendor_id": 4318, "path": "khr",
+DeniedDriver entry(const std::string& members) {
+  const auto list = parse_known_drivers(
+      R"({"denied": [{"driver": "D", "driver_id": 4, "vendor_id": 4318, "path": "khr",
           "reason": "it is wrong", "source": "https://example.com", "date": "2026-01-02")" +
-      (members.empty() ? "" : ", " + members) + "}]}");
+      (members.empty() ? "" : ", " + members) + R"(}], "trusted": []})");
   EXPECT_TRUE(list) << list.error().message;
-  return list ? list->at(0) : DenyEntry{};
+  return list ? list->denied.at(0) : DeniedDriver{};
 }
 
 TEST(DenyList, MatchesRangesOfVersions) {
-  const auto matches = [](const DenyEntry& e, std::uint32_t a, std::uint32_t b,
+  const auto matches = [](const DeniedDriver& e, std::uint32_t a, std::uint32_t b,
                           std::uint32_t c = 0) {
-    return e.matches(
+    return e.drivers.matches(
         device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 0x2335, nvidia_version(a, b, c)));
   };
-  const DenyEntry range = entry(R"("first_version": "565.90", "last_version": "566.14")");
+  const DeniedDriver range = entry(R"("first_version": "565.90", "last_version": "566.14")");
   EXPECT_FALSE(matches(range, 565, 89, 255));
   EXPECT_TRUE(matches(range, 565, 90));
   EXPECT_TRUE(matches(range, 565, 100));
   EXPECT_TRUE(matches(range, 566, 3));
   EXPECT_TRUE(matches(range, 566, 14, 7)) << "as many parts count as the last version has";
   EXPECT_FALSE(matches(range, 566, 15));
-  const DenyEntry from = entry(R"("first_version": "570")");
+  const DeniedDriver from = entry(R"("first_version": "570")");
   EXPECT_FALSE(matches(from, 569, 255));
   EXPECT_TRUE(matches(from, 1000, 0));
-  const DenyEntry until = entry(R"("last_version": "570")");
+  const DeniedDriver until = entry(R"("last_version": "570")");
   EXPECT_TRUE(matches(until, 1, 0));
   EXPECT_TRUE(matches(until, 570, 200, 5));
   EXPECT_FALSE(matches(until, 571, 0));
@@ -82,20 +84,22 @@ TEST(DenyList, MatchesRangesOfVersions) {
 
 TEST(DenyList, MatchesDriverAndDevice) {
   const auto version = nvidia_version(570, 1);
-  const DenyEntry any = entry("");
-  EXPECT_TRUE(any.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 1, version)));
-  EXPECT_FALSE(any.matches(device(VK_DRIVER_ID_MESA_NVK, 0x10de, 1, version)));
-  EXPECT_FALSE(any.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x1002, 1, version)));
-  const DenyEntry ids = entry(R"("device_ids": [5, 6])");
-  EXPECT_TRUE(ids.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 6, version)));
-  EXPECT_FALSE(ids.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version)));
-  const DenyEntry name = entry(R"("device_name": "B70")");
-  EXPECT_TRUE(name.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "a B70 b")));
-  EXPECT_FALSE(name.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "B60")));
+  const DeniedDriver any = entry("");
+  EXPECT_TRUE(any.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 1, version)));
+  EXPECT_FALSE(any.drivers.matches(device(VK_DRIVER_ID_MESA_NVK, 0x10de, 1, version)));
+  EXPECT_FALSE(any.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x1002, 1, version)));
+  const DeniedDriver ids = entry(R"("device_ids": [5, 6])");
+  EXPECT_TRUE(ids.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 6, version)));
+  EXPECT_FALSE(ids.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version)));
+  const DeniedDriver name = entry(R"("device_name": "B70")");
+  EXPECT_TRUE(
+      name.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "a B70 b")));
+  EXPECT_FALSE(
+      name.drivers.matches(device(VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x10de, 7, version, "B60")));
 }
 
 TEST(DenyList, SaysWhatAndWhoSaysSo) {
-  const DenyEntry e = entry(
+  const DeniedDriver e = entry(
       R"("first_version": "1.2", "last_version": "1.4", "input": "bf16", "m": 16, "n": 8, "k": 4)");
   EXPECT_EQ(e.denial.reason,
             "known bad driver (D, 1.2 to 1.4): it is wrong; https://example.com, 2026-01-02");
@@ -108,16 +112,16 @@ TEST(DenyList, SaysWhatAndWhoSaysSo) {
 
 TEST(DenyList, RefusesWhatIsNone) {
   const auto message = [](std::string_view text) {
-    const auto list = parse_deny_list(text);
+    const auto list = parse_known_drivers(text);
     return list ? std::string("accepted") : list.error().message;
   };
   EXPECT_NE(message(""), "accepted");
   EXPECT_NE(message("{}"), "accepted");
-  EXPECT_TRUE(contains(message(R"({"entries": [{"driver": "D"}]})"), "entries[0]"));
+  EXPECT_TRUE(contains(message(R"({"denied": [{"driver": "D"}]})"), "denied[0]"));
   const auto with = [&](const std::string& member) {
-    return message(R"({"entries": [{"driver": "D", "driver_id": 4, "vendor_id": 1, "path": "khr",
+    return message(R"({"denied": [{"driver": "D", "driver_id": 4, "vendor_id": 1, "path": "khr",
           "reason": "r", "source": "s", "date": "d", )" +
-                   member + "}]}");
+                   member + R"(}], "trusted": []})");
   };
   EXPECT_EQ(with(R"("m": 16)"), "accepted");
   EXPECT_TRUE(contains(with(R"("sauce": "s")"), "unknown key 'sauce'"));
@@ -128,19 +132,19 @@ TEST(DenyList, RefusesWhatIsNone) {
 }
 
 TEST(BuiltInDenyList, NamesItsSources) {
-  ASSERT_FALSE(built_in_deny_list().empty());
-  for (const DenyEntry& e : built_in_deny_list()) {
+  ASSERT_FALSE(known_drivers().denied.empty());
+  for (const DeniedDriver& e : known_drivers().denied) {
     EXPECT_TRUE(contains(e.denial.reason, "https://") ||
                 contains(e.denial.reason, "bench/NOTES.md"))
         << e.denial.reason;
     EXPECT_TRUE(contains(e.denial.reason, ", 20")) << e.denial.reason;
-    EXPECT_TRUE(e.last_version) << "what was fixed, or not tried, is not known to be bad: "
-                                << e.denial.reason;
+    EXPECT_TRUE(e.drivers.last_version)
+        << "what was fixed, or not tried, is not known to be bad: " << e.denial.reason;
   }
 }
 
 TEST(BuiltInDenyList, KnowsItsDrivers) {
-  const auto denied = [](const DeviceCaps& caps) { return denials_of(built_in_deny_list(), caps); };
+  const auto denied = [](const DeviceCaps& caps) { return denials_of(known_drivers(), caps); };
   const auto amd = denied(
       device(VK_DRIVER_ID_AMD_PROPRIETARY, 0x1002, 0x1114, VK_MAKE_API_VERSION(0, 2, 0, 388)));
   ASSERT_EQ(amd.size(), 1u);
@@ -164,8 +168,8 @@ TEST(BuiltInDenyList, KnowsItsDrivers) {
 
 TEST(BuiltInDenyList, KnowsLlvmpipeOfDebian12) {
   const auto denied = [](std::uint32_t major, std::uint32_t minor) {
-    return denials_of(built_in_deny_list(), device(VK_DRIVER_ID_MESA_LLVMPIPE, VK_VENDOR_ID_MESA, 0,
-                                                   VK_MAKE_API_VERSION(0, major, minor, 6)));
+    return denials_of(known_drivers(), device(VK_DRIVER_ID_MESA_LLVMPIPE, VK_VENDOR_ID_MESA, 0,
+                                              VK_MAKE_API_VERSION(0, major, minor, 6)));
   };
   ASSERT_EQ(denied(22, 3).size(), 1u);
   EXPECT_EQ(denied(22, 3)[0].path, Path::fma);
@@ -177,7 +181,7 @@ TEST(BuiltInDenyList, KnowsLlvmpipeOfDebian12) {
 TEST(BuiltInDenyList, KnowsXe3OnMesaBefore26_2) {
   const auto denied = [](std::uint32_t id, std::uint32_t version,
                          VkDriverId driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA) {
-    return denials_of(built_in_deny_list(), device(driver, 0x8086, id, version));
+    return denials_of(known_drivers(), device(driver, 0x8086, id, version));
   };
   constexpr std::uint32_t before = VK_MAKE_API_VERSION(0, 26, 1, 7);
   constexpr std::uint32_t fixed = VK_MAKE_API_VERSION(0, 26, 2, 0);
@@ -209,6 +213,50 @@ TEST(Verdicts, DetailsAreCut) {
   const std::vector<std::string> refused = refusals(caps.verdicts[0].kind.input, caps);
   ASSERT_FALSE(refused.empty());
   EXPECT_LT(refused.front().size(), 600u);
+}
+
+// An H200 with the driver that the list trusts there.
+DeviceCaps trusted_h200() {
+  DeviceCaps caps = test::h200();
+  caps.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+  caps.vendor_id = 0x10de;
+  caps.driver_version = nvidia_version(580, 159, 4);
+  return caps;
+}
+
+TEST(TrustedDrivers, PassWithoutATest) {
+  const TrustedDriver& trusted = known_drivers().trusted.at(0);
+  const std::vector<Verdict> verdicts = trusted_verdicts(known_drivers(), trusted_h200());
+  EXPECT_EQ(verdicts.size(), trusted.kinds.size()) << "a kind that the device doesn't have";
+  ASSERT_FALSE(verdicts.empty());
+  for (const Verdict& verdict : verdicts) {
+    EXPECT_EQ(verdict.outcome, Outcome::passed);
+    EXPECT_TRUE(contains(verdict.detail, "known good driver (NVIDIA proprietary, 580.159.4)"));
+    EXPECT_TRUE(contains(verdict.detail, "bench/NOTES.md, 20")) << "its source";
+  }
+}
+
+TEST(TrustedDrivers, AreOnlyThoseThatWereSeen) {
+  const auto count = [](const auto& change) {
+    DeviceCaps caps = trusted_h200();
+    change(caps);
+    return trusted_verdicts(known_drivers(), caps).size();
+  };
+  EXPECT_EQ(count([](DeviceCaps& c) { c.driver_version = nvidia_version(580, 159, 5); }), 0u);
+  EXPECT_EQ(count([](DeviceCaps& c) { c.driver_version = nvidia_version(581, 0); }), 0u);
+  EXPECT_EQ(count([](DeviceCaps& c) { c.architecture = "nvidia_sm100"; }), 0u);
+  EXPECT_EQ(count([](DeviceCaps& c) { c.driver_id = VK_DRIVER_ID_MESA_NVK; }), 0u);
+}
+
+// Main loops that need a verdict are legal by the list alone.
+TEST(TrustedDrivers, MakeLoopsLegal) {
+  DeviceCaps caps = trusted_h200();
+  const ResolvedProblem problem = test::resolved(test::gemm(4096, 4096, 4096));
+  const DeviceTables tables(caps.architecture);
+  const auto best = [&] { return tables.best(problem, caps).value().config; };
+  EXPECT_FALSE(descriptor(best()).needs_verdict);
+  caps.verdicts = trusted_verdicts(known_drivers(), caps);
+  EXPECT_TRUE(descriptor(best()).needs_verdict);
 }
 
 }  // namespace
