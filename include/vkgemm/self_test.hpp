@@ -1,16 +1,15 @@
 // vkgemm/self_test.hpp: whether a device computes what it advertises.
 //
-// Drivers have listed matrix shapes that they multiply wrongly, or lose the device on. The
-// self-test multiplies small matrices of integers, whose product is exact, once for each kind of
-// kernel that a device offers; a kind that fails is taken out of every choice from then on
-// (Context::candidates(), plan()), and why is said wherever a reason is. It takes some seconds
-// where pipelines compile slowly, so verdicts are kept in a file and hold for that device, driver
-// and build of vkgemm only.
+// Some drivers advertise matrix shapes that give wrong results or lose the device. For each kind of
+// kernel that a device offers, the self-test multiplies small matrices of integers, whose product
+// is exact. A kind that fails is no longer legal (Context::candidates(), plan()), and explain()
+// gives the reason. A verdict holds for one device, driver and build of vkgemm.
 //
 // Two ways to run it:
-//   - `vkgemm info --self-test`: each kind in a process of its own, so that a crash or a hang is a
-//     verdict. It writes default_verdict_file(), which contexts may read.
-//   - at Context::create(), on a queue that the application lends (ContextCreateInfo::self_test).
+//   - `vkgemm info --self-test` tests each kind in a process of its own, so that a crash or a hang
+//     is a verdict. It writes default_verdict_file(), which contexts read.
+//   - Context::create() tests on a queue that the application lends (ContextCreateInfo::self_test).
+//     This compiles some hundred pipelines, and may take minutes.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -52,11 +51,11 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // the process that tried it ended: twice, where nobody saw how
-  unusable,  // what it rests on, and no specification promises, is not so here: no fault of the
-             // driver, and the kind is taken out of every choice without a warning
-  untested,  // neither good nor bad: what went wrong says nothing of it, or no small configuration
-             // of this kind is legal here. Not kept in files.
+  crashed,   // its process ended during the test
+  unusable,  // it needs a property that no specification promises, and this driver lacks. Not a
+             // fault of the driver: the kind is not legal, and there is no warning
+  untested,  // no result: another cause ended the test, or no small configuration of this kind is
+             // legal here. Not kept in files.
 };
 
 // The enumerator's name.
@@ -69,10 +68,10 @@ VKGEMM_API std::optional<Outcome> parse_outcome(std::string_view text) noexcept;
 struct Verdict {
   KernelKind kind;
   Outcome outcome = Outcome::untested;
-  std::string detail;  // "expected 12, got 13 at (3, 4), …"; empty if passed
+  std::string detail;  // "expected 12, got 13 at (3, 4), …"; of a trusted kind its source
   std::string config;  // what was run
 
-  // True if the driver is at fault. The kind is taken out of every choice.
+  // True if the driver is at fault. The kind is not legal.
   bool failed() const noexcept {
     return outcome != Outcome::passed && outcome != Outcome::untested &&
            outcome != Outcome::unusable;
@@ -80,11 +79,10 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// An entry of the list of drivers that are known to be bad (src/device/known_drivers.json), which a
-// device must not be asked for. A configuration that matches is refused like a kind that failed,
-// unless the self-test passed for it. As a bad driver may take the application down, create()
-// doesn't try it; `vkgemm info --self-test` does. The list is ignored with SelfTest::use_deny_list
-// = false, or VKGEMM_DENY_LIST=0 in the environment.
+// A driver that is known to be bad (src/device/known_drivers.json). A configuration that matches is
+// not legal, unless its kind passed the self-test. create() does not test denied kinds, since a bad
+// driver may end the process; `vkgemm info --self-test` does. SelfTest::use_deny_list = false, or
+// VKGEMM_DENY_LIST=0 in the environment, turns the list off.
 struct Denial {
   Path path = Path::khr;
   std::optional<DataType> input = {};  // any
@@ -96,48 +94,60 @@ struct Denial {
   bool operator==(const Denial&) const = default;
 };
 
-// Member of ContextCreateInfo. By default nothing is run or read.
+// Member of ContextCreateInfo: where a context learns of verdicts. In this order, the first one for
+// a kind counts: `verdicts`, a file, the list of trusted drivers, a test on `queue`. By default a
+// context reads default_verdict_file(), and tests nothing.
 struct SelfTest {
-  // A queue of the device that can compute: every kind without a verdict is tried on it, before
-  // create() returns. This is the only time that vkgemm submits or waits. The queue is
-  // externally synchronised: nobody else may use it meanwhile. Afterwards it is idle as far as the
-  // self-test is concerned, and all that was made for it is gone.
+  // A queue of the device that can compute. create() tests every kind without a verdict on it, and
+  // returns when all are done. This is the only time that vkgemm submits or waits. The queue is
+  // externally synchronised: no other thread may use it during create(). Afterwards it is idle, and
+  // create() has destroyed all that it made for the test.
   //
-  // A kind that fails is no error of create(), but a lost device is, and so is a wait that fails. A
-  // product that does not end within timeout_ms is none: the context goes without this kind, what
-  // follows is not tried, what was made for it is never freed, and the queue may still be busy
-  // with it. The time that the queue needs to become free and the driver to compile does not count;
-  // after ten times timeout_ms of it kinds are untested.
+  // These are errors of create(): a lost device, and a wait that fails. A kind that fails is not an
+  // error. Neither is a product that does not finish within timeout_ms. In that case the context
+  // does not use the kind and skips the remaining ones. The resources of the product leak, and the
+  // queue may still be busy with it.
+  //
+  // Until the queue is free and the driver has compiled, timeout_ms does not count. After ten times
+  // timeout_ms the kinds are untested.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
 
-  // Verdicts are read from it and, if there is a queue, what is found is added to it. Failed ones
-  // that stand there are warned of in the log.
+  // create() reads verdicts from this file. With a queue, it adds those that it finds. It warns in
+  // the log of each kind that failed.
   //
-  // A process may be interrupted, and a machine busy. So while a kind is on the device the file
-  // says so; if that stays there, because the process ended or gave up waiting, the next create()
-  // warns and tries again. If it happens a second time within a day, the kind has crashed or timed
-  // out, and is left alone from then on. A driver that crashes while it compiles is not found out
-  // in this way, but by `vkgemm info --self-test`.
+  // Before a kind runs on the device, create() writes it to the file. If the entry is still there
+  // at the next create(), because the process ended or gave up waiting, create() warns and tries
+  // again. If that happens twice within a day, the kind has crashed or timed out, and is not tried
+  // again. Only `vkgemm info --self-test` detects a driver that crashes while it compiles.
   //
-  // Processes may share the file, also from several containers; "<file>.lock" beside it says who is
-  // alive. On systems without locks on open files attempts are not noted, and one process at a time
-  // may use the file. A file of another device, driver or build of vkgemm is replaced: use one for
-  // each, as default_verdict_file() does. What cannot be read, is a symbolic link or no file of
-  // verdicts, or cannot be written stays as it is, with a warning in the log.
+  // Processes, also in several containers, may share the file. "<file>.lock" says which of them
+  // still run. On systems without locks on open files only one process may use the file at a time,
+  // and create() writes no entries before tests.
+  //
+  // create() replaces a file of another device, driver or build of vkgemm. It leaves a file as it
+  // is, with a warning in the log, if the file can't be read or written, is a symbolic link, or is
+  // no file of verdicts.
   std::filesystem::path file = {};
 
-  // Verdicts that the application kept itself; they come before the file's. They must be of this
-  // device, driver and build of vkgemm: kinds that passed on another may compute something else
-  // here.
+  // If `file` is empty, create() reads default_verdict_file(), and never writes it.
+  bool read_default_file = true;
+
+  // Verdicts that the application kept. They must be of this device, driver and build of vkgemm:
+  // kinds that passed on another one may give wrong results here.
   std::span<const Verdict> verdicts = {};
 
-  // If not empty, only these are tried, denied ones too: for a process that nobody will miss.
+  // If not empty, create() tests only these kinds, denied ones too, and reads neither the default
+  // file nor the list of trusted drivers. For a process that may crash.
   std::span<const KernelKind> only = {};
 
-  // If true, drivers that are known to be bad are refused (struct Denial).
+  // If true, vkgemm refuses drivers that are known to be bad (struct Denial).
   bool use_deny_list = true;
+
+  // If true, kinds count as passed on drivers on which they passed in every run so far
+  // (src/device/known_drivers.json, each driver with its source).
+  bool use_trusted_list = true;
 };
 
 // The kinds of kernel that the self-test tries on a device, in an order that depends on the

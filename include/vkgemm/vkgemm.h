@@ -807,7 +807,8 @@ VKGEMM_API VkgemmStatus vkgemm_verdicts_get(const VkgemmVerdicts* verdicts, uint
 VKGEMM_API VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char* text,
                                                     size_t* size);
 
-// Part of VkgemmContextCreateInfo. By default nothing is run or read.
+// Part of VkgemmContextCreateInfo. By default a context reads vkgemm_default_verdict_file(), and
+// tests nothing. vkgemm/self_test.hpp describes the order of the sources.
 typedef struct VkgemmSelfTest {
   uint32_t struct_size;
 
@@ -833,6 +834,12 @@ typedef struct VkgemmSelfTest {
   // If only_count is not 0, only these kinds are tried, denied ones, too.
   const VkgemmKernelKind* const* only;
   uint32_t only_count;
+
+  // If `file` is null, verdicts are read from vkgemm_default_verdict_file(). Default true.
+  VkBool32 read_default_file;
+
+  // Kinds count as passed on drivers on which they passed in every run so far. Default true.
+  VkBool32 use_trusted_list;
   uint32_t reserved;
 } VkgemmSelfTest;
 

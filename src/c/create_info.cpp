@@ -57,6 +57,8 @@ MaybeFailure CreateInfo::read_self_test(const VkgemmSelfTest& given) {
   ToCpp map("self_test");
   map.reserved(c.reserved);
   map.boolean("use_deny_list", c.use_deny_list, cpp.self_test.use_deny_list);
+  map.boolean("read_default_file", c.read_default_file, cpp.self_test.read_default_file);
+  map.boolean("use_trusted_list", c.use_trusted_list, cpp.self_test.use_trusted_list);
   if (map.failure()) return map.failure();
   if (auto failure = check_array(c.only, "self_test.only", c.only_count, "self_test.only_count")) {
     return failure;

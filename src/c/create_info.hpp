@@ -18,7 +18,10 @@ inline VkgemmSelfTest defaults<VkgemmSelfTest>() {
   c.struct_size = sizeof c;
   c.queue_family = cpp.queue_family;
   c.timeout_ms = cpp.timeout_ms;
-  c.use_deny_list = cpp.use_deny_list ? VK_TRUE : VK_FALSE;
+  const auto boolean = [](bool is) { return is ? VK_TRUE : VK_FALSE; };
+  c.use_deny_list = boolean(cpp.use_deny_list);
+  c.read_default_file = boolean(cpp.read_default_file);
+  c.use_trusted_list = boolean(cpp.use_trusted_list);
   return c;
 }
 

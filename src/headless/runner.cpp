@@ -235,6 +235,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
     info.self_test.queue = impl.queue;
     info.self_test.queue_family = impl.queue_family;
   }
+  info.self_test.read_default_file = false;  // `reads_verdicts` says whether
   if (options.reads_verdicts) {
     info.self_test.file = default_verdict_file(impl.requirements->caps());
   }

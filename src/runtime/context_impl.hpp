@@ -60,6 +60,7 @@ struct Context::Impl {
   PipelineCache pipelines;
   AbortCounter aborts;
   std::atomic<bool> lost = false;
+  std::atomic<bool> told_of_untested = false;  // to the log, once
 };
 
 // The error that every call on a lost device returns.

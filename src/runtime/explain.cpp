@@ -169,23 +169,6 @@ std::string describe_tuning(const Plan::Impl& plan) {
   return text + "\n";
 }
 
-// A configuration that would be chosen if its kind had passed the self-test, which it needs.
-std::string describe_untested(const Plan::Impl& plan) {
-  if (!plan.choice) return {};
-  const DeviceTables& tables = plan.context->tables;
-  DeviceCaps trusted = *plan.caps;
-  for (const KernelKind& kind : kernel_kinds(trusted)) {
-    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end())
-      continue;
-    trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});
-  }
-  const auto best = tables.best(plan.resolved, trusted);
-  if (!best || !descriptor(best->config).needs_verdict) return {};
-  const auto reason = why_illegal(best->config, plan.resolved, tables.target(*plan.caps));
-  if (!reason) return {};
-  return concat("  might be faster: ", to_string(best->config), "; ", *reason, "\n");
-}
-
 // Products in another type than the inputs' are worth a line; both are exact.
 std::string describe_conversion(const Plan::Impl& plan) {
   const Input& input = *plan.resolved.input;
@@ -312,6 +295,22 @@ std::string Plan::Impl::provenance() const {
   return "chosen by the caller, in no tuning table";
 }
 
+// Names a configuration that would be chosen if its kind had passed the self-test, which it needs.
+std::string Plan::Impl::untested() const {
+  if (!choice) return {};
+  DeviceCaps trusted = *caps;
+  for (const KernelKind& kind : kernel_kinds(trusted)) {
+    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end())
+      continue;
+    trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});
+  }
+  const auto best = context->tables.best(resolved, trusted);
+  if (!best || !descriptor(best->config).needs_verdict) return {};
+  const auto reason = why_illegal(best->config, resolved, context->tables.target(*caps));
+  if (!reason) return {};
+  return concat("might be faster: ", to_string(best->config), "; ", *reason);
+}
+
 std::string Plan::Impl::command_line() const {
   if (!is_product) return {};
   std::string line = "vkgemm run " + to_command_line(problem);
@@ -339,7 +338,7 @@ std::string Plan::Impl::explain() const {
   text += concat("path ", to_string(config.path()), ", configuration ", to_string(config), "\n");
   text += concat("  provenance: ", provenance(), "\n");
   text += describe_tuning(*this);
-  text += describe_untested(*this);
+  if (const std::string line = untested(); !line.empty()) text += concat("  ", line, "\n");
   text += describe_f32_arithmetic(*this);
   if (p.transposed) {
     text += "  d is column-major: computed as its transpose, d^T = b^T a^T\n";

@@ -254,6 +254,10 @@ Result<Plan> Context::Impl::finish(std::shared_ptr<Plan::Impl> plan) {
   }
   plan->dispatch_count = count_dispatches(*plan);
   if (logs) log.write(LogLevel::info, plan->command_line());
+  if (logs && !told_of_untested) {
+    const std::string text = plan->untested();
+    if (!text.empty() && !told_of_untested.exchange(true)) log.write(LogLevel::info, text);
+  }
   return Plan(std::move(plan));
 }
 

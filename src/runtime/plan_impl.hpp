@@ -46,6 +46,8 @@ struct Plan::Impl {
   std::string provenance() const;
   std::string command_line() const;
   std::string explain() const;
+  // "might be faster: khr_direct:…; it needs a self-test that passed …"; empty if nothing might be.
+  std::string untested() const;
 };
 
 }  // namespace vkgemm

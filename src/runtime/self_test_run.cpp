@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "device/caps_query.hpp"
 #include "device/host_buffer.hpp"
+#include "device/known_drivers.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/parts/quantised.hpp"
 #include "kernels/steps.hpp"
@@ -357,20 +358,24 @@ Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& de
   return {};
 }
 
+bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) {
+  return std::ranges::find(verdicts, kind, &Verdict::kind) != verdicts.end();
+}
+
 // Adds the verdicts of the file that are not there yet.
-void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store, const SelfTest& options,
-              const DeviceCaps& caps, const Log& log) {
+void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store,
+              const std::filesystem::path& path, const DeviceCaps& caps, const Log& log) {
   const auto not_used = [&](const std::string& why) {
     log.write(LogLevel::warning, "verdicts of another self-test are not used: " + why);
   };
   const Result<VerdictFile> file = store.read();
   if (!file) return not_used(file.error().message);
-  if (!file->other.empty()) return not_used(concat(utf8(options.file), ": ", file->other));
+  if (!file->other.empty()) return not_used(concat(utf8(path), ": ", file->other));
   for (const Verdict& verdict : file->verdicts) {
-    if (std::ranges::find(verdicts, verdict.kind, &Verdict::kind) != verdicts.end()) continue;
+    if (has_verdict(verdicts, verdict.kind)) continue;
     verdicts.push_back(verdict);
     if (!verdict.failed()) continue;
-    log.write(LogLevel::warning, concat(why_failed(verdict, caps), " (says ", utf8(options.file),
+    log.write(LogLevel::warning, concat(why_failed(verdict, caps), " (says ", utf8(path),
                                         "; `vkgemm info --self-test --fresh` tries again)"));
   }
 }
@@ -382,13 +387,18 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
+  const bool is_default = options.file.empty() && options.only.empty() && options.read_default_file;
+  const std::filesystem::path file = is_default ? default_verdict_file(caps) : options.file;
   std::optional<VerdictStore> store;
-  if (!options.file.empty()) store.emplace(options.file, caps);
+  if (!file.empty()) store.emplace(file, caps);
   std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
-  const auto find = [&](const KernelKind& kind) {
-    return std::ranges::find(verdicts, kind, &Verdict::kind);
-  };
-  if (store) add_kept(verdicts, *store, options, caps, log);
+  if (store) add_kept(verdicts, *store, file, caps, log);
+  if (is_default) store.reset();  // is only read
+  if (options.use_trusted_list && options.only.empty()) {
+    for (Verdict& verdict : trusted_verdicts(known_drivers(), caps)) {
+      if (!has_verdict(verdicts, verdict.kind)) verdicts.push_back(std::move(verdict));
+    }
+  }
   if (options.queue == VK_NULL_HANDLE) return verdicts;
 
   if (auto checked = check_queue(info, device); !checked) return checked.error();
@@ -401,7 +411,7 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
     kinds = kernel_kinds(caps);
     std::erase_if(kinds, denied);
   }
-  std::erase_if(kinds, [&](const KernelKind& kind) { return find(kind) != verdicts.end(); });
+  std::erase_if(kinds, [&](const KernelKind& kind) { return has_verdict(verdicts, kind); });
   if (kinds.empty()) return verdicts;
 
   const auto saved = [&](const auto& result) {

@@ -87,6 +87,7 @@ static void test_defaults(void) {
   EXPECT(verdict.outcome == VKGEMM_OUTCOME_UNTESTED && strcmp(verdict.detail, "") == 0);
   INIT(VkgemmSelfTest, self_test, vkgemm_self_test_init);
   EXPECT(self_test.timeout_ms == 10000 && self_test.use_deny_list == VK_TRUE);
+  EXPECT(self_test.read_default_file == VK_TRUE && self_test.use_trusted_list == VK_TRUE);
   INIT(VkgemmContextCreateInfo, info, vkgemm_context_create_info_init);
   EXPECT(info.struct_size == sizeof info && info.device == VK_NULL_HANDLE && info.log == NULL);
 }

@@ -161,6 +161,7 @@ std::unique_ptr<headless::Runner> another_runner(headless::RunnerOptions options
   static std::once_flag watching;
   std::call_once(watching, [] { watch_commands(tell_hazard); });
   options.device = settings().device;
+  options.self_test.use_trusted_list = false;
   if (trusts_direct) options.self_test.verdicts = trusted;
   options.on_validation_message = [](std::string_view text) {
     ADD_FAILURE() << "validation: " << text;

@@ -235,6 +235,8 @@ TEST(CAbi, DefaultsOfSelfTest) {
   const auto c = defaults<VkgemmSelfTest>();
   EXPECT_EQ(c.timeout_ms, SelfTest{}.timeout_ms);
   EXPECT_EQ(c.use_deny_list == VK_TRUE, SelfTest{}.use_deny_list);
+  EXPECT_EQ(c.read_default_file == VK_TRUE, SelfTest{}.read_default_file);
+  EXPECT_EQ(c.use_trusted_list == VK_TRUE, SelfTest{}.use_trusted_list);
 }
 
 }  // namespace
