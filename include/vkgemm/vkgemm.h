@@ -824,8 +824,7 @@ typedef struct VkgemmSelfTest {
   // Drivers that are known to be bad are refused. Default true.
   VkBool32 use_deny_list;
 
-  // Verdicts are read from it and, if there is a queue, what is found is added to it. Default null:
-  // none.
+  // Verdicts are read from it. If there is a queue, new verdicts are added to it. Default null.
   const char* file;
 
   // Verdicts that the application kept itself; they come before the file's. Default null: none.

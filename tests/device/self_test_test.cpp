@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../set_environment.hpp"
 #include "harness.hpp"
 #include "kernels/main_loop.hpp"
 #include "trial.hpp"
@@ -101,11 +102,14 @@ class SelfTests : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  Result<Context> create(const SelfTest& self_test) {
+  // Without what this machine or the list knows of the driver, unless a test asks for it.
+  Result<Context> create(SelfTest self_test, bool with_knowledge = false) {
+    self_test.read_default_file = self_test.use_trusted_list = with_knowledge;
     auto requirements =
         query_requirements(runner_->instance(), runner_->physical_device(), vkGetInstanceProcAddr);
     if (!requirements) return requirements.error();
     log_.clear();
+    info_.clear();
     return Context::create({.instance = runner_->instance(),
                             .physical_device = runner_->physical_device(),
                             .device = runner_->device(),
@@ -114,7 +118,7 @@ class SelfTests : public testing::Test {
                             .enabled_features = requirements->features(),
                             .self_test = self_test,
                             .log = [this](LogLevel level, std::string_view message) {
-                              if (level != LogLevel::info) log_.append(message).append("\n");
+                              (level == LogLevel::info ? info_ : log_).append(message) += '\n';
                               if (on_message_) on_message_();
                             }});
   }
@@ -130,7 +134,7 @@ class SelfTests : public testing::Test {
   headless::Runner* runner_ = &runner();
   fs::path folder_, file_;
   KernelKind kind_;
-  std::string log_;
+  std::string log_, info_;
   std::function<void()> on_message_;
 };
 
@@ -221,6 +225,61 @@ TEST_F(SelfTests, NothingIsTriedUnlessAskedFor) {
   ASSERT_TRUE(succeeds(made));
   EXPECT_TRUE(made->verdicts().empty());
   EXPECT_FALSE(fs::exists(file_));
+}
+
+// The user's file is read, and never written.
+TEST_F(SelfTests, ReadTheFileOfTheUser) {
+#ifdef _WIN32
+  const char* const variable = "LOCALAPPDATA";
+#else
+  const char* const variable = "XDG_CACHE_HOME";
+#endif
+  const char* const old = std::getenv(variable);
+  const std::string kept = old != nullptr ? old : "";
+  set_environment(variable, folder_.string().c_str());
+  const fs::path file = default_verdict_file(caps());
+  const Verdict verdict{.kind = plain_f32, .outcome = Outcome::wrong_result, .detail = "13"};
+  ASSERT_TRUE(save_verdicts(file, caps(), {&verdict, 1}));
+  const std::string content = read_file(file);
+  const auto has_it = [&](const Result<Context>& made) {
+    return std::ranges::find(made->verdicts(), verdict) != made->verdicts().end();
+  };
+  auto made = create({}, true);
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_TRUE(has_it(made));
+  EXPECT_NE(log_.find("13"), std::string::npos) << log_;
+  made = create({});
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_FALSE(has_it(made));
+  // A kind that is named is tried, whatever the file says.
+  SelfTest one = of(plain_f32);
+  one.file.clear();
+  made = create(one, true);
+  ASSERT_TRUE(succeeds(made));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  EXPECT_EQ(read_file(file), content);
+  set_environment(variable, kept.c_str());
+}
+
+// The log says once that a main loop would be faster if its self-test had passed, and how to run
+// it.
+TEST_F(SelfTests, AFasterLoopIsNamedOnce) {
+  const Problem problem = gemm({256, 256, 256}, DataType::f16);
+  const auto named = [&](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("might be faster", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  const auto made = create({});
+  ASSERT_TRUE(succeeds(made));
+  const auto plan = made->plan(problem), again = made->plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  ASSERT_TRUE(succeeds(again));
+  if (named(plan->explain()) == 0) GTEST_SKIP() << "no main loop here would be faster";
+  EXPECT_EQ(named(info_), 1u) << info_;
+  EXPECT_NE(info_.find("ContextCreateInfo::self_test"), std::string::npos) << info_;
 }
 
 TEST_F(SelfTests, WhatFailedIsNotChosen) {
