@@ -109,7 +109,6 @@ class SelfTests : public testing::Test {
         query_requirements(runner_->instance(), runner_->physical_device(), vkGetInstanceProcAddr);
     if (!requirements) return requirements.error();
     log_.clear();
-    info_.clear();
     return Context::create({.instance = runner_->instance(),
                             .physical_device = runner_->physical_device(),
                             .device = runner_->device(),
@@ -118,7 +117,7 @@ class SelfTests : public testing::Test {
                             .enabled_features = requirements->features(),
                             .self_test = self_test,
                             .log = [this](LogLevel level, std::string_view message) {
-                              (level == LogLevel::info ? info_ : log_).append(message) += '\n';
+                              if (level != LogLevel::info) log_.append(message).append("\n");
                               if (on_message_) on_message_();
                             }});
   }
@@ -134,7 +133,7 @@ class SelfTests : public testing::Test {
   headless::Runner* runner_ = &runner();
   fs::path folder_, file_;
   KernelKind kind_;
-  std::string log_, info_;
+  std::string log_;
   std::function<void()> on_message_;
 };
 
@@ -260,26 +259,6 @@ TEST_F(SelfTests, ReadTheFileOfTheUser) {
   EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
   EXPECT_EQ(read_file(file), content);
   set_environment(variable, kept.c_str());
-}
-
-// The log says once that a main loop would be faster if its self-test had passed, and how to run
-// it.
-TEST_F(SelfTests, AFasterLoopIsNamedOnce) {
-  const Problem problem = gemm({256, 256, 256}, DataType::f16);
-  const auto named = [&](const std::string& text) {
-    std::size_t count = 0;
-    for (std::size_t at = 0; (at = text.find("might be faster", at)) != std::string::npos; ++at)
-      ++count;
-    return count;
-  };
-  const auto made = create({});
-  ASSERT_TRUE(succeeds(made));
-  const auto plan = made->plan(problem), again = made->plan(problem);
-  ASSERT_TRUE(succeeds(plan));
-  ASSERT_TRUE(succeeds(again));
-  if (named(plan->explain()) == 0) GTEST_SKIP() << "no main loop here would be faster";
-  EXPECT_EQ(named(info_), 1u) << info_;
-  EXPECT_NE(info_.find("ContextCreateInfo::self_test"), std::string::npos) << info_;
 }
 
 TEST_F(SelfTests, WhatFailedIsNotChosen) {

@@ -30,12 +30,15 @@ class TuningFile : public testing::Test {
   Result<std::string> explained(const std::string& file, const Problem& problem,
                                 std::span<const Verdict> verdicts = {}) {
     warnings_.clear();
+    faster_loops_ = 0;
     headless::RunnerOptions options;
     options.device = settings().device;
     options.tuning_file = file;
     options.self_test.verdicts = verdicts;
+    options.self_test.use_trusted_list = false;
     options.log = [this](LogLevel level, std::string_view message) {
       if (level == LogLevel::warning) warnings_ += message;
+      if (message.starts_with("might be faster")) ++faster_loops_;
     };
     auto other = headless::Runner::create(options);
     if (!other) return other.error();
@@ -44,6 +47,7 @@ class TuningFile : public testing::Test {
     const auto candidates = (*other)->context().candidates(problem);
     if (!candidates) return candidates.error();
     EXPECT_EQ(candidates->front().config, plan->config());
+    if (const auto again = (*other)->context().plan(problem); !again) return again.error();
     const auto pinned = (*other)->context().plan(problem, plan->config());
     if (!pinned) return pinned.error();
     return plan->explain();
@@ -53,6 +57,7 @@ class TuningFile : public testing::Test {
       (std::filesystem::temp_directory_path() / ("vkgemm_" + std::to_string(getpid()) + ".json"))
           .string();
   std::string warnings_;
+  int faster_loops_ = 0;  // that the log names
 };
 
 TEST_F(TuningFile, ItsShapeIsChosenAndExplained) {
@@ -158,9 +163,11 @@ TEST_F(TuningFile, WhatNeedsASelfTestIsNamed) {
   ASSERT_TRUE(succeeds(before));
   EXPECT_NE(before->find("might be faster: " + to_string(direct)), std::string::npos) << *before;
   EXPECT_NE(before->find("needs a self-test that passed"), std::string::npos) << *before;
+  EXPECT_EQ(faster_loops_, 1) << "once for two plans";
   const auto after = explained(path_, problem, context().verdicts());
   ASSERT_TRUE(succeeds(after));
   EXPECT_EQ(after->find("might be faster"), std::string::npos) << *after;
+  EXPECT_EQ(faster_loops_, 0);
   EXPECT_NE(after->find(to_string(direct)), std::string::npos) << *after;
   EXPECT_NE(after->find("in fragment order"), std::string::npos) << *after;
 }
