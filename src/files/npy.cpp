@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "base/paths.hpp"
 #include "oracle/groups.hpp"
@@ -126,15 +128,11 @@ class HeaderParser {
       if (next_is('-')) return fail("'shape' has a negative dimension", position_);
       const std::size_t at = position_;
       std::uint64_t value = 0;
-      while (position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9') {
-        const auto digit = static_cast<std::uint64_t>(text_[position_] - '0');
-        if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) {
-          return fail("'shape' has a dimension beyond 64 bits", at);
-        }
-        value = value * 10 + digit;
-        ++position_;
-      }
-      if (position_ == at) return expected("a dimension in 'shape'");
+      const auto [end, code] =
+          std::from_chars(text_.data() + at, text_.data() + text_.size(), value);
+      if (code == std::errc::invalid_argument) return expected("a dimension in 'shape'");
+      if (code != std::errc()) return fail("'shape' has a dimension beyond 64 bits", at);
+      position_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // Python 2 wrote its long integers so
       values.push_back(value);
       if (!accept(',') && !next_is(')')) return expected("',' or ')' in 'shape'");

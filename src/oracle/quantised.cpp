@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/arithmetic.hpp"
+#include "base/parallel.hpp"
 #include "kernels/parts/quantised.hpp"
 #include "lib/quantised.h"
 #include "oracle/groups.hpp"
@@ -272,10 +273,7 @@ void CodeMatrix::quantise(const Values& value) {
       }
     }
   };
-  std::vector<std::thread> others;
-  for (std::uint64_t t = 1; t < threads; ++t) others.emplace_back(work, t);
-  if (threads != 0) work(0);
-  for (std::thread& other : others) other.join();
+  on_threads(threads, work);
 }
 
 }  // namespace vkgemm::oracle

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <thread>
 
+#include "base/parallel.hpp"
 #include "oracle/epilogue_reference.hpp"
 #include "oracle/findings.hpp"
 #include "oracle/groups.hpp"
@@ -71,13 +71,6 @@ void add_parts(const OperandShape& shape, const std::vector<std::uint64_t>& rows
   }
 }
 
-void run_on(std::uint32_t threads, const std::function<void(std::uint32_t)>& loop) {
-  std::vector<std::thread> others;
-  for (std::uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(loop, thread);
-  loop(0);
-  for (std::thread& other : others) other.join();
-}
-
 // Calls work(tile, packed, sums, thread index) for every tile of the chosen rows and all columns.
 template <class Work>
 void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& rows,
@@ -86,7 +79,7 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
   const std::uint64_t col_tiles = (problem.n + kTile - 1) / kTile;
   const std::uint64_t tiles = problem.batch * row_tiles * col_tiles;
   std::atomic<std::uint64_t> next{0};
-  const auto loop = [&](std::uint32_t thread) {
+  const auto loop = [&](std::uint64_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
     const auto sums = std::make_unique_for_overwrite<Sums[]>(2);
     for (std::uint64_t t = next++; t < tiles; t = next++) {
@@ -100,7 +93,7 @@ void for_each_tile(const Problem& problem, const std::vector<std::uint64_t>& row
       work(tile, *packed, sums.get(), thread);
     }
   };
-  run_on(threads, loop);
+  on_threads(threads, loop);
 }
 
 // A row of D as the elementwise epilogue leaves it, and what is to be compared of aux.
@@ -120,7 +113,7 @@ void for_each_row(const Problem& problem, const Views& views, const HostOperands
       std::clamp<std::uint64_t>(problem.batch * rows.size() / threads, 1, 8);
   const std::uint64_t row_blocks = (rows.size() + at_once - 1) / at_once;
   std::atomic<std::uint64_t> next{0};
-  run_on(threads, [&](std::uint32_t thread) {
+  on_threads(threads, [&](std::uint64_t thread) {
     const auto packed = std::make_unique_for_overwrite<Packed>();
     const auto sums = std::make_unique_for_overwrite<Sums>();
     std::vector<ExpectedRow> expected(at_once);
@@ -175,7 +168,7 @@ void visit_product(const Problem& problem, const Views& views, const HostOperand
   const EpilogueOracle oracle(problem, views, operands);
   const std::uint64_t halves = problem.gated ? 2 : 1;
   for_each_tile(problem, rows, threads,
-                [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint32_t thread) {
+                [&](const TileOfD& tile, Packed& packed, Sums* sums, std::uint64_t thread) {
                   for (std::uint64_t half = 0; half < halves; ++half) {
                     multiply_tile(problem, views, operands, tile, half, packed, sums[half]);
                   }
@@ -205,7 +198,7 @@ void visit_rows(const Problem& problem, const Views& views, const HostOperands& 
   const bool has_d = !is_scalar(reduction.op) || reduction.store_d;
   std::vector<ReducedRow> reduced(threads);
   for_each_row(problem, views, operands, rows, threads,
-               [&](const ExpectedRow& row, std::uint32_t thread) {
+               [&](const ExpectedRow& row, std::uint64_t thread) {
                  ReducedRow& to = reduced[thread];
                  reduce_row(problem, operands, row.values, to);
                  for (std::uint64_t j = 0; j < problem.n; ++j) {
@@ -246,7 +239,7 @@ void verify_product(const Problem& problem, const HostOperands& operands,
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
   visit_results(problem, views, operands, rows_of(problem, options), threads,
-                [&](const Element& e, std::uint32_t thread) {
+                [&](const Element& e, std::uint64_t thread) {
                   const void* const data = operands[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];
@@ -264,7 +257,7 @@ void compute_product(const Problem& problem, const HostOperands& operands,
                      const HostResults& results, std::uint32_t threads) {
   const Views views(problem);
   visit_results(problem, views, operands, choose_rows(problem.m, problem.m, 0),
-                thread_count(threads, problem), [&](const Element& e, std::uint32_t) {
+                thread_count(threads, problem), [&](const Element& e, std::uint64_t) {
                   void* const data = results[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];

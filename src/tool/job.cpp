@@ -80,7 +80,7 @@ void load_c(const JobOptions& options, std::uint64_t batch, Job& job) {
   job.data[OperandId::c] = std::move(c.data);
 }
 
-void check_vector(const OperandRow& row, const LoadedBias& vector, const Problem& p) {
+void check_vector(const OperandRow& row, const LoadedMatrix& vector, const Problem& p) {
   const OperandShape shape = row.shape(p);
   const std::uint64_t length = shape.length(), count = shape.count;
   const std::string option = option_name(row.option);
@@ -88,14 +88,14 @@ void check_vector(const OperandRow& row, const LoadedBias& vector, const Problem
     usage(option + " must be " + std::string(to_string(shape.matrix.type)) + ", but " +
           vector.file + " is " + std::string(to_string(vector.type)));
   }
-  if (vector.length != length) {
+  if (vector.cols != length) {
     const bool along_n = shape.row_major();
     usage(option + " must have " +
           (!along_n        ? "M = "
            : length == p.n ? "N = "
                            : "2N = ") +
           std::to_string(length) + " values, but is " + vector.describe() +
-          (row.id == OperandId::bias && along_n && vector.length == p.m
+          (row.id == OperandId::bias && along_n && vector.cols == p.m
                ? " (did you mean --bias-mode along_m?)"
                : ""));
   }
@@ -113,7 +113,7 @@ void load_vectors(const JobOptions& options, Job& job) {
     const std::string& file = options.files[row.id];
     if (file.empty() || row.matrix != nullptr || row.written) continue;
     const bool is_off = row.id == OperandId::bias && options.epilogue.has("bias") && !row.exists(p);
-    LoadedBias vector = load_bias(file, options.bf16);
+    LoadedMatrix vector = tool::load_vectors(file, options.bf16);
     if (!is_off) row.ask(p, vector.type, vector.batch != 1);
     if (row.exists(p)) check_vector(row, vector, p);
     job.data[row.id] = std::move(vector.data);

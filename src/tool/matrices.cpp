@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/parallel.hpp"
 #include "base/paths.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
@@ -34,15 +35,10 @@ template <class Work>
 void in_parallel(std::uint64_t count, const Work& work) {
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::uint64_t threads = std::min(cores, count / 65536 + 1);
-  std::vector<std::thread> others;
   const auto part = [&](std::uint64_t t) {
     return count / threads * t + count % threads * t / threads;
   };
-  for (std::uint64_t t = 1; t < threads; ++t) {
-    others.emplace_back([&, t] { work(part(t), part(t + 1)); });
-  }
-  work(0, part(1));
-  for (std::thread& other : others) other.join();
+  on_threads(threads, [&](std::uint64_t t) { work(part(t), part(t + 1)); });
 }
 
 files::NpyArray read(const std::string& file, bool uint16_is_bf16) {
@@ -111,11 +107,7 @@ std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
   return generate(shape.matrix.type, shape.bytes(), fill, seed);
 }
 
-std::string LoadedMatrix::describe() const {
-  std::vector<std::uint64_t> shape{rows, cols};
-  if (is_batch) shape.insert(shape.begin(), batch);
-  return file + " " + files::print_shape(shape);
-}
+std::string LoadedMatrix::describe() const { return file + " " + files::print_shape(shape); }
 
 LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
   files::NpyArray array = read(file, uint16_is_bf16);
@@ -133,8 +125,8 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16) {
   matrix.file = file;
   matrix.type = array.type;
   matrix.layout = array.fortran_order ? Layout::col_major : Layout::row_major;
-  matrix.is_batch = dimensions == 3;
-  matrix.batch = matrix.is_batch ? array.shape[0] : 1;
+  matrix.shape = array.shape;
+  matrix.batch = dimensions == 3 ? array.shape[0] : 1;
   matrix.rows = array.shape[dimensions - 2];
   matrix.cols = array.shape[dimensions - 1];
   matrix.data = std::move(array.data);
@@ -155,33 +147,29 @@ LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOp
   matrix.file = file;
   matrix.type = header.type;
   matrix.batch = header.matrices;
-  matrix.is_batch = header.matrices > 1;
   matrix.rows = is_a ? header.width : header.k;
   matrix.cols = is_a ? header.k : halves * header.width;
+  matrix.shape = {matrix.rows, matrix.cols};
+  if (matrix.batch > 1) matrix.shape.insert(matrix.shape.begin(), matrix.batch);
   matrix.packed = header;
   matrix.data = std::move(packed.payload);
   return matrix;
 }
 
-std::string LoadedBias::describe() const {
-  return file + " " +
-         (batch == 1 ? files::print_shape({length}) : files::print_shape({batch, length}));
-}
-
-LoadedBias load_bias(const std::string& file, bool uint16_is_bf16) {
+LoadedMatrix load_vectors(const std::string& file, bool uint16_is_bf16) {
   files::NpyArray array = read(file, uint16_is_bf16);
   if (array.shape.size() > 2 || (array.shape.size() == 2 && array.fortran_order)) {
     throw Failure(usage_error, file + ": shape " + files::print_shape(array.shape) +
                                    (array.fortran_order ? " in Fortran order" : "") +
-                                   ": a bias has one dimension, or two: batch, length");
+                                   ": a vector has one dimension, or two: batch, length");
   }
-  LoadedBias bias;
-  bias.file = file;
-  bias.type = array.type;
-  bias.batch = array.shape.size() == 2 ? array.shape[0] : 1;
-  bias.length = array.shape.back();
-  bias.data = std::move(array.data);
-  return bias;
+  return {.file = file,
+          .shape = array.shape,
+          .type = array.type,
+          .batch = array.shape.size() == 2 ? array.shape[0] : 1,
+          .rows = 1,
+          .cols = array.shape.back(),
+          .data = std::move(array.data)};
 }
 
 void save_matrix(OutputFile& file, const OperandShape& shape, std::vector<std::byte> data) {

@@ -37,10 +37,10 @@ std::vector<std::byte> generate(OperandId id, const Problem& problem, Fill fill,
 // A matrix, or a batch of them, as a file has it. Fortran order is col_major: nothing is moved.
 struct LoadedMatrix {
   std::string file;
+  std::vector<std::uint64_t> shape;  // that the file has
   DataType type = DataType::f16;
   Layout layout = Layout::row_major;
   std::uint64_t batch = 1;
-  bool is_batch = false;  // three dimensions
   std::uint64_t rows = 0;
   std::uint64_t cols = 0;
   std::vector<std::byte> data;
@@ -56,18 +56,9 @@ LoadedMatrix load_matrix(const std::string& file, bool uint16_is_bf16);
 LoadedMatrix load_operand(const std::string& file, bool uint16_is_bf16, PackedOperand operand,
                           std::uint64_t halves = 1);
 
-// A bias: one dimension, or two where each matrix of the batch has its own.
-struct LoadedBias {
-  std::string file;
-  DataType type = DataType::f32;
-  std::uint64_t batch = 1;
-  std::uint64_t length = 0;
-  std::vector<std::byte> data;
-
-  std::string describe() const;
-};
-
-LoadedBias load_bias(const std::string& file, bool uint16_is_bf16);
+// A vector as a matrix of one row: one dimension, or two where each matrix of the batch has its
+// own.
+LoadedMatrix load_vectors(const std::string& file, bool uint16_is_bf16);
 
 // Writes a result without its padding; col_major as Fortran order, batches as a third dimension.
 void save_matrix(OutputFile& file, const OperandShape& shape, std::vector<std::byte> data);
