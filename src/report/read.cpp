@@ -77,7 +77,7 @@ struct Writer {
     line["verified"] = verified;
   }
 
-  Json line;
+  Json& line;
 };
 
 }  // namespace
@@ -93,9 +93,10 @@ Result<std::vector<BenchRow>> parse_rows(std::string_view text, std::string_view
 }
 
 std::string json_line(const BenchRow& row) {
-  Writer writer;
+  Json line;
+  Writer writer{line};
   visit(writer, row);
-  return json_text(writer.line);
+  return json_text(line);
 }
 
 }  // namespace vkgemm::report
