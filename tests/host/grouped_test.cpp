@@ -1,5 +1,6 @@
-// Grouped problems, as far as no device is needed: what is refused, what a dispatch is told, what
-// the tables make of them, and the oracle. group_map_test.cpp has the map from slots to groups.
+// Grouped problems, as far as no device is needed: what is refused, what a dispatch is told, and
+// the oracle. grouped_choice_test.cpp has what the tables make of them, group_map_test.cpp has the
+// map from slots to groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,31 +17,19 @@
 #include "runtime/operand_check.hpp"
 #include "self_test/self_test.hpp"
 #include "test_devices.hpp"
-#include "tuning/estimate.hpp"
-#include "tuning/rank.hpp"
 
 namespace vkgemm {
 namespace {
 
 using test::contains;
+using test::depth_in_groups;
 using test::gemm;
 using test::khr_config;
 using test::lowered;
 using test::reason;
 using test::resolved;
+using test::rows_in_groups;
 using test::touched_bytes;
-
-Problem of_rows(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
-  Problem p = gemm(m, n, k);
-  p.grouping = Grouping{.groups = groups, .b = GroupedB::per_group};
-  return p;
-}
-
-Problem of_depth(std::uint64_t m, std::uint64_t n, std::uint64_t k, std::uint32_t groups) {
-  Problem p = gemm(m, n, k);
-  p.grouping = Grouping{.groups = groups, .along = GroupAlong::k};
-  return p;
-}
 
 // --- resolve
 // --------------------------------------------------------------------------------------------------
@@ -91,11 +80,11 @@ TEST(ResolveGrouped, ErrorsNameFieldAndValue) {
        Status::invalid_argument,
        "d.batch_stride is 23: the matrices of the groups would overlap, at least 24 is needed"},
   };
-  test::expect_errors(of_rows(4, 6, 8, 5), cases);
+  test::expect_errors(rows_in_groups(4, 6, 8, 5), cases);
 }
 
 TEST(ResolveGrouped, OperandsOfRows) {
-  Problem p = of_rows(100, 6, 8, 5);
+  Problem p = rows_in_groups(100, 6, 8, 5);
   p.epilogue = {.beta = 1.0f, .bias = Bias::along_n, .bias_batch_stride = 10};
   const ResolvedProblem r = resolved(p);
   EXPECT_EQ(r.batch, 1u);
@@ -116,7 +105,7 @@ TEST(ResolveGrouped, OperandsOfRows) {
 }
 
 TEST(ResolveGrouped, OperandsOfDepth) {
-  Problem p = of_depth(4, 6, 100, 5);
+  Problem p = depth_in_groups(4, 6, 100, 5);
   p.a.layout = Layout::col_major;
   p.epilogue = {.beta = 1.0f, .bias = Bias::along_n, .bias_batch_stride = 6, .aux = true};
   p.c.batch_stride = 0;
@@ -146,7 +135,7 @@ TEST(ResolveGrouped, GroupsThatCutRowsForbidVectors) {
   constexpr Layout col = Layout::col_major;
   for (const Layout a : {row, col}) {
     for (const Layout b : {row, col}) {
-      Problem p = of_rows(64, 64, 64, 5);
+      Problem p = rows_in_groups(64, 64, 64, 5);
       p.a.layout = a;
       p.b.layout = b;
       EXPECT_EQ(resolved(p).a_allows_vectors(), a == row);
@@ -163,7 +152,7 @@ TEST(ResolveGrouped, GroupsThatCutRowsForbidVectors) {
 }
 
 TEST(ResolveGrouped, OffsetsAreAnOperand) {
-  Problem p = of_rows(4, 6, 8, 5);
+  Problem p = rows_in_groups(4, 6, 8, 5);
   p.grouping->offsets = OffsetType::int64;
   const OperandRules rules(resolved(p), 4);
   constexpr std::uint64_t mib = 1 << 20;
@@ -191,7 +180,7 @@ TEST(ResolveGrouped, OffsetsAreAnOperand) {
 
 TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
   const std::string khr = to_string(khr_config);
-  const Problem rows = of_rows(500, 512, 512, 9);
+  const Problem rows = rows_in_groups(500, 512, 512, 9);
   EXPECT_EQ(reason(khr, rows), "");
   EXPECT_EQ(reason(khr + ",schedule=persistent", rows), "");
   EXPECT_EQ(reason(khr + ",schedule=persistent,workgroups=7", rows), "");
@@ -203,11 +192,12 @@ TEST(LegalityGrouped, NamesWhatDoesNotGoTogether) {
   EXPECT_EQ(reason(khr + ",pack=a", rows), "pack: not built for grouped problems on main loop khr");
   EXPECT_EQ(reason(khr + ",schedule=persistent", gemm(64, 64, 64)),
             "schedule is persistent: only grouped problems have it");
-  const Problem depth = of_depth(1 << 20, 1 << 20, 64, 65535);
+  const Problem depth = depth_in_groups(1 << 20, 1 << 20, 64, 65535);
   EXPECT_EQ(reason(khr + ",schedule=persistent", depth),
             "schedule is persistent: 67108864 tiles in each of 65535 groups, at most 2147483647 "
             "can be numbered");
-  EXPECT_TRUE(contains(reason(khr, of_rows(2147483647, 2147483647, 64, 1)), "can be numbered"));
+  EXPECT_TRUE(
+      contains(reason(khr, rows_in_groups(2147483647, 2147483647, 64, 1)), "can be numbered"));
 }
 
 // The main loop of packed operands.
@@ -222,8 +212,8 @@ std::string direct_reason(const Problem& problem, std::string_view changes = "")
 }
 
 TEST(LegalityGrouped, PacksForTheDirectLoop) {
-  Problem rows = of_rows(500, 512, 512, 9);
-  const Problem depth = of_depth(500, 512, 512, 9);
+  Problem rows = rows_in_groups(500, 512, 512, 9);
+  const Problem depth = depth_in_groups(500, 512, 512, 9);
   for (const std::string_view schedule :
        {"", ",schedule=persistent", ",schedule=persistent,workgroups=7"}) {
     EXPECT_EQ(direct_reason(rows, schedule), "");
@@ -238,18 +228,18 @@ TEST(LegalityGrouped, PacksForTheDirectLoop) {
   EXPECT_EQ(why_illegal(one, resolved(rows), trusted_h200()),
             "pack is a: main loop khr_direct takes B packed");
   // Rows of A in slots, and B's matrices, each as deep as whole k-tiles.
-  EXPECT_EQ(direct_reason(of_rows(2147483647, 64, 70, 1)),
+  EXPECT_EQ(direct_reason(rows_in_groups(2147483647, 64, 70, 1)),
             "pack is ab: 1 copies of 2147483648 by 96 elements are too large");
-  EXPECT_EQ(direct_reason(of_depth(64, 64, 2147483647, 1)),
+  EXPECT_EQ(direct_reason(depth_in_groups(64, 64, 2147483647, 1)),
             "pack is ab: 1 copies of 64 by 2147483648 elements are too large");
-  EXPECT_EQ(direct_reason(of_rows(64, 1 << 20, 4096, 65535)),
+  EXPECT_EQ(direct_reason(rows_in_groups(64, 1 << 20, 4096, 65535)),
             "pack is ab: 65535 copies of 1048576 by 4096 elements are too large");
   rows.gated = Gated{};
   EXPECT_EQ(direct_reason(rows), "");
 }
 
 TEST(LowerGrouped, PacksRowsBySlots) {
-  Problem p = of_rows(1000, 130, 100, 9);
+  Problem p = rows_in_groups(1000, 130, 100, 9);
   p.grouping->offsets = OffsetType::int64;
   p.a.layout = Layout::col_major;
   const Config config = test::config(direct_text);
@@ -302,7 +292,7 @@ TEST(LowerGrouped, PacksRowsBySlots) {
 }
 
 TEST(LowerGrouped, PacksDepthBySlots) {
-  Problem p = of_depth(130, 200, 1000, 9);
+  Problem p = depth_in_groups(130, 200, 1000, 9);
   const DispatchPlan kernel = lower(test::config(direct_text), resolved(p), trusted_h200());
   ASSERT_EQ(kernel.before.size(), 2u);
   const std::uint32_t depth = (1000 / 32 + 9) * 32;
@@ -322,7 +312,7 @@ TEST(LowerGrouped, PacksDepthBySlots) {
 }
 
 TEST(LowerGrouped, Rows) {
-  Problem p = of_rows(1024, 512, 512, 9);
+  Problem p = rows_in_groups(1024, 512, 512, 9);
   p.epilogue = {.bias = Bias::along_n, .bias_batch_stride = 512};
   const DispatchPlan kernel = lowered(p);
   EXPECT_EQ(kernel.product.key.module, "grouped_khr_f16");
@@ -353,7 +343,7 @@ TEST(LowerGrouped, Rows) {
 }
 
 TEST(LowerGrouped, Depth) {
-  const Problem p = of_depth(256, 128, 1024, 70000 / 2);
+  const Problem p = depth_in_groups(256, 128, 1024, 70000 / 2);
   const DispatchPlan kernel = lowered(p);
   EXPECT_EQ(kernel.product.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_K});
   EXPECT_EQ(kernel.product.key.constants[SPEC_EDGES], 0u);
@@ -376,96 +366,16 @@ TEST(LowerGrouped, PersistentWorkgroups) {
     EXPECT_EQ(kernel.product.dispatches.at(0).batches, 1u);
     return kernel.product.dispatches.at(0).tiles;
   };
-  const std::uint32_t all = workgroups(of_rows(1 << 20, 4096, 64, 9), test::h200());
+  const std::uint32_t all = workgroups(rows_in_groups(1 << 20, 4096, 64, 9), test::h200());
   EXPECT_GE(all, 132u);
   EXPECT_EQ(all % 132, 0u);
-  EXPECT_EQ(workgroups(of_rows(128, 128, 64, 1), test::h200()), 2u) << "no more than tiles";
-  EXPECT_EQ(workgroups(of_depth(256, 256, 64, 3), test::h200()), 12u);
+  EXPECT_EQ(workgroups(rows_in_groups(128, 128, 64, 1), test::h200()), 2u) << "no more than tiles";
+  EXPECT_EQ(workgroups(depth_in_groups(256, 256, 64, 3), test::h200()), 12u);
   c.workgroups = 5;
-  EXPECT_EQ(workgroups(of_rows(1 << 20, 4096, 64, 9), test::h200()), 5u);
+  EXPECT_EQ(workgroups(rows_in_groups(1 << 20, 4096, 64, 9), test::h200()), 5u);
   DeviceCaps small = test::h200();
   small.limits.max_workgroup_count[0] = 3;
-  EXPECT_EQ(workgroups(of_rows(1 << 20, 4096, 64, 9), small), 3u);
-}
-
-// --- choose
-// ---------------------------------------------------------------------------------------------------
-
-Config best(const Problem& problem, const DeviceCaps& caps = test::h200()) {
-  const auto ranked = rank(built_in_table(caps.architecture), resolved(problem), caps);
-  EXPECT_FALSE(ranked.empty());
-  return ranked.empty() ? Config{} : ranked.front().config;
-}
-
-TEST(ChooseGrouped, ByAnAverageGroup) {
-  // Tokens of experts while decoding: B is read once, by the skinny loop.
-  Problem decode = of_rows(256, 768, 2048, 128);
-  decode.a.type = decode.b.type = decode.d.type = DataType::bf16;
-  EXPECT_TRUE(best(decode).main_loop() == MainLoop::skinny) << to_string(best(decode));
-  EXPECT_EQ(best(decode).schedule, Schedule::simple);
-  // And while there are many of them.
-  const Problem train = of_rows(64 * 512, 4096, 4096, 64);
-  EXPECT_GE(best(train).tile_m * best(train).tile_n, 128u * 128) << to_string(best(train));
-  EXPECT_EQ(best(train).schedule, Schedule::simple);
-  const Problem small = of_rows(640, 128, 256, 4);
-  EXPECT_LE(best(small).tile_m, 64u) << to_string(best(small));
-  const Problem gradient = of_depth(4096, 4096, 64 * 512, 64);
-  EXPECT_EQ(best(gradient).schedule, Schedule::simple);
-  // Dense products see none of the rows for groups.
-  for (const ScoredRow& scored : rank(built_in_table("nvidia_sm90"),
-                                      resolved(gemm(2, 768, 2048, DataType::bf16)), test::h200())) {
-    EXPECT_EQ(scored.row->family, "gemm") << to_string(scored);
-  }
-}
-
-// Rows of the direct loop count like all others, with the time of their copies: A's slots and all
-// matrices of B.
-TEST(ChooseGrouped, TheDirectLoopPaysForItsCopies) {
-  TuningTable table = built_in_table("nvidia_sm90");
-  TuningRow row = table.rows.front();
-  row.family = "grouped";
-  row.config = test::config(direct_text);
-  row.rate = 1e6;
-  table.rows.push_back(row);
-  const Problem train = of_rows(64 * 128, 2048, 2048, 8);
-  const auto cost = [&](Problem p, const TimingModel& timing) {
-    return estimate_cost(row.config, row.rate, timing, resolved(p), trusted_h200());
-  };
-  Problem shared = train;
-  shared.grouping->b = GroupedB::shared;
-  TimingModel free_copies = table.timing;
-  free_copies.copy = 1e30;
-  const auto copies = [&](const Problem& p) {
-    return cost(p, table.timing) - cost(p, free_copies);
-  };
-  const double slots = 64.0 * 128 / 128 + 8;
-  const double of_a = slots * 128 * 2048, of_b = 2048.0 * 2048;
-  EXPECT_NEAR(copies(train) / copies(shared), (of_a + 8 * of_b) / (of_a + of_b), 1e-6);
-  const auto ranked = rank(table, resolved(train), trusted_h200());
-  ASSERT_FALSE(ranked.empty());
-  EXPECT_EQ(ranked.front().config.main_loop(), MainLoop::khr_direct);
-  Problem tight = train;
-  tight.max_workspace_bytes = 1 << 20;
-  for (const ScoredRow& scored : rank(table, resolved(tight), trusted_h200())) {
-    EXPECT_NE(scored.config.main_loop(), MainLoop::khr_direct);
-  }
-}
-
-TEST(ChooseGrouped, SomethingIsLegalOnEveryDevice) {
-  for (const DeviceCaps& caps : test::all_devices()) {
-    for (const std::uint32_t groups : {1u, 100u, 65535u}) {
-      for (const std::uint64_t size : {1u, 5000u}) {
-        for (const Problem& p : {of_rows(size, 100, 50, groups), of_depth(100, 50, size, groups)}) {
-          const auto ranked = rank(built_in_table("generic"), resolved(p), caps);
-          ASSERT_FALSE(ranked.empty()) << caps.name;
-          for (const ScoredRow& scored : ranked) {
-            ASSERT_TRUE(is_legal(scored.config, resolved(p), caps));
-            EXPECT_EQ(scored.config.slices, 1u);
-          }
-        }
-      }
-    }
-  }
+  EXPECT_EQ(workgroups(rows_in_groups(1 << 20, 4096, 64, 9), small), 3u);
 }
 
 // --- the reference
@@ -482,7 +392,7 @@ TEST(ReferenceGrouped, NoOffsetsAreNone) {
 TEST(ReferenceGrouped, RowsAndDepth) {
   for (const GroupAlong along : {GroupAlong::m, GroupAlong::k}) {
     const bool rows = along == GroupAlong::m;
-    Problem p = rows ? of_rows(7, 2, 3, 4) : of_depth(2, 3, 7, 4);
+    Problem p = rows ? rows_in_groups(7, 2, 3, 4) : depth_in_groups(2, 3, 7, 4);
     p.grouping->offsets = OffsetType::int64;
     for (Matrix* matrix : {&p.a, &p.b, &p.c, &p.d}) matrix->type = DataType::f32;
     p.a.layout = Layout::col_major;

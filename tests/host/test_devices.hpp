@@ -164,6 +164,27 @@ inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,
   return {.m = m, .n = n, .k = k, .a = {.type = type}, .b = {.type = type}, .d = {.type = output}};
 }
 
+// Groups of rows with a B each, and of K.
+inline Problem rows_in_groups(std::uint64_t m, std::uint64_t n, std::uint64_t k,
+                              std::uint32_t groups) {
+  Problem p = gemm(m, n, k);
+  p.grouping = Grouping{.groups = groups, .b = GroupedB::per_group};
+  return p;
+}
+
+inline Problem depth_in_groups(std::uint64_t m, std::uint64_t n, std::uint64_t k,
+                               std::uint32_t groups) {
+  Problem p = gemm(m, n, k);
+  p.grouping = Grouping{.groups = groups, .along = GroupAlong::k};
+  return p;
+}
+
+// Two tiles of main loop khr.
+inline constexpr const char* small_tile =
+    "khr:tile=64x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32";
+inline constexpr const char* large_tile =
+    "khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4";
+
 // For problems that a test knows to be right.
 inline ResolvedProblem resolved(const Problem& problem) { return resolve(problem).value(); }
 inline Config config(std::string_view text) { return parse_config(text).value(); }
