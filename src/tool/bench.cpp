@@ -300,7 +300,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   timed.push_back(suites);
 
   command.option_defaults()->group("Timing");
-  timed.push_back(add_path(command, options->path));
+  timed.push_back(add_named(command, "--path", options->path, "Only configurations of this path"));
   timed.push_back(command.add_option("--config", options->configs,
                                      "Configuration; may be repeated; all: every candidate "
                                      "(default: the one that the library chooses)"));

@@ -106,8 +106,8 @@ void CaseOptions::add(CLI::App& app) {
   app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
       ->capture_default_str();
   add_f32_arithmetic(app, f32_arithmetic);
-  add_layout(app, "--layout-a", layout_a, "Layout of A");
-  add_layout(app, "--layout-b", layout_b, "Layout of B");
+  add_named(app, "--layout-a", layout_a, "Layout of A");
+  add_named(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
          "--epilogue", epilogue,
          "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "

@@ -61,11 +61,9 @@ void GroupOptions::add(CLI::App& app) {
           ->type_name("FILE");
   list->excludes(number)->excludes(offsets);
   number->excludes(offsets);
-  add_named(app, "--group-along", along, "What the groups are of: rows, or K with a D each",
-            names_of<GroupAlong>(), parse_group_along);
+  add_named(app, "--group-along", along, "What the groups are of: rows, or K with a D each");
   app.add_flag("--b-per-group", b_per_group, "Every group of rows has a matrix B of its own");
-  add_named(app, "--offset-type", type, "Type of the offsets in memory", names_of<OffsetType>(),
-            parse_offset_type);
+  add_named(app, "--offset-type", type, "Type of the offsets in memory");
 }
 
 std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_t>& capacity,

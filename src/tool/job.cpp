@@ -279,7 +279,7 @@ void JobOptions::add_problem(CLI::App& app) {
   add_size(app, "--n", n, "Columns of B and D");
   add_size(app, "--k", k, "Columns of A, rows of B");
   add_size(app, "--batch", batch, "Number of products");
-  add_type(app, "--dtype", type, "Element type of A and B (default f16)");
+  add_named(app, "--dtype", type, "Element type of A and B (default f16)");
   add_f32_arithmetic(app, f32_arithmetic);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
@@ -313,6 +313,7 @@ Job make_job(const JobOptions& options) {
                     .b = options.packs.b || packed_b};
   packs.codes = packed_b ? quantisation_of(packed_b->fingerprint) : options.packs.codes;
   p = packs.packed(job.source);
+  options.wishes.apply_to(p);
   return job;
 }
 

@@ -13,6 +13,7 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/packing.hpp"
+#include "tool/planning.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -31,6 +32,7 @@ struct JobOptions {
   GroupOptions groups;
   FieldOptions<RowReduction> rows;
   PackOptions packs;
+  Wishes wishes;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
 

@@ -51,8 +51,8 @@ void add_make(CLI::App& app) {
       .add_option("--shape", options->shape,
                   "Rows x columns, e.g. 1024x512; one number: a vector; three: a batch of matrices")
       ->required();
-  add_type(command, "--dtype", options->type,
-           "Element type (default f16; bf16 is stored as uint16)");
+  add_named(command, "--dtype", options->type,
+            "Element type (default f16; bf16 is stored as uint16)");
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX);
   add_fill(command, options->fill);
   command.add_flag("--fortran", options->fortran, "Write Fortran order (column-major)");

@@ -48,22 +48,11 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
   }
 }
 
-CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
-                      const std::string& help) {
-  return add_named(app, names, value, help, names_of<DataType>(), parse_data_type);
-}
-
-CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<Layout>& value,
-                        const std::string& help) {
-  return add_named(app, names, value, help, names_of<Layout>(), parse_layout);
-}
-
 CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value) {
   return add_named(
       app, "--f32", value,
       "How f32 is multiplied: by f32 arithmetic, or in parts of 16 bits on matrix units, "
-      "whose number of products is the name's",
-      names_of<F32Arithmetic>(), parse_f32_arithmetic);
+      "whose number of products is the name's");
 }
 
 CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value) {
@@ -91,11 +80,6 @@ CLI::Option* add_fill(CLI::App& app, Fill& value) {
                    "random|integers", parse_fill);
 }
 
-CLI::Option* add_path(CLI::App& app, std::optional<Path>& value) {
-  return add_named(app, "--path", value, "Only configurations of this path", names_of<Path>(),
-                   parse_path);
-}
-
 DataType default_result(const Problem& problem) {
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
@@ -104,14 +88,6 @@ DataType default_result(const Problem& problem) {
 }
 
 namespace {
-
-template <class Enum>
-std::optional<Enum> parse_enumerator(std::string_view text) {
-  for (unsigned i = 0; i <= static_cast<unsigned>(last_enumerator<Enum>); ++i) {
-    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 
 // Adds the option of each field that has one.
 class AddFields {
@@ -122,8 +98,7 @@ class AddFields {
   template <class Enum>
   void enumerator(const Field& field, Enum& value, Enum&) {
     if (matrix_ == "a" && std::is_same_v<Enum, DataType>) return;  // --dtype
-    told(field, add_named(app_, named(field.option), value, named(field.help), names_of<Enum>(),
-                          parse_enumerator<Enum>));
+    told(field, add_named(app_, named(field.option), value, named(field.help)));
   }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {

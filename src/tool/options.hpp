@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "oracle/reference.hpp"
@@ -34,12 +35,7 @@ CLI::Option* add_size(CLI::App& app, const std::string& names, Value& value,
   };
   return app.add_option_function<std::string>(names, parse, help)->type_name("SIZE");
 }
-CLI::Option* add_type(CLI::App& app, const std::string& names, std::optional<DataType>& value,
-                      const std::string& help);
-CLI::Option* add_layout(CLI::App& app, const std::string& names, std::optional<Layout>& value,
-                        const std::string& help);
 CLI::Option* add_fill(CLI::App& app, Fill& value);
-CLI::Option* add_path(CLI::App& app, std::optional<Path>& value);
 
 // The contents of the file that the option names. A Failure if it is empty, or cannot be read.
 std::string read_file(const std::string& option, const std::string& file);
@@ -71,6 +67,25 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
           },
           help)
       ->type_name(choices);
+}
+
+// The same for an enumerator, by the names that to_string() gives.
+template <class Enum>
+std::optional<Enum> parse_enumerator(std::string_view text) {
+  for (unsigned i = 0; i <= static_cast<unsigned>(last_enumerator<Enum>); ++i) {
+    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+template <class Enum>
+requires std::is_enum_v<Enum> CLI::Option* add_named(CLI::App& app, const std::string& names,
+                                                     Enum& value, const std::string& help) {
+  return add_named(app, names, value, help, names_of<Enum>(), parse_enumerator<Enum>);
+}
+template <class Enum>
+CLI::Option* add_named(CLI::App& app, const std::string& names, std::optional<Enum>& value,
+                       const std::string& help) {
+  return add_named(app, names, value, help, names_of<Enum>(), parse_enumerator<Enum>);
 }
 
 // Adds --f32.

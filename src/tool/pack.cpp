@@ -215,7 +215,7 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
   add_size(command, "--k", options->k, "Rows of B, columns of A");
   add_size(command, "--batch", options->batch,
            "Number of matrices: of a batch, or one for each group");
-  add_type(command, "--dtype", options->type, "Element type (default f16)");
+  add_named(command, "--dtype", options->type, "Element type (default f16)");
   if (!quantises) add_f32_arithmetic(command, options->f32_arithmetic);
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
@@ -223,7 +223,7 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
   options->b.add(command, "b");
   command.option_defaults()->group("Product");
   add_gated(command, options->gated);
-  if (!quantises) add_layout(command, "--layout-d", options->layout_d, "Layout of D");
+  if (!quantises) add_named(command, "--layout-d", options->layout_d, "Layout of D");
   command.option_defaults()->group("Execution");
   options->device.add(command);
   command.callback([options] { pack_file(*options); });

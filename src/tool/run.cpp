@@ -29,7 +29,6 @@ struct RunOptions {
   DeviceOptions device;
   std::optional<Path> path;
   std::string config;
-  Wishes wishes;
   std::string verify = "auto";
   std::optional<std::uint64_t> repeat;
   bool explain = false;
@@ -338,7 +337,6 @@ int run(const RunOptions& options) {
     if (row.written) files[row.id] = ResultFile(options.job.files[row.id]);
   }
   Problem& problem = job.problem;
-  options.wishes.apply_to(problem);
   unwrap(resolve(problem));
 
   const std::unique_ptr<Runner> runner = options.device.open();
@@ -350,7 +348,7 @@ int run(const RunOptions& options) {
 
   const bool empty = is_empty(problem);
   const bool measures_scale =
-      problem.max_dispatch_ms > 0.0 && !options.wishes.estimate_scale && !empty;
+      problem.max_dispatch_ms > 0.0 && !options.job.wishes.estimate_scale && !empty;
   if (measures_scale) problem.estimate_scale = std::numeric_limits<double>::infinity();
   Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   if (!empty) {
@@ -400,10 +398,10 @@ void add_run(CLI::App& app, int& exit_code) {
   options->job.add(command);
   command.option_defaults()->group("Execution");
   options->device.add(command);
-  add_path(command, options->path);
+  add_named(command, "--path", options->path, "Only configurations of this path");
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
-  options->wishes.add(command);
+  options->job.wishes.add(command);
   command
       .add_option("--verify", options->verify,
                   "Check D and aux against double precision: every element, up to 64 rows of each "

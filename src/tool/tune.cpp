@@ -35,7 +35,6 @@ constexpr int most_false_starts = 3;
 
 struct TuneOptions {
   JobOptions job;
-  Wishes wishes;
   DeviceOptions device;
   TuneLimits limits;
   std::string shapes;
@@ -74,7 +73,7 @@ std::vector<TuneProblem> list_problems(const TuneOptions& options) {
     if (options.shapes.empty() && !options.job.n) {
       throw Failure(usage_error, "nothing to tune: give --log, --shapes, or --m, --n and --k");
     }
-    add_problems(problems, problems_of(options.job, options.wishes, options.shapes));
+    add_problems(problems, problems_of(options.job, options.shapes));
   }
   if (problems.empty()) throw Failure(usage_error, "--log: no problem in " + options.logs.back());
   return problems;
@@ -363,7 +362,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
                   "Threads that build kernels before they are timed; 0: each when its time comes")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  add_path(command, options.limits.path);
+  add_named(command, "--path", options.limits.path, "Only configurations of this path");
   command.add_flag("--static-shapes", options.limits.static_shapes,
                    "Also try kernels with N and K compiled in: a pipeline for each shape");
   command.add_flag(
@@ -414,7 +413,7 @@ void add_tune(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command.add_option("--shapes", options->shapes,
                      "MxNxK or N, separated by commas: each with the options of the problem");
-  options->wishes.add(command);
+  options->job.wishes.add(command);
   options->job.add_problem(command);
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);

@@ -36,9 +36,8 @@ std::string arguments_of(const Job& job) {
   return text;
 }
 
-TuneProblem make_problem(const JobOptions& options, const Wishes& wishes) {
+TuneProblem make_problem(const JobOptions& options) {
   Job job = make_job(options);
-  wishes.apply_to(job.problem);
   if (is_empty(job.problem) || job.problem.k == 0) {
     throw Failure(usage_error, "a product of nothing has no time: " + to_command_line(job.problem));
   }
@@ -52,11 +51,10 @@ std::string counted(std::size_t count, const char* one, const char* many) {
 
 }  // namespace
 
-std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
-                                     const std::string& shapes) {
+std::vector<TuneProblem> problems_of(const JobOptions& options, const std::string& shapes) {
   std::vector<TuneProblem> problems;
   if (shapes.empty()) {
-    problems.push_back(make_problem(options, wishes));
+    problems.push_back(make_problem(options));
     return problems;
   }
   for (const Shape& shape : options.groups.shapes(shapes)) {
@@ -64,7 +62,7 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wi
     one.m = shape.m;
     one.n = shape.n;
     one.k = shape.k;
-    add_problems(problems, {make_problem(one, wishes)});
+    add_problems(problems, {make_problem(one)});
   }
   return problems;
 }
@@ -100,15 +98,14 @@ std::vector<TuneProblem> problems_of_log(const std::string& file) {
 TuneProblem problem_of_command(const std::string& arguments) {
   CLI::App app;
   JobOptions options;
-  Wishes wishes;
   options.add_problem(app);
-  wishes.add(app);
+  options.wishes.add(app);
   std::istringstream stream(arguments);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(std::move(word));
   std::ranges::reverse(words);  // as CLI11 wants them
   app.parse(words);
-  return make_problem(options, wishes);
+  return make_problem(options);
 }
 
 void add_problems(std::vector<TuneProblem>& problems, std::vector<TuneProblem> more) {

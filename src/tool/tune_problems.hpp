@@ -20,8 +20,7 @@ struct TuneProblem {
 };
 
 // One problem for each of the shapes ("512,64x8192x8192"; empty: the one that the options name).
-std::vector<TuneProblem> problems_of(const JobOptions& options, const Wishes& wishes,
-                                     const std::string& shapes);
+std::vector<TuneProblem> problems_of(const JobOptions& options, const std::string& shapes);
 
 // The problems of a log (files/plan_log.hpp). Lines that are no command of this version are
 // counted and told, on stderr. A Failure if the file cannot be read.

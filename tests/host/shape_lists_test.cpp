@@ -132,7 +132,7 @@ TEST(TuneProblems, SayTheSizesOfUnevenGroups) {
     options.add_problem(app);
     std::string arguments = "--m 12 --n 8 --k 8 --b-per-group ";
     app.parse(arguments + (sizes.empty() ? "--group-count " + count : "--groups " + sizes));
-    return problems_of(options, {}, "").at(0).arguments;
+    return problems_of(options, "").at(0).arguments;
   };
   EXPECT_TRUE(test::contains(problem("1,2,9", ""), " --groups 1,2,9 ")) << problem("1,2,9", "");
   EXPECT_TRUE(test::contains(problem("4,4,4", ""), " --group-count 3 "));
@@ -146,7 +146,7 @@ TEST(TuneProblems, SayWhatIsPacked) {
     CLI::App app;
     options.add_problem(app);
     app.parse(arguments);
-    return problems_of(options, {}, "").at(0);
+    return problems_of(options, "").at(0);
   };
   const std::string sizes = "--m 12 --n 8 --k 8 ";
   const TuneProblem packed = problem(sizes + "--packed-b --layout-b col_major --ld-b 9");
