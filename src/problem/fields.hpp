@@ -200,27 +200,53 @@ struct FieldsOf<Quantisation> {
 template <>
 struct FieldsOf<Problem> {
   static void visit(auto& visitor, auto& x, auto& y) {
-    visitor.number(Field{.name = "m", .option = "--m", .always = true}, x.m, y.m);
-    visitor.number(Field{.name = "n", .option = "--n", .always = true}, x.n, y.n);
-    visitor.number(Field{.name = "k", .option = "--k", .always = true}, x.k, y.k);
-    visitor.number(Field{"batch", "--batch"}, x.batch, y.batch);
+    visitor.number(Field{.name = "m", .option = "--m", .help = "Rows of A and D", .always = true},
+                   x.m, y.m);
+    visitor.number(
+        Field{.name = "n", .option = "--n", .help = "Columns of B and D", .always = true}, x.n,
+        y.n);
+    visitor.number(
+        Field{.name = "k", .option = "--k", .help = "Columns of A, rows of B", .always = true}, x.k,
+        y.k);
+    visitor.number(Field{"batch", "--batch", "Number of products, or of packed matrices"}, x.batch,
+                   y.batch);
     visitor.part(Field{"quantised_b", "--quantised-b"}, x.quantised_b, y.quantised_b);
-    visitor.part(Field{"gated", "--gated"}, x.gated, y.gated);
+    visitor.part(
+        Field{"gated", "--gated",
+              "D = gate(l, r) of two products with one A: sigmoid(l)*tanh(r), l*gelu(r) "
+              "(geglu_erf, geglu_tanh), silu(l)*r (swiglu), l*relu(r) (reglu), l*sigmoid(r) "
+              "(glu). N is the number of columns of D, and B has 2N, those of l first; or l and r "
+              "are two matrices (:separate), or neighbouring columns (:interleaved). Not with "
+              "beta, an activation, --row-op"},
+        x.gated, y.gated);
     visitor.part(Field{"grouping"}, x.grouping, y.grouping);
     // The option of a matrix is that of its type.
     visitor.part(Field{.name = "a", .option = "--dtype", .always = true}, x.a, y.a);
     visitor.part(Field{"b", "--dtype-b"}, x.b, y.b);
     visitor.part(Field{.name = "d", .option = "--dtype-d", .always = true}, x.d, y.d);
-    visitor.enumerator(Field{"f32_arithmetic", "--f32"}, x.f32_arithmetic, y.f32_arithmetic);
+    visitor.enumerator(
+        Field{"f32_arithmetic", "--f32",
+              "How f32 is multiplied: by f32 arithmetic, or in parts of 16 bits on matrix units, "
+              "whose number of products is the name's"},
+        x.f32_arithmetic, y.f32_arithmetic);
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);
     visitor.part(Field{"row_reduction"}, x.row_reduction, y.row_reduction);
-    visitor.part(Field{"split_k", "--split-k"}, x.split_k, y.split_k);
+    visitor.part(
+        Field{"split_k", "--split-k",
+              "Split-K: how many slices of K, up to 512, or auto, and who adds them: "
+              "two_dispatches, last_arriver or device_barrier (default: the library chooses)"},
+        x.split_k, y.split_k);
     visitor.number(Field{"max_workspace_bytes"}, x.max_workspace_bytes, y.max_workspace_bytes);
-    visitor.number(Field{"max_dispatch_ms", "--max-dispatch-ms"}, x.max_dispatch_ms,
-                   y.max_dispatch_ms);
-    visitor.number(Field{"estimate_scale", "--estimate-scale"}, x.estimate_scale, y.estimate_scale);
+    visitor.number(Field{"max_dispatch_ms", "--max-dispatch-ms",
+                         "Cut dispatches that would take longer (`run` submits each by itself)"},
+                   x.max_dispatch_ms, y.max_dispatch_ms);
+    visitor.number(
+        Field{"estimate_scale", "--estimate-scale",
+              "How many times as long as estimated this device takes, for --max-dispatch-ms; inf: "
+              "not known (default: `run` measures it with dispatches as short as can be)"},
+        x.estimate_scale, y.estimate_scale);
   }
 };
 

@@ -250,6 +250,7 @@ ExitCode bench_device(const BenchOptions& options) {
   BenchReport report(options.report);
   if (options.suites.empty()) {
     static_cast<void>(row_reduction(options.cases.rows));
+    if (!options.cases.shapes.empty()) static_cast<void>(options.cases.cases());
   } else {
     static_cast<void>(suite_cases(options.suites));
   }

@@ -76,20 +76,20 @@ class RowNames {
 std::string name_epilogue(const CaseOptions& options) {
   std::vector<std::string> parts;
   if (options.epilogue != "plain") parts.push_back(options.epilogue);
-  if (options.gated) parts.push_back(text_of(*options.gated));
+  const Problem& product = options.product.values;
+  if (product.gated) parts.push_back(text_of(*product.gated));
   if (const auto rows = row_reduction(options.rows)) {
     const RowReduction usual;
     RowNames names(parts);
     FieldsOf<RowReduction>::visit(names, *rows, usual);
   }
-  if (options.f32_arithmetic != F32Arithmetic::ieee) {
-    parts.emplace_back(to_string(options.f32_arithmetic));
+  if (product.f32_arithmetic != F32Arithmetic::ieee) {
+    parts.emplace_back(to_string(product.f32_arithmetic));
   }
-  if (options.batch != 1) parts.push_back(concat("batch:", options.batch));
-  const Wishes& wishes = options.wishes;
-  if (wishes.split_k != SplitK{}) parts.push_back("split_k:" + text_of(wishes.split_k));
-  if (wishes.max_dispatch_ms > 0.0) {
-    parts.push_back(concat("max_dispatch_ms:", wishes.max_dispatch_ms));
+  if (product.batch != 1) parts.push_back(concat("batch:", product.batch));
+  if (product.split_k != SplitK{}) parts.push_back("split_k:" + text_of(product.split_k));
+  if (product.max_dispatch_ms > 0.0) {
+    parts.push_back(concat("max_dispatch_ms:", product.max_dispatch_ms));
   }
   std::string name;
   for (const std::string& part : parts) name += (name.empty() ? "" : "+") + part;
@@ -101,11 +101,8 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
-  add_size(app, "--batch", batch, "Number of products of each shape")
-      ->check(CLI::Range(std::uint64_t{1}, kMaxSize));
   app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
       ->capture_default_str();
-  add_f32_arithmetic(app, f32_arithmetic);
   add_named(app, "--layout-a", layout_a, "Layout of A");
   add_named(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
@@ -118,11 +115,11 @@ void CaseOptions::add(CLI::App& app) {
                    : "is '" + text + "': plain, heavy, or parts like bias+gelu_erf are needed";
       })
       ->capture_default_str();
-  add_gated(app, gated);
   groups.add(app);
   tool::add(app, rows);
   packs.add(app);
-  wishes.add(app);
+  tool::add(app, product,
+            {"batch", "f32_arithmetic", "gated", "split_k", "max_dispatch_ms", "estimate_scale"});
 }
 
 std::vector<BenchCase> CaseOptions::cases() const {
@@ -134,22 +131,18 @@ std::vector<BenchCase> CaseOptions::cases() const {
                     "--dtype is '" + text + "': one of " + names_of<DataType>() + " is needed");
     }
     for (Shape shape : groups.shapes(shapes)) {
-      if (shape.m == 0U || shape.n == 0 || shape.k == 0U) {
+      if (shape.m == 0U || shape.n == 0 || shape.k == 0U || product.values.batch == 0) {
         throw Failure(usage_error, "--shapes: '" + shapes + "' has no work to time");
       }
-      BenchCase one{.epilogue = name_epilogue(*this)};
+      BenchCase one{.problem = product.values, .epilogue = name_epilogue(*this)};
       one.groups = groups.groups(shape.m, shape.k);
       Problem& problem = one.problem;
       problem.m = shape.m.value();
       problem.n = shape.n;
       problem.k = shape.k.value();
-      problem.batch = batch;
       problem.a.type = problem.b.type = *type;
-      problem.f32_arithmetic = f32_arithmetic;
       problem.a.layout = layout_a.value_or(Layout::row_major);
       problem.b.layout = layout_b.value_or(Layout::row_major);
-      wishes.apply_to(problem);
-      problem.gated = gated;
       problem.row_reduction = row_reduction(rows);
       problem.epilogue = parse_epilogue(epilogue).value();
       problem.grouping = one.groups.grouping;

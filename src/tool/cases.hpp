@@ -25,17 +25,14 @@ struct BenchCase {
 // Problems of several shapes and types that have all else in common.
 struct CaseOptions {
   std::string shapes;
-  std::uint64_t batch = 1;
   std::vector<std::string> types = {"f16"};
-  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   std::optional<Layout> layout_a;
   std::optional<Layout> layout_b;
   std::string epilogue = "plain";
-  std::optional<Gated> gated;
   GroupOptions groups;
   FieldOptions<RowReduction> rows;
   PackOptions packs;
-  Wishes wishes;
+  FieldOptions<Problem> product;
 
   // All the options that say what is computed.
   void add(CLI::App& app);

@@ -11,12 +11,14 @@
 namespace vkgemm::tool {
 namespace {
 
-void check_size(const char* option, const std::optional<std::uint64_t>& asked, std::uint64_t found,
-                const std::string& file) {
-  if (asked && *asked != found) {
-    usage(std::string(option) + " is " + std::to_string(*asked) + ", but " + file + " makes it " +
-          std::to_string(found));
+// Sets a size that files say. An option may say the same.
+void set_size(const JobOptions& options, std::string_view name, std::uint64_t& size,
+              std::uint64_t found, const std::string& file) {
+  if (options.product.has(name) && size != found) {
+    usage("--" + std::string(name) + " is " + std::to_string(size) + ", but " + file +
+          " makes it " + std::to_string(found));
   }
+  size = found;
 }
 
 // The batch of the product, of which every file has one matrix or all.
@@ -162,7 +164,9 @@ Job job_from_files(const JobOptions& options) {
                                                : "--a " + options.files[OperandId::a]) +
           " is given");
   }
-  const bool halves = options.gated && options.gated->b != GatedB::separate;
+  Job job{.problem = options.product.values};
+  Problem& p = job.problem;
+  const bool halves = p.gated && p.gated->b != GatedB::separate;
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
   LoadedMatrix b =
       load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
@@ -177,22 +181,16 @@ Job job_from_files(const JobOptions& options) {
     usage("A and B must have one type, but " + a.file + " is " + std::string(to_string(a.type)) +
           " and " + b.file + " is " + std::string(to_string(b.type)));
   }
-  check_size("--m", options.m, a.rows, a.file);
-  Job job;
-  const std::uint64_t n = b.cols / load_b_right(options.gated, options.files[OperandId::b_right],
+  set_size(options, "m", p.m, a.rows, a.file);
+  const std::uint64_t n = b.cols / load_b_right(p.gated, options.files[OperandId::b_right],
                                                 options.bf16, b, job.data[OperandId::b_right]);
-  check_size("--n", options.n, n, b.file);
-  check_size("--k", options.k, a.cols, a.file);
+  set_size(options, "n", p.n, n, b.file);
+  set_size(options, "k", p.k, a.cols, a.file);
   if (options.type && *options.type != a.type) {
     usage("--dtype is " + std::string(to_string(*options.type)) + ", but " + a.file + " is " +
           std::string(to_string(a.type)));
   }
 
-  Problem& p = job.problem;
-  p.gated = options.gated;
-  p.m = a.rows;
-  p.n = n;
-  p.k = a.cols;
   std::optional<std::uint64_t> m = a.rows, k = a.cols;
   job.groups = options.groups.groups(m, k);
   p.grouping = job.groups.grouping;
@@ -228,17 +226,18 @@ Job generated_job(const JobOptions& options) {
     if (options.files[row.id].empty()) continue;
     usage(option_name(row.option) + " needs --a and --b: all operands are from files, or none");
   }
-  Job job;
-  std::optional<std::uint64_t> m = options.m, k = options.k;
-  job.groups = options.groups.groups(m, k);
-  if (!m || !options.n || !k) usage("give --a and --b, or --m, --n and --k to generate them");
+  Job job{.problem = options.product.values};
   Problem& p = job.problem;
+  std::optional<std::uint64_t> m, k;
+  if (options.product.has("m")) m = p.m;
+  if (options.product.has("k")) k = p.k;
+  job.groups = options.groups.groups(m, k);
+  if (!m || !options.product.has("n") || !k) {
+    usage("give --a and --b, or --m, --n and --k to generate them");
+  }
   p.grouping = job.groups.grouping;
   p.m = *m;
-  p.n = *options.n;
-  p.gated = options.gated;
   p.k = *k;
-  p.batch = options.batch;
   const DataType type = options.type.value_or(DataType::f16);
   p.a = options.matrices[OperandId::a].matrix(type, Layout::row_major);
   p.b = options.matrices[OperandId::b].matrix(type, Layout::row_major);
@@ -275,12 +274,8 @@ void JobOptions::add(CLI::App& app) {
 
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
-  add_size(app, "--m", m, "Rows of A and D");
-  add_size(app, "--n", n, "Columns of B and D");
-  add_size(app, "--k", k, "Columns of A, rows of B");
-  add_size(app, "--batch", batch, "Number of products");
+  tool::add(app, product, {"m", "n", "k", "batch", "f32_arithmetic"});
   add_named(app, "--dtype", type, "Element type of A and B (default f16)");
-  add_f32_arithmetic(app, f32_arithmetic);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
 
@@ -289,7 +284,7 @@ void JobOptions::add_problem(CLI::App& app) {
 
   app.option_defaults()->group("Epilogue");
   tool::add(app, epilogue);
-  add_gated(app, gated);
+  tool::add(app, product, {"gated"});
   app.option_defaults()->group("Row reduction");
   tool::add(app, rows);
   app.option_defaults()->group("Types and layouts");
@@ -300,10 +295,13 @@ void JobOptions::add_problem(CLI::App& app) {
   packs.add(app);
 }
 
+void JobOptions::add_plan(CLI::App& app) {
+  tool::add(app, product, {"split_k", "max_dispatch_ms", "estimate_scale"});
+}
+
 Job make_job(const JobOptions& options) {
   Job job = options.from_files() ? job_from_files(options) : generated_job(options);
   Problem& p = job.problem;
-  p.f32_arithmetic = options.f32_arithmetic;
   p.aux = options.matrices[OperandId::aux].matrix(p.d.type, p.d.layout);
   check_files(options, p);
   job.data[OperandId::offsets] = job.groups.encoded();
@@ -313,7 +311,6 @@ Job make_job(const JobOptions& options) {
                     .b = options.packs.b || packed_b};
   packs.codes = packed_b ? quantisation_of(packed_b->fingerprint) : options.packs.codes;
   p = packs.packed(job.source);
-  options.wishes.apply_to(p);
   return job;
 }
 

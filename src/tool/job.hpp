@@ -13,7 +13,6 @@
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
 #include "tool/packing.hpp"
-#include "tool/planning.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm::tool {
@@ -22,22 +21,19 @@ namespace vkgemm::tool {
 struct JobOptions {
   PerOperand<std::string> files;
   bool bf16 = false;
-  std::optional<std::uint64_t> m, n, k;
-  std::optional<Gated> gated;
-  std::uint64_t batch = 1;
+  FieldOptions<Problem> product;
   std::optional<DataType> type;
-  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   PerOperand<MatrixOptions> matrices;
   FieldOptions<Epilogue> epilogue;
   GroupOptions groups;
   FieldOptions<RowReduction> rows;
   PackOptions packs;
-  Wishes wishes;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
 
   void add(CLI::App& app);
   void add_problem(CLI::App& app);  // without files
+  void add_plan(CLI::App& app);     // wishes for the plan
 
   bool from_files() const { return !files[OperandId::a].empty() || !files[OperandId::b].empty(); }
 };

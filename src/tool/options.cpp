@@ -1,5 +1,6 @@
 #include "tool/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <limits>
@@ -48,31 +49,6 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
   }
 }
 
-CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value) {
-  return add_named(
-      app, "--f32", value,
-      "How f32 is multiplied: by f32 arithmetic, or in parts of 16 bits on matrix units, "
-      "whose number of products is the name's");
-}
-
-CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value) {
-  return add_named(
-      app, "--gated", value,
-      "D = gate(l, r) of two products with one A: sigmoid(l)*tanh(r), l*gelu(r) (geglu_erf, "
-      "geglu_tanh), silu(l)*r (swiglu), l*relu(r) (reglu), l*sigmoid(r) (glu). N is the number of "
-      "columns of D, and B has 2N, those of l first; or l and r are two matrices (:separate), or "
-      "neighbouring columns (:interleaved). Not with beta, an activation, --row-op",
-      names_of<Gate>() + "[:" + names_of<GatedB>() + "]",
-      [](const std::string& text) -> std::optional<Gated> {
-        const std::size_t colon = text.find(':');
-        const auto gate = parse_gate(text.substr(0, colon));
-        const auto b =
-            colon == std::string::npos ? GatedB::halves : parse_gated_b(text.substr(colon + 1));
-        if (!gate || !b) return std::nullopt;
-        return Gated{.gate = *gate, .b = *b};
-      });
-}
-
 CLI::Option* add_fill(CLI::App& app, Fill& value) {
   return add_named(app, "--fill", value,
                    "Values of generated matrices: random in [-1, 1), or integers from -2 to 2, "
@@ -89,15 +65,43 @@ DataType default_result(const Problem& problem) {
 
 namespace {
 
-// Adds the option of each field that has one.
+// "swiglu" or "swiglu:interleaved"
+std::optional<Gated> parse_gated(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto gate = vkgemm::parse_gate(text.substr(0, colon));
+  const auto b =
+      colon == std::string::npos ? GatedB::halves : parse_gated_b(text.substr(colon + 1));
+  if (!gate || !b) return std::nullopt;
+  return Gated{.gate = *gate, .b = *b};
+}
+
+// "auto", "4" or "4:last_arriver"
+SplitK parse_split_k(const std::string& text) {
+  SplitK split;
+  const std::size_t colon = text.find(':');
+  const std::string slices = text.substr(0, colon);
+  if (slices != "auto") {
+    split.slices = static_cast<std::uint32_t>(parse_size("--split-k", slices, most_slices));
+  }
+  if (colon == std::string::npos) return split;
+  split.reduction_mode = parse_reduction_mode(text.substr(colon + 1));
+  if (split.reduction_mode) return split;
+  throw CLI::ValidationError("--split-k is '" + text +
+                             "': after the colon one of two_dispatches, last_arriver, "
+                             "device_barrier is needed");
+}
+
+// Adds the option of each field that has one, or of those that are named.
 class AddFields {
  public:
-  AddFields(CLI::App& app, std::set<std::string_view>& given, std::string_view matrix = {})
-      : app_(app), given_(given), matrix_(matrix) {}
+  AddFields(CLI::App& app, std::set<std::string_view>& given, std::string_view matrix = {},
+            std::vector<std::string_view> fields = {})
+      : app_(app), given_(given), matrix_(matrix), fields_(std::move(fields)) {}
 
   template <class Enum>
   void enumerator(const Field& field, Enum& value, Enum&) {
     if (matrix_ == "a" && std::is_same_v<Enum, DataType>) return;  // --dtype
+    if (!is_wanted(field)) return;
     told(field, add_named(app_, named(field.option), value, named(field.help)));
   }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
@@ -108,7 +112,11 @@ class AddFields {
     told(field, add_size(app_, named(field.option), value, named(field.help)));
   }
   void number(const Field& field, std::uint64_t& value, std::uint64_t&) {
-    told(field, add_size(app_, field.option, value, field.help, UINT64_MAX >> 8));
+    const std::uint64_t limit = field.name.ends_with("stride") ? UINT64_MAX >> 8 : kMaxSize;
+    if (is_wanted(field)) told(field, add_size(app_, field.option, value, field.help, limit));
+  }
+  void number(const Field& field, double& value, double&) {
+    if (is_wanted(field)) told(field, app_.add_option(field.option, value, field.help));
   }
   void size(const Field& field, std::optional<std::uint64_t>& value,
             std::optional<std::uint64_t>&) {
@@ -125,7 +133,24 @@ class AddFields {
     told(field, app_.add_flag_function(field.option, turn, field.help));
   }
 
+  void part(const Field& field, std::optional<Gated>& value, std::optional<Gated>&) {
+    const std::string choices = names_of<Gate>() + "[:" + names_of<GatedB>() + "]";
+    if (!is_wanted(field)) return;
+    told(field, add_named(app_, field.option, value, field.help, choices, parse_gated));
+  }
+  void part(const Field& field, SplitK& value, SplitK&) {
+    const auto parse = [&value](const std::string& text) { value = parse_split_k(text); };
+    if (!is_wanted(field)) return;
+    told(field, app_.add_option_function<std::string>(field.option, parse, field.help)
+                    ->type_name("SLICES[:MODE]"));
+  }
+  void part(const Field&, auto&, auto&) {}  // added by itself
+
  private:
+  bool is_wanted(const Field& field) const {
+    return field.option != nullptr &&
+           (fields_.empty() || std::ranges::find(fields_, field.name) != fields_.end());
+  }
   void told(const Field& field, CLI::Option* option) {
     option->each([&given = given_, name = field.name](const std::string&) { given.insert(name); });
   }
@@ -139,6 +164,7 @@ class AddFields {
   CLI::App& app_;
   std::set<std::string_view>& given_;
   std::string_view matrix_;
+  std::vector<std::string_view> fields_;
 };
 
 // Calls a function for each field whose option was given.
@@ -183,6 +209,11 @@ void add(CLI::App& app, FieldOptions<Epilogue>& options) {
 void add(CLI::App& app, FieldOptions<RowReduction>& options) {
   AddFields fields(app, options.given);
   FieldsOf<RowReduction>::visit(fields, options.values, options.values);
+}
+
+void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> names) {
+  AddFields fields(app, options.given, {}, std::move(names));
+  FieldsOf<Problem>::visit(fields, options.values, options.values);
 }
 
 void refuse_generated(const FieldOptions<Epilogue>& options) {

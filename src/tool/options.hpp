@@ -88,11 +88,6 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, std::optional<En
   return add_named(app, names, value, help, names_of<Enum>(), parse_enumerator<Enum>);
 }
 
-// Adds --f32.
-CLI::Option* add_f32_arithmetic(CLI::App& app, F32Arithmetic& value);
-// Adds --gated, e.g. swiglu or swiglu:interleaved.
-CLI::Option* add_gated(CLI::App& app, std::optional<Gated>& value);
-
 // A structure of a problem whose fields are options, and which of these were given.
 template <class T>
 struct FieldOptions {
@@ -105,6 +100,8 @@ struct FieldOptions {
 // Adds the options of its fields (src/problem/fields.hpp).
 void add(CLI::App& app, FieldOptions<Epilogue>& options);
 void add(CLI::App& app, FieldOptions<RowReduction>& options);
+// Of a problem those of these fields.
+void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> fields);
 
 // Throws if an option was given that files of operands leave nothing to say.
 void refuse_generated(const FieldOptions<Epilogue>& options);

@@ -21,14 +21,11 @@ namespace {
 struct PackCommand {
   std::string a_file, b_file, out;
   bool bf16 = false;
-  std::optional<std::uint64_t> m, n, k;
-  std::uint64_t batch = 1;
+  FieldOptions<Problem> product;
   std::optional<DataType> type;
-  std::optional<Gated> gated;
   MatrixOptions a, b;
   std::optional<Layout> layout_d;
   std::optional<Quantisation> codes;
-  F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
   Fill fill = Fill::random;
   std::uint64_t seed = 1;
   DeviceOptions device;
@@ -46,7 +43,8 @@ struct Source {
 };
 
 PackedOperand chosen_operand(const PackCommand& command) {
-  const bool a = !command.a_file.empty() || command.m, b = !command.b_file.empty() || command.n;
+  const bool a = !command.a_file.empty() || command.product.has("m"),
+             b = !command.b_file.empty() || command.product.has("n");
   if (a && b) {
     usage(
         "one operand is packed at a time: A from --a, or --m and --k; B from --b, or --n and --k");
@@ -59,7 +57,8 @@ PackedOperand chosen_operand(const PackCommand& command) {
 void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
   const std::string& file = source.is_a() ? command.a_file : command.b_file;
   LoadedMatrix loaded = load_matrix(file, command.bf16);
-  if (options.describe_a_file() || command.type || command.k || command.batch != 1) {
+  if (options.describe_a_file() || command.type || command.product.has("k") ||
+      command.product.has("batch")) {
     usage(file +
           " says its type, sizes and layout itself: --dtype, --k, --batch, --layout, --ld "
           "and --batch-stride are for generated matrices");
@@ -79,27 +78,24 @@ void take_file(const PackCommand& command, const MatrixOptions& options, Source&
 }
 
 Source make_source(const PackCommand& command) {
-  Source source{.operand = chosen_operand(command)};
+  Source source{.operand = chosen_operand(command), .problem = command.product.values};
   const MatrixOptions& options = source.is_a() ? command.a : command.b;
   Problem& p = source.problem;
-  if (source.is_a() && command.gated) usage("--gated is of B: A is packed");
+  if (source.is_a() && p.gated) usage("--gated is of B: A is packed");
   if (!(source.is_a() ? command.b : command.a).given.empty()) {
     const std::string other = source.is_a() ? "b" : "a";
     usage("--layout-" + other + ", --ld-" + other + " and their like are of " +
           (source.is_a() ? "B: A is packed" : "A: B is packed"));
   }
-  p.gated = command.gated;
-  p.f32_arithmetic = command.f32_arithmetic;
   p.d.layout = command.layout_d.value_or(Layout::row_major);
   if (!command.a_file.empty() || !command.b_file.empty()) {
     take_file(command, options, source);
     return source;
   }
-  if (!command.k) usage("--k is needed to generate " + std::string(name_of(source.operand)));
-  p.m = command.m.value_or(1);
-  p.n = command.n.value_or(1);
-  p.k = *command.k;
-  p.batch = command.batch;
+  if (!command.product.has("k"))
+    usage("--k is needed to generate " + std::string(name_of(source.operand)));
+  if (!command.product.has("m")) p.m = 1;
+  if (!command.product.has("n")) p.n = 1;
   source.matrix() = options.matrix(command.type.value_or(DataType::f16), Layout::row_major);
   return source;
 }
@@ -210,19 +206,16 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
       ->required();
   command.add_flag("--bf16", options->bf16, "uint16 files hold the bits of bf16 values");
   command.option_defaults()->group("Generated operand");
-  if (!quantises) add_size(command, "--m", options->m, "Rows of A, which is packed");
-  add_size(command, "--n", options->n, "Columns of B; of a gated product those of D");
-  add_size(command, "--k", options->k, "Rows of B, columns of A");
-  add_size(command, "--batch", options->batch,
-           "Number of matrices: of a batch, or one for each group");
+  tool::add(command, options->product,
+            quantises ? std::vector<std::string_view>{"n", "k", "batch"}
+                      : std::vector<std::string_view>{"m", "n", "k", "batch", "f32_arithmetic"});
   add_named(command, "--dtype", options->type, "Element type (default f16)");
-  if (!quantises) add_f32_arithmetic(command, options->f32_arithmetic);
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
   if (!quantises) options->a.add(command, "a");
   options->b.add(command, "b");
   command.option_defaults()->group("Product");
-  add_gated(command, options->gated);
+  tool::add(command, options->product, {"gated"});
   if (!quantises) add_named(command, "--layout-d", options->layout_d, "Layout of D");
   command.option_defaults()->group("Execution");
   options->device.add(command);

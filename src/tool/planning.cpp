@@ -64,43 +64,6 @@ std::unique_ptr<headless::Runner> DeviceOptions::open() const {
   return unwrap(headless::Runner::create(options));
 }
 
-void Wishes::add(CLI::App& app) {
-  const auto parse = [&split = split_k](const std::string& text) {
-    const std::size_t colon = text.find(':');
-    const std::string slices = text.substr(0, colon);
-    if (slices != "auto") {
-      split.slices = static_cast<std::uint32_t>(parse_size("--split-k", slices, most_slices));
-    }
-    if (colon == std::string::npos) return;
-    split.reduction_mode = parse_reduction_mode(text.substr(colon + 1));
-    if (!split.reduction_mode) {
-      throw CLI::ValidationError("--split-k is '" + text +
-                                 "': after the colon one of two_dispatches, last_arriver, "
-                                 "device_barrier is needed");
-    }
-  };
-  app.add_option_function<std::string>(
-         "--split-k", parse,
-         "Split-K: how many slices of K, up to 512, or auto, and who adds them: two_dispatches, "
-         "last_arriver or device_barrier (default: the library chooses)")
-      ->type_name("SLICES[:MODE]");
-  app.add_option("--max-dispatch-ms", max_dispatch_ms,
-                 "Cut dispatches that would take longer (`run` submits each by itself)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("MS");
-  app.add_option(
-         "--estimate-scale", estimate_scale,
-         "How many times as long as estimated this device takes, for --max-dispatch-ms; inf: "
-         "not known (default: `run` measures it with dispatches as short as can be)")
-      ->type_name("FACTOR");
-}
-
-void Wishes::apply_to(Problem& problem) const {
-  problem.split_k = split_k;
-  problem.max_dispatch_ms = max_dispatch_ms;
-  problem.estimate_scale = estimate_scale.value_or(1.0);
-}
-
 Plan choose_plan(const Context& context, const Problem& problem, std::optional<Path> path,
                  const std::string& config) {
   // A product of nothing has no candidates, and needs none.

@@ -33,16 +33,6 @@ std::vector<Config> choose_configs(const Context& context, const Problem& proble
                                    std::optional<Path> path,
                                    const std::vector<std::string>& configs);
 
-// The wishes for a plan, beside the problem itself.
-struct Wishes {
-  SplitK split_k;
-  double max_dispatch_ms = 0.0;
-  std::optional<double> estimate_scale;  // not set: `run` measures it, others take 1
-
-  void add(CLI::App& app);
-  void apply_to(Problem& problem) const;
-};
-
 std::string type_of(const DeviceCaps& caps);
 
 double multiply_adds(const Problem& problem);

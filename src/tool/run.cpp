@@ -348,7 +348,7 @@ int run(const RunOptions& options) {
 
   const bool empty = is_empty(problem);
   const bool measures_scale =
-      problem.max_dispatch_ms > 0.0 && !options.job.wishes.estimate_scale && !empty;
+      problem.max_dispatch_ms > 0.0 && !options.job.product.has("estimate_scale") && !empty;
   if (measures_scale) problem.estimate_scale = std::numeric_limits<double>::infinity();
   Plan plan = choose_plan(runner->context(), problem, options.path, options.config);
   if (!empty) {
@@ -401,7 +401,7 @@ void add_run(CLI::App& app, int& exit_code) {
   add_named(command, "--path", options->path, "Only configurations of this path");
   command.add_option("--config", options->config,
                      "Use this configuration, as --explain or `vkgemm bench` print them");
-  options->job.wishes.add(command);
+  options->job.add_plan(command);
   command
       .add_option("--verify", options->verify,
                   "Check D and aux against double precision: every element, up to 64 rows of each "

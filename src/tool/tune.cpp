@@ -69,8 +69,8 @@ std::string today() {
 std::vector<TuneProblem> list_problems(const TuneOptions& options) {
   std::vector<TuneProblem> problems;
   for (const std::string& log : options.logs) add_problems(problems, problems_of_log(log));
-  if (!options.shapes.empty() || options.job.n || options.logs.empty()) {
-    if (options.shapes.empty() && !options.job.n) {
+  if (!options.shapes.empty() || options.job.product.has("n") || options.logs.empty()) {
+    if (options.shapes.empty() && !options.job.product.has("n")) {
       throw Failure(usage_error, "nothing to tune: give --log, --shapes, or --m, --n and --k");
     }
     add_problems(problems, problems_of(options.job, options.shapes));
@@ -413,7 +413,7 @@ void add_tune(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command.add_option("--shapes", options->shapes,
                      "MxNxK or N, separated by commas: each with the options of the problem");
-  options->job.wishes.add(command);
+  options->job.add_plan(command);
   options->job.add_problem(command);
   command.option_defaults()->group("Tuning");
   add_search_options(command, *options);

@@ -59,9 +59,13 @@ std::vector<TuneProblem> problems_of(const JobOptions& options, const std::strin
   }
   for (const Shape& shape : options.groups.shapes(shapes)) {
     JobOptions one = options;
-    one.m = shape.m;
-    one.n = shape.n;
-    one.k = shape.k;
+    Problem& p = one.product.values;
+    p.m = shape.m.value_or(0);
+    p.n = shape.n;
+    p.k = shape.k.value_or(0);
+    one.product.given.insert("n");
+    if (shape.m) one.product.given.insert("m");
+    if (shape.k) one.product.given.insert("k");
     add_problems(problems, {make_problem(one)});
   }
   return problems;
@@ -99,7 +103,7 @@ TuneProblem problem_of_command(const std::string& arguments) {
   CLI::App app;
   JobOptions options;
   options.add_problem(app);
-  options.wishes.add(app);
+  options.add_plan(app);
   std::istringstream stream(arguments);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(std::move(word));
