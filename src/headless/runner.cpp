@@ -385,44 +385,4 @@ Result<void> Runner::submit(const std::function<Result<void>(VkCommandBuffer)>& 
   return impl_->submit_and_wait();
 }
 
-std::vector<std::pair<std::string, std::string>> Runner::pipeline_statistics(
-    VkPipeline pipeline) const {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  auto info = make_struct<VkPipelineInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR);
-  info.pipeline = pipeline;
-  std::uint32_t executables = 0;
-  vkGetPipelineExecutablePropertiesKHR(impl_->device, &info, &executables, nullptr);
-  for (std::uint32_t e = 0; e < executables; ++e) {
-    auto executable =
-        make_struct<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
-    executable.pipeline = pipeline;
-    executable.executableIndex = e;
-    std::uint32_t count = 0;
-    vkGetPipelineExecutableStatisticsKHR(impl_->device, &executable, &count, nullptr);
-    VkPipelineExecutableStatisticKHR blank{};
-    blank.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
-    std::vector<VkPipelineExecutableStatisticKHR> statistics(count, blank);
-    vkGetPipelineExecutableStatisticsKHR(impl_->device, &executable, &count, statistics.data());
-    for (const VkPipelineExecutableStatisticKHR& s : statistics) {
-      std::string value;
-      switch (s.format) {
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
-          value = s.value.b32 != VK_FALSE ? "true" : "false";
-          break;
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
-          value = std::to_string(s.value.i64);
-          break;
-        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
-          value = std::to_string(s.value.u64);
-          break;
-        default:
-          value = std::to_string(s.value.f64);
-          break;
-      }
-      pairs.emplace_back(s.name, value);
-    }
-  }
-  return pairs;
-}
-
 }  // namespace vkgemm::headless

@@ -112,10 +112,6 @@ class Runner {
   bool is_validated() const noexcept;
   std::uint64_t validation_messages() const noexcept;
 
-  // Registers, spills, shared memory … as the driver reports them for a compute pipeline made with
-  // VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR; "name=value" pairs.
-  std::vector<std::pair<std::string, std::string>> pipeline_statistics(VkPipeline pipeline) const;
-
  private:
   friend class Buffer;
   Runner();

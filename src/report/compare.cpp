@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace vkgemm::report {
 namespace {
@@ -26,16 +27,6 @@ void warn_of_origins(std::vector<std::string>& warnings, const char* what,
 
 }  // namespace
 
-Fastest fastest(const std::vector<BenchRow>& rows) {
-  Fastest best;
-  for (const BenchRow& row : rows) {
-    if (!row.counts()) continue;
-    const auto [place, is_new] = best.try_emplace(case_key(row), row);
-    if (!is_new && faster(row, place->second)) place->second = row;
-  }
-  return best;
-}
-
 std::vector<BenchRow> best_of_cases(const std::vector<BenchRow>& rows) {
   std::vector<BenchRow> best;
   std::map<std::string, std::size_t> places;
@@ -46,6 +37,14 @@ std::vector<BenchRow> best_of_cases(const std::vector<BenchRow>& rows) {
     } else if (faster(row, best[place->second])) {
       best[place->second] = row;
     }
+  }
+  return best;
+}
+
+Fastest fastest(const std::vector<BenchRow>& rows) {
+  Fastest best;
+  for (BenchRow& row : best_of_cases(rows)) {
+    if (row.counts()) best.emplace(case_key(row), std::move(row));
   }
   return best;
 }

@@ -87,23 +87,15 @@ class BenchRun {
   std::string heading() const {
     std::string text = runner_.caps().name + ", " + driver_text(runner_.caps()) + ", vkgemm " +
                        VKGEMM_COMMIT + '\n';
-    char line[128];
-    if (matrix_ceiling_ > 0.0) {
-      std::snprintf(line, sizeof line,
-                    "ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n",
-                    matrix_ceiling_);
-      text += line;
-    }
-    if (fma_ceiling_ > 0.0) {
-      std::snprintf(line, sizeof line,
-                    "ceiling %.4g TFLOP/s (f32 multiply-adds from registers alone, for path fma)\n",
-                    fma_ceiling_);
-      text += line;
-    }
-    if (bandwidth_ > 0.0) {
-      std::snprintf(line, sizeof line, "memory %.4g GB/s (a copy, read and written)\n", bandwidth_);
-      text += line;
-    }
+    const auto add = [&text](const char* format, double value) {
+      char line[128];
+      std::snprintf(line, sizeof line, format, value);
+      if (value > 0.0) text += line;
+    };
+    add("ceiling %.4g TFLOP/s (f16 cooperative matrices from registers alone)\n", matrix_ceiling_);
+    add("ceiling %.4g TFLOP/s (f32 multiply-adds from registers alone, for path fma)\n",
+        fma_ceiling_);
+    add("memory %.4g GB/s (a copy, read and written)\n", bandwidth_);
     return text;
   }
 

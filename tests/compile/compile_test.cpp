@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "headless/instance.hpp"
 #include "headless/runner.hpp"
 #include "kernels/dispatch_plan.hpp"
 #include "kernels/legality.hpp"
@@ -75,6 +76,47 @@ struct Statistics {
   std::optional<std::uint64_t> code;  // bytes or instructions, as the driver counts
 };
 
+// What the driver reports for a pipeline made with VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR.
+std::vector<std::pair<std::string, std::string>> pipeline_statistics(VkDevice device,
+                                                                     VkPipeline pipeline) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  auto info = headless::make_struct<VkPipelineInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR);
+  info.pipeline = pipeline;
+  std::uint32_t executables = 0;
+  vkGetPipelineExecutablePropertiesKHR(device, &info, &executables, nullptr);
+  for (std::uint32_t e = 0; e < executables; ++e) {
+    auto executable = headless::make_struct<VkPipelineExecutableInfoKHR>(
+        VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+    executable.pipeline = pipeline;
+    executable.executableIndex = e;
+    std::uint32_t count = 0;
+    vkGetPipelineExecutableStatisticsKHR(device, &executable, &count, nullptr);
+    VkPipelineExecutableStatisticKHR blank{};
+    blank.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+    std::vector<VkPipelineExecutableStatisticKHR> statistics(count, blank);
+    vkGetPipelineExecutableStatisticsKHR(device, &executable, &count, statistics.data());
+    for (const VkPipelineExecutableStatisticKHR& s : statistics) {
+      std::string value;
+      switch (s.format) {
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+          value = s.value.b32 != VK_FALSE ? "true" : "false";
+          break;
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+          value = std::to_string(s.value.i64);
+          break;
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+          value = std::to_string(s.value.u64);
+          break;
+        default:
+          value = std::to_string(s.value.f64);
+          break;
+      }
+      pairs.emplace_back(s.name, value);
+    }
+  }
+  return pairs;
+}
+
 // The drivers' names for the same things.
 Statistics read_statistics(VkPipeline pipeline) {
   struct Name {
@@ -98,7 +140,7 @@ Statistics read_statistics(VkPipeline pipeline) {
   };
   Statistics statistics;
   static bool printed = false;
-  for (const auto& [name, value] : runner().pipeline_statistics(pipeline)) {
+  for (const auto& [name, value] : pipeline_statistics(runner().device(), pipeline)) {
     if (!printed) std::printf("  %s = %s\n", name.c_str(), value.c_str());
     for (const Name& known : names) {
       if (name == known.name) statistics.*known.member = std::strtoull(value.c_str(), nullptr, 10);
