@@ -128,13 +128,12 @@ struct OperandRow {
   // Vectors of row operations: the constant that says to kernels that it is there.
   std::optional<std::size_t> row_constant = std::nullopt;
 
-  // On the command line: the option of its file, and the options without which the problem doesn't
-  // have it.
+  // On the command line: the option that names its file, and the options that add the operand.
   const char* option = nullptr;
   const char* help = "";
   const char* needs = "";
-  // Makes the problem have it, as a file of this type holds it. several: a vector for each matrix.
-  // Null: other options do.
+  // Adds the operand to a problem, for a file of this type. several: the file has a vector for each
+  // matrix. Null: only options add it.
   void (*ask)(Problem&, DataType, bool several) = nullptr;
 };
 

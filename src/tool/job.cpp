@@ -50,7 +50,7 @@ Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const Matrix
   return matrix;
 }
 
-// The steps after the product that options ask for, and files of results.
+// Sets the steps after the product, by options and by files of results.
 void set_epilogue(const JobOptions& options, Problem& p) {
   p.epilogue = options.epilogue.values;
   p.row_reduction = row_reduction(options.rows);
@@ -108,7 +108,7 @@ void check_vector(const OperandRow& row, const LoadedMatrix& vector, const Probl
   }
 }
 
-// The vectors that files hold. The problem asks for them then.
+// Loads the vectors that files hold, and adds them to the problem.
 void load_vectors(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
   for (const OperandRow& row : operand_rows()) {
@@ -247,7 +247,7 @@ Job generated_job(const JobOptions& options) {
   return job;
 }
 
-// Files of operands that the problem doesn't have, and operands that lack a file.
+// Refuses files of operands that the problem doesn't have, and operands without a file.
 void check_files(const JobOptions& options, const Problem& p) {
   for (const OperandRow& row : operand_rows()) {
     if (row.option == nullptr) continue;

@@ -103,7 +103,7 @@ void add(CLI::App& app, FieldOptions<RowReduction>& options);
 // Of a problem those of these fields.
 void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> fields);
 
-// Throws if an option was given that files of operands leave nothing to say.
+// Throws if an option describes a generated operand: files describe theirs themselves.
 void refuse_generated(const FieldOptions<Epilogue>& options);
 void refuse_generated(const FieldOptions<RowReduction>& options);
 

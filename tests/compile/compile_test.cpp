@@ -76,7 +76,8 @@ struct Statistics {
   std::optional<std::uint64_t> code;  // bytes or instructions, as the driver counts
 };
 
-// What the driver reports for a pipeline made with VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR.
+// The statistics that the driver reports for a pipeline made with
+// VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR.
 std::vector<std::pair<std::string, std::string>> pipeline_statistics(VkDevice device,
                                                                      VkPipeline pipeline) {
   std::vector<std::pair<std::string, std::string>> pairs;

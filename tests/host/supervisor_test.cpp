@@ -1,4 +1,4 @@
-// Work in a process of its own: heard, survived, stopped, and ended with the process that waits.
+// Tests of work in a process of its own: its lines, its misdeeds, and how it ends.
 #include "headless/supervisor.hpp"
 
 #include <gtest/gtest.h>
