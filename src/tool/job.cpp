@@ -122,8 +122,8 @@ void load_vectors(const JobOptions& options, Job& job) {
   }
 }
 
-// Loads the right half of B where that has a file of its own, as large as `b`. How many columns of
-// `b` there are for one of D.
+// Loads the right half of B if it has a file of its own, as large as `b`. Returns the columns of
+// `b` for each column of D.
 std::uint64_t load_b_right(const std::optional<Gated>& gated, const std::string& file, bool bf16,
                            const LoadedMatrix& b, std::vector<std::byte>& right) {
   const bool separate = gated && gated->b == GatedB::separate;

@@ -100,7 +100,7 @@ struct FieldOptions {
 // Adds the options of its fields (src/problem/fields.hpp).
 void add(CLI::App& app, FieldOptions<Epilogue>& options);
 void add(CLI::App& app, FieldOptions<RowReduction>& options);
-// Of a problem those of these fields.
+// Adds the options of some fields of a problem, by their names.
 void add(CLI::App& app, FieldOptions<Problem>& options, std::vector<std::string_view> fields);
 
 // Throws if an option describes a generated operand: files describe theirs themselves.
@@ -121,8 +121,8 @@ struct MatrixOptions : FieldOptions<Matrix> {
   }
 };
 
-// The type of results, where nothing says another: that of the inputs. Of s8 it is s32 where D may
-// be the sums themselves, else f16.
+// The default type of results: that of the inputs. For s8 inputs it is s32 if D may be the sums
+// themselves, otherwise f16.
 DataType default_result(const Problem& problem);
 
 }  // namespace vkgemm::tool
