@@ -21,20 +21,6 @@ void set_size(const JobOptions& options, std::string_view name, std::uint64_t& s
   size = found;
 }
 
-// The batch of the product, of which every file has one matrix or all.
-std::uint64_t common_batch(const std::vector<std::pair<std::string, std::uint64_t>>& batches) {
-  const std::pair<std::string, std::uint64_t>* first = nullptr;
-  for (const auto& entry : batches) {
-    if (entry.second == 1) continue;
-    if (first != nullptr && first->second != entry.second) {
-      usage(first->first + " is a batch of " + std::to_string(first->second) + ", " + entry.first +
-            " one of " + std::to_string(entry.second));
-    }
-    first = &entry;
-  }
-  return first != nullptr ? first->second : 1;
-}
-
 Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const MatrixOptions& options,
                    const std::string& name) {
   if (options.describe_a_file()) {
@@ -201,7 +187,11 @@ Job job_from_files(const JobOptions& options) {
             ", but there are " + a.describe() + " and " + b.describe());
     }
   } else {
-    p.batch = common_batch({{a.describe(), a.batch}, {b.describe(), b.batch}});
+    if (a.batch != 1 && b.batch != 1 && a.batch != b.batch) {
+      usage(a.describe() + " is a batch of " + std::to_string(a.batch) + ", " + b.describe() +
+            " one of " + std::to_string(b.batch));
+    }
+    p.batch = a.batch != 1 ? a.batch : b.batch;
   }
   const auto count = [&p](OperandId id) { return row_of(id).shape(p).count; };
   p.a = file_matrix(a, count(OperandId::a), options.matrices[OperandId::a], "a");

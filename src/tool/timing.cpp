@@ -160,24 +160,13 @@ TimedCase::Results TimedCase::download(const oracle::VerifyOptions& options) {
   return results;
 }
 
-oracle::HostOperands TimedCase::with(const Results& results) const {
-  oracle::HostOperands operands = host_;
-  for (const OperandRow& row : operand_rows()) {
-    if (row.written) operands[row.id] = results[row.id].get();
-  }
-  return operands;
-}
-
-oracle::VerifyReport TimedCase::verify(std::uint64_t seed, double work) {
-  const oracle::VerifyOptions how = options(seed, work);
-  const Results results = download(how);
-  return oracle::verify(multiplied_, with(results), how);
-}
-
 std::future<oracle::VerifyReport> TimedCase::start_verification(std::uint64_t seed, double work) {
   const oracle::VerifyOptions how = options(seed, work);
   Results results = download(how);
-  const oracle::HostOperands host = with(results);
+  oracle::HostOperands host = host_;
+  for (const OperandRow& row : operand_rows()) {
+    if (row.written) host[row.id] = results[row.id].get();
+  }
   return std::async(std::launch::async,
                     [problem = multiplied_, how, host, results = std::move(results)] {
                       return oracle::verify(problem, host, how);

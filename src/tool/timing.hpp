@@ -66,13 +66,11 @@ class TimedCase {
   // wrote nothing.
   std::vector<double> time(const Plan& plan, const Timing& timing);
 
-  // Verifies what D holds, in as many rows as the reference computes with about so many
-  // multiply-adds. Other seeds choose others.
-  oracle::VerifyReport verify(std::uint64_t seed = 1, double work = 0x1p31);
-
-  // The same, of what D holds now: compared by other threads while the device goes on. Its end must
-  // be waited for before this case goes.
+  // Verifies what D holds now, in as many rows as the reference computes with about so many
+  // multiply-adds; other seeds choose others. Other threads compare while the device goes on. Its
+  // end must be waited for before this case goes.
   std::future<oracle::VerifyReport> start_verification(std::uint64_t seed, double work);
+  oracle::VerifyReport verify() { return start_verification(1, 0x1p31).get(); }
 
   // The bytes of all operands and results, each once: of codes packed ones, else plain.
   double bytes() const;
@@ -87,7 +85,6 @@ class TimedCase {
   using Results = PerOperand<std::unique_ptr<std::byte[]>>;
   oracle::VerifyOptions options(std::uint64_t seed, double work) const;
   Results download(const oracle::VerifyOptions& options);
-  oracle::HostOperands with(const Results& results) const;
   std::unique_ptr<std::byte[]> download(const headless::Buffer& from, std::uint64_t bytes,
                                         const std::vector<oracle::ByteRange>& parts);
 
