@@ -142,7 +142,7 @@ class Plot(unittest.TestCase):
         """Families of rows follow from the names of gates and of row operations."""
         for names, file, expression in (
                 (plot.ROW_OPS, "row_op.hpp", "row_ops\\[\\].*?};"),
-                (plot.GATES, "problem.cpp", " gate_names{.*?}")):
+                (plot.GATES, "enumerators.hpp", "enumerator_names<Gate> .*?;")):
             text = re.search(expression, (ROOT / "src/problem" / file).read_text(), re.DOTALL)[0]
             self.assertEqual(names, set(re.findall('"(\\w+)"', text)))
 
