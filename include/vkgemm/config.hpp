@@ -236,7 +236,7 @@ struct Config {
   // Grouped products only; others have the simple one.
   Schedule schedule = Schedule::simple;
 
-  // Row reductions only. resident, panel and recompute need path khr or fma (not the skinny loop),
+  // Row reductions only. The strategies resident, panel and recompute need path khr or fma (not the skinny loop),
   // one slice, and a tile_n that is a power of two from 32 to 1024. two_pass takes any
   // configuration, but copies only for khr_direct.
   RowStrategy rows = RowStrategy::none;

@@ -55,12 +55,14 @@ enum class PackedOperand : std::uint8_t { a, b };
 
 // The memory that one recording computes on. A span starts at element (0, 0) of batch 0 and must
 // reach to the last element that the problem touches. Operands that the problem does not use are
-// ignored. D may be the very same bytes as C (in place, same type, layout and strides); otherwise
-// D, aux and row_values share no byte with each other or any other operand. Columns of one larger
-// matrix, side by side, share none. A, B, C and bias may overlap.
+// ignored.
 //
-// Matrices are aligned as the problem promises (Problem::a and others), packed ones to
-// PackedLayout::alignment; vectors to their element type, the workspace to 256 bytes.
+// Overlap: D may be the same bytes as C (in place), if type, layout and strides are the same.
+// Otherwise D, aux and row_values must not share a byte with any other operand. Adjacent columns of
+// one larger matrix share none. A, B, C and bias may overlap.
+//
+// Alignment: matrices as the problem promises (Problem::a and others), packed ones to
+// PackedLayout::alignment, vectors to their element type, the workspace to 256 bytes.
 struct Operands {
   DeviceSpan a = {};
   DeviceSpan b = {};
@@ -110,24 +112,28 @@ struct ContextCreateInfo {
   std::span<const char* const> enabled_extensions = {};
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
 
-  // At most one of these two. The application's cache is used and never destroyed; one made with
-  // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT needs plan() to be synchronised as well. A
-  // file is read if it fits this device and driver, discarded if not, and replaced atomically by
-  // save_pipeline_cache() and on destruction, unless the device is lost. A symbolic link is neither
-  // read nor replaced. The driver believes what it says: it must stand where nobody else can write.
+  // At most one of these two.
+  //
+  // The application's cache: vkgemm never destroys it. If it was made with
+  // VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT, synchronise plan() as well.
+  //
+  // A file: create() reads it if it fits this device and driver. save_pipeline_cache() and the
+  // destructor replace it atomically, unless the device is lost. A symbolic link is neither read
+  // nor replaced. The driver trusts the content, so no other user may be able to write the file.
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;
   std::filesystem::path pipeline_cache_file = {};
 
-  // The test by which the device proves what it advertises, and the place where verdicts are kept.
+  // The sources of verdicts on kernels of this device.
   SelfTest self_test = {};
 
   // A tuning table for this device's architecture, as `vkgemm tune` writes it. Priority: the file
   // that the environment variable VKGEMM_TUNING names, then tuning_file, then the built-in tables.
-  // A table only proposes: vkgemm never chooses a configuration that is not legal. vkgemm chooses a
-  // configuration that a table denies or refuses only if nothing else computes the problem; then
-  // the log gets a warning, and Plan::explain() says so. An invalid tuning_file (unreadable,
-  // malformed, of another architecture) makes create() fail, with line and field. An invalid
-  // VKGEMM_TUNING file is a warning in the log.
+  // A table only proposes: vkgemm never chooses a configuration that is not legal. It chooses one
+  // that a table denies or refuses only if no other one computes the problem. Then the log gets a
+  // warning, and Plan::explain() says so.
+  //
+  // An invalid tuning_file (unreadable, malformed, of another architecture) makes create() fail,
+  // with line and field. An invalid VKGEMM_TUNING file is a warning in the log.
   std::filesystem::path tuning_file = {};
 
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
@@ -155,8 +161,8 @@ class Context;
 // context alive.
 //
 // Lifetime: pipelines are destroyed with the last of the Context and its Plans. One of them must
-// live until every command buffer that a plan was recorded into has finished executing or was
-// reset, and all of them must be gone before the VkDevice.
+// live until every command buffer with a recorded plan has finished executing or was reset. All of
+// them must be destroyed before the VkDevice.
 class VKGEMM_API Plan {
  public:
   // The problem that was planned, and the configuration chosen for it. Defaults if the plan is no
@@ -164,28 +170,28 @@ class VKGEMM_API Plan {
   const Problem& problem() const noexcept;
   const Config& config() const noexcept;
 
-  // How the operand lies that this plan packs. 0 bytes if the device gains nothing by packing it,
-  // or the plan packs nothing.
+  // The layout of the operand that this plan packs. 0 bytes if packing gains nothing on this
+  // device, or the plan packs nothing.
   const PackedLayout& layout() const noexcept;
 
   // The bytes that a recording touches of each operand, from its first element to its last, the
   // workspace included. Addresses are 0. record() ignores operands of 0 bytes.
   Operands operands() const noexcept;
 
-  // Bytes of scratch memory that record() wants as operands.workspace, 256-byte aligned, for slices
-  // of K, packed operands and row reductions; at most Problem::max_workspace_bytes, unless the
+  // Bytes of scratch memory that record() needs as operands.workspace, 256-byte aligned: for slices
+  // of K, packed operands and row reductions. At most Problem::max_workspace_bytes, unless the
   // caller chose the configuration. 0: none.
   //
   // A grouped plan uses the first 4 bytes to report bad offsets (none if max_workspace_bytes is
   // less). Set the word to UINT32_MAX before execution, visible to shader reads and writes.
   // Afterwards it holds the index of the first group whose offsets decrease or are not within
-  // [0, capacity], or still UINT32_MAX. vkgemm does not clear the word, and several plans may share
+  // [0, capacity], or still UINT32_MAX. vkgemm does not clear the word, so several plans may share
   // it. If the plan packs operands, the copies begin at byte 256, and plans may share the workspace
   // on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
-  // Why this kernel: path, configuration and its provenance, what is slower than it could be and
-  // why (alignment, conversion of bf16, …), grid, shared memory. For people; several lines.
+  // Several lines for people: path, configuration and its provenance, grid, shared memory, and the
+  // causes that make it slower than it could be (alignment, conversion of bf16, …).
   std::string explain() const;
 
   // The product as one `vkgemm run …` command line that repeats it. Empty if the plan is no
@@ -203,21 +209,22 @@ class VKGEMM_API Plan {
   // the plan reads and VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After, the
   // caller waits for the same stage and access before anything uses the written ones.
   //
-  // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing; except
-  // one between the two passes of a row reduction whose values wait in D. Other plans record
-  // barriers from compute shaders to compute shaders:
-  // - one first, so that recordings that follow each other on a queue may share a workspace.
+  // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing. The
+  // exception is one barrier between the two passes of a row reduction with its values in D. Other
+  // plans record barriers from compute shaders to compute shaders:
+  // - one first, so that consecutive recordings on a queue may share a workspace.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
-  // - one before each dispatch that adds slices of K, reduces, merges or recomputes rows, or stands
-  //   in for a barrier that was given up. The last one makes writes visible to the host, too.
+  // - one before each dispatch that adds slices of K, or reduces, merges or recomputes rows, and
+  //   before each fallback for an aborted barrier. The last one makes writes visible to the host,
+  //   too.
   // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't
   //   fit the workspace at once (before and after each copy).
   //
   // A range records some of the dispatches, with the barriers before each. Ranges may be in several
   // command buffers, if all are recorded with the same operands, once each, and submitted to one
-  // queue in their order. Until the last range has ended nothing may write operands that the plan
-  // reads, and nothing else may touch the workspace or written operands. A range beyond
+  // queue in their order. Until the last range has ended, no other command may write the operands
+  // that the plan reads, or access the workspace or written operands. A range beyond
   // dispatch_count() is an error.
   Result<void> record(VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
@@ -225,9 +232,9 @@ class VKGEMM_API Plan {
   // How many dispatches record() records; see Problem::max_dispatch_ms.
   std::uint32_t dispatch_count() const noexcept;
 
-  // The milliseconds that all of them are estimated to take, before Problem::estimate_scale.
-  // Nothing for an empty problem, or if no table has a row like the configuration. The estimate of
-  // a configuration that the caller chose may be another one: compare like with like.
+  // The estimated time of all of them in milliseconds, before Problem::estimate_scale. Nothing for
+  // an empty problem, or if no table has a row like the configuration. Estimates of chosen and of
+  // given configurations may differ: compare like with like.
   std::optional<double> estimated_ms() const noexcept;
 
   struct Impl;
@@ -242,15 +249,17 @@ class VKGEMM_API Plan {
 // vkgemm on one VkDevice. All members may be called from several threads at once.
 class VKGEMM_API Context {
  public:
-  // Fails with invalid_argument if a member of info is missing or contradicts another, or for what
-  // is in info.tuning_file, io_error if that cannot be read, missing_feature if not even the fma
-  // path can run with what is enabled, and with the driver's VkResult if a query fails, naming the
-  // query. With the self-test also with device_lost, or the driver's VkResult if a wait fails,
-  // naming the kind of kernel that did it.
+  // Errors:
+  // - invalid_argument: a member of info is missing or contradicts another, or info.tuning_file is
+  //   malformed.
+  // - io_error: info.tuning_file cannot be read.
+  // - missing_feature: not even the fma path can run with the enabled extensions and features.
+  // - the driver's VkResult, with the name of the query that failed.
+  // - with a self-test: device_lost, or the VkResult of a wait, with the kind of kernel.
   static Result<Context> create(const ContextCreateInfo& info);
 
-  // Assignment ends at once what this context held, as its destructor would. A context that was
-  // moved from may be destroyed or assigned to, and nothing else.
+  // Assignment destroys the old context at once. A context that was moved from may only be
+  // destroyed or assigned to.
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
   ~Context();
@@ -258,51 +267,53 @@ class VKGEMM_API Context {
   // The device's capabilities, with what was enabled on it.
   const DeviceCaps& caps() const noexcept;
 
-  // The self-test's verdicts on its kernels (caps().verdicts). They never change: another context
-  // sees later ones.
+  // The verdicts on its kernels (caps().verdicts). They never change: a new context reads later
+  // ones.
   std::span<const Verdict> verdicts() const noexcept;
 
   // Validates the problem, chooses a configuration and builds its pipelines. Building is the only
-  // slow step, and happens only the first time that a pipeline is needed. Several pipelines are
-  // built at the same time, on threads that end before plan() returns; with
-  // ContextCreateInfo::pipeline_cache they are built one by one, on this thread. Fails with
-  // invalid_argument for a problem that contradicts itself, unsupported if nothing computes it
-  // here, device_lost or the driver's VkResult. Where nothing computes it the error names the
-  // cause, and the log gets what else speaks against each configuration, as LogLevel::info.
+  // slow step, and happens only if a pipeline is needed for the first time. vkgemm builds several
+  // pipelines at the same time, on threads that end before plan() returns. With
+  // ContextCreateInfo::pipeline_cache it builds them one by one, on this thread.
+  //
+  // Fails with invalid_argument for a problem that contradicts itself, unsupported if no
+  // configuration computes it here, device_lost or the driver's VkResult. If no configuration
+  // computes it, the error names the cause; the log gets the other reasons, as LogLevel::info.
   Result<Plan> plan(const Problem& problem) const;
 
-  // The same with a configuration of the caller's choice; unsupported if it is not legal here, or
-  // refused by a tuning table that leaves others.
+  // The same with a given configuration. unsupported if it is not legal here, or if a tuning table
+  // refuses it and leaves others.
   Result<Plan> plan(const Problem& problem, const Config& config) const;
 
-  // The one that was tuned for this shape, or a near one, if there is such; then every legal
-  // configuration of the tuning tables' rows for this problem, preferred ones first, and some of
-  // them once more with slices of K or packed operands, where that is estimated to pay. None for an
-  // empty problem.
+  // Configurations for the problem, preferred ones first. If this shape or a near one was tuned,
+  // its configuration comes first. All legal configurations of the tuning tables' rows follow, some
+  // again with slices of K or packed operands, if that is estimated to be faster. None for an empty
+  // problem.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
-  // How an operand of the problem lies when it is packed (Packing::packed), whether or not the
-  // problem says that it is. Returns 0 bytes if packing is not supported or gains nothing: f32
-  // (unless multiplied in parts), A of a grouped product, both operands if groups are along K, or
-  // any operand on some devices. Then leave the operand plain. A quantised B can be packed on every
-  // device. Fails as plan() does if the fields that plan_pack() reads contradict each other.
+  // The layout of an operand of the problem when it is packed, whatever the problem's
+  // Matrix::packing is. Returns 0 bytes if packing is not supported or gains nothing: then leave
+  // the operand plain. These are f32 (unless multiplied in parts), A of a grouped product, both
+  // operands if groups are along K, and any operand on some devices. A quantised B can be packed on
+  // every device. Fails as plan() does if the fields that plan_pack() reads contradict each other.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
-  // Plans the packing of an operand. It lies as the problem says: Packing::plain, any layout,
-  // leading dimension, strides and alignment. Only this operand's matrix, the sizes that it has,
-  // batch, grouping, gated and d.layout count. GatedB::separate: b and b_right are packed one by
-  // one with the same plan. Weights are constant: once packed, they serve every product that
-  // PackedLayout::fingerprint allows.
+  // Plans the packing of an operand. Pack weights once: they serve every product that
+  // PackedLayout::fingerprint allows. The problem describes the source: Packing::plain, any layout,
+  // leading dimension, strides and alignment. plan_pack() reads only this operand's matrix and
+  // sizes, batch, grouping, gated and d.layout. With GatedB::separate, pack b and b_right one by
+  // one with the same plan.
   //
-  // Operands: reads `source`, or of a quantised B (Problem::quantised_b) `codes` and, if they lie
-  // apart, `scales` and `zeros`. Writes `packed`, all of PackedLayout::bytes but what follows the
-  // last matrix, with zeros for padding. The source is aligned as the problem promises. Codes and
-  // zero points may lie at any address (q4_0 and q8_0: an even one), scales at multiples of their
-  // size. Kernels read codes, scales and zero points in words of four bytes, so up to three bytes
-  // before and after them: never of another page.
+  // Operands: reads `source`. For a quantised B (Problem::quantised_b) reads `codes` and, if they
+  // are separate, `scales` and `zeros`. Writes `packed`: all matrices, with zeros for padding, but
+  // not the bytes after the last one.
   //
-  // Records as few dispatches as can be, whatever max_dispatch_ms is, and no barrier. Fails as
-  // packed_layout() and plan() do.
+  // Alignment: the source as the problem promises. Codes and zero points may have any address (q4_0
+  // and q8_0: an even one), scales a multiple of their size. Kernels read codes, scales and zero
+  // points in four-byte words: up to three bytes before and after them, within the same page.
+  //
+  // Records the smallest number of dispatches, whatever max_dispatch_ms is, and no barrier. Fails
+  // as packed_layout() and plan() do.
   Result<Plan> plan_pack(const Problem& problem, PackedOperand operand) const;
 
   // Plans the quantisation of rows, by the formula of RowQuantisation.
@@ -311,14 +322,15 @@ class VKGEMM_API Context {
   // RowQuantisation promises. Scales are f32, one for each row, contiguous over the batch, aligned
   // to 4 bytes.
   //
-  // Records as few dispatches as can be, and no barrier. Fails with invalid_argument for what
-  // contradicts itself; unsupported for other types, layouts and packings than RowQuantisation
-  // names, and on a device without shaderInt8 and storageBuffer8BitAccess
-  // (DeviceCaps::int8_arithmetic); device_lost or the driver's VkResult.
+  // Records the smallest number of dispatches, and no barrier. Errors:
+  // - invalid_argument: fields contradict each other.
+  // - unsupported: another type, layout or packing than RowQuantisation names, or a device without
+  //   shaderInt8 and storageBuffer8BitAccess (DeviceCaps::int8_arithmetic).
+  // - device_lost, or the driver's VkResult.
   Result<Plan> plan_quantise_rows(const RowQuantisation& quantisation) const;
 
-  // Plan::record for code that keeps plans of several devices: wrong_context if the plan is not
-  // one of this context.
+  // Plan::record() for code with plans of several devices: wrong_context if another context made
+  // the plan.
   Result<void> record(const Plan& plan, VkCommandBuffer command_buffer, const Operands& operands,
                       DispatchRange range = {}) const;
 
@@ -330,16 +342,17 @@ class VKGEMM_API Context {
   // while it runs).
   std::uint32_t barrier_aborts() const noexcept;
 
-  // Tells the context that the application saw VK_ERROR_DEVICE_LOST, as plan() and
-  // save_pipeline_cache() tell it themselves when the driver answers so. From then on they,
-  // candidates() and record() return device_lost; everything may still be destroyed.
+  // Call this when the application sees VK_ERROR_DEVICE_LOST. From then on plan(), candidates(),
+  // record() and save_pipeline_cache() return device_lost; everything may still be destroyed.
+  // plan() and save_pipeline_cache() do the same if the driver returns VK_ERROR_DEVICE_LOST.
   void notify_device_lost() const noexcept;
 
-  // True once it was told so, or the driver answered so.
+  // True after notify_device_lost(), or if the driver returned VK_ERROR_DEVICE_LOST.
   bool device_lost() const noexcept;
 
-  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. device_lost on
-  // a lost device: what its driver would hand out may be damaged, and the file stays as it was.
+  // Writes the pipelines built so far to info.pipeline_cache_file, if there is one. On a lost
+  // device it returns device_lost and leaves the file as it is, since the driver's data may be
+  // damaged.
   Result<void> save_pipeline_cache() const;
 
   struct Impl;

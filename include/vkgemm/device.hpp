@@ -45,8 +45,8 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
-// The answer to whether a path or a facility may be used, and if not, the first reason why: one
-// sentence that names the extension, the feature bit or the shape that is missing.
+// Whether a path or a facility may be used. If not, `reason` is one sentence that names the first
+// missing extension, feature bit or shape.
 struct PathSupport {
   bool available = false;
   std::string reason;
@@ -103,12 +103,11 @@ struct DeviceCaps {
   bool int16_arithmetic = false;  // shaderInt16, which the khr_direct loop needs for bf16
   bool int8_arithmetic = false;   // shaderInt8 and storageBuffer8BitAccess, which s8 needs
 
-  // Two answers: may a dispatch whose workgroups wait for one another be asked for
-  // (ReductionMode::device_barrier), and is this driver known to let those that have started go on?
-  // Where it is not known to, expect barriers to be given up. The library never chooses it by
-  // itself: on the H200 a second dispatch was faster nearly everywhere (bench/NOTES.md). A tuning
-  // table that is loaded may propose it. VKGEMM_DEVICE_BARRIER=0 in the environment switches it
-  // off.
+  // device_barrier: whether a configuration may have ReductionMode::device_barrier, whose
+  // workgroups wait for each other. workgroups_make_progress: whether this driver is known to let
+  // workgroups go on that have started; if not, expect aborted barriers. vkgemm never chooses the
+  // mode itself, since a second dispatch was faster nearly everywhere (bench/NOTES.md). A loaded
+  // tuning table may propose it. VKGEMM_DEVICE_BARRIER=0 in the environment turns it off.
   PathSupport device_barrier;
   bool workgroups_make_progress = false;
 

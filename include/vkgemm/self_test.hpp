@@ -126,9 +126,9 @@ struct SelfTest {
   // still run. On systems without locks on open files only one process may use the file at a time,
   // and create() writes no entries before tests.
   //
-  // create() replaces a file of another device, driver or build of vkgemm. It leaves a file as it
-  // is, with a warning in the log, if the file can't be read or written, is a symbolic link, or is
-  // no file of verdicts.
+  // create() replaces a file of another device, driver or build of vkgemm. If the file can't be
+  // read or written, is a symbolic link, or is no file of verdicts, create() leaves it as it is and
+  // warns in the log.
   std::filesystem::path file = {};
 
   // If `file` is empty, create() reads default_verdict_file(), and never writes it.
@@ -164,9 +164,11 @@ VKGEMM_API std::filesystem::path default_verdict_file(const DeviceCaps& caps);
 VKGEMM_API Result<std::vector<Verdict>> load_verdicts(const std::filesystem::path& file,
                                                       const DeviceCaps& caps);
 
-// Replaces the file at once: readers see the old one or the new. Makes its folder, for its owner
-// alone. io_error if it cannot be written, or is a symbolic link; invalid_argument if
-// load_verdicts() would refuse what it holds: more than 1 MiB, or a kind that is never tried.
+// Replaces the file atomically: readers see the old one or the new. Makes its folder, for its owner
+// alone. Errors:
+// - io_error: the file cannot be written, or is a symbolic link.
+// - invalid_argument: load_verdicts() would refuse the file. It has more than 1 MiB, or a kind that
+//   is never tried.
 VKGEMM_API Result<void> save_verdicts(const std::filesystem::path& file, const DeviceCaps& caps,
                                       std::span<const Verdict> verdicts);
 
