@@ -236,9 +236,9 @@ struct Config {
   // Grouped products only; others have the simple one.
   Schedule schedule = Schedule::simple;
 
-  // Row reductions only. The strategies resident, panel and recompute need path khr or fma (not the skinny loop),
-  // one slice, and a tile_n that is a power of two from 32 to 1024. two_pass takes any
-  // configuration, but copies only for khr_direct.
+  // Row reductions only. The strategies resident, panel and recompute need path khr or fma (not the
+  // skinny loop), one slice, and a tile_n that is a power of two from 32 to 1024. two_pass takes
+  // any configuration, but copies only for khr_direct.
   RowStrategy rows = RowStrategy::none;
 
   // The main loop whose parameters `loop` holds.

@@ -1,4 +1,4 @@
-// vkgemm/problem.hpp: what is to be computed, with no word about how.
+// vkgemm/problem.hpp: the problem to compute. config.hpp has the ways to compute it.
 #pragma once
 
 #include <cstdint>
@@ -12,60 +12,65 @@
 
 namespace vkgemm {
 
-// IEEE 754 binary16, bfloat16 and binary32; integers in two's complement, of which s8 is a type of
-// A and B, and s32 one of their product.
+// IEEE 754 binary16, bfloat16 and binary32, and integers in two's complement. s8 is a type of A and
+// B, s32 the type of their product.
 enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 
-// The arithmetic of products of f32. All but ieee split each element into 16-bit parts that matrix
-// units multiply, which is faster where these are, and add the products in f32 (Ootomo and Yokota,
-// "Recovering single precision accuracy from Tensor Cores", 2022; BF16x9 of cuBLAS).
+// The arithmetic of f32 products. All but ieee split each element into 16-bit parts, multiply the
+// parts on matrix units, and add the products in f32. This is faster on devices with fast matrix
+// units. Source: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores", 2022;
+// BF16x9 of cuBLAS.
 //
-//   ieee    multiply-adds of f32.
-//   bf16x9  An element is the sum of three bf16, exactly, and all nine products of them are taken:
-//           f32's range. Integers are exact if |a|·|b| add up to less than 2^23.
-//   bf16x6  The three smallest products are left out, together less than 2^-23 of a·b.
-//   f16x3   An element is two f16, but for 2^-23 of it. Three products are taken, so that a product
-//           errs by 2^-21 of it. Before that rows of A and columns of B are divided by powers of
-//           two, so that their largest are from 2^14 to 2^15, and sums are multiplied by these. So
-//           elements below 2^-16 of their row's or column's largest err by 2^-39 of that. Not with
-//           groups along K, which would share scales, nor Epilogue::row_scales and column_scales.
+//   ieee    f32 multiply-adds.
+//   bf16x9  Each element is the exact sum of three bf16 parts. All nine products are kept, so the
+//           range is that of f32. Integers are exact if the sum of |a|·|b| is below 2^23.
+//   bf16x6  The three smallest products are dropped. Relative error 2^-23.
+//   f16x3   Each element is split into two f16 parts (relative error 2^-23), and three of the four
+//           products are kept (relative error 2^-21). Rows of A and columns of B are first scaled
+//           by powers of two, so that their largest element is in [2^14, 2^15), and the result is
+//           scaled back. Elements smaller than 2^-16 of the largest in their row or column are less
+//           accurate: their absolute error is 2^-39 of that largest element. Not supported: groups
+//           along K, Epilogue::row_scales and column_scales.
 //
-// Beside that sums are rounded. The products of a step, as many elements as a fragment is deep, are
-// added as the matrix units do, which Vulkan doesn't bound, and steps in f32. On an H200, whatever
-// K is, bf16x9 errs at most 1.02 times as much as ieee (root mean square), bf16x6 1.4 times, f16x3
-// 4 times within its range, or 7 for one or two products; of uniform numbers all three less
-// from K = 256 on (bench/results/h200-2026-11-26-f32.md). Where the device takes subnormals for
-// zero, elements below 2^-103 lose bits in bf16, else below 2^-110, and in f16x3 those below 2^-28
-// of their line's largest. So do lines whose largest is below 2^-100 in f16x3.
+// Sums are rounded, too. Matrix units add the products of one step, whose error Vulkan does not
+// bound; vkgemm adds the steps in f32. Measured on an H200, RMS error relative to ieee for any K:
+// bf16x9 at most 1.02, bf16x6 1.4, f16x3 4 within its range (7 for K = 1 or 2). With uniformly
+// distributed inputs all three are more accurate than ieee for K >= 256
+// (bench/results/h200-2026-11-26-f32.md).
 //
-// NaN and infinities are where ieee has them, but that Inf times less than 2^-133 (f16x3: less than
-// 2^-39 of the row's or column's largest) may be NaN, and that sums beyond 0.99 of the largest f32
-// may be infinite. Bits differ between arithmetics, and between configurations of one, never
-// between runs.
+// Small elements lose bits: in bf16 parts below 2^-110, or 2^-103 on devices that flush subnormals;
+// in f16x3 below 2^-28 of the largest in their row or column on such devices. In f16x3 so do rows
+// and columns whose largest element is below 2^-100.
+//
+// NaN and infinities are those of ieee, with two exceptions. Inf times an element below 2^-133 may
+// be NaN (f16x3: below 2^-39 of the largest in its row or column). Sums beyond 0.99 of the largest
+// f32 may be infinite. The bits differ between arithmetics, and between configurations of one
+// arithmetic, but never between runs.
 enum class F32Arithmetic : std::uint8_t { ieee, bf16x9, bf16x6, f16x3 };
 
-// In which order the elements of a matrix stand in memory.
+// The order of the elements of a matrix in memory.
 enum class Layout : std::uint8_t {
-  row_major,  // element (i, j) stands at i * ld + j
-  col_major,  // element (i, j) stands at j * ld + i
+  row_major,  // element (i, j) is at i * ld + j
+  col_major,  // element (i, j) is at j * ld + i
 };
 
-// In which form an operand is given.
+// The form of an operand.
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
-  packed,  // as Context::plan_pack() has it written: for A and B of 16-bit types, of s8, and of f32
-           // where Problem::f32_arithmetic isn't ieee
+  packed,  // as Context::plan_pack() writes it. For A and B of 16-bit types and s8, and of f32 if
+           // Problem::f32_arithmetic is not ieee
 };
 
-// How one operand lies in memory. Units are elements unless a name says bytes.
+// The memory layout of one operand. Units are elements unless a name says bytes.
 //
-// A packed one lies as Context::packed_layout() says; its type and batch_stride count, layout and
-// alignment do not, and ld is an error. One packed B serves every M, batch of A, epilogue and
-// group, in the configurations of the main loops that take its order; with B in fragment order
-// these copy a plain A to the workspace, or take it as it lies. A packed matrix depends on
-// nothing but device and driver, type (of f32 the arithmetic), N and K of B (M and K of A), whether
-// a column-major D turns the product round (not with gates or a row reduction), and of a gated
-// product whether B is one matrix. Not packed: A of grouped products, and B where groups are along
+// A packed operand has the layout of Context::packed_layout(). Its type and batch_stride count,
+// layout and alignment do not, and ld is an error. One packed B serves every M, batch of A,
+// epilogue and group. With B in fragment order, vkgemm copies a plain A to the workspace or reads
+// it in place.
+//
+// A packed matrix is valid for: one device and driver; one type (f32: one arithmetic); one N and K
+// (for A one M and K); one value of d.layout, unless there is a gate or a row reduction; and, for
+// gated products, one matrix B or two. Not packed: A of grouped products, and B if groups are along
 // K, because groups begin anywhere.
 struct Matrix {
   DataType type = DataType::f16;
@@ -77,23 +82,23 @@ struct Matrix {
   std::optional<std::uint64_t> ld = std::nullopt;
 
   // Elements from one matrix of a batch to the next. Not set: packed, the whole matrix.
-  // Zero lets all of a batch share one matrix; for D and aux it is an error if batch > 1.
-  // Of a packed operand: whole packed matrices (PackedLayout::matrix_bytes), not set: 1.
+  // Zero: the whole batch shares one matrix, which is an error for D and aux if batch > 1. For a
+  // packed operand the unit is one packed matrix (PackedLayout::matrix_bytes); not set: 1.
   std::optional<std::uint64_t> batch_stride = std::nullopt;
 
-  // A promise: the address bound to this operand is a multiple of this many bytes (a power of two,
-  // at least the element's size). 16 lets kernels use 16-byte loads where ld, batch_stride and
-  // the row length allow it as well; record() checks the promise.
+  // A promise, which record() checks: the address bound to this operand is a multiple of this many
+  // bytes. A power of two, at least the element's size. With 16, kernels use 16-byte loads if ld,
+  // batch_stride and the row length also allow it.
   std::uint32_t alignment = 16;
 
-  // packed: the caller packed it before (Context::plan_pack()). C, D and aux are plain.
+  // packed: the caller packed it (Context::plan_pack()). C, D and aux must be plain.
   Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;
 };
 
-// The codes of a quantised matrix. In memory a 4-bit code shares its byte with the next one along
-// K, which has the upper half.
+// The codes of a quantised matrix. Two 4-bit codes that are neighbours along K share a byte: the
+// second one is the upper half.
 enum class CodeType : std::uint8_t {
   int8,   // two's complement
   int4,   // two's complement, or with zero points 0 … 15
@@ -102,38 +107,41 @@ enum class CodeType : std::uint8_t {
   mxfp4,  // E2M1 of OCP's microscaling formats (MX, 2023): ±{0, 0.5, 1, 1.5, 2, 3, 4, 6}
 };
 
-// Where scales and zero points of a matrix stand before it is packed.
+// The place of scales and zero points before a matrix is packed.
 enum class CodeLayout : std::uint8_t {
-  separate,     // arrays of their own, a line for each group of lines of the codes
-  ggml_blocks,  // in front of 32 codes along K, as in ggml files: q4_0, q8_0, mxfp4
+  separate,     // arrays of their own, with a line for each group of lines of the codes
+  ggml_blocks,  // before each 32 codes along K, as in ggml files: q4_0, q8_0, mxfp4
 };
 
-// B as codes: an element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
-// nearest even. Where scales multiply sums of A * (code - zero) instead (explain() says which), it
-// is not rounded, and these sums must be within f32's range. A group of codes, group_k × group_n,
-// shares a scale and a zero point. An infinite scale makes Inf or NaN of its columns.
+// B as codes. An element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
+// nearest even. Some configurations multiply sums of A * (code - zero) by the scale instead, and
+// explain() says so: then elements are not rounded, but these sums must be finite in f32. A group
+// of group_k × group_n codes shares a scale and a zero point. An infinite scale makes Inf or NaN of
+// its columns.
 //
-// Only B is quantised, its type and A's are f16 or bf16, and it is packed (Context::plan_pack()).
-// Products know type, group_k, scale_type and zeros; the other fields say what is packed.
+// Only B can be quantised. Its type and A's are f16 or bf16, and it must be packed
+// (Context::plan_pack()). Products read type, group_k, scale_type and zeros; packing reads the
+// other fields, too.
 //
-//   separate     Codes lie as the Matrix says, whose ld and batch_stride count codes and whose
-//                alignment does not count. 4-bit codes of a row-major B: a row of bytes is two rows
-//                of B; of a column-major one ld and batch_stride are even. Scales and zero points
-//                (a byte each) lie as B does, without padding: row-major ⌈K/group_k⌉ rows of
-//                ⌈columns/group_n⌉, else columns of ⌈K/group_k⌉; batches follow each other.
-//   ggml_blocks  B is column-major, K, ld and batch_stride are multiples of 32; of each 32 codes:
+//   separate     Codes have the layout of the Matrix, whose ld and batch_stride count codes; its
+//                alignment does not count. For 4-bit codes of a row-major B, a row of bytes is two
+//                rows of B; for a column-major B, ld and batch_stride must be even. Scales and zero
+//                points (one byte each) have B's layout, without padding: row-major ⌈K/group_k⌉
+//                rows of ⌈columns/group_n⌉, otherwise columns of ⌈K/group_k⌉. Batches are
+//                contiguous.
+//   ggml_blocks  B is column-major; K, ld and batch_stride are multiples of 32. Each 32 codes are:
 //                q4_0 (int4)   2 bytes of scale, f16; 16 bytes, byte i has codes i, + 8, and i + 16
 //                q8_0 (int8)   2 bytes of scale, f16; 32 codes
 //                mxfp4         1 byte of scale, E8M0; 16 bytes, codes as q4_0 has them
 //                (block_q4_0, block_q8_0 and block_mxfp4 in ggml's ggml-common.h)
 struct Quantisation {
   CodeType type = CodeType::int8;
-  // 32, 64, 128, or 0: all of K. mxfp4 and ggml_blocks: 32, or 0, which means it.
+  // 32, 64, 128, or 0: all of K. mxfp4 and ggml_blocks: 32; 0 means 32, too.
   std::uint32_t group_k = 0;
   std::uint32_t group_n = 1;  // 1, 128, or 0: all columns. mxfp4: 1
-  // mxfp4: any, its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN. A device that flushes
-  // subnormals takes byte 0 for a scale of 0. If scales multiply sums, codes are multiplied by
-  // 2^-14, and sums by 2^14: then such a device returns 0 for results below 2^-112.
+  // mxfp4 ignores it: its scales are bytes, E8M0: 2^(byte - 127), 255 is NaN. On a device that
+  // flushes subnormals, byte 0 is a scale of 0. If scales multiply sums, codes are multiplied by
+  // 2^-14 and sums by 2^14: then such a device returns 0 for results below 2^-112.
   DataType scale_type = DataType::f16;
   bool zeros = false;  // int4: there are zero points, 0 … 15
   CodeLayout layout = CodeLayout::separate;
@@ -141,8 +149,8 @@ struct Quantisation {
   bool operator==(const Quantisation&) const = default;
 };
 
-// Applied to each element of the result, by its name in PyTorch; gelu by erf, or approximated by
-// tanh.
+// The function that is applied to each element of the result, by its name in PyTorch. gelu uses
+// erf, or its approximation by tanh.
 enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
 
 // The vector that is added to the product, if any.
@@ -152,8 +160,8 @@ enum class Bias : std::uint8_t {
   along_m,  // M values, bias[i] is added to every element of row i
 };
 
-// Factors in f32 of the rows or columns of A·B. They stand side by side, those of matrices of a
-// batch (along n: of groups of M) one vector behind the other.
+// f32 factors for the rows or columns of A·B, contiguous. The vectors of a batch (along n: of
+// groups of M) are contiguous, too.
 enum class Scales : std::uint8_t {
   none,
   shared,      // one vector for the whole batch
@@ -165,9 +173,9 @@ enum class Scales : std::uint8_t {
 //   D   = cast(clamp(activation(pre)))
 struct Epilogue {
   float alpha = 1.0f;
-  Scales row_scales = Scales::none;  // M factors; of groups of M they are shared: one for each row
+  Scales row_scales = Scales::none;  // M factors; with groups of M shared: one for each row
   Scales column_scales =
-      Scales::none;   // N factors; of a gated product 2N, in the order of its bias
+      Scales::none;   // N factors; for a gated product 2N, in the order of its bias
   float beta = 0.0f;  // 0: C is neither bound nor read
   Bias bias = Bias::none;
   DataType bias_type = DataType::f32;
@@ -181,12 +189,11 @@ struct Epilogue {
 };
 
 // The function that a gated product applies to l and r, its products with the left and the right
-// half of B. Where half of the literature activates one and half the other, this is what PyTorch
-// programs do: torch.nn.functional.glu and what follows it (diffusers' GEGLU, rtdl's ReGLU)
-// activate the right half; so-called SwiGLU layers, since Llama, the left one. (In the paper that
-// the names are from, Shazeer, GLU Variants Improve Transformer, 2020, it is always the first one.)
-// For the other way round, e.g. Gemma's gelu(gate) * up, take GatedB::separate, whose spans may
-// well be halves of one matrix, and exchange them.
+// half of B. Conventions differ on which half is activated. vkgemm follows PyTorch: SwiGLU
+// activates the left half (as Llama does), GLU, GEGLU and ReGLU the right (torch.nn.functional.glu,
+// diffusers' GEGLU, rtdl's ReGLU). For the other half, e.g. Gemma's gelu(gate) * up, use
+// GatedB::separate and swap the spans, which may be halves of one matrix. Source: Shazeer, "GLU
+// Variants Improve Transformer", 2020, which always activates the first half.
 enum class Gate : std::uint8_t {
   sigmoid_tanh,  // sigmoid(l) * tanh(r): WaveNet has tanh of its first half
   geglu_erf,     // l * gelu(r)
@@ -196,21 +203,21 @@ enum class Gate : std::uint8_t {
   glu,           // l * sigmoid(r)
 };
 
-// Where the columns of l and r stand in B.
+// The place of the columns of l and r in B.
 enum class GatedB : std::uint8_t {
   halves,       // B is K×2N: N columns of l, then N of r
-  separate,     // two matrices, K×N: Operands::b of l, Operands::b_right of r; both as `b` says
-  interleaved,  // B is K×2N: columns 2j and 2j + 1 are of l and r; the same bits as halves
+  separate,     // two K×N matrices, both as `b` says: Operands::b for l, Operands::b_right for r
+  interleaved,  // B is K×2N: columns 2j are of l, columns 2j + 1 of r; the same bits as halves
 };
 
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
 //   D = cast(clamp(gate(l, r)))
-// n is N, the columns of D. Everything else that has columns has 2N of them, arranged as in B: aux,
-// which is M×2N, and a bias along N (separate: first those of l). A bias along M is added to both.
+// n is N, the columns of D. aux is M×2N, with columns arranged as in B. A bias along N has 2N
+// values in the same order (separate: first those of l). A bias along M is added to both products.
 // A column-major D and aux are stored element by element. Not supported: beta, an activation, a row
-// reduction. 2N is at most 2^31 - 1.
-// Row-major B, halves: 16 bytes at a time are loaded if N elements are a multiple of 16 bytes, too.
+// reduction. 2N is at most 2^31 - 1. With a row-major B in halves, kernels load 16 bytes at a time
+// only if N elements are also a multiple of 16 bytes.
 struct Gated {
   Gate gate = Gate::swiglu;
   GatedB b = GatedB::halves;
@@ -227,31 +234,32 @@ enum class GroupAlong : std::uint8_t { m, k };
 // One matrix B for all groups, or one for each.
 enum class GroupedB : std::uint8_t { shared, per_group };
 
-// Many products in one, of sizes that only the device knows: group g is
-// [offsets[g], offsets[g + 1]) of M or of K. Groups may be empty, of any size, and follow each
-// other without padding; the first may begin after 0, and the last may end before the capacity,
+// Many products in one, with sizes that only the device knows. Group g is
+// [offsets[g], offsets[g + 1]) of M or of K. Groups may have any size, 0 included, and follow each
+// other without padding. The first may begin after 0, and the last may end before the capacity,
 // which is the problem's m or k.
 //
-// along m (tokens of experts): rows of A, C, D and aux belong to groups, and B is one for all, or
-// one per group: K×N matrices b.batch_stride apart (not set: packed). Rows of no group are neither
-// read nor written, but the spans of A and D hold all m rows, the whole capacity. A column-major D
-// is not supported, and a column-major A is loaded element by element, because groups begin at any
-// row.
+// along m (tokens of experts): rows of A, C, D and aux belong to groups. B is one matrix for all,
+// or one per group: K×N matrices b.batch_stride apart (not set: contiguous). Rows of no group are
+// neither read nor written, but the spans of A and D hold all m rows. D must be row-major. A
+// column-major A is loaded element by element, because groups begin at any row.
 //
-// along k (gradients of weights): every group has an M×N matrix D of its own, and C and aux, their
-// batch_stride apart (that of C may be 0), and multiplies its columns of A by its rows of B. Where
-// K is the direction in which A or B is contiguous, it is loaded element by element.
+// along k (gradients of weights): each group multiplies its columns of A by its rows of B, and has
+// its own M×N matrix of D, C and aux, batch_stride apart (that of C may be 0). If A or B is
+// contiguous along K, it is loaded element by element.
 //
-// epilogue.bias_batch_stride goes from one group's bias to the next; with groups of M there is one
-// per group along N, or one along M for all rows. batch is 1.
+// epilogue.bias_batch_stride is the distance between the biases of two groups. With groups of M
+// there is one bias per group along N, or one along M for all rows. batch must be 1.
 //
-// The offsets are groups + 1 numbers in device memory (Operands::offsets). vkgemm never reads them
-// back. Offsets that are negative or beyond the capacity are taken for the nearest that is not, and
-// a group that ends before it begins is empty. So nothing outside the operands is touched, whatever
-// they say; but if they decrease, it is unspecified which group's result a row holds, or none, and
-// with operands packed along k (Config::pack_a) what D holds. A plan that packs nothing wants a
-// workspace of 4 bytes for telling of bad offsets (Plan::workspace_bytes()), unless
-// Problem::max_workspace_bytes is 0 (or less than 4).
+// The offsets are groups + 1 numbers in device memory (Operands::offsets), which vkgemm never reads
+// back. Bad offsets:
+// - vkgemm clamps negative offsets, and those beyond the capacity. A group that ends before it
+//   begins is empty. So no kernel accesses memory outside the operands.
+// - If offsets decrease, it is unspecified which group's result a row holds, or whether it holds
+// one.
+//   With operands packed along k (Config::pack_a) all of D is unspecified.
+// - A plan reports bad offsets in the first 4 bytes of its workspace (Plan::workspace_bytes()),
+//   unless Problem::max_workspace_bytes is less than 4.
 struct Grouping {
   std::uint32_t groups = 0;  // at most 65535; 0: nothing is computed, which the log reports
   OffsetType offsets = OffsetType::int32;
@@ -268,7 +276,7 @@ enum class RowOp : std::uint8_t {
   layer_norm,    // (v - mean) / sqrt(variance + eps) · gamma + beta
   softmax,       // exp(v - max) / sum(exp(v - max))
   l2_normalize,  // v / max(sqrt(sum(v²)), eps)
-  // Give one number for each row, and leave D as it is.
+  // Give one number for each row, and do not change D.
   logsumexp,  // log(sum(exp(v)))
   sum,
   max,
@@ -276,23 +284,22 @@ enum class RowOp : std::uint8_t {
   variance,  // sum((v - mean)²) / n: not n - 1
 };
 
-// True if it gives one number for each row.
+// True if the operation gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
 // A reduction of whole rows of v, the value of the epilogue before its cast to D's type. All of it
 // is computed in f32 from v itself, never from rounded results. vkgemm keeps the mean of a part of
-// a row as two f32 numbers, so that a large mean does not make the variance less accurate. Rows are
-// added up in an order that depends on N alone: four columns, four of these fours, then a binary
-// tree up to 1024 columns, then from left to right. Every configuration reduces the same v to the
-// same bits.
+// a row as two f32 numbers, so that a large mean does not make the variance less accurate. The
+// order of additions depends only on N: four columns, four of these fours, then a binary tree up to
+// 1024 columns, then from left to right. Every configuration reduces the same v to the same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance
 // and layer_norm: squares of differences) are added in f32. Their sum overflows beyond 3.4e38,
 // which N values of 1.8e19 / sqrt(N) reach: rms_norm, layer_norm and l2_normalize of such a row are
-// 0. Squares of values below 1e-23 vanish. What is divided by a norm below 1.2e-38 may become Inf.
+// 0. Squares of values below 1e-23 vanish. Values divided by a norm below 1.2e-38 may become Inf.
 //
-// C, D and aux of a column-major D are accessed element by element. Not with grouping.
+// If D is column-major, C, D and aux are accessed element by element. Not supported: groups.
 struct RowReduction {
   RowOp op = RowOp::rms_norm;
 
@@ -305,23 +312,22 @@ struct RowReduction {
   bool beta = false;
   DataType vector_type = DataType::f32;
 
-  // The type of the numbers that logsumexp … variance give. They go to Operands::row_values, M for
-  // each matrix of the batch, packed.
+  // The type of the numbers that logsumexp … variance give: Operands::row_values, M for each matrix
+  // of the batch, contiguous.
   DataType value_type = DataType::f32;
   bool store_d = true;  // false: D is neither bound nor written; its layout is still that of C, aux
 
   bool operator==(const RowReduction&) const = default;
 };
 
-// The slices of K that separate workgroups multiply and that are then added, always in the order of
-// the slices: the bits depend on how many slices there are, and on nothing else. A request that
-// cannot be met is refused by name: more than one slice together with groups, or where
-// Problem::max_workspace_bytes is too small for them, and device_barrier once a barrier was given
-// up (Context::barrier_aborts()).
+// Split-K: separate workgroups multiply slices of K, and vkgemm adds them in order. So the bits
+// depend only on the number of slices. plan() returns an error that names the cause for: more than
+// one slice together with groups; more than one slice if Problem::max_workspace_bytes is too small;
+// device_barrier after an aborted barrier (Context::barrier_aborts()).
 struct SplitK {
-  std::uint32_t slices = 0;  // 1 … 512; 0: vkgemm chooses, maybe 1
+  std::uint32_t slices = 0;  // 1 … 512; 0: vkgemm chooses, 1 included
   std::optional<ReductionMode> reduction_mode =
-      std::nullopt;  // if there are more than 1; not set: vkgemm chooses
+      std::nullopt;  // of more than one slice; not set: vkgemm chooses
 
   bool operator==(const SplitK&) const = default;
 };
@@ -329,17 +335,23 @@ struct SplitK {
 // D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. For a gated
 // product B and aux have 2N columns: struct Gated.
 //
-// Types: A and B share one type. f32 inputs are multiplied in true IEEE f32, if f32_arithmetic says
-// nothing else; f16 and bf16 products are accumulated in f32, s8 ones in s32: exactly, so that K is
-// at most 131071. C, D, aux and bias may each be f16, bf16 or f32; the last cast rounds to nearest
-// even. C, D and aux share one layout. D of s8 inputs may be s32, the sums themselves: then no
-// field of the epilogue is set, and there are neither gates nor row reductions. NaN and Inf
-// propagate, from A and B also where alpha is 0 (only beta = 0 skips an operand). gelu and silu of
-// -Inf are NaN (-Inf · 0), as in PyTorch. f16 results are rounded by the device's own conversion:
-// to nearest even on every driver that the tests ran on; bf16 by vkgemm itself. Subnormals, as
-// inputs and as results, are kept or taken for zero, as the driver likes. M, N, batch or the number
-// of groups = 0: nothing is done. K = 0, of a group too: D = epilogue(beta * C). m, n, k, batch and
-// every ld are at most 2^31 - 1; strides and addresses are 64-bit throughout.
+// Types:
+// - A and B have one type. f32 inputs are multiplied in IEEE f32, unless f32_arithmetic names
+//   another arithmetic. f16 and bf16 products are accumulated in f32.
+// - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
+//   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
+// - C, D, aux and bias may each be f16, bf16 or f32. C, D and aux have one layout.
+//
+// Rounding: the last cast rounds to nearest even. For bf16 vkgemm rounds itself; for f16 the
+// device's conversion does, to nearest even on every driver that the tests ran on. Devices may
+// flush subnormals of inputs and results.
+//
+// NaN and Inf propagate from A and B, also if alpha is 0; only beta = 0 skips an operand. gelu and
+// silu of -Inf are NaN (-Inf · 0), as in PyTorch.
+//
+// Sizes: m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses have 64 bits. If
+// M, N, batch or the number of groups is 0, the plan does nothing. If K is 0, also of a group, then
+// D = epilogue(beta * C).
 struct Problem {
   std::uint64_t m = 0;
   std::uint64_t n = 0;
@@ -356,67 +368,69 @@ struct Problem {
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
 
-  // How f32 inputs are multiplied; of others it must be ieee. A and B become parts where they are
-  // packed: before (Packing::packed), or in the call, which takes a workspace of 4 or 6 bytes for
-  // each of their elements, or is refused. Where no table has a configuration of main loop
-  // khr_direct that is legal for the parts (such matrices, and a self-test that they passed), ieee
-  // is taken. explain() says so, and where ieee is estimated to be faster for plain operands.
+  // The arithmetic of f32 inputs; for other types it must be ieee. A and B are split into parts
+  // when they are packed: beforehand (Packing::packed), or on every call, which needs a workspace
+  // of 6 bytes per element (f16x3: 4) and is refused without it. If no table has a legal
+  // configuration of main loop khr_direct for the parts, vkgemm uses ieee. explain() says so, and
+  // also if ieee is estimated to be faster for plain operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
-  // The slices asked of the configuration that vkgemm chooses.
+  // The number of slices of K, and the mode of their addition.
   SplitK split_k = {};
 
-  // The most scratch memory that a plan may want (Plan::workspace_bytes()) whose configuration
-  // vkgemm chooses; 0: none. Products with few tiles and a deep K are faster with some (split-K),
-  // and so are large or unaligned ones (packed operands). Row reductions may need some.
+  // The largest workspace (Plan::workspace_bytes()) of a configuration that vkgemm chooses; 0:
+  // none. Workspace makes products with few tiles and a deep K faster (split-K), and large or
+  // unaligned ones (packed operands). Row reductions may need some.
   std::uint64_t max_workspace_bytes = std::uint64_t{256} << 20;
 
-  // Milliseconds that a dispatch may take, by the estimate times estimate_scale; 0: any. For
-  // devices whose driver kills what runs for too long, or that others wait for, e.g. to draw a
-  // frame. Long dispatches are cut along whole tiles: the same bits. No fewer workgroups than run
-  // at the same time are dispatched, since they would take as long. A configuration that can't be
-  // cut (ReductionMode::device_barrier, Schedule::persistent) and would take longer is not chosen;
-  // one that the caller chose is recorded as it is, which explain() says. DispatchRange records
-  // dispatches into command buffers of their own, for drivers that time whole submissions.
+  // The longest time of a dispatch in milliseconds, by the estimate times estimate_scale; 0: any.
+  // For drivers with a watchdog, or devices that also draw frames. vkgemm cuts long dispatches
+  // along whole tiles, with the same bits. A dispatch has at least as many workgroups as run at the
+  // same time, since fewer take as long.
+  //
+  // vkgemm does not choose a configuration that takes longer and can't be cut
+  // (ReductionMode::device_barrier, Schedule::persistent). It records such a configuration uncut if
+  // the caller gives it, and explain() says so. DispatchRange records dispatches into several
+  // command buffers, for drivers that time whole submissions.
   double max_dispatch_ms = 0.0;
 
-  // How many times as long as estimated this device takes: what max_dispatch_ms is held against.
-  // Where no table is of this device (explain() says so), an estimate may be a hundred times too
-  // small. Infinity: unknown, dispatches are as short as can be. So the first submissions of a
-  // shape are safe, and what they take together on the device, divided by Plan::estimated_ms(), is
-  // the scale for the plans of shapes like it that follow. The choice between configurations that
-  // can be cut does not depend on it.
+  // The device's time divided by the estimate, for max_dispatch_ms. If no table is for this device
+  // (explain() says so), an estimate may be a hundred times too small. Infinity: unknown,
+  // dispatches are as short as possible. Use it for the first submission of a shape; then set the
+  // time measured on the device divided by Plan::estimated_ms(). The choice between configurations
+  // that can be cut does not depend on it.
   double estimate_scale = 1.0;
 
   bool operator==(const Problem&) const = default;
 };
 
-// Rows of a matrix as codes, s8, and a factor for each row (Context::plan_quantise_rows()): what an
-// s8 product takes as A and, with Scales::per_matrix, as row_scales.
+// Rows of a matrix as s8 codes, with a scale for each row (Context::plan_quantise_rows()). The
+// codes are A of an s8 product, the scales its row_scales (Scales::per_matrix).
 //
 //   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
 //
-// in f32, each quotient and product rounded to nearest even: the same bits on every device. Codes
-// are -127 … 127, and scale * code differs from x by half a scale, but for roundings.
+// All of it is in f32, each quotient and product rounded to nearest even: the same bits on every
+// device. Codes are -127 … 127. scale * code differs from x by at most half a scale, plus rounding.
 //
-//   zeros         scale 0, codes 0. So are rows whose magnitudes are all below 2^-119 (1.5e-36).
+//   zeros         scale 0, codes 0; also rows whose magnitudes are all below 2^-119 (1.5e-36)
 //   NaN           scale NaN, codes 0
 //   Inf, no NaN   scale +Inf, codes 0: 0 * Inf makes its row of a product NaN, as a NaN does
 //
-// Subnormal elements of f16 are kept or taken for zero, as the driver likes. Columns of B become
-// codes the same way: a column-major K×N matrix is a row-major one of N rows and K columns, codes
-// are B again, column-major, and scales are column_scales.
-// rows, columns, batch and every ld are at most 2^31 - 1. rows or batch = 0: nothing is done;
-// columns = 0: scales are 0.
+// Devices may flush subnormal elements of f16. To quantise columns of B, treat a column-major K×N
+// matrix as a row-major one of N rows and K columns: the codes are a column-major B, the scales its
+// column_scales.
+//
+// rows, columns, batch and every ld are at most 2^31 - 1. If rows or batch is 0, the plan does
+// nothing. If columns is 0, scales are 0.
 struct RowQuantisation {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::uint64_t batch = 1;
 
-  // Both rows × columns, row_major and plain; ld, batch_stride and alignment as of any operand. The
+  // Both are rows × columns, row_major and plain, with any ld, batch_stride and alignment. The
   // source is f16, bf16 or f32, and its batch_stride may be 0. Padding is neither read nor written.
-  // Where addresses, ld and batch_stride of the source are multiples of 16 bytes, and those of the
-  // codes of 8, so many are accessed at a time; else it is element by element.
+  // Kernels access 16 bytes of the source and 8 of the codes at a time, if addresses, ld and
+  // batch_stride are such multiples; otherwise single elements.
   Matrix source = {};
   Matrix codes = {.type = DataType::s8};
 
@@ -454,9 +468,9 @@ VKGEMM_API std::optional<OffsetType> parse_offset_type(std::string_view text) no
 VKGEMM_API std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept;
 VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 
-// A quantisation as text: its type, and what is not at the default:
-// "int4:group=128:zeros:scales=bf16"; also columns=128 (or all) for group_n, and ggml. The inverse
-// names what is wrong with a text.
+// A quantisation as text: its type, and the fields that are not at the default:
+// "int4:group=128:zeros:scales=bf16". group_n is columns=128 or columns=all,
+// CodeLayout::ggml_blocks is ggml. An error of the inverse names the wrong part.
 VKGEMM_API std::string to_string(const Quantisation& quantisation);
 VKGEMM_API Result<Quantisation> parse_quantisation(std::string_view text);
 
