@@ -38,9 +38,9 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 // distributed inputs all three are more accurate than ieee for K >= 256
 // (bench/results/h200-2026-11-26-f32.md).
 //
-// Small elements lose bits: in bf16 parts below 2^-110, or 2^-103 on devices that flush subnormals;
-// in f16x3 below 2^-28 of the largest in their row or column on such devices. In f16x3 so do rows
-// and columns whose largest element is below 2^-100.
+// Small elements lose bits: in bf16 parts below 2^-110, or 2^-103 on devices that flush subnormals.
+// On such devices f16x3 loses bits below 2^-28 of the largest element in a row or column, too. So
+// do its rows and columns whose largest element is below 2^-100.
 //
 // NaN and infinities are those of ieee, with two exceptions. Inf times an element below 2^-133 may
 // be NaN (f16x3: below 2^-39 of the largest in its row or column). Sums beyond 0.99 of the largest
@@ -68,10 +68,12 @@ enum class Packing : std::uint8_t {
 // epilogue and group. With B in fragment order, vkgemm copies a plain A to the workspace or reads
 // it in place.
 //
-// A packed matrix is valid for: one device and driver; one type (f32: one arithmetic); one N and K
-// (for A one M and K); one value of d.layout, unless there is a gate or a row reduction; and, for
-// gated products, one matrix B or two. Not packed: A of grouped products, and B if groups are along
-// K, because groups begin anywhere.
+// A packed matrix is valid for
+// - one device and driver, one type (f32: one arithmetic), one N and K (for A one M and K);
+// - one value of d.layout, unless there is a gate or a row reduction;
+// - for gated products, one matrix B or two.
+//
+// Not packed: A of grouped products, and B if groups are along K, because groups begin anywhere.
 struct Matrix {
   DataType type = DataType::f16;
   Layout layout = Layout::row_major;
@@ -115,7 +117,7 @@ enum class CodeLayout : std::uint8_t {
 
 // B as codes. An element is scale * (code - zero), computed in f32 and rounded to Matrix::type, to
 // nearest even. Some configurations multiply sums of A * (code - zero) by the scale instead, and
-// explain() says so: then elements are not rounded, but these sums must be finite in f32. A group
+// explain() says so. Then elements are not rounded, but these sums must be finite in f32. A group
 // of group_k × group_n codes shares a scale and a zero point. An infinite scale makes Inf or NaN of
 // its columns.
 //
@@ -244,7 +246,7 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // neither read nor written, but the spans of A and D hold all m rows. D must be row-major. A
 // column-major A is loaded element by element, because groups begin at any row.
 //
-// along k (gradients of weights): each group multiplies its columns of A by its rows of B, and has
+// along k (gradients of weights): each group multiplies its columns of A by its rows of B. Each has
 // its own M×N matrix of D, C and aux, batch_stride apart (that of C may be 0). If A or B is
 // contiguous along K, it is loaded element by element.
 //
@@ -321,9 +323,10 @@ struct RowReduction {
 };
 
 // Split-K: separate workgroups multiply slices of K, and vkgemm adds them in order. So the bits
-// depend only on the number of slices. plan() returns an error that names the cause for: more than
-// one slice together with groups; more than one slice if Problem::max_workspace_bytes is too small;
-// device_barrier after an aborted barrier (Context::barrier_aborts()).
+// depend only on the number of slices. plan() returns an error that names the cause for
+// - more than one slice together with groups;
+// - more than one slice if Problem::max_workspace_bytes is too small;
+// - device_barrier after an aborted barrier (Context::barrier_aborts()).
 struct SplitK {
   std::uint32_t slices = 0;  // 1 … 512; 0: vkgemm chooses, 1 included
   std::optional<ReductionMode> reduction_mode =
@@ -369,10 +372,10 @@ struct Problem {
   std::optional<RowReduction> row_reduction = std::nullopt;
 
   // The arithmetic of f32 inputs; for other types it must be ieee. A and B are split into parts
-  // when they are packed: beforehand (Packing::packed), or on every call, which needs a workspace
-  // of 6 bytes per element (f16x3: 4) and is refused without it. If no table has a legal
-  // configuration of main loop khr_direct for the parts, vkgemm uses ieee. explain() says so, and
-  // also if ieee is estimated to be faster for plain operands.
+  // when they are packed: beforehand (Packing::packed), or on every call. The latter needs a
+  // workspace of 6 bytes per element (f16x3: 4). If no table has a legal configuration of main loop
+  // khr_direct for the parts, vkgemm uses ieee. explain() says so, and also if ieee is estimated to
+  // be faster for plain operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
   // The number of slices of K, and the mode of their addition.

@@ -1,36 +1,36 @@
 // vkgemm/vkgemm.h: the whole of vkgemm in C11, for C and for every language that calls C.
 //
-// One call's way: vkgemm_requirements_query() before vkCreateDevice(), vkgemm_context_create() once
-// for each device, vkgemm_plan_create() once for each shape, vkgemm_plan_record() as often as you
-// like. Everything means what it means in the C++ API, whose headers say some of it at greater
-// length; they are named where they do.
+// Every program makes four calls: vkgemm_requirements_query() before vkCreateDevice(),
+// vkgemm_context_create() once for each device, vkgemm_plan_create() once for each shape, and
+// vkgemm_plan_record() any number of times. Functions and fields mean the same as in the C++ API.
+// Comments name the C++ header if it says more.
 //
-// Status. Every function returns a VkgemmStatus, VKGEMM_SUCCESS or why it failed. Functions that
-// have more to say take a VkgemmError, which may be null; its message names the field and its
-// value. A call that fails changes no output but this one, and the size of a text that did not fit.
+// Status. Every function returns a VkgemmStatus: VKGEMM_SUCCESS or the kind of failure. Many take a
+// VkgemmError, which may be null; its message names the field and its value. A call that fails
+// changes no output except the error, and the size of a text that did not fit.
 //
-// Handles are opaque. Null, a handle of another kind, and memory that is no handle give
-// VKGEMM_ERROR_INVALID_HANDLE; so does a handle that was destroyed, unless its memory has found
-// another use: don't rely on that. Destroying null does nothing.
+// Handles are opaque. Null, a handle of another kind, and other memory give
+// VKGEMM_ERROR_INVALID_HANDLE. A destroyed handle usually gives it, too, unless its memory was used
+// again: do not rely on it. Destroying null does nothing.
 //
-// Structures begin with their size, so that a newer library serves an older caller. Those that you
-// fill in have a function that sets the size and the defaults, as in vkgemm_matrix_init(&a, sizeof
-// a); of those that vkgemm fills in, set struct_size to sizeof yourself. Of a smaller structure
-// than the library knows, the missing fields have their defaults; of a larger one, what the library
-// doesn't know must be zero, so that nothing you ask for is ignored. Fields named `reserved` must
-// be zero. There is no padding. Two structures are mere values, have no size and will never change:
-// VkgemmDeviceSpan and VkgemmFingerprint.
+// Structures begin with their size, so that a newer library serves an older caller. A structure
+// that you fill has a function that sets its size and defaults, as in vkgemm_matrix_init(&a, sizeof
+// a). In a structure that vkgemm fills, set struct_size to sizeof yourself. If a structure is
+// smaller than the library's, its missing fields have their defaults. If it is larger, the
+// additional bytes must be zero. Fields named `reserved` must be zero. There is no padding.
+// VkgemmDeviceSpan and VkgemmFingerprint are plain values: they have no size and will never change.
 //
-// What you pass by pointer is read during the call only. What you get by pointer belongs to the
-// handle that you got it from, and is valid as long as that, unless its declaration says less.
+// Lifetime. vkgemm reads pointers that you pass only during the call. A pointer that you receive
+// belongs to the handle that you asked, and is valid as long as the handle, unless its declaration
+// says less.
 //
-// Texts are UTF-8 and end with a zero byte; names of files, too. A function that writes one takes a
-// buffer and its size: `*size` holds the bytes of the buffer when it is called, and the bytes that
-// the text takes, with its zero byte, afterwards. With a null buffer it only tells the size.
+// Texts are UTF-8 and end with a zero byte; names of files, too. A function that writes a text
+// takes a buffer and its size. Before the call, `*size` holds the bytes of the buffer; afterwards,
+// the bytes of the text, with its zero byte. With a null buffer it only returns the size.
 //
-// Threads. "Any thread" means that any number of threads may make the call at once, with the same
-// handles, too. "One thread" means that nobody else uses the handle meanwhile. Outputs, and a
-// VkgemmError that is passed, are always the caller's alone.
+// Threads. "Any thread": any number of threads may make the call at once, with the same handles,
+// too. "One thread": no other thread may use the handle during the call. Outputs, and a
+// VkgemmError, always belong to the caller alone.
 #ifndef VKGEMM_VKGEMM_H
 #define VKGEMM_VKGEMM_H
 
@@ -47,13 +47,13 @@ extern "C" {
 
 // --- Handles -------------------------------------------------------------------------------------
 
-// What went wrong in the last call that it was passed to. One for each thread.
+// The error of the last call that it was passed to. Use one for each thread.
 typedef struct VkgemmError VkgemmError;
 
-// The extensions and features to enable on a physical device. Immutable.
+// The extensions and features to enable on a physical device.
 typedef struct VkgemmRequirements VkgemmRequirements;
 
-// What a device can do. Immutable; belongs to the requirements or the context that it is of.
+// The capabilities of a device. Immutable; they belong to their requirements or context.
 typedef struct VkgemmCaps VkgemmCaps;
 
 // A list of the self-test's verdicts.
@@ -125,14 +125,14 @@ typedef enum VkgemmF32Arithmetic {
   VKGEMM_F32_ARITHMETIC_MAX_ENUM = 0x7FFFFFFF
 } VkgemmF32Arithmetic;
 
-// In which order the elements of a matrix stand in memory.
+// The order of the elements of a matrix in memory.
 typedef enum VkgemmLayout {
   VKGEMM_LAYOUT_ROW_MAJOR = 0,  // element (i, j) stands at i * ld + j
   VKGEMM_LAYOUT_COL_MAJOR = 1,  // element (i, j) stands at j * ld + i
   VKGEMM_LAYOUT_MAX_ENUM = 0x7FFFFFFF
 } VkgemmLayout;
 
-// In which form an operand is given.
+// The form of an operand.
 typedef enum VkgemmPacking {
   VKGEMM_PACKING_PLAIN = 0,  // rows or columns
   // As vkgemm_plan_pack() has it written: A and B of 16 bits, s8, and f32 where
@@ -182,7 +182,7 @@ typedef enum VkgemmGate {
   VKGEMM_GATE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmGate;
 
-// Where the columns of l and r stand in B. All give the same bits.
+// The place of the columns of l and r in B. All give the same bits.
 typedef enum VkgemmGatedB {
   VKGEMM_GATED_B_HALVES = 0,       // B is K×2N: N columns of l, then N of r
   VKGEMM_GATED_B_SEPARATE = 1,     // two matrices, K×N: VkgemmOperands::b of l, b_right of r
@@ -211,7 +211,7 @@ typedef enum VkgemmGroupedB {
   VKGEMM_GROUPED_B_MAX_ENUM = 0x7FFFFFFF
 } VkgemmGroupedB;
 
-// What a row reduction computes of each row v of N values.
+// The result that a row reduction computes from each row v of N values.
 typedef enum VkgemmRowOp {
   // These change a row of D as a whole.
   VKGEMM_ROW_OP_RMS_NORM = 0,      // v / sqrt(sum(v²) / n + eps) · gamma + beta
@@ -253,16 +253,16 @@ typedef enum VkgemmSchedule {
   VKGEMM_SCHEDULE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmSchedule;
 
-// Who adds the slices of K. The results have the same bits.
+// The workgroups that add the slices of K. All modes give the same bits.
 typedef enum VkgemmReductionMode {
   VKGEMM_REDUCTION_MODE_ANY = 0,             // in VkgemmSplitK only: vkgemm chooses
-  VKGEMM_REDUCTION_MODE_TWO_DISPATCHES = 1,  // a second dispatch, behind a pipeline barrier
-  VKGEMM_REDUCTION_MODE_LAST_ARRIVER = 2,    // the workgroup of a tile that is done last
-  VKGEMM_REDUCTION_MODE_DEVICE_BARRIER = 3,  // all workgroups, behind a barrier in the dispatch
+  VKGEMM_REDUCTION_MODE_TWO_DISPATCHES = 1,  // a second dispatch, after a pipeline barrier
+  VKGEMM_REDUCTION_MODE_LAST_ARRIVER = 2,    // the last workgroup to finish a tile
+  VKGEMM_REDUCTION_MODE_DEVICE_BARRIER = 3,  // all workgroups, after a barrier in the dispatch
   VKGEMM_REDUCTION_MODE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmReductionMode;
 
-// How a row reduction learns of whole rows. The results have the same bits.
+// How a row reduction combines the tiles of a row. All give the same bits.
 typedef enum VkgemmRowStrategy {
   VKGEMM_ROW_STRATEGY_NONE = 0,       // of problems without a row reduction
   VKGEMM_ROW_STRATEGY_RESIDENT = 1,   // a tile is as wide as N
@@ -304,7 +304,7 @@ typedef enum VkgemmCodeType {
   VKGEMM_CODE_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmCodeType;
 
-// Where scales and zero points of a matrix stand before it is packed.
+// The place of scales and zero points before a matrix is packed.
 typedef enum VkgemmCodeLayout {
   VKGEMM_CODE_LAYOUT_SEPARATE = 0,     // arrays of their own
   VKGEMM_CODE_LAYOUT_GGML_BLOCKS = 1,  // in front of 32 codes along K: q4_0, q8_0, mxfp4
@@ -369,29 +369,30 @@ VKGEMM_API VkgemmStatus vkgemm_error_create(VkgemmError** error);
 // Destroys an error with its message. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_destroy(VkgemmError* error);
 
-// What the last call returned that the error was passed to. One thread.
+// The status of the last call that the error was passed to. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_status(const VkgemmError* error, VkgemmStatus* status);
 
-// What it has to say: "a.ld is 12: at least 16 is needed (row of K = 16)"; empty after success. The
-// text is valid until the error is passed to another call. One thread.
+// Its message: "a.ld is 12: at least 16 is needed (row of K = 16)". Empty after success. The text
+// is valid until the error is passed to another call. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_message(const VkgemmError* error, const char** message);
 
-// What the driver said, where a call to it failed, else VK_SUCCESS. One thread.
+// The driver's result if a call to it failed, otherwise VK_SUCCESS. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResult* result);
 
-// --- Problem: what is to be computed, with no word about how -------------------------------------
+// --- Problem: what to compute --------------------------------------------------------------------
 //
-// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times. f32 inputs
-// are multiplied in IEEE f32, if f32_arithmetic says nothing else; f16 and bf16 products are
-// accumulated in f32, s8 ones in s32: exactly, so that K is at most 131071. D of s8 inputs may be
-// s32, the sums themselves: then the epilogue is at its defaults, and there are neither gates nor
-// row reductions. m, n, k, batch and every leading dimension are at most 2^31 - 1.
-// vkgemm/problem.hpp says more about NaN, rounding, groups, gates and row reductions.
+// D = epilogue(alpha * A·B): A is M×K, B is K×N, C, D and aux are M×N, `batch` times.
+//
+// f32 inputs are multiplied in IEEE f32, unless f32_arithmetic names another arithmetic. f16 and
+// bf16 products are accumulated in f32. s8 products are accumulated in s32, exactly: K is at most
+// 131071. D of s8 inputs may be s32, the sums themselves: then the epilogue is at its defaults, and
+// there are no gates or row reductions. m, n, k, batch and every leading dimension are at most 2^31
+// - 1. vkgemm/problem.hpp says more about NaN, rounding, groups, gates and row reductions.
 
 // Not set, of a number in a VkgemmMatrix.
 #define VKGEMM_NOT_SET UINT64_MAX
 
-// How one operand lies in memory. Units are elements unless a name says bytes.
+// The memory layout of one operand. Units are elements unless a name says bytes.
 typedef struct VkgemmMatrix {
   uint32_t struct_size;
   VkgemmDataType type;    // default f16; A and B share one type
@@ -403,8 +404,8 @@ typedef struct VkgemmMatrix {
   uint64_t ld;
 
   // From one matrix of a batch, or of groups, to the next; 0: all share one. Default
-  // VKGEMM_NOT_SET: the matrices stand one behind the other. Of a packed operand it counts whole
-  // packed matrices.
+  // VKGEMM_NOT_SET: the matrices are contiguous. For a packed operand the unit is one packed
+  // matrix.
   uint64_t batch_stride;
 
   // A promise: the address that is bound is a multiple of this many bytes, a power of two. Default
@@ -467,18 +468,18 @@ typedef struct VkgemmRowReduction {
   VkBool32 store_d;            // false: D is neither bound nor written; default true
 } VkgemmRowReduction;
 
-// The slices of K that separate workgroups multiply and that are then added, always in the order of
-// the slices. What cannot be met is refused by name.
+// Split-K: separate workgroups multiply slices of K, and vkgemm adds them in order. A request that
+// cannot be met is an error that names the cause.
 typedef struct VkgemmSplitK {
   uint32_t struct_size;
-  uint32_t slices;                     // 1 … 512; default 0: vkgemm chooses, maybe 1
+  uint32_t slices;                     // 1 … 512; default 0: vkgemm chooses
   VkgemmReductionMode reduction_mode;  // default any: vkgemm chooses
   uint32_t reserved;
 } VkgemmSplitK;
 
-// B as codes: an element is scale * (code - zero), computed in f32 and rounded to B's type, f16 or
-// bf16, or not rounded where scales multiply sums. vkgemm/problem.hpp says how codes, scales and
-// zero points lie before they are packed.
+// B as codes. An element is scale * (code - zero), computed in f32 and rounded to B's type, f16 or
+// bf16. Elements are not rounded if scales multiply sums. vkgemm/problem.hpp gives the layout of
+// codes, scales and zero points before they are packed.
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;
   VkgemmCodeType type;  // default int8
@@ -490,13 +491,13 @@ typedef struct VkgemmQuantisation {
   uint32_t reserved;
 } VkgemmQuantisation;
 
-// What is to be computed. Null stands for a part at its defaults or, where it says so, for no such
-// part.
+// The problem to compute. A null pointer is a part at its defaults or, if its comment says so, no
+// such part.
 typedef struct VkgemmProblem {
   uint32_t struct_size;
 
-  // How f32 inputs are multiplied; of others it must be IEEE, the default. Where the device has no
-  // configuration for parts, IEEE is taken. F16X3 has neither row_scales and column_scales nor
+  // The arithmetic of f32 inputs; for other types it must be IEEE, the default. If the device has
+  // no configuration for parts, vkgemm uses IEEE. F16X3 supports no row_scales, column_scales or
   // groups along K.
   VkgemmF32Arithmetic f32_arithmetic;
 
@@ -618,7 +619,7 @@ VKGEMM_API VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requi
 VKGEMM_API VkgemmStatus vkgemm_requirements_caps(const VkgemmRequirements* requirements,
                                                  const VkgemmCaps** caps);
 
-// What the choice of a kernel depends on. vkgemm/device.hpp says more.
+// The properties that the choice of a kernel depends on. vkgemm/device.hpp says more.
 typedef struct VkgemmDeviceCaps {
   uint32_t struct_size;
   uint32_t vendor_id;
@@ -717,7 +718,7 @@ typedef struct VkgemmKernelKind {
   uint32_t code_run;       // khr_direct: that of its loop, where B is quantised; default 0
 } VkgemmKernelKind;
 
-// What the device is, in one structure. Any thread.
+// The device's properties in one structure. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device);
 
 // Its limits. Any thread.
@@ -892,10 +893,13 @@ typedef struct VkgemmContextCreateInfo {
 VKGEMM_API VkgemmStatus vkgemm_context_create_info_init(VkgemmContextCreateInfo* info,
                                                         size_t struct_size);
 
-// Makes a context. VKGEMM_ERROR_INVALID_ARGUMENT if a field is missing or contradicts another, or
-// for what is in tuning_file, VKGEMM_ERROR_IO if that cannot be read, VKGEMM_ERROR_MISSING_FEATURE
-// if not even path fma can run with what is enabled, and what the driver says. Any thread, for one
-// device, too; the queue of a self-test is externally synchronised.
+// Makes a context. Any thread, also for one device; the queue of a self-test is externally
+// synchronised. Errors:
+// - VKGEMM_ERROR_INVALID_ARGUMENT: a field is missing or contradicts another, or tuning_file is
+//   malformed.
+// - VKGEMM_ERROR_IO: tuning_file cannot be read.
+// - VKGEMM_ERROR_MISSING_FEATURE: not even path fma can run with the enabled features.
+// - the error of a driver's call.
 VKGEMM_API VkgemmStatus vkgemm_context_create(const VkgemmContextCreateInfo* info,
                                               VkgemmContext** context, VkgemmError* error);
 
@@ -958,20 +962,20 @@ VKGEMM_API VkgemmStatus vkgemm_plan_create(const VkgemmContext* context,
                                            const VkgemmProblem* problem, const char* config,
                                            VkgemmPlan** plan, VkgemmError* error);
 
-// Destroys a plan. Pipelines go with the last of the context and its plans: one of them must live
-// until every command buffer that a plan was recorded into has finished executing or was reset.
-// One thread.
+// Destroys a plan. The last of the context and its plans destroys the pipelines. One of them must
+// live until every command buffer with a recorded plan has finished executing or was reset. One
+// thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan);
 
 // The problem that was planned; the defaults if the plan is no product. Its parts are valid as long
 // as the plan. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem);
 
-// The configuration, for vkgemm_config_parse(). Of no meaning if the plan is no product. Valid as
+// The configuration, for vkgemm_config_parse(). Without meaning if the plan is no product. Valid as
 // long as the plan. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config);
 
-// Bytes of scratch memory that vkgemm_plan_record() wants as VkgemmOperands::workspace, 256-byte
+// Bytes of scratch memory that vkgemm_plan_record() needs as VkgemmOperands::workspace, 256-byte
 // aligned; 0: none. The first word of a grouped plan reports bad offsets: set it to UINT32_MAX
 // before the plan runs. Afterwards it holds the index of the first group whose offsets are bad, or
 // still UINT32_MAX. Any thread.

@@ -126,6 +126,18 @@ TEST(Prose, PagesFollowTheRules) {
   EXPECT_GE(pages, 12u);
 }
 
+TEST(Prose, PublicHeadersFollowTheRules) {
+  const fs::path folder = source_folder().parent_path() / "include/vkgemm";
+  std::size_t headers = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    ++headers;
+    for (const std::string& fault : faults_of(paragraphs_of_header(read_source(entry.path())))) {
+      ADD_FAILURE() << entry.path().filename() << ": " << fault;
+    }
+  }
+  EXPECT_GE(headers, 8u);
+}
+
 TEST(Prose, FaultsAreSeen) {
   EXPECT_EQ(faults_of(paragraphs_of_page("plan() fails. What fails is told.\n")).size(), 1u);
   EXPECT_EQ(faults_of(paragraphs_of_page("- It was right at 7128aac, too.\n")).size(), 1u);
