@@ -82,8 +82,8 @@ enum class RowStrategy : std::uint8_t {
   // The product is computed twice: first for the row statistics, then for D.
   recompute,
   // The product stores its values in f32, and a second kernel reduces them. The values are in D, if
-  // D is f32, otherwise in the workspace. The workspace holds as many rows as fit
-  // Problem::max_workspace_bytes, at most 64 MiB; with slices of K all rows.
+  // D is f32, row-major and stored, otherwise in the workspace. The workspace holds as many rows as
+  // fit Problem::max_workspace_bytes, at most 64 MiB; with slices of K all rows.
   two_pass,
 };
 
@@ -143,9 +143,10 @@ struct KhrRingLoop : KhrLoop {
 // The parameters of the khr_direct loop: khr's, and its own. B (pack=b), or A and B (pack=ab), are
 // packed in fragment order, in which the device's matrices hold their elements. No specification
 // promises that two pipelines hold them alike, so this loop needs a self-test that passed
-// (vkgemm/self_test.hpp). An A that is not packed must be row-major and begin at multiples of 16
-// bytes, and tile_k must divide K. Without interleave_k, tile_m must also divide M, and there must
-// be no groups.
+// (vkgemm/self_test.hpp). An A that is not packed must be row-major, with multiples of
+// 16 bytes as its address, ld and batch_stride. tile_k must divide K, and groups must not be along
+// K. Without interleave_k, tile_m must also divide M, and there must be no groups and no
+// rows=two_pass.
 struct KhrDirectLoop : KhrLoop {
   // How many steps of fragment_k loads are ahead of products: 0 or 1. With a quantised B and at
   // most two fragments of a subgroup along M also 2: A is loaded as early as the codes, because a
@@ -222,9 +223,9 @@ struct Config {
 
   // A dispatch before the product copies the operand into the workspace. The copy has K as the
   // outer direction and is padded to cache lines; for khr_direct it is in fragment order. For
-  // operands that are not aligned, or so large that a faster main loop makes up for the copy. If D
-  // is column-major, `a` is the transposed problem's A, which is the caller's B. Printed as pack=a,
-  // pack=b or pack=ab.
+  // 16-bit and s8 operands that are not aligned, or so large that a faster main loop makes up for
+  // the copy. If D is column-major, `a` is the transposed problem's A, which is the caller's B.
+  // Printed as pack=a, pack=b or pack=ab.
   bool pack_a = false;
   bool pack_b = false;
 

@@ -58,8 +58,9 @@ enum class PackedOperand : std::uint8_t { a, b };
 // ignored.
 //
 // Overlap: D may be the same bytes as C (in place), if type, layout and strides are the same.
-// Otherwise D, aux and row_values must not share a byte with any other operand. Adjacent columns of
-// one larger matrix share none. A, B, C and bias may overlap.
+// Otherwise an operand that the plan writes must not share a byte with any other operand: D, aux,
+// row_values and packed; of plan_quantise_rows() codes and scales. Adjacent columns of one larger
+// matrix share none. A, B, C and bias may overlap.
 //
 // Alignment: matrices as the problem promises (Problem::a and others), packed ones to
 // PackedLayout::alignment, vectors to their element type, the workspace to 256 bytes.
@@ -184,10 +185,10 @@ class VKGEMM_API Plan {
   //
   // A grouped plan uses the first 4 bytes to report bad offsets (none if max_workspace_bytes is
   // less). Set the word to UINT32_MAX before execution, visible to shader reads and writes.
-  // Afterwards it holds the index of the first group whose offsets decrease or are not within
-  // [0, capacity], or still UINT32_MAX. vkgemm does not clear the word, so several plans may share
-  // it. If the plan packs operands, the copies begin at byte 256, and plans may share the workspace
-  // on one queue.
+  // Once shader writes are visible to the reader, it holds the index of the first group whose
+  // offsets decrease or are not within [0, capacity], or still UINT32_MAX. vkgemm does not clear
+  // the word, so several plans may share it. If the plan packs operands, the copies begin at byte
+  // 256, and plans may share the workspace on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Several lines for people: path, configuration and its provenance, grid, shared memory, and the
@@ -212,7 +213,8 @@ class VKGEMM_API Plan {
   // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing. The
   // exception is one barrier between the two passes of a row reduction with its values in D. Other
   // plans record barriers from compute shaders to compute shaders:
-  // - one first, so that consecutive recordings on a queue may share a workspace.
+  // - one first, so that consecutive recordings on a queue may share a workspace. It also keeps the
+  //   plan from running at the same time as earlier dispatches.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
   // - one before each dispatch that adds slices of K, or reduces, merges or recomputes rows, and
@@ -301,8 +303,8 @@ class VKGEMM_API Context {
   // Plans the packing of an operand. Pack weights once: they serve every product that
   // PackedLayout::fingerprint allows. The problem describes the source: Packing::plain, any layout,
   // leading dimension, strides and alignment. plan_pack() reads only this operand's matrix and
-  // sizes, batch, grouping, gated and d.layout. With GatedB::separate, pack b and b_right one by
-  // one with the same plan.
+  // sizes, batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with row_reduction.
+  // With GatedB::separate, pack b and b_right one by one with the same plan.
   //
   // Operands: reads `source`. For a quantised B (Problem::quantised_b) reads `codes` and, if they
   // are separate, `scales` and `zeros`. Writes `packed`: all matrices, with zeros for padding, but

@@ -154,8 +154,9 @@ class VKGEMM_API Requirements {
   const VkPhysicalDeviceFeatures2* features() const noexcept;
 
   // Adds the features to a chain of the application, whose other bits stay. Sets bits in structures
-  // that are in the chain, and appends structures of this object for the others. The chain is valid
-  // until this object ends or merges into another chain.
+  // that are in the chain, and appends structures of this object for the others. chain.sType
+  // must be set. The chain is valid until this object ends or merges into another chain; then
+  // remove the appended structures before you use it again.
   void merge_into(VkPhysicalDeviceFeatures2& chain) noexcept;
 
   // The capabilities of a device that is created with exactly these requirements.

@@ -38,9 +38,9 @@ enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
 // distributed inputs all three are more accurate than ieee for K >= 256
 // (bench/results/h200-2026-11-26-f32.md).
 //
-// Small elements lose bits: in bf16 parts below 2^-110, or 2^-103 on devices that flush subnormals.
-// On such devices f16x3 loses bits below 2^-28 of the largest element in a row or column, too. So
-// do its rows and columns whose largest element is below 2^-100.
+// Small elements lose bits. With bf16 parts, elements below 2^-110 do, or 2^-103 on devices that
+// flush subnormals. On such devices f16x3 loses bits below 2^-28 of the largest element in a row or
+// column, too. So do its rows and columns whose largest element is below 2^-100.
 //
 // NaN and infinities are those of ieee, with two exceptions. Inf times an element below 2^-133 may
 // be NaN (f16x3: below 2^-39 of the largest in its row or column). Sums beyond 0.99 of the largest
@@ -70,7 +70,8 @@ enum class Packing : std::uint8_t {
 //
 // A packed matrix is valid for
 // - one device and driver, one type (f32: one arithmetic), one N and K (for A one M and K);
-// - one value of d.layout, unless there is a gate or a row reduction;
+// - one value of d.layout, unless there is a gate, a row reduction or a quantised B;
+// - for a quantised B, one type of codes, group_k, scale_type and zeros;
 // - for gated products, one matrix B or two.
 //
 // Not packed: A of grouped products, and B if groups are along K, because groups begin anywhere.
@@ -257,8 +258,7 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // back. Bad offsets:
 // - vkgemm clamps negative offsets, and those beyond the capacity. A group that ends before it
 //   begins is empty. So no kernel accesses memory outside the operands.
-// - If offsets decrease, it is unspecified which group's result a row holds, or whether it holds
-// one.
+// - If offsets decrease, it is unspecified which group's result a row holds, or none.
 //   With operands packed along k (Config::pack_a) all of D is unspecified.
 // - A plan reports bad offsets in the first 4 bytes of its workspace (Plan::workspace_bytes()),
 //   unless Problem::max_workspace_bytes is less than 4.
@@ -373,9 +373,10 @@ struct Problem {
 
   // The arithmetic of f32 inputs; for other types it must be ieee. A and B are split into parts
   // when they are packed: beforehand (Packing::packed), or on every call. The latter needs a
-  // workspace of 6 bytes per element (f16x3: 4). If no table has a legal configuration of main loop
-  // khr_direct for the parts, vkgemm uses ieee. explain() says so, and also if ieee is estimated to
-  // be faster for plain operands.
+  // workspace of 6 bytes per element (f16x3: 4), and is an error if max_workspace_bytes is too
+  // small for B. If no table has a legal configuration of main loop khr_direct for the parts,
+  // vkgemm uses ieee. explain() says so, and also if ieee is estimated to be faster for plain
+  // operands.
   F32Arithmetic f32_arithmetic = F32Arithmetic::ieee;
 
   // The number of slices of K, and the mode of their addition.

@@ -3,7 +3,7 @@
 // Some drivers advertise matrix shapes that give wrong results or lose the device. For each kind of
 // kernel that a device offers, the self-test multiplies small matrices of integers, whose product
 // is exact. A kind that fails is no longer legal (Context::candidates(), plan()), and explain()
-// gives the reason. A verdict holds for one device, driver and build of vkgemm.
+// gives the reason. A verdict in a file holds for one device, driver and build of vkgemm.
 //
 // Two ways to run it:
 //   - `vkgemm info --self-test` tests each kind in a process of its own, so that a crash or a hang
@@ -51,7 +51,7 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // its process ended during the test
+  crashed,   // its process ended during the test; without a supervisor twice (SelfTest::file)
   unusable,  // it needs a property that no specification promises, and this driver lacks. Not a
              // fault of the driver: the kind is not legal, and there is no warning
   untested,  // no result: another cause ended the test, or no small configuration of this kind is
@@ -96,7 +96,8 @@ struct Denial {
 
 // Member of ContextCreateInfo: where a context learns of verdicts. In this order, the first one for
 // a kind counts: `verdicts`, a file, the list of trusted drivers, a test on `queue`. By default a
-// context reads default_verdict_file(), and tests nothing.
+// context reads default_verdict_file(), trusts the list, and tests nothing. VKGEMM_VERDICTS=0 in
+// the environment turns the default file and the list off.
 struct SelfTest {
   // A queue of the device that can compute. create() tests every kind without a verdict on it, and
   // returns when all are done. This is the only time that vkgemm submits or waits. The queue is
@@ -126,12 +127,12 @@ struct SelfTest {
   // still run. On systems without locks on open files only one process may use the file at a time,
   // and create() writes no entries before tests.
   //
-  // create() replaces a file of another device, driver or build of vkgemm. If the file can't be
-  // read or written, is a symbolic link, or is no file of verdicts, create() leaves it as it is and
-  // warns in the log.
+  // create() replaces a file of another device, driver or build of vkgemm: use one file for each,
+  // as default_verdict_file() does. If the file can't be read or written, is a symbolic link, or is
+  // no file of verdicts, create() leaves it as it is and warns in the log.
   std::filesystem::path file = {};
 
-  // If `file` is empty, create() reads default_verdict_file(), and never writes it.
+  // If `file` is empty, create() reads default_verdict_file(), and never changes it.
   bool read_default_file = true;
 
   // Verdicts that the application kept. They must be of this device, driver and build of vkgemm:

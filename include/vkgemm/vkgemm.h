@@ -808,8 +808,9 @@ VKGEMM_API VkgemmStatus vkgemm_verdicts_get(const VkgemmVerdicts* verdicts, uint
 VKGEMM_API VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char* text,
                                                     size_t* size);
 
-// Part of VkgemmContextCreateInfo. By default a context reads vkgemm_default_verdict_file(), and
-// tests nothing. vkgemm/self_test.hpp describes the order of the sources.
+// Part of VkgemmContextCreateInfo. By default a context reads vkgemm_default_verdict_file(),
+// trusts drivers on which kinds always passed, and tests nothing. vkgemm/self_test.hpp describes
+// the order of the sources.
 typedef struct VkgemmSelfTest {
   uint32_t struct_size;
 
@@ -976,9 +977,9 @@ VKGEMM_API VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProble
 VKGEMM_API VkgemmStatus vkgemm_plan_config(const VkgemmPlan* plan, const char** config);
 
 // Bytes of scratch memory that vkgemm_plan_record() needs as VkgemmOperands::workspace, 256-byte
-// aligned; 0: none. The first word of a grouped plan reports bad offsets: set it to UINT32_MAX
-// before the plan runs. Afterwards it holds the index of the first group whose offsets are bad, or
-// still UINT32_MAX. Any thread.
+// aligned; 0: none. The first word of a grouped plan's workspace reports bad offsets: set it to
+// UINT32_MAX before the plan runs. Afterwards it holds the index of the first group whose offsets
+// are bad, or still UINT32_MAX. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_workspace_bytes(const VkgemmPlan* plan, uint64_t* bytes);
 
 // How many dispatches vkgemm_plan_record() records. Any thread.

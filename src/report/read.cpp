@@ -94,7 +94,7 @@ struct CsvWriter {
   void derived(const char* key, double value) { number(key, value); }
   void verdict(double relative_error, bool verified) {
     cell("relative_error", relative_error < 0.0 ? "" : json_text(relative_error));
-    cell("verified", verified ? "yes" : "no");
+    cell("verified", relative_error < 0.0 ? "" : verified ? "yes" : "no");
   }
   void cell(const char* key, const std::string& value) {
     const char* const comma = keys.empty() ? "" : ",";

@@ -11,6 +11,7 @@
 #include "kernels/steps.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/self_test_run.hpp"
+#include "self_test/self_test.hpp"
 #include "tuning/table_file.hpp"
 #include "vkgemm/context.hpp"
 
@@ -104,6 +105,7 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
                                        std::move(cache_info), std::move(loaded->tables),
                                        compute_families(*instance_functions, info.physical_device));
+    impl->told_of_untested = !impl->log.enabled() || !lacks_verdicts(impl->caps);
     for (const std::string& warning : loaded->warnings) {
       impl->log.write(LogLevel::warning, warning);
     }

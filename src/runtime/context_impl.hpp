@@ -60,7 +60,7 @@ struct Context::Impl {
   PipelineCache pipelines;
   AbortCounter aborts;
   std::atomic<bool> lost = false;
-  std::atomic<bool> told_of_untested = false;  // to the log, once
+  std::atomic<bool> told_of_untested = false;  // the log; true if there is nothing to tell
 };
 
 // The error that every call on a lost device returns.

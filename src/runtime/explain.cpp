@@ -300,8 +300,11 @@ std::string Plan::Impl::untested() const {
   if (!choice) return {};
   DeviceCaps trusted = *caps;
   for (const KernelKind& kind : kernel_kinds(trusted)) {
-    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end())
+    const auto denies = [&](const Denial& denial) { return covers(denial, kind); };
+    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end() ||
+        std::ranges::any_of(trusted.denials, denies)) {
       continue;
+    }
     trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});
   }
   const auto best = context->tables.best(resolved, trusted);

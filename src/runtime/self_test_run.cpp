@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/errors.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
@@ -364,9 +365,11 @@ bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) {
 
 // Adds the verdicts of the file that are not there yet.
 void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store,
-              const std::filesystem::path& path, const DeviceCaps& caps, const Log& log) {
+              const std::filesystem::path& path, bool is_asked_for, const DeviceCaps& caps,
+              const Log& log) {
   const auto not_used = [&](const std::string& why) {
-    log.write(LogLevel::warning, "verdicts of another self-test are not used: " + why);
+    log.write(is_asked_for ? LogLevel::warning : LogLevel::info,
+              "verdicts of another self-test are not used: " + why);
   };
   const Result<VerdictFile> file = store.read();
   if (!file) return not_used(file.error().message);
@@ -387,14 +390,16 @@ Result<std::vector<Verdict>> collect_verdicts(const ContextCreateInfo& info,
   const SelfTest& options = info.self_test;
   const DeviceCaps& caps = device.caps;
   const Log log(info.log);
-  const bool is_default = options.file.empty() && options.only.empty() && options.read_default_file;
+  // Without VKGEMM_VERDICTS=0 in the environment.
+  const bool knows = options.only.empty() && environment_variable("VKGEMM_VERDICTS") != "0";
+  const bool is_default = options.file.empty() && options.read_default_file && knows;
   const std::filesystem::path file = is_default ? default_verdict_file(caps) : options.file;
   std::optional<VerdictStore> store;
   if (!file.empty()) store.emplace(file, caps);
   std::vector<Verdict> verdicts(options.verdicts.begin(), options.verdicts.end());
-  if (store) add_kept(verdicts, *store, file, caps, log);
+  if (store) add_kept(verdicts, *store, file, !is_default, caps, log);
   if (is_default) store.reset();  // is only read
-  if (options.use_trusted_list && options.only.empty()) {
+  if (options.use_trusted_list && knows) {
     for (Verdict& verdict : trusted_verdicts(known_drivers(), caps)) {
       if (!has_verdict(verdicts, verdict.kind)) verdicts.push_back(std::move(verdict));
     }

@@ -96,6 +96,13 @@ DeviceCaps trusting(const DeviceCaps& caps) {
   return copy;
 }
 
+bool lacks_verdicts(const DeviceCaps& caps) {
+  return std::ranges::any_of(kernel_kinds(caps), [&](const KernelKind& kind) {
+    return descriptor(kind.loop).needs_verdict &&
+           std::ranges::find(caps.verdicts, kind, &Verdict::kind) == caps.verdicts.end();
+  });
+}
+
 std::vector<Verdict> trusted_verdicts(const KnownDrivers& list, const DeviceCaps& caps) {
   std::vector<Verdict> verdicts;
   for (const TrustedDriver& trusted : list.trusted) {

@@ -26,6 +26,9 @@ DeviceCaps trusting(const DeviceCaps& caps);
 // Verdicts without a test: the kinds that a list trusts on this device.
 std::vector<Verdict> trusted_verdicts(const KnownDrivers& list, const DeviceCaps& caps);
 
+// True if a main loop that needs a verdict has a kind without one.
+bool lacks_verdicts(const DeviceCaps& caps);
+
 // The configurations that are tried of a kind: legal for all its problems, whatever is known of the
 // kind; or why there is none. The first that is legal, but all of a kind that needs a verdict.
 Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const DeviceCaps& caps);

@@ -82,7 +82,7 @@ std::vector<std::int64_t> GroupOptions::offsets(const std::optional<std::uint64_
     }
     return out;
   }
-  std::istringstream stream(sizes);
+  std::istringstream stream(sizes + ',');  // so that the last one may be empty, which is refused
   for (std::string size; std::getline(stream, size, ',');) {
     out.push_back(out.back() + static_cast<std::int64_t>(parse_size("--groups", size, kMaxSize)));
   }

@@ -159,6 +159,7 @@ std::vector<ProposedConfig> search_space(const TuningTable& table, const Resolve
   space.rows = table.rows;
   space.refused = table.refused;
   for (const Config& config : grid(problem, target.caps)) {
+    if (!has_legal_ranges(config)) continue;
     const auto rate = similar_rate(table, config, problem);
     if (!rate) continue;
     TuningRow row;

@@ -220,6 +220,7 @@ DeviceCaps trusted_h200() {
   DeviceCaps caps = test::h200();
   caps.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   caps.vendor_id = 0x10de;
+  caps.device_id = 0x2335;
   caps.driver_version = nvidia_version(580, 159, 4);
   return caps;
 }
@@ -244,6 +245,7 @@ TEST(TrustedDrivers, AreOnlyThoseThatWereSeen) {
   };
   EXPECT_EQ(count([](DeviceCaps& c) { c.driver_version = nvidia_version(580, 159, 5); }), 0u);
   EXPECT_EQ(count([](DeviceCaps& c) { c.driver_version = nvidia_version(581, 0); }), 0u);
+  EXPECT_EQ(count([](DeviceCaps& c) { c.device_id = 0x2342; }), 0u) << "GH200";
   EXPECT_EQ(count([](DeviceCaps& c) { c.architecture = "nvidia_sm100"; }), 0u);
   EXPECT_EQ(count([](DeviceCaps& c) { c.driver_id = VK_DRIVER_ID_MESA_NVK; }), 0u);
 }
