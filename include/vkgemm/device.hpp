@@ -45,8 +45,8 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
-// Whether a path or a facility may be used. If not, `reason` is one sentence that names the first
-// missing extension, feature bit or shape.
+// The support of a path or a facility. If it may not be used, `reason` is one sentence that names
+// the first missing extension, feature bit or shape.
 struct PathSupport {
   bool available = false;
   std::string reason;

@@ -83,6 +83,11 @@ class ToCpp {
     if (c > VK_TRUE) fail(name, c, "VK_FALSE or VK_TRUE is needed");
     cpp = c != VK_FALSE;
   }
+  void boolean(std::string_view name, VkBool32 c, std::uint32_t& cpp) {
+    bool is = false;
+    boolean(name, c, is);
+    cpp = is ? 1 : 0;
+  }
   void size(std::string_view, std::uint64_t c, std::optional<std::uint64_t>& cpp) {
     cpp = c == VKGEMM_NOT_SET ? std::nullopt : std::optional(c);
   }
@@ -152,7 +157,7 @@ class ToC {
     c = C{};
     if (cpp) enumerator(name, c, *cpp);
   }
-  void boolean(std::string_view, VkBool32& c, bool cpp) { c = cpp ? VK_TRUE : VK_FALSE; }
+  void boolean(std::string_view, VkBool32& c, auto cpp) { c = cpp ? VK_TRUE : VK_FALSE; }
   void size(std::string_view, std::uint64_t& c, std::optional<std::uint64_t> cpp) {
     c = cpp.value_or(VKGEMM_NOT_SET);
   }
@@ -342,11 +347,14 @@ struct Fields<VkgemmKernelKind> {
   static void map(auto& map, auto& c, auto& cpp) {
     map.enumerator("loop", c.loop, cpp.loop);
     map.enumerator("input", c.input, cpp.input);
-    const auto number = [&](std::string_view name, auto& number_of_c) {
-      if (auto* const found = find_number(cpp, name)) {
-        map.number(name, number_of_c, *found);
-      } else {
+    const auto number = [&](std::string_view name, auto& number_of_c, bool is_boolean = false) {
+      auto* const found = find_number(cpp, name);
+      if (found == nullptr) {
         map.reserved(number_of_c, name);
+      } else if (is_boolean) {
+        map.boolean(name, number_of_c, *found);
+      } else {
+        map.number(name, number_of_c, *found);
       }
     };
     number("m", c.m);
@@ -354,7 +362,7 @@ struct Fields<VkgemmKernelKind> {
     number("k", c.k);
     number("subgroup_size", c.subgroup_size);
     number("invocations", c.invocations);
-    number("a_in_rows", c.a_in_rows);
+    number("a_in_rows", c.a_in_rows, true);
     number("code_run", c.code_run);
   }
 };

@@ -117,9 +117,8 @@ class FeatureChain {
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR pipeline_executable_{};
 };
 
-// Structures that are appended to a chain of an application's. Vulkan forbids a Vulkan1xFeatures
-// beside the structures that it took over: these are the latter, which any chain without the bit
-// may have.
+// Structures to append to a chain of the application. Vulkan forbids Vulkan1xFeatures together with
+// a structure that it took over. So these are the latter, which a chain without the bit may have.
 class FeatureAdditions {
  public:
   FeatureAdditions() noexcept;

@@ -46,7 +46,7 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   if (problem.is_grouped(GroupAlong::k)) {
     depth = slots(problem.k, config.tile_k);
   } else if (config.pack_a && config.pack_b) {
-    // Where both are packed, the depth is padded with zeros, too.
+    // Zeros pad the depth, too, if both operands are packed.
     out.k = depth = rounded_up(problem.k, std::uint64_t{config.tile_k});
   }
   if (config.pack_a && !out.a.is_packed()) become_copy(out.a, problem, config, true, rows, depth);
@@ -56,7 +56,8 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   return out;
 }
 
-// The first chunk of a problem, or the last one.
+// The first chunk of a problem, or the last one. The last chunk of a copy keeps the leading
+// dimension, and with it the tiles: zeros fill its missing rows.
 ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks,
                          bool last = false) {
   const auto size = [last](std::uint64_t each, std::uint64_t all) {

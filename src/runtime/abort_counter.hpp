@@ -13,7 +13,7 @@
 
 namespace vkgemm {
 
-// How often a barrier inside a dispatch was given up (shaders/lib/schedule/device_barrier.glsl).
+// The number of aborted barriers inside dispatches (shaders/lib/schedule/device_barrier.glsl).
 // The only memory that a context holds, and only for plans that have such a barrier. All members
 // may be called from several threads at once.
 class AbortCounter {

@@ -301,8 +301,7 @@ std::string Plan::Impl::untested() const {
   DeviceCaps trusted = *caps;
   for (const KernelKind& kind : kernel_kinds(trusted)) {
     const auto denies = [&](const Denial& denial) { return covers(denial, kind); };
-    if (std::ranges::find(trusted.verdicts, kind, &Verdict::kind) != trusted.verdicts.end() ||
-        std::ranges::any_of(trusted.denials, denies)) {
+    if (has_verdict(trusted.verdicts, kind) || std::ranges::any_of(trusted.denials, denies)) {
       continue;
     }
     trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});

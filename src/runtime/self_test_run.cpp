@@ -359,10 +359,6 @@ Result<void> check_queue(const ContextCreateInfo& info, const SelfTestDevice& de
   return {};
 }
 
-bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) {
-  return std::ranges::find(verdicts, kind, &Verdict::kind) != verdicts.end();
-}
-
 // Adds the verdicts of the file that are not there yet.
 void add_kept(std::vector<Verdict>& verdicts, VerdictStore& store,
               const std::filesystem::path& path, bool is_asked_for, const DeviceCaps& caps,

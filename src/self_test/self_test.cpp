@@ -96,10 +96,13 @@ DeviceCaps trusting(const DeviceCaps& caps) {
   return copy;
 }
 
+bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) noexcept {
+  return std::ranges::find(verdicts, kind, &Verdict::kind) != verdicts.end();
+}
+
 bool lacks_verdicts(const DeviceCaps& caps) {
   return std::ranges::any_of(kernel_kinds(caps), [&](const KernelKind& kind) {
-    return descriptor(kind.loop).needs_verdict &&
-           std::ranges::find(caps.verdicts, kind, &Verdict::kind) == caps.verdicts.end();
+    return descriptor(kind.loop).needs_verdict && !has_verdict(caps.verdicts, kind);
   });
 }
 

@@ -26,6 +26,9 @@ DeviceCaps trusting(const DeviceCaps& caps);
 // Verdicts without a test: the kinds that a list trusts on this device.
 std::vector<Verdict> trusted_verdicts(const KnownDrivers& list, const DeviceCaps& caps);
 
+// True if one of the verdicts is on this kind.
+bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) noexcept;
+
 // True if a main loop that needs a verdict has a kind without one.
 bool lacks_verdicts(const DeviceCaps& caps);
 

@@ -159,7 +159,7 @@ std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
 
 void settle(VerdictFile& file, const AttemptView& view) {
   std::erase_if(file.attempts, [&](const Attempt& attempt) {
-    if (std::ranges::find(file.verdicts, attempt.kind, &Verdict::kind) != file.verdicts.end()) {
+    if (has_verdict(file.verdicts, attempt.kind)) {
       return true;
     }
     // A time to come is as good as none.

@@ -66,9 +66,9 @@ class TimedCase {
   // wrote nothing.
   std::vector<double> time(const Plan& plan, const Timing& timing);
 
-  // Verifies what D holds now, in as many rows as the reference computes with about so many
-  // multiply-adds; other seeds choose others. Other threads compare while the device goes on. Its
-  // end must be waited for before this case goes.
+  // Verifies rows of D on other threads, while the device goes on. `work` is the number of
+  // multiply-adds of the reference, and gives the number of rows; the seed chooses them. Wait for
+  // the report before this case ends.
   std::future<oracle::VerifyReport> start_verification(std::uint64_t seed, double work);
   oracle::VerifyReport verify() { return start_verification(1, 0x1p31).get(); }
 

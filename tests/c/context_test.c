@@ -33,6 +33,13 @@ void test_create_info(const Device* device) {
   self_test.only = only;
   EXPECT_ERROR(vkgemm_context_create(&info, &context, error), VKGEMM_ERROR_INVALID_ARGUMENT,
                "self_test.only[0] is null");
+  INIT(VkgemmKernelKind, kind, vkgemm_kernel_kind_init);
+  kind.loop = VKGEMM_MAIN_LOOP_KHR_DIRECT;
+  kind.a_in_rows = 2;
+  const VkgemmKernelKind* const kinds[1] = {&kind};
+  self_test.only = kinds;
+  EXPECT_ERROR(vkgemm_context_create(&info, &context, error), VKGEMM_ERROR_INVALID_ARGUMENT,
+               "self_test.only[0].a_in_rows is 2");
   self_test.only_count = 0;
   self_test.verdicts = (const VkgemmVerdicts*)error;
   EXPECT_ERROR(vkgemm_context_create(&info, &context, error), VKGEMM_ERROR_INVALID_HANDLE,

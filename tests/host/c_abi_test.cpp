@@ -158,6 +158,7 @@ TEST(CAbi, FieldsComeBack) {
   for (const LoopDescriptor* const loop : main_loops()) {
     KernelKind kind{.loop = loop->loop, .input = DataType::bf16};
     std::iota(kind.numbers.begin(), kind.numbers.begin() + loop->kind_numbers.size(), 1u);
+    if (auto* const a_in_rows = find_number(kind, "a_in_rows")) *a_in_rows = 1;  // a boolean of C
     expect_round_trip<VkgemmKernelKind>(kind);
   }
   expect_round_trip<VkgemmVerdict>({.kind = {.loop = MainLoop::nv, .numbers = {9}},

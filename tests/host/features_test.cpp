@@ -123,8 +123,7 @@ TEST(Features, MergeIntoAChainThatHasNone) {
   EXPECT_EQ(head.features.samplerAnisotropy, VK_TRUE);
 }
 
-// Bits of the application stay, no structure comes twice, and none comes beside the one that took
-// it over.
+// Bits of the application stay. No structure comes twice, or together with one that took it over.
 TEST(Features, MergeIntoAChainThatHasSome) {
   auto v13 = structure<VkPhysicalDeviceVulkan13Features>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, nullptr);

@@ -1,5 +1,5 @@
-// Gated products, as far as no device is needed: what is refused, what a dispatch is told, what the
-// tables make of them, and the oracle.
+// Tests gated products without a device: refusals, parameters of dispatches, choices of the tables,
+// and the oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What the tables choose for grouped problems.
+// Tests the choices of the tables for grouped problems.
 #include <gtest/gtest.h>
 
 #include "kernels/legality.hpp"

@@ -1,6 +1,6 @@
-// Grouped problems, as far as no device is needed: what is refused, what a dispatch is told, and
-// the oracle. grouped_choice_test.cpp has what the tables make of them, group_map_test.cpp has the
-// map from slots to groups.
+// Tests grouped problems without a device: refusals, parameters of dispatches, and the oracle.
+// grouped_choice_test.cpp tests the choices of the tables, group_map_test.cpp the map from slots to
+// groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -139,7 +139,7 @@ TEST(Prose, PublicHeadersFollowTheRules) {
 }
 
 TEST(Prose, FaultsAreSeen) {
-  EXPECT_EQ(faults_of(paragraphs_of_page("plan() fails. What fails is told.\n")).size(), 1u);
+  EXPECT_EQ(faults_of(paragraphs_of_page("plan() fails. What fails is named.\n")).size(), 1u);
   EXPECT_EQ(faults_of(paragraphs_of_page("- It was right at 7128aac, too.\n")).size(), 1u);
   std::string words;
   for (int i = 0; i < 31; ++i) words += "word ";

@@ -26,6 +26,9 @@ make(short.npy --shape 5)
 set(generated "run --m 3 --n 6 --k 8")
 set(files "run --a a.npy --b b.npy")
 
+# an empty size of a group is none
+refused("run --groups 3,4, --n 6 --k 8" "--groups")
+
 # files that cannot be written, before anything is computed
 refused("${files} --out none/d.npy" "none/d.npy")
 refused("${generated} --activation relu --aux none/aux.npy" "none/aux.npy")

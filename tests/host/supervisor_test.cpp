@@ -47,7 +47,7 @@ TEST_F(Supervisor, HearsEveryLine) {
 
 const test::Worker misbehaves("misbehaves", [](const std::string& misdeed, const Say& say) {
   say("begun");
-  std::puts("a layer says");  // to nobody
+  std::puts("a layer says");  // no protocol line: the supervisor skips it
   if (misdeed == "crash\n") test::crash();
   if (misdeed == "exit\n") std::_Exit(7);
   if (misdeed == "hang\n") test::hang();
@@ -74,7 +74,7 @@ TEST_F(Supervisor, SurvivesWhatItsWorkDoes) {
 }
 
 #ifndef _WIN32
-// Who ignores the ends of children is not told how they ended: that is no success.
+// A process that ignores SIGCHLD never learns how its children end. That counts as no success.
 TEST_F(Supervisor, TakesAnUnseenEndForNoSuccess) {
   const auto handler = std::signal(SIGCHLD, SIG_IGN);
   const WorkerEnd end = misbehaves.run({.on_line = [](std::string_view) {}}, "crash");

@@ -1,4 +1,5 @@
-// Files of tuning tables: read, refused with line and field, and loaded beside the built-in ones.
+// Tests files of tuning tables: read, refused with line and field, and loaded before the built-in
+// tables.
 #include "tuning/table_file.hpp"
 
 #include <gtest/gtest.h>
