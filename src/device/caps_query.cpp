@@ -100,8 +100,8 @@ std::optional<MatrixTypes> matrix_types(const Listing& listing, const DeviceCaps
     return std::nullopt;
   }
   const auto needs_bfloat16 = [](DataType type) {
-    const Input* const input = find_input(type);
-    return input != nullptr && input->matrix_units == MatrixUnits::listed_bfloat16;
+    const Input* const known = find_input(type);
+    return known != nullptr && known->matrix_units == MatrixUnits::listed_bfloat16;
   };
   if (!caps.bf16_matrices && (needs_bfloat16(*input) || needs_bfloat16(*accumulator))) {
     return std::nullopt;
