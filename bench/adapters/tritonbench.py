@@ -73,19 +73,19 @@ def addmm(operator, c, a, b):
     device, c, a, b = ready(operator, c, a, b)
     if c.ndim == 1:
         return lambda: device.gemm(a, b, bias=c)
-    return lambda: device.gemm(a, b, residual=c)
+    return lambda: device.gemm(a, b, c=c)
 
 
 def addmm_relu(operator, c, a, b, bias):
     """relu(c + a·b + bias)."""
     device, c, a, b, bias = ready(operator, c, a, b, bias)
-    return lambda: device.gemm(a, b, residual=c, bias=bias, activation="relu")
+    return lambda: device.gemm(a, b, c=c, bias=bias, activation="relu")
 
 
 def addmm_gelu(operator, c, a, b, bias):
     """gelu(1.25 a·b + 0.5 c + bias), and the value before gelu: (D, aux)."""
     device, c, a, b, bias = ready(operator, c, a, b, bias)
-    return lambda: device.gemm(a, b, alpha=1.25, residual=c, beta=0.5, bias=bias,
+    return lambda: device.gemm(a, b, alpha=1.25, c=c, beta=0.5, bias=bias,
                                activation="gelu_erf", aux=True)
 
 

@@ -91,7 +91,7 @@ class Integers(OnDevice):
                 ({"alpha": 0.5}, 0.5 * sums),
                 ({"bias": values((48,))}, sums + wide(values((48,)))),
                 ({"clamp": (0, None)}, np.maximum(sums, 0)),
-                ({"residual": values((20, 48))}, sums + wide(values((20, 48)))))):
+                ({"c": values((20, 48))}, sums + wide(values((20, 48)))))):
             with self.subTest(named=list(named)):
                 d = gemm(a, b, **named)
                 self.assertEqual(d.dtype, np.float32)

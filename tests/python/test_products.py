@@ -60,6 +60,13 @@ class Gemm(OnDevice):
                 d = self.device.gemm(a, b, activation=name, alpha=0.3)
                 assert_close(d, activation(0.3 * (wide(a) @ wide(b))))
 
+    def test_names_of_pytorch(self):
+        a, b = values((20, 30)), values((30, 24))
+        np.testing.assert_array_equal(self.device.gemm(a, b, activation="gelu"),
+                                      self.device.gemm(a, b, activation="gelu_erf"))
+        np.testing.assert_array_equal(self.device.gated(a, b, "geglu"),
+                                      self.device.gated(a, b, "geglu_erf"))
+
     def test_bias(self):
         a, b = values((3, 25, 30)), values((30, 25))
         for shape in ((25,), (1, 25), (25, 1), (3, 1, 25), (3, 25, 1)):
@@ -69,19 +76,19 @@ class Gemm(OnDevice):
                     d = self.device.gemm(a, b, bias=bias)
                     assert_close(d, wide(a) @ wide(b) + wide(bias))
 
-    def test_residual(self):
+    def test_c(self):
         a, b = values((3, 20, 30)), values((30, 25))
         for shape in ((20, 25), (3, 20, 25)):
             for beta in (None, 0.5):
                 with self.subTest(shape=shape, beta=beta):
                     c = values(shape)
-                    d = self.device.gemm(a, b, residual=c, beta=beta, alpha=2)
+                    d = self.device.gemm(a, b, c=c, beta=beta, alpha=2)
                     expected = 2 * (wide(a) @ wide(b)) + wide(c) * (1 if beta is None else beta)
                     assert_close(d, expected)
 
-    def test_residual_that_is_transposed(self):
+    def test_c_that_is_transposed(self):
         a, b, c = values((20, 30)), values((30, 25)), values((25, 20))
-        d = self.device.gemm(a, b, residual=c.T, alpha=2)
+        d = self.device.gemm(a, b, c=c.T, alpha=2)
         assert_close(d, 2 * (wide(a) @ wide(b)) + wide(c).T)
 
     def test_aux_and_clamp(self):
@@ -211,7 +218,7 @@ class RowReduction(OnDevice):
         a, b, c = values((20, 30)), values((30, 25)), values((20, 25))
         gamma, row_beta = values((25,), "f16", seed=1), values((25,), "f16", seed=2)
         d, aux = self.device.row_reduction(a, b, "layer_norm", gamma=gamma, row_beta=row_beta,
-                                           residual=c, aux=True)
+                                           c=c, aux=True)
         before = wide(a) @ wide(b) + wide(c)
         assert_close(d, ROW_OPS["layer_norm"](before) * wide(gamma) + wide(row_beta))
         assert_close(aux, before)
@@ -256,7 +263,7 @@ class Scales(OnDevice):
         a, b, c, bias = values((20, 30)), values((30, 25)), values((20, 25)), values((25,))
         rows, columns = factors((20,)), factors((25,), seed=1)
         d, aux = self.device.gemm(a, b, row_scales=rows, column_scales=columns, alpha=30,
-                                  residual=c, beta=0.5, bias=bias, activation="relu", aux=True)
+                                  c=c, beta=0.5, bias=bias, activation="relu", aux=True)
         before = (30 * wide(rows)[:, None] * wide(columns) * (wide(a) @ wide(b)) + 0.5 * wide(c)
                   + wide(bias))
         assert_close(aux, before)

@@ -48,14 +48,14 @@ class Refusals(OnDevice):
                 (gemm, *s8, {"out_dtype": np.int8},
                  "out_dtype is int8: it must be float16, bfloat16, float32 or int32"),
                 (gemm, *s8, {"out_dtype": "s8"}, "out_dtype is s8: it must be float16"),
-                (gemm, *s8, {"residual": np.ones((4, 8), np.int32)}, "residual.dtype is int32"),
+                (gemm, *s8, {"c": np.ones((4, 8), np.int32)}, "c.dtype is int32"),
                 (gemm, *s8, {"bias": np.ones(8, np.int32)}, "bias.dtype is int32"),
                 (gemm, a, b, {"out_dtype": "s32"}, "out_dtype is s32: it must be float16, bfloat16 "
                  "or float32"),
                 (gemm, a, b, {"out": np.zeros((4, 8), np.int32)}, "out.dtype is int32"),
                 (rows, *s8, "rms_norm", {"gamma": s8[1][0]}, "gamma.dtype is int8"),
-                (gemm, a, b, {"residual": b}, "residual.shape is (6, 8): it must be (4, 8)"),
-                (gemm, a, b, {"beta": 2}, "beta is 2, and residual is None"),
+                (gemm, a, b, {"c": b}, "c.shape is (6, 8): it must be (4, 8)"),
+                (gemm, a, b, {"beta": 2}, "beta is 2, and c is None"),
                 (gemm, a, b, {"alpha": "x"}, "alpha is 'x'"),
                 (gemm, a, b, {"activation": "reluu"}, "activation is 'reluu': it must be one of "
                  "none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh"),
@@ -142,7 +142,7 @@ class Refusals(OnDevice):
         self.assertEqual(caught.exception.status, "unsupported")
         self.assertIn("gamma is true", caught.exception.message)
         for wrong, message in (({"activation": "relu"}, "epilogue.activation is relu and gated"),
-                               ({"residual": np.ones((4, 4), np.float16)},
+                               ({"c": np.ones((4, 4), np.float16)},
                                 "epilogue.beta is 1 and gated")):
             with self.assertRaises(vkgemm.Error) as caught:
                 self.device.grouped(a, b, np.array([0, 4]), gate="glu", **wrong)
@@ -172,6 +172,38 @@ class Refusals(OnDevice):
             self.device.gemm(a, b, split_k=2, max_workspace_bytes=0)
         self.assertEqual(caught.exception.status, "unsupported")
         self.assertIn("max_workspace_bytes is 0", caught.exception.message)
+
+    def test_names_that_were_probably_meant(self):
+        a, b = values((4, 6)), values((6, 8))
+        for call, message in (
+                (lambda: self.device.gemm(a, b, residual=b), "gemm() got 'residual': did you mean "
+                 "'c'? It is added before the activation"),
+                (lambda: self.device.gemm(a, b, activaton="relu"),
+                 "gemm() got 'activaton': did you mean 'activation'?"),
+                (lambda: self.device.gemm(a, b, xyz=1), "gemm() got 'xyz': its arguments are a, b"),
+                (lambda: self.device.gated(a, b, "glu", residual=b), "gated() got 'residual': its"),
+                (lambda: self.device.explain(a, b, ofsets=b), "explain() got 'ofsets': did you mean "
+                 "'offsets'?"),
+                (lambda: self.device.pack(b, gated="halves"), "did you mean 'gated_b'?"),
+                (lambda: self.device.quantise(b, groupk=64), "did you mean 'group_k'?"),
+                (lambda: self.device.quantise_rows(a, bf=True), "did you mean 'bf16'?"),
+                (lambda: vkgemm.quantise(b, zero=True), "quantise() got 'zero': did you mean 'zeros'"),
+                (lambda: vkgemm.Codes("int8", b, b, groupk=64), "Codes() got 'groupk': did you mean"),
+                (lambda: vkgemm.Device(selftest=True), "Device() got 'selftest': did you mean "
+                 "'self_test'?")):
+            with self.subTest(message=message):
+                for kind in (vkgemm.ArgumentError, TypeError):
+                    with self.assertRaises(kind) as caught:
+                        call()
+                self.assertIn(message, caught.exception.message)
+        for arguments, message in (({"activation": "gelu_erff"}, "did you mean 'gelu_erf'?"),
+                                   ({"f32": "bf16x"}, "; did you mean 'bf16x"),
+                                   ({"out_dtype": "flaot32"}, "out_dtype is 'flaot32'")):
+            with self.assertRaises(vkgemm.ArgumentError) as caught:
+                self.device.gemm(a, b, **arguments)
+            self.assertIn(message, caught.exception.message)
+        with self.assertRaisesRegex(TypeError, "missing"):
+            self.device.gemm(a)
 
     def test_devices(self):
         count = len(vkgemm.devices())

@@ -34,7 +34,11 @@ Operand: TypeAlias = "Array | torch.Tensor"
 
 
 def to_bf16(values: Any) -> NDArray[np.uint16]:
-    """The bits of `values` rounded to bf16, to nearest even; of the same shape."""
+    """Round values to bfloat16, to nearest even.  Returns their bits, with the same shape.
+
+    >>> vkgemm.to_bf16([1.0, -2.0])
+    array([16256, 49152], dtype=uint16)
+    """
     bits = np.asarray(values, np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
     quiet_nan = bits >> 16 | 0x40
@@ -42,7 +46,11 @@ def to_bf16(values: Any) -> NDArray[np.uint16]:
 
 
 def from_bf16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """The f32 values of bf16 bits, of the same shape."""
+    """Convert bits of bfloat16 to float32, with the same shape.
+
+    >>> vkgemm.from_bf16(np.uint16([16256, 49152]))
+    array([ 1., -2.], dtype=float32)
+    """
     return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 

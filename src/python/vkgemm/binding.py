@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +20,16 @@ T = TypeVar("T")
 
 
 class Error(Exception):
-    """A call that failed: a `status` of vkgemm.h by its name, and a `message`.
+    """A call that failed.
 
-    `vk_result` is what the driver said, where a call to it failed, else 0.
+    status: the name of a VkgemmStatus: "unsupported".  message: the cause, in a sentence.
+    vk_result: the driver's VkResult if a call to it failed, otherwise 0.
+
+    >>> try:
+    ...     device.gemm(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32), split_k=513)
+    ... except vkgemm.Error as error:
+    ...     error.status
+    'invalid_argument'
     """
 
     def __init__(self, status: str, message: str, vk_result: int = 0):
@@ -32,7 +40,14 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument that no device could accept; the message names it and its value."""
+    """An argument that no device can accept.  The message names the argument and its value.
+
+    >>> try:
+    ...     device.gemm(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
+    ... except ValueError as error:
+    ...     print(error.message)
+    b.shape is (2, 3): 3 rows are needed, because a.shape is (2, 3)
+    """
 
     def __init__(self, message: str):
         super().__init__("invalid_argument", message)
@@ -77,14 +92,28 @@ def enumerator_names(enum: str) -> list[str]:
     return [enumerator_name(enum, value) for value in values if value != 0x7FFFFFFF]
 
 
+# Names that PyTorch has for an enumerator.
+_ALIASES = {("VkgemmActivation", "gelu"): "gelu_erf", ("VkgemmGate", "geglu"): "geglu_erf"}
+
+
+def nearest(name: object, names: Iterable[str]) -> str | None:
+    """The name that is most like another one, if any is."""
+    found = difflib.get_close_matches(name, list(names), 1) if isinstance(name, str) else []
+    return found[0] if found else None
+
+
 def enumerator(argument: str, enum: str, name: object) -> int:
     """The value of an enumerator; an exception that names the argument if there is none."""
     value = ffi.new("int32_t *")
-    if not isinstance(name, str) or lib.vkgemm_enumerator_parse(
-            enumeration(enum), name.encode(errors="replace").replace(b"\0", b"?"), value) != 0:
-        raise ArgumentError(
-            f"{argument} is {name!r}: it must be one of {', '.join(enumerator_names(enum))}")
-    return int(value[0])
+    if isinstance(name, str):
+        known = _ALIASES.get((enum, name), name)
+        if lib.vkgemm_enumerator_parse(enumeration(enum), known.encode(errors="replace").replace(
+                b"\0", b"?"), value) == 0:
+            return int(value[0])
+    names = enumerator_names(enum)
+    meant = nearest(name, names)
+    raise ArgumentError(f"{argument} is {name!r}: it must be one of {', '.join(names)}"
+                        + (f"; did you mean {meant!r}?" if meant is not None else ""))
 
 
 def check(status: int) -> None:

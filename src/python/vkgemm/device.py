@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -10,17 +9,18 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from .arrays import INPUTS, Arrays, Numpy, Operand, as_matrix
-from .binding import (ArgumentError, Error, Held, check, enumerator_names, ffi, lib, output, text,
-                      value_of, written)
+from .arrays import INPUTS, Numpy, Operand, as_matrix
+from .binding import (ArgumentError, Error, check, enumerator_names, ffi, lib, output, text,
+                      value_of)
 from .gpu import Gpu
+from .names import suggests
 from .packed import PackedMatrix
 from .plans import PackPlan, Plan, Plans
 from .problem import part
-from .quantised import Codes, quantised, require_in_f16
-from .request import Request, product, row_quantisation
+from .products import Products, is_tensor
+from .quantised import Codes, quantisation, quantised, require_in_f16
+from .request import Request
 from .staging import Staging
 
 if TYPE_CHECKING:
@@ -40,51 +40,46 @@ def _close(gpu: Gpu, plans: Plans) -> None:
             gpu.close()
 
 
-def _is_tensor(value: object) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+class Device(Products):
+    """A Vulkan device that multiplies matrices: D = epilogue(A·B), by gemm() and its relatives.
 
+    Each call copies its numpy arrays to the device, waits for the result, and copies it back.  Any
+    thread may call; the device computes one call at a time.
 
-def _arguments(variables: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a method, of its locals()."""
-    return {name: value for name, value in variables.items() if name != "self"}
+    Arrays are float16, float32 or bfloat16 (of ml_dtypes).  With bf16=True, uint16 arrays hold the
+    bits of bfloat16, and such results are uint16 arrays.  A and B have one type, which may also be
+    int8.  float16 and bfloat16 products are accumulated in float32, int8 products in int32, without
+    error.  Transposed views are read in place.
 
+    torch tensors on the same GPU give tensors.  Such a call runs in the order of torch's current
+    stream, and the host does not wait.  Tensors of empty() and shared(), and results, are in memory
+    that torch and the device share.  Other tensors are copied on the device: the first copy gives a
+    warning, and `copies` counts all.  No gradient is computed.  If another stream still reads a
+    tensor, keep the tensor until that stream is done.
 
-class Device(Held):
-    """A Vulkan device that multiplies matrices.
+    index: a position in devices().  None takes the best device, a GPU if there is one.
+    self_test: test each kind of kernel that has no verdict yet, and keep the verdicts in the file of
+        `vkgemm info --self-test`.  Verdicts are read in any case: a kind that failed is not used,
+        and some kinds are used only if they passed.
+    pipeline_cache_file: keeps compiled kernels between runs.  Only you may be able to write there.
+    tuning_file: a table that `vkgemm tune` wrote.  It precedes the built-in tables.
 
-    `index` counts devices(); None takes the best, a GPU if there is one.  It makes a Vulkan
-    instance, a device and a queue of its own.  Every call copies its operands to the device, waits
-    for the result and copies it back.  Any thread may call; calls follow each other.
+    Errors are vkgemm.Error, with a status and a message.  Messages that are not errors go to the
+    logger "vkgemm" of the module logging.  A child made by fork() cannot use the device: calls
+    raise Error.  It must end by os._exit(), as multiprocessing does, because exit handlers of
+    drivers may hang there.
 
-    Arrays are float16, float32 or bfloat16 (of ml_dtypes); with bf16=True, uint16 arrays hold the
-    bits of bf16, and bf16 results are such arrays.  A and B share one type, which may also be int8.
-    f32 is multiplied in IEEE f32, if the argument `f32` says nothing else; f16 and bf16 are
-    accumulated in f32, int8 in int32: exactly.  Transposed views are read as they lie.
-
-    A child made by fork() cannot use the device: calls raise Error.  It must end by os._exit(), as
-    multiprocessing does, because exit handlers of drivers may hang there.
-
-    torch tensors on the same GPU are taken, too, and give tensors.  Such a call does not wait on
-    the host: it runs in the order of torch's current stream.  Tensors of empty() and shared(), and
-    results, lie in memory that torch and the device see both; others are copied on the device, with
-    a warning the first time, and counted in `copies`.  No gradient is computed.  As with memory of
-    torch's own, a tensor that another stream still reads must live until that is waited for.
-
-    self_test: whether to try, before anything else, each kind of kernel that the device offers and
-    that has no verdict yet, and to keep the verdicts where `vkgemm info --self-test` keeps them.
-    They are read in any case: a kind that failed is not used, and some kinds only if they passed.
-    pipeline_cache_file: where compiled kernels are kept from one run to the next; nobody else may
-    be able to write there.  tuning_file: a table that `vkgemm tune` wrote; it comes before those
-    that are built in.
-
-    Failures are vkgemm.Error, with a status and a message.  Messages that are not errors go to the logger
-    "vkgemm" of the module logging.
+    >>> a = np.float32([[1, 2], [3, 4]])
+    >>> with vkgemm.Device() as device:
+    ...     device.gemm(a, a)
+    array([[ 7., 10.],
+           [15., 22.]], dtype=float32)
     """
 
     #: The most plans that are kept.
     max_plans = 512
 
+    @suggests
     def __init__(self, index: int | None = None, *, self_test: bool = False,
                  pipeline_cache_file: str | PathLike[str] | None = None,
                  tuning_file: str | PathLike[str] | None = None):
@@ -99,9 +94,12 @@ class Device(Held):
         self.last_ms: float | None = None
 
     def close(self) -> None:
-        """Frees all that the device holds, packed matrices too, even if the device is lost.
+        """Free everything that the device holds, packed matrices too, even if the device is lost.
 
-        It must not be used again.  In a child made by fork() it does nothing.
+        Later calls raise Error.  In a child made by fork() it does nothing.
+
+        >>> device = vkgemm.Device()
+        >>> device.close()
         """
         self._closing()
 
@@ -145,23 +143,39 @@ class Device(Held):
 
     @property
     def name(self) -> str:
-        """The device's name, as its driver has it."""
+        """The device's name, as its driver reports it.
+
+        >>> device.name in vkgemm.devices()
+        True
+        """
         return text(self._described().name)
 
     @property
     def driver(self) -> str:
-        """The driver's name and version."""
+        """The driver's name and version.
+
+        >>> len(device.driver) > 0
+        True
+        """
         device = self._described()
         return f"{text(device.driver_name)} {text(device.driver_info)}".rstrip()
 
     @property
     def architecture(self) -> str:
-        """The key of the device's tuning table: "nvidia_sm90"."""
+        """The key of the device's tuning table, for example "nvidia_sm90".
+
+        >>> len(device.architecture) > 0
+        True
+        """
         return text(self._described().architecture)
 
     @property
     def paths(self) -> dict[str, str]:
-        """The paths, each with the reason why it cannot be used: empty if it can."""
+        """The reason why each path cannot be used; empty if it can.
+
+        >>> device.paths["fma"]
+        ''
+        """
         caps, result = self._caps(), {}
         available, reason = ffi.new("VkBool32 *"), ffi.new("char const **")
         for path, name in enumerate(enumerator_names("VkgemmPath")):
@@ -169,139 +183,24 @@ class Device(Held):
             result[name] = "" if available[0] else text(reason[0])
         return result
 
-    def gemm(self, a: Operand, b: Operand | PackedMatrix, *, row_scales: Operand | None = None,
-             column_scales: Operand | None = None, bias: Operand | None = None,
-             activation: str | None = None, residual: Operand | None = None, alpha: float = 1.0,
-             beta: float | None = None, aux: bool = False,
-             clamp: tuple[float | None, float | None] | None = None,
-             out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-             f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
-             config: str | None = None, bf16: bool = False) -> Any:
-        """D = clamp(activation(alpha · row_scale·column_scale · A·B + beta · residual + bias)).
-
-        a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.  A matrix that is alone
-        serves the whole batch.
-        row_scales: (M,) or (batch, M), float32.  column_scales: (N,) or (batch, N), float32.
-        bias: (N,), (1, N) or (M, 1), or (batch, 1, N) or (batch, M, 1).
-        activation: "relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid" or "tanh".
-        residual: (M, N) or (batch, M, N).  beta is 1 if it is given.
-        aux: whether to return the value before the activation, too: (D, aux).
-        clamp: (min, max); None is no bound.
-        out_dtype: D's type, by default A's.  Of int8 A it is int32, or float32 where D is not A·B
-        itself but anything more; int32 holds nothing more.  out: an array for D, of any strides.
-        f32: how float32 inputs are multiplied.  "ieee": by f32 arithmetic.  The others split each
-        element into 16-bit parts for matrix units, which is faster where these are: "bf16x9" takes
-        exact products, "bf16x6" errs by 2**-23 of the sum of |a · b|, "f16x3" by 2**-21, beside
-        roundings of sums.  A device without a configuration for them takes "ieee" instead.  A packed b was packed with the same f32.
-        split_k: the slices of K that are multiplied apart; by default vkgemm chooses.
-        max_workspace_bytes: the most scratch memory that vkgemm may choose.
-        config: how to compute it, as explain() prints it; by default vkgemm chooses.
-
-        Returns D: (M, N) or (batch, M, N).
-        """
-        return self._call(self._request, **_arguments(locals()))
-
-    def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
-              b_right: Operand | PackedMatrix | None = None, row_scales: Operand | None = None,
-              column_scales: Operand | None = None, bias: Operand | None = None,
-              alpha: float = 1.0, aux: bool = False,
-              clamp: tuple[float | None, float | None] | None = None,
-              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
-              config: str | None = None, bf16: bool = False) -> Any:
-        """D = clamp(gate(l, r)), where l and r are what gemm() computes with two matrices B.
-
-        a: (M, K) or (batch, M, K).
-        gate: "swiglu" (silu(l) · r), "geglu_erf", "geglu_tanh" (l · gelu(r)), "reglu", "glu"
-        (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
-        gated_b: "halves": b is (K, 2N), the N columns of l before those of r; "interleaved": b is
-        (K, 2N), columns 2j and 2j + 1 are of l and r; "separate": b and b_right are (K, N).
-        column_scales: (2N,) or (batch, 2N), as B's columns.
-        bias: (2N,) or (1, 2N), as B's columns, or (M, 1).
-        aux: whether to return l and r, too, (M, 2N), as B's columns.
-        All else is as in gemm().
-
-        Returns D: (M, N) or (batch, M, N), or (D, aux).
-        """
-        return self._call(self._request, **_arguments(locals()))
-
-    def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
-                gate: str | None = None, gated_b: str = "halves",
-                b_right: Operand | PackedMatrix | None = None,
-                row_scales: Operand | None = None,
-                column_scales: Operand | None = None, bias: Operand | None = None,
-                activation: str | None = None,
-                residual: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
-                aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
-                out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                f32: str = "ieee", max_workspace_bytes: int | None = None,
-                config: str | None = None, bf16: bool = False) -> Any:
-        """A product for each group: group g is [offsets[g], offsets[g + 1]) of M or of K.
-
-        a: (M, K).  offsets: (groups + 1,), int32 or int64; the host does not read those that are a
-        tensor, and the device clamps bad ones.
-        along "m": groups are rows of A and of D.  b: (K, N) for all groups, or (groups, K, N).
-        Returns D: (M, N); rows of no group are as in `out`, or 0.
-        along "k": groups are columns of A and rows of B.  b: (K, N).
-        Returns D: (groups, M, N).
-        row_scales: (M,) or, along "k", (groups, M).  column_scales: (N,) or (groups, N).
-        bias: (N,), (1, N), (M, 1) or (groups, 1, N).  residual: as D, or (M, N).
-        gate, gated_b, b_right: as in gated(): b has 2N columns for D's N, or there are two matrices
-        B; column_scales, bias and aux have 2N columns, and there is neither activation nor
-        residual.
-        All else is as in gemm().
-        """
-        return self._call(self._request, **_arguments(locals()))
-
-    def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
-                      eps: float | None = None, gamma: Operand | None = None,
-                      row_beta: Operand | None = None, store_d: bool = False,
-                      row_scales: Operand | None = None, column_scales: Operand | None = None,
-                      bias: Operand | None = None, activation: str | None = None,
-                      residual: Operand | None = None, alpha: float = 1.0,
-                      beta: float | None = None, aux: bool = False,
-                      clamp: tuple[float | None, float | None] | None = None,
-                      out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
-                      f32: str = "ieee", split_k: int | None = None,
-                      max_workspace_bytes: int | None = None, config: str | None = None,
-                      bf16: bool = False) -> Any:
-        """A reduction of the rows of what gemm() computes, before the cast to D's type.
-
-        a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or packed.
-        op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" change D, and return it.
-        "logsumexp", "sum", "max", "mean" and "variance" (over N) return values in f32: (M,) or
-        (batch, M); with store_d=True, (values, D).
-        gamma, row_beta: (N,), the factors and summands of rms_norm and layer_norm.
-        eps: by default 1e-6 of rms_norm, 1e-5 of layer_norm, 1e-12 of l2_normalize.
-        aux: whether to return the value before activation and reduction, too, at the end.
-        All else is as in gemm().
-        """
-        return self._call(self._request, **_arguments(locals()))
-
-    def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
-        """Why this kernel: for people; several lines.
-
-        The arguments are those of gemm() or, with `gate`, of gated(), with `offsets`, of grouped(),
-        which may have a gate, too, with `op`, of row_reduction().
-        """
-        with self._gpu.lock:
-            if _is_tensor(a):
-                arguments.pop("bf16", None)
-                tensors = self._tensors_of("a", a)
-                request = tensors.request(self._request, dict(a=a, b=b, **arguments))
-            else:
-                request = self._request(Numpy(arguments.pop("bf16", False)), a, b, **arguments)
-            return written(lib.vkgemm_plan_explain, self._plan(request).handle)
-
+    @suggests
     def pack(self, b: Operand, *, gated_b: str | None = None, f32: str = "ieee",
              bf16: bool = False) -> PackedMatrix:
-        """B as the device loads it best, kept there for any number of products.
+        """Keep B on the device, in the order that it loads fastest, for any number of products.
 
         b: (K, N), or (batch, K, N) for a batch or for groups.
-        gated_b: for a product with a gate, how B's columns stand, as in gated().
+        gated_b: for products with a gate, the place of B's columns, as in gated().
         f32: how a float32 b is multiplied, as in gemm().
+        bf16: uint16 arrays hold the bits of bfloat16.
+
+        Returns a PackedMatrix, which is passed as b.
+        Raises ArgumentError if b has a wrong type or shape.
+
+        >>> weight = device.pack(np.ones((3, 2), np.float16))
+        >>> device.gemm(np.ones((1, 3), np.float16), weight)
+        array([[3., 3.]], dtype=float16)
         """
-        if _is_tensor(b):
+        if is_tensor(b):
             return self._tensors_of("b", b).pack(b, gated_b, f32)
         arrays = Numpy(bf16)
         array = as_matrix("b", arrays.array("b", b))
@@ -313,84 +212,98 @@ class Device(Held):
             plan = PackPlan(self._gpu, array.shape, matrix, gated_b, f32=f32)
             return self._staging.pack(plan, {"source": source}, array)
 
+    @suggests
     def quantise(self, b: Operand, type: str = "int4", *, group_k: int = 128, zeros: bool = False,
                  element: str = "f16", gated_b: str | None = None) -> PackedMatrix:
-        """B as codes, kept on the device: pack_codes() of what vkgemm.quantise() makes of it.
+        """Keep B on the device as codes: pack_codes(vkgemm.quantise(b, …)).
 
-        The host makes the codes: a torch tensor is copied there, with a warning, and counted in
+        b, type, group_k, zeros: as in vkgemm.quantise().
+        element, gated_b: as in pack_codes().
+
+        The host computes the codes.  A torch tensor is copied there, with a warning, and counted in
         `copies`.
+        Returns a PackedMatrix.
+        Raises ArgumentError if b has a wrong shape, or an element that is not finite, also as
+        float16 if that is the element type.
+
+        >>> weight = device.quantise(np.ones((64, 2), np.float32), "int8")
+        >>> device.gemm(np.ones((1, 64), np.float16), weight)
+        array([[64., 64.]], dtype=float16)
         """
-        if _is_tensor(b):
+        if is_tensor(b):
             b = self._tensors_of("b", b).on_host("b", b)
         numbers, codes = quantised(b, type, group_k, zeros)
         if element == "f16":
             require_in_f16(numbers, codes)
         return self.pack_codes(codes, element=element, gated_b=gated_b)
 
+    @suggests
     def pack_codes(self, codes: Codes, *, element: str = "f16",
                    gated_b: str | None = None) -> PackedMatrix:
-        """A quantised B as the device loads it best, kept there for any number of products.
+        """Keep a quantised B on the device, in the order that it loads fastest.
 
-        codes: of numpy arrays; a Codes takes no torch tensors.
-        element: the type that it is multiplied as, "f16" or "bf16": A's.
-        gated_b: for a product with a gate, how B's columns stand, as in gated().
+        codes: vkgemm.Codes, of numpy arrays.
+        element: the type that B is multiplied as, "f16" or "bf16", which must be A's.
+        gated_b: for products with a gate, the place of B's columns, as in gated().
+
+        Returns a PackedMatrix.  Raises Error if the device cannot pack these codes.
+
+        >>> codes = vkgemm.quantise(np.ones((64, 2), np.float32), "int4", group_k=32)
+        >>> device.pack_codes(codes)
+        <vkgemm.PackedMatrix (64, 2) f16, int4 codes>
         """
         arrays = {name: np.ascontiguousarray(array) for name in ("codes", "scales", "zeros")
                   if (array := getattr(codes, name)) is not None}
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()
-            plan = PackPlan(self._gpu, codes.shape, part(type=element), gated_b, codes.part)
+            plan = PackPlan(self._gpu, codes.shape, part(type=element), gated_b, quantisation(codes))
             return self._staging.pack(plan, arrays, None)
 
-    def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
-        """The rows of a matrix as int8 codes, with a scale each, made on the device.
-
-        a: (M, K) or (batch, M, K), float16, float32 or bfloat16.
-
-        Returns (codes, scales): int8 as a, and float32, (M,) or (batch, M).  In float32 a row's
-        scale is max|row| / 127, and a code rint(x · (127 / max|row|)).  Zeros have codes and scale
-        0, a row with NaN has the scale NaN, one with Inf the scale Inf, and both have codes 0:
-        their rows of a product are NaN.
-
-        They are gemm()'s a and row_scales.  Its b and column_scales are, of a matrix (K, N), what
-        quantise_rows(b.T) gives: codes.T, whose columns lie one behind the other, and scales.
-        """
-        return self._call(row_quantisation, a, bf16=bf16, in_rows=True)
-
+    @suggests
     def empty(self, *shape: int, dtype: Any) -> Any:
-        """A torch tensor of any values, in memory that this device and torch see both.
+        """Allocate a torch tensor in memory that torch and this device share.
 
         dtype: torch.float16, torch.bfloat16, torch.float32, torch.int8 or torch.int32.
+
+        Returns a tensor of this shape with undefined values.
+        Raises Error if torch is missing, or does not compute on this device.
+
+        >>> device.empty(2, 3, dtype=torch.float16).shape
+        torch.Size([2, 3])
         """
         return self._shared().empty(shape, dtype)
 
     def shared(self, tensor: Any) -> Any:
-        """A torch tensor as it is, if it lies in memory of empty(), else a copy there.
+        """Return a torch tensor, if it is in shared memory, or else a copy of it there.
 
-        A copy has no gradient.  It is transposed if that is how the tensor lies.
+        The copy of a transposed tensor is transposed.  It has no gradient.
+        Raises ArgumentError if the tensor is on another device.
+
+        >>> x = device.empty(2, 3, dtype=torch.float16)
+        >>> device.shared(x) is x, device.shared(x + 1) is x
+        (True, False)
         """
         return self._tensors_of("tensor", tensor).shared(tensor)
 
     @property
     def copies(self) -> Counter[str]:
-        """How many torch tensors calls had to copy, by the names of their arguments."""
+        """The number of torch tensors that calls had to copy, by the names of arguments.
+
+        >>> device.copies
+        Counter()
+        """
         return Counter() if self._tensors is None else self._tensors.copies
 
     def release_memory(self) -> None:
-        """Frees what the device keeps for torch tensors to come, as torch.cuda.empty_cache() does.
+        """Free the memory that is kept for later torch tensors, as torch.cuda.empty_cache() does.
 
         It waits until the GPU is done.
+
+        >>> device.release_memory()
         """
         if self._tensors is not None:
             self._tensors.release()
-
-    def _request(self, arrays: Arrays, a: Any, b: Any, **arguments: Any) -> Request:
-        request = product(arrays, a, b, **arguments)
-        for name, matrix in request.packed.items():
-            if matrix.gpu is not self._gpu:
-                raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
-        return request
 
     def _plan(self, request: Request) -> Plan:
         """The request's plan, from those that were kept or new."""
@@ -401,7 +314,7 @@ class Device(Held):
     def _call(self, build: Callable[..., Request], a: Any, *, bf16: bool, in_rows: bool = False,
               **arguments: Any) -> Any:
         """Runs what `build` makes of the arguments; `in_rows`: it takes A in rows alone."""
-        if type(a) is not np.ndarray and _is_tensor(a):
+        if type(a) is not np.ndarray and is_tensor(a):
             self.last_ms = None
             tensors = self._tensors or self._tensors_of("a", a)
             return tensors.run(build, self._plan, dict(a=a, **arguments), in_rows)

@@ -22,10 +22,13 @@ def _free(gpu: Gpu, buffer: Buffer) -> None:
 
 
 class PackedMatrix(Held):
-    """A matrix B on its device, made by Device.pack() or Device.pack_codes().
+    """A matrix B on its device, made by Device.pack(), quantise() or pack_codes().
 
-    It serves every product with this K and N.  If the device gains nothing from another order, the
-    matrix stays in rows.  It does not change, and is its own copy.
+    It serves every product with its K and N.  On a device that gains nothing from another order,
+    it keeps the order of rows.  It never changes.  copy.copy() returns the matrix itself.
+
+    >>> device.pack(np.ones((3, 2), np.float16)).shape
+    (3, 2)
     """
 
     def __init__(self, gpu: Gpu, buffer: Buffer, shape: tuple[int, ...], element: str,
@@ -45,7 +48,11 @@ class PackedMatrix(Held):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes on the device."""
+        """The bytes that it takes on the device.
+
+        >>> device.pack(np.ones((3, 2), np.float32)).nbytes
+        24
+        """
         return self.buffer.size
 
     def is_packed_like(self, other: PackedMatrix) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .binding import ArgumentError, enumerator
+from .names import suggests
 from .problem import Part, part, whole
 
 _DLPACK_HOST = 1
@@ -85,15 +86,25 @@ def require_in_f16(b: NDArray[np.float32], codes: Codes) -> None:
 
 @dataclass(frozen=True)
 class Codes:
-    """A quantised matrix B: an element is scale · (code - zero), in float32.
+    """A quantised matrix B.
+
+        element = scale · (code - zero), in float32
 
     type: "int8", "int4", "e4m3", "e5m2" or "mxfp4".
-    codes: uint8.  8-bit ones (K, N); 4-bit ones ((K + 1) // 2, N), of rows 2i and 2i + 1, which has
-    the upper half.  With a first dimension for a batch or for groups.
-    scales: float16 or float32, of mxfp4 uint8 (2 ** (byte - 127)): a number for each group, (K /
-    group_k, N / group_n) rounded up.  zeros: uint8, of the same shape, of int4.
-    k: K; by default what codes have rows for.
+    codes: uint8.  8-bit codes are (K, N).  4-bit codes are ((K + 1) // 2, N): a byte holds rows 2i
+        and 2i + 1, which is the upper half.  A first dimension is a batch or groups.
+    scales: float16 or float32, (K / group_k, N / group_n) rounded up.  For mxfp4: uint8, a scale of
+        2 ** (byte - 127).
+    zeros: for int4, uint8 zero points with the shape of scales.
     group_k: 32, 64, 128, or 0 for all of K.  group_n: 1, 128, or 0 for all columns.
+    k: K.  By default all rows of codes.
+
+    Raises ArgumentError if an array has a wrong type or shape.
+
+    >>> codes = vkgemm.Codes("int8", np.uint8([[1], [255]]), np.float32([[0.5]]))
+    >>> codes.elements()
+    array([[ 0.5],
+           [-0.5]], dtype=float32)
     """
 
     type: str
@@ -137,25 +148,31 @@ class Codes:
 
     @property
     def is_small(self) -> bool:
-        """Whether two codes share a byte."""
+        """Whether two codes share a byte.
+
+        >>> vkgemm.quantise(np.ones((64, 2)), "int4").is_small
+        True
+        """
         return self.type in ("int4", "mxfp4")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the matrix: (K, N) or (batch, K, N)."""
+        """The shape of the matrix: (K, N) or (batch, K, N).
+
+        >>> vkgemm.quantise(np.ones((64, 2)), "int4").shape
+        (64, 2)
+        """
         rows = self.codes.shape[-2] * (2 if self.is_small else 1)
         k = rows if self.k is None else self.k
         return (*self.codes.shape[:-2], k, self.codes.shape[-1])
 
-    @property
-    def part(self) -> Part:
-        """The fields of VkgemmQuantisation."""
-        scales = "f16" if self.type == "mxfp4" else _SCALES[self.scales.dtype]
-        return part(type=self.type, group_k=self.group_k, group_n=self.group_n, scale_type=scales,
-                    zeros=self.zeros is not None)
-
     def elements(self) -> NDArray[np.float32]:
-        """The matrix that the codes stand for, before it is rounded to the type of a product."""
+        """The matrix that the codes stand for, (K, N) or (batch, K, N), before it is rounded.
+
+        >>> vkgemm.quantise(np.float32([[2], [1]]), "mxfp4").elements()
+        array([[2.],
+               [1.]], dtype=float32)
+        """
         k, n = self.shape[-2:]
         codes = self.codes
         if self.is_small:
@@ -172,12 +189,35 @@ class Codes:
                                     self.group_n)) * numbers.astype(np.float32)
 
 
-def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
-    """Codes for a matrix (K, N) or (batch, K, N) of any real type, whose numbers are finite.
+def quantisation(codes: Codes) -> Part:
+    """The fields of VkgemmQuantisation."""
+    scales = "f16" if codes.type == "mxfp4" else _SCALES[codes.scales.dtype]
+    return part(type=codes.type, group_k=codes.group_k, group_n=codes.group_n, scale_type=scales,
+                zeros=codes.zeros is not None)
 
-    A group's largest magnitude becomes that of the codes; with zeros, its range.  If b is float16,
-    the numbers that the codes stand for must be finite in float16, too.  A tensor on a GPU is
-    refused: Device.quantise() takes it.
+
+Codes.__init__ = suggests(Codes.__init__)  # type: ignore[method-assign]
+
+
+@suggests
+def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
+    """Quantise a matrix on the host.
+
+        scale = max|group| / largest code      with zeros: (max - min) / 15
+        code  = the code nearest to b / scale
+
+    b: (K, N) or (batch, K, N), of any real type.
+    type: "int8", "int4", "e4m3", "e5m2" or "mxfp4".
+    group_k: a scale serves 32, 64 or 128 rows of a column, or with 0 all.  mxfp4: 32.
+    zeros: add zero points.  int4 only.
+
+    Returns Codes.
+    Raises ArgumentError if an element is not finite.  If b is float16, the elements that the codes
+    stand for must be finite in float16, too.  A tensor on a GPU is refused: use Device.quantise().
+
+    >>> vkgemm.quantise(np.float32([[1], [-7]]), "int4").elements()
+    array([[ 1.],
+           [-7.]], dtype=float32)
     """
     numbers, codes = quantised(b, type, group_k, zeros)
     if getattr(b, "dtype", None) == np.float16:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
-from .binding import ArgumentError, encoded, enumerator, lib
+from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
 from .problem import Part, f32_arithmetic, part, whole
 
@@ -93,15 +93,15 @@ class Builder:
 
     def gated(self, gate: str, gated_b: str, b_right: Any) -> None:
         """A gate, and where the halves of B stand."""
-        enumerator("gate", "VkgemmGate", gate)
+        value = enumerator("gate", "VkgemmGate", gate)
         enumerator("gated_b", "VkgemmGatedB", gated_b)
         if (b_right is not None) != (gated_b == "separate"):
             given = "given" if b_right is not None else "None"
             raise ArgumentError(f"b_right is {given} and gated_b is {gated_b!r}: "
                                 "two matrices B are 'separate'")
-        self.gate = gate
+        self.gate = enumerator_name("VkgemmGate", value)
         self.is_sum = False
-        self.parts["gated"] = part(gate=gate, b=gated_b)
+        self.parts["gated"] = part(gate=self.gate, b=gated_b)
         self.b_is_pair = gated_b != "separate"
         self.b_right = b_right
 
@@ -110,7 +110,7 @@ class Builder:
         enumerator("along", "VkgemmGroupAlong", along)
         self.offsets = self.arrays.array("offsets", offsets)
         self.offset_type = self.arrays.offset_type(self.offsets)
-        if self.offsets.ndim != 1 or len(self.offsets) < 1 or self.offset_type is None:
+        if self.offsets.ndim != 1 or self.offsets.shape[0] < 1 or self.offset_type is None:
             raise ArgumentError(
                 f"offsets is {self.offsets.dtype} of shape {tuple(self.offsets.shape)}: "
                 "it must be int32 or int64, with one value more than groups")
@@ -138,20 +138,20 @@ class Builder:
                                 f"two matrices have {columns} columns")
         self.n = columns // 2 if self.b_is_pair else columns
         self.columns = 2 * self.n if self.gate is not None else self.n  # of bias and aux
-        counts = {array.shape[0] for array in (self.a, self.b) if len(array.shape) == 3}
+        counts = [array.shape[0] for array in (self.a, self.b) if len(array.shape) == 3]
         if self.offsets is not None:
             self._group_shapes()
             return
-        if len(counts) > 1:
+        if len(counts) > 1 and counts[0] != counts[1]:
             raise ArgumentError(f"b.shape is {tuple(self.b.shape)}: "
                                 f"a has {self.a.shape[0]} matrices")
-        self.count = counts.pop() if counts else None
+        self.count = counts[0] if counts else None
         self._read_a_and_b(self.count is not None)
         self.lead: tuple[int, ...] = () if self.count is None else (self.count,)
         self.parts["batch"] = self.count
 
     def _group_shapes(self) -> None:
-        groups = len(self.offsets) - 1
+        groups = self.offsets.shape[0] - 1
         for name, array, most in (("a", self.a, 2), ("b", self.b, 3 if self.along == "m" else 2)):
             if len(array.shape) > most or len(array.shape) == 3 and array.shape[0] != groups:
                 raise ArgumentError(f"{name}.shape is {tuple(array.shape)}: "
@@ -212,7 +212,7 @@ class Builder:
         return part(**{name: "shared" if array.ndim == 1 else "per_matrix"})
 
     def epilogue(self, *, alpha: float, row_scales: Any, column_scales: Any, bias: Any,
-                 residual: Any = None, beta: float | None = None, activation: str | None = None,
+                 c: Any = None, beta: float | None = None, activation: str | None = None,
                  aux: bool, clamp: Any) -> None:
         """alpha, scales, beta·C, bias, activation, aux and clamp."""
         fields = part(alpha=_real("alpha", alpha), aux=int(bool(aux)))
@@ -222,22 +222,23 @@ class Builder:
             fields += self._scales("column_scales", column_scales, self.columns,
                                    self.count is not None)
         if activation is not None:
-            enumerator("activation", "VkgemmActivation", activation)
-            fields += part(activation=None if activation == "none" else activation)
+            value = enumerator("activation", "VkgemmActivation", activation)
+            name = enumerator_name("VkgemmActivation", value)
+            fields += part(activation=None if name == "none" else name)
         if bias is not None:
             fields += self._bias(bias)
-        if residual is not None:
-            array = as_matrix("residual", self.arrays.array("residual", residual))
-            shapes = [(*self.lead, self.m, self.n), (self.m, self.n)]
-            require_shape("residual", array, *dict.fromkeys(shapes))
+        if c is not None:
+            array = as_matrix("c", self.arrays.array("c", c))
+            shapes = [(*self.lead, self.m, self.n)]
+            require_shape("c", array, *shapes, *([(self.m, self.n)] if self.lead else []))
             self.inputs["c"] = array
             beta = 1.0 if beta is None else _real("beta", beta)
             fields += part(beta=beta)
             self.parts["c"] = part(
-                type=self.arrays.element("residual.dtype", array.dtype)) + self.arrays.rows(array)
+                type=self.arrays.element("c.dtype", array.dtype)) + self.arrays.rows(array)
             self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
         elif beta is not None and _real("beta", beta) != 0:
-            raise ArgumentError(f"beta is {beta}, and residual is None")
+            raise ArgumentError(f"beta is {beta}, and c is None")
         if clamp is not None:
             try:
                 low, high = clamp
@@ -321,7 +322,7 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             b_right: Any = None, offsets: Any = None, along: str = "m", op: str | None = None,
             eps: float | None = None, gamma: Any = None, row_beta: Any = None,
             store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
-            bias: Any = None, activation: str | None = None, residual: Any = None,
+            bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
             out_dtype: Any = None, out: Any = None, f32: str = "ieee",
             split_k: int | None = None, max_workspace_bytes: int | None = None,
@@ -334,7 +335,7 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
         builder.grouped(offsets, along)
     builder.shapes()
     builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
-                     residual=residual, beta=beta, activation=activation, aux=aux, clamp=clamp)
+                     c=c, beta=beta, activation=activation, aux=aux, clamp=clamp)
     if op is not None:
         builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
     builder.split(split_k, max_workspace_bytes)

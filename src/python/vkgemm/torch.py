@@ -7,6 +7,7 @@ before and what comes on it after.
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -38,7 +39,7 @@ _increment_version = getattr(graph, "increment_version",
 
 # Arguments that may be transposed; rows of others lie one behind the other, vectors densely.
 _MATRICES = {"a", "b", "b_right"}
-_ROWS = {"residual", "out"}
+_ROWS = {"c", "out"}
 
 
 class _Call:
@@ -123,7 +124,7 @@ class Tensors:
             stream = self._stream()
             arrays = Torch()
             refuse_gradient("b", tensor)
-            b = self._local("b", tensor, stream, depth=4)
+            b = self._local("b", tensor, stream)
             matrix = part(type=arrays.element("b.dtype", b.dtype, INPUTS))
             if b.dim() not in (2, 3):
                 raise ArgumentError(f"b.shape is {tuple(b.shape)}: it must have 2 or 3 dimensions")
@@ -156,8 +157,7 @@ class Tensors:
             self._require_open()
             self._require(tensor, name)
             refuse_gradient(name, tensor)
-            self._say(name, f"lies on {self.device}: it is copied to the host, in every such call",
-                      depth=4)
+            self._say(name, f"lies on {self.device}: it is copied to the host, in every such call")
             return tensor.detach().float().cpu().numpy()
 
     def request(self, build: Callable[..., Request], arguments: dict[str, Any]) -> Request:
@@ -243,12 +243,8 @@ class Tensors:
         copy.copy_(tensor.detach())
         return copy
 
-    def _local(self, name: str, tensor: Any, stream: int | None, depth: int = 6,
-               in_rows: bool = False) -> Any:
-        """The tensor, if vkgemm can use it where it is, else a copy; without a stream, its like.
-
-        `depth` counts the calls from the user's to this one.
-        """
+    def _local(self, name: str, tensor: Any, stream: int | None, in_rows: bool = False) -> Any:
+        """The tensor, if vkgemm can use it where it is, else a copy; without a stream, its like."""
         self._require(tensor, name)
         transposed = name in _MATRICES and not in_rows
         if name in _MATRICES or name in _ROWS:
@@ -263,14 +259,14 @@ class Tensors:
         reason = ("in memory that vkgemm did not allocate" if readable else
                   f"with strides {tuple(tensor.stride())}")
         self._say(name, f"lies {reason}: it is copied on the device, in every such call "
-                        "(Device.empty() and Device.shared() allocate what is not)", depth + 1)
+                        "(Device.empty() and Device.shared() allocate what is not)")
         return self._copy(tensor, stream, transposed)
 
-    def _say(self, name: str, text: str, depth: int) -> None:
+    def _say(self, name: str, text: str) -> None:
         """Counts a copy, and warns of the first one of its kind."""
         if (name, text) not in self._warned:
             self._warned.add((name, text))
-            warnings.warn(f"{name} {text}", stacklevel=depth)
+            warnings.warn(f"{name} {text}", stacklevel=_callers_level())
         self.copies[name] += 1
 
     def _localize(self, arguments: dict[str, Any], stream: int, in_rows: bool) -> bool:
@@ -394,6 +390,14 @@ class Tensors:
             self.pool.close()
             self._submissions.close()
         self.pool.leave()
+
+
+def _callers_level() -> int:
+    """The stacklevel, for whoever calls this, of the first function outside of the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _key(arguments: dict[str, Any]) -> tuple[Any, ...]:

@@ -104,7 +104,11 @@ class Instance:
 
 
 def devices() -> list[str]:
-    """The names of this machine's devices, in the order of Device's index."""
+    """The names of this machine's devices, in the order of Device's index.
+
+    >>> device.name in vkgemm.devices()
+    True
+    """
     instance = Instance()
     try:
         return [ffi.string(instance.properties(device).deviceName).decode()

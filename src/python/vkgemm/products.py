@@ -1,0 +1,256 @@
+"""The products of a device: what users pass, and what they get."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .arrays import Arrays, Numpy, Operand
+from .binding import ArgumentError, Held, lib, written
+from .gpu import Gpu
+from .names import arguments_of, require_known, suggests
+from .packed import PackedMatrix
+from .plans import Plan
+from .request import Request, product, row_quantisation
+
+
+def is_tensor(value: object) -> bool:
+    """Whether it is a tensor of torch, which is not imported for the question."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _arguments(variables: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, of its locals()."""
+    return {name: value for name, value in variables.items() if name != "self"}
+
+
+class Products(Held):
+    """The products of a Device.  All of them share the arguments that gemm() documents."""
+
+    _gpu: Gpu
+
+    def _call(self, build: Callable[..., Request], a: Any, *, bf16: bool, in_rows: bool = False,
+              **arguments: Any) -> Any:
+        """Runs what `build` makes of the arguments; `in_rows`: it takes A in rows alone."""
+        raise NotImplementedError
+
+    def _plan(self, request: Request) -> Plan:
+        """The request's plan, from those that were kept or new."""
+        raise NotImplementedError
+
+    def _tensors_of(self, argument: str, tensor: Any) -> Any:
+        """What this device does with tensors, of which this is one."""
+        raise NotImplementedError
+
+    def _request(self, arrays: Arrays, a: Any, b: Any, **arguments: Any) -> Request:
+        request = product(arrays, a, b, **arguments)
+        for name, matrix in request.packed.items():
+            if matrix.gpu is not self._gpu:
+                raise ArgumentError(f"{name} is {matrix!r}, which another device packed")
+        return request
+
+    @suggests
+    def gemm(self, a: Operand, b: Operand | PackedMatrix, *, row_scales: Operand | None = None,
+             column_scales: Operand | None = None, bias: Operand | None = None,
+             activation: str | None = None, c: Operand | None = None, alpha: float = 1.0,
+             beta: float | None = None, aux: bool = False,
+             clamp: tuple[float | None, float | None] | None = None,
+             out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
+             f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
+             config: str | None = None, bf16: bool = False) -> Any:
+        """Multiply two matrices, and apply an epilogue to the product.
+
+            pre = alpha · (row_scale · column_scale · (A·B)) + beta · C + bias
+            D   = clamp(activation(pre))
+
+        The epilogue is computed in float32.  D is rounded once, to its type.
+
+        a: (M, K) or (batch, M, K).
+        b: (K, N), (batch, K, N) or a PackedMatrix.  One matrix serves the whole batch.
+        row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
+        bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
+            float16, bfloat16 or float32, as c.
+        activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid" or "tanh".
+        c: (M, N) or (batch, M, N).  It is added before the activation.  beta is 1 if c is given.
+        aux: also return pre, in D's type: (D, aux).
+        clamp: (min, max).  None is no bound.
+        out_dtype: D's type, by default A's.  int8 products are int32, or float32 if they have an
+            epilogue, scales, a gate or a row operation; int32 permits none of these.
+        out: an array for D, with any strides.
+        f32: how float32 is multiplied.  "ieee" uses float32 arithmetic.  The others split an
+            element into 16-bit parts for matrix units.  Relative to the sum of |a · b|, "bf16x9"
+            has exact products, "bf16x6" an error of 2**-23, "f16x3" of 2**-21; rounding of sums
+            comes on top.  A device without a configuration for them uses "ieee".  A packed b must
+            be packed with the same f32.
+        split_k: the number of slices of K.  By default vkgemm chooses.
+        max_workspace_bytes: the largest scratch memory that vkgemm may choose.
+        config: a configuration, as explain() prints it.  By default vkgemm chooses.
+        bf16: uint16 arrays hold the bits of bfloat16.
+
+        Returns D, (M, N) or (batch, M, N).
+        Raises ArgumentError if an argument has a wrong type, shape or value, and Error if the
+        device cannot compute the product.
+
+        >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+        >>> device.gemm(a, b, c=a[:, :2], alpha=-1, bias=np.float32([1, 4]), activation="relu")
+        array([[0., 2.],
+               [0., 2.]], dtype=float32)
+        """
+        return self._call(self._request, **_arguments(locals()))
+
+    @suggests
+    def gated(self, a: Operand, b: Operand | PackedMatrix, gate: str, *, gated_b: str = "halves",
+              b_right: Operand | PackedMatrix | None = None, row_scales: Operand | None = None,
+              column_scales: Operand | None = None, bias: Operand | None = None,
+              alpha: float = 1.0, aux: bool = False,
+              clamp: tuple[float | None, float | None] | None = None,
+              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
+              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
+              config: str | None = None, bf16: bool = False) -> Any:
+        """Multiply A by two matrices B, and combine the products by a gate.
+
+            l = alpha · (row_scale · column_scale · (A·B_l)) + bias_l,  r likewise
+            D = clamp(gate(l, r))
+
+        a: (M, K) or (batch, M, K).
+        gate: "swiglu" (silu(l) · r), "geglu_erf" (also "geglu") and "geglu_tanh" (l · gelu(r)),
+            "reglu" (l · relu(r)), "glu" (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
+        gated_b: "halves": b is (K, 2N), first the columns of l.  "interleaved": b is (K, 2N),
+            columns 2j belong to l and columns 2j + 1 to r.  "separate": b and b_right are (K, N).
+        column_scales: (2N,) or (batch, 2N), in the order of B's columns.
+        bias: (2N,) or (1, 2N), in the order of B's columns, or (M, 1).
+        aux: also return l and r, (M, 2N), in the order of B's columns: (D, aux).
+
+        All other arguments and errors are as in gemm().
+        Returns D, (M, N) or (batch, M, N).
+
+        >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        >>> device.gated(a, b, "reglu")
+        array([[9., 9.],
+               [9., 9.]], dtype=float32)
+        """
+        return self._call(self._request, **_arguments(locals()))
+
+    @suggests
+    def grouped(self, a: Operand, b: Operand | PackedMatrix, offsets: Operand, *, along: str = "m",
+                gate: str | None = None, gated_b: str = "halves",
+                b_right: Operand | PackedMatrix | None = None,
+                row_scales: Operand | None = None,
+                column_scales: Operand | None = None, bias: Operand | None = None,
+                activation: str | None = None,
+                c: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
+                aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
+                out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
+                f32: str = "ieee", max_workspace_bytes: int | None = None,
+                config: str | None = None, bf16: bool = False) -> Any:
+        """Multiply groups of rows by matrices of their own, or groups along K.
+
+            along "m":  D[o_g : o_g+1]  = epilogue(A[o_g : o_g+1] · B_g)
+            along "k":  D_g             = epilogue(A[:, o_g : o_g+1] · B[o_g : o_g+1])
+
+        The epilogue is that of gemm(), or of gated() if there is a gate.
+
+        a: (M, K).
+        offsets: o, (groups + 1,), int32 or int64.  The host does not read the values of a tensor;
+            the device clamps bad ones.
+        along: "m": b is (K, N) for all groups, or (groups, K, N).  D is (M, N).  Rows of no group
+            are as in `out`, or 0.  "k": b is (K, N).  D is (groups, M, N).
+        row_scales: (M,) or, along "k", (groups, M).  column_scales: (N,) or (groups, N).
+        bias: (N,), (1, N), (M, 1) or (groups, 1, N).  c: as D, or (M, N).
+        gate, gated_b, b_right: as in gated().  b, column_scales, bias and aux have 2N columns.  c
+            and activation must be None.
+
+        All other arguments and errors are as in gemm().
+        Returns D.
+
+        >>> a, b = np.ones((3, 4), np.float32), np.ones((2, 4, 2), np.float32)
+        >>> device.grouped(a, b * np.float32([[[1]], [[2]]]), np.array([0, 1, 3]))
+        array([[4., 4.],
+               [8., 8.],
+               [8., 8.]], dtype=float32)
+        """
+        return self._call(self._request, **_arguments(locals()))
+
+    @suggests
+    def row_reduction(self, a: Operand, b: Operand | PackedMatrix, op: str, *,
+                      eps: float | None = None, gamma: Operand | None = None,
+                      row_beta: Operand | None = None, store_d: bool = False,
+                      row_scales: Operand | None = None, column_scales: Operand | None = None,
+                      bias: Operand | None = None, activation: str | None = None,
+                      c: Operand | None = None, alpha: float = 1.0,
+                      beta: float | None = None, aux: bool = False,
+                      clamp: tuple[float | None, float | None] | None = None,
+                      out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
+                      f32: str = "ieee", split_k: int | None = None,
+                      max_workspace_bytes: int | None = None, config: str | None = None,
+                      bf16: bool = False) -> Any:
+        """Multiply two matrices, and normalise or reduce the rows of the result.
+
+            v = clamp(activation(pre)), of gemm(), before it is rounded
+            D = op(v), or values = op(v)
+
+        a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or a PackedMatrix.
+        op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" return D.  "logsumexp", "sum",
+            "max", "mean" and "variance" (over N) return float32 values, (M,) or (batch, M).
+        store_d: with an op that returns values, also return D = v: (values, D).
+        gamma, row_beta: (N,), factors and summands of rms_norm and layer_norm.
+        eps: by default 1e-6 for rms_norm, 1e-5 for layer_norm, 1e-12 for l2_normalize.
+        aux: also return pre of gemm(), as the last result.
+
+        All other arguments and errors are as in gemm().
+
+        >>> a, b = np.eye(2, dtype=np.float32), np.float32([[1, 2], [3, 4]])
+        >>> device.row_reduction(a, b, "sum")
+        array([3., 7.], dtype=float32)
+        """
+        return self._call(self._request, **_arguments(locals()))
+
+    @suggests
+    def quantise_rows(self, a: Operand, *, bf16: bool = False) -> Any:
+        """Convert the rows of a matrix to int8 codes with a scale per row, on the device.
+
+            scale = max|row| / 127      code = rint(x · (127 / max|row|)), in float32
+
+        a: (M, K) or (batch, M, K), float16, float32 or bfloat16.
+
+        Returns (codes, scales): int8 with the shape of a, and float32, (M,) or (batch, M).  A row
+        of zeros has scale 0.  A row with NaN has scale NaN, a row with Inf scale Inf, and both have
+        codes 0: their rows of a product are NaN.
+        Raises ArgumentError if a has another type or shape.
+
+        codes and scales are gemm()'s a and row_scales.  For its b and column_scales, of a matrix
+        (K, N), pass codes.T and scales of quantise_rows(b.T).
+
+        >>> codes, scales = device.quantise_rows(np.float32([[127, -254, 64]]))
+        >>> codes, scales
+        (array([[  64, -127,   32]], dtype=int8), array([2.], dtype=float32))
+        """
+        return self._call(row_quantisation, a, bf16=bf16, in_rows=True)
+
+    def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
+        """Say which kernel computes a product, and why: several lines.  Nothing is computed.
+
+        The arguments are those of gemm().  With `gate` they are those of gated(), with `offsets` of
+        grouped(), with `op` of row_reduction(), and errors are theirs.
+
+        >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        >>> print(device.explain(a, b))  # doctest: +ELLIPSIS
+        m 2, n 4, k 3, batch 1, f32 -> f32 on ...
+        """
+        bf16 = arguments.pop("bf16", False)
+        require_known("explain", arguments, _EXPLAINED)
+        with self._gpu.lock:
+            if is_tensor(a):
+                request = self._tensors_of("a", a).request(self._request,
+                                                           dict(a=a, b=b, **arguments))
+            else:
+                request = self._request(Numpy(bf16), a, b, **arguments)
+            return written(lib.vkgemm_plan_explain, self._plan(request).handle)
+
+
+_EXPLAINED = [name for name in arguments_of(product) if name != "arrays"]

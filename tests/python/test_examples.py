@@ -1,0 +1,61 @@
+"""The examples in docstrings are run: every public name has one."""
+
+import doctest
+import inspect
+import unittest
+
+import numpy as np
+from reference import OnDevice
+
+import vkgemm
+
+try:
+    import torch
+    from host_peer import connect
+except ImportError:
+    torch = connect = None
+
+_SHARED = ("empty", "shared")  # examples that need torch
+
+
+def public(owner):
+    """The public functions, classes and members of a module or class."""
+    names = getattr(owner, "__all__", None) or vars(owner) | vars(getattr(owner, "__base__", owner))
+    for name in names:
+        value = inspect.getattr_static(owner, name)
+        if not name.startswith("_") and (callable(value) or isinstance(value, property)):
+            yield name, value
+
+
+class Examples(OnDevice):
+    def run_examples(self, name, value):
+        names = {"np": np, "vkgemm": vkgemm, "device": self.device, "torch": torch}
+        tests = doctest.DocTestFinder(recurse=False).find(value, name, globs=names)
+        self.assertTrue(any(test.examples for test in tests), f"{name} has no example")
+        said = []
+        for test in tests:
+            doctest.DocTestRunner().run(test, out=said.append)
+        self.assertEqual("".join(said), "")
+
+    def test_every_public_name(self):
+        if torch is not None:
+            connect(self.device)
+        found = dict(public(vkgemm))
+        for kind in (vkgemm.Device, vkgemm.Codes):
+            found |= {f"{kind.__name__}.{name}": value for name, value in public(kind)}
+        for name, value in found.items():
+            if torch is None and name.endswith(_SHARED):
+                continue
+            with self.subTest(name=name):
+                self.run_examples(name, value)
+        self.assertGreater(len(found), 25)
+
+    def test_signatures_are_kept(self):
+        self.assertIn("activation", inspect.signature(vkgemm.Device.gemm).parameters)
+        self.assertIn("index", inspect.signature(vkgemm.Device).parameters)
+
+
+del OnDevice
+
+if __name__ == "__main__":
+    unittest.main()
