@@ -9,7 +9,7 @@ set(root ${WORK}/${NAME})
 set(vendored ${root}/third_party/vendored)
 file(REMOVE_RECURSE ${WORK})
 file(COPY ${SOURCE}/CMakeLists.txt ${SOURCE}/README.md ${SOURCE}/CHANGELOG.md ${SOURCE}/include ${SOURCE}/shaders ${SOURCE}/src
-     DESTINATION ${root} PATTERN __pycache__ EXCLUDE)
+     DESTINATION ${root} PATTERN __pycache__ EXCLUDE PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
 file(GLOB files LIST_DIRECTORIES OFF ${SOURCE}/third_party/*)
 file(COPY ${files} DESTINATION ${root}/third_party)
 file(COPY ${DATA} DESTINATION ${vendored})

@@ -11,6 +11,8 @@ install(TARGETS vkgemm vkgemm_c EXPORT vkgemm INCLUDES DESTINATION ${CMAKE_INSTA
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vkgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(FILES ${generated}/vkgemm/export.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkgemm COMPONENT development)
 install(EXPORT vkgemm NAMESPACE vkgemm:: FILE vkgemm-targets.cmake DESTINATION ${package_folder} COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/rust DESTINATION ${CMAKE_INSTALL_DATADIR}/vkgemm COMPONENT development
+        PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)  # which Cargo writes
 if(TARGET vkgemm_tool)
   install(TARGETS vkgemm_tool COMPONENT tool)
   if(EXISTS ${PROJECT_SOURCE_DIR}/bench/plot.py)  # the source archive has none

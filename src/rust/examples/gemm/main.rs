@@ -1,0 +1,130 @@
+//! D = relu(A·B + bias) without a window: A and B in f16, D in f32, B packed where the device gains
+//! by it. The result is exact and compared with the host's.
+//!
+//! ```sh
+//! VKGEMM_DIR=$HOME/vkgemm cargo run --example gemm
+//! ```
+mod vulkan;
+
+use vkgemm::{sys, Activation, Bias, Context, DataType, DeviceSpan, Epilogue, Matrix, Operands};
+use vkgemm::{PackedOperand, Packing, Problem, Requirements};
+use vulkan::{App, Buffer};
+
+const M: usize = 40;
+const N: usize = 56;
+const K: usize = 72;
+
+/// An integer from -2 to 2, by its number.
+fn value(i: usize) -> f32 {
+    (i * 7919 % 5) as f32 - 2.0
+}
+
+/// The same as f16: the exponent's bias differs, and these have few digits.
+fn to_f16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    if value == 0.0 { 0 } else { (bits >> 16 & 0x8000 | (bits >> 13 & 0x3FFFF) - (112 << 10)) as u16 }
+}
+
+fn span(buffer: &Buffer) -> DeviceSpan {
+    DeviceSpan { address: buffer.address, bytes: buffer.bytes }
+}
+
+/// A buffer with an element for each number.
+unsafe fn filled<T>(app: &App, count: usize, element: impl Fn(usize) -> T) -> Buffer {
+    let buffer = app.create_buffer((count * std::mem::size_of::<T>()) as u64);
+    for i in 0..count {
+        buffer.data.cast::<T>().add(i).write(element(i));
+    }
+    buffer
+}
+
+fn main() -> vkgemm::Result<()> {
+    // SAFETY: the handles are alive and belong together, and the device is the last to go.
+    unsafe {
+        let mut app = App::new();
+        let (instance, gpu) = (app.instance, app.physical_device);
+        let needs = Requirements::query(instance, gpu, app.get_instance_proc_addr)?;
+        app.create_device(needs.extensions(), needs.features());
+        let info = sys::VkgemmContextCreateInfo {
+            instance,
+            physical_device: gpu,
+            device: app.device,
+            get_instance_proc_addr: app.get_instance_proc_addr,
+            ..needs.create_info()
+        };
+        let log = Box::new(|level, message: &str| eprintln!("{level}: {message}"));
+        let context = Context::with_log(&info, log)?;
+        drop(needs);
+        multiply(&app, &context)?;
+        drop(context);
+        app.close();
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The context is one of the application's device.
+unsafe fn multiply(app: &App, context: &Context) -> vkgemm::Result<()> {
+    let a = filled(app, M * K, |i| to_f16(value(i)));
+    let b = filled(app, K * N, |i| to_f16(value(i + 3)));
+    let bias = filled(app, N, value);
+    let d = filled(app, M * N, |_| f32::NAN);
+
+    let epilogue =
+        Epilogue { bias: Bias::ALONG_N, activation: Activation::RELU, ..Epilogue::default() };
+    let f32_matrix = Matrix { type_: DataType::F32, ..Matrix::default() };
+    let problem = Problem {
+        m: M as u64,
+        n: N as u64,
+        k: K as u64,
+        d: Some(&f32_matrix),
+        epilogue: Some(&epilogue),
+        ..Problem::default()
+    };
+    let layout = context.packed_layout(&problem, PackedOperand::B)?;
+    let is_packed = layout.bytes != 0;
+    let packing = if is_packed { Packing::PACKED } else { Packing::PLAIN };
+    let packed_matrix = Matrix { packing, ..Matrix::default() };
+    let pack = context.plan_pack(&problem, PackedOperand::B)?; // of a plain B
+    let plan = context.plan(&Problem { b: Some(&packed_matrix), ..problem })?;
+    println!("{}", plan.explain());
+
+    let packed = app.create_buffer(layout.bytes);
+    let workspace = app.create_buffer(plan.workspace_bytes());
+    let commands = app.begin();
+    if is_packed {
+        let operands =
+            Operands { source: span(&b), packed: span(&packed), ..Operands::default() };
+        pack.record(commands, &operands)?;
+        app.barrier(commands);
+    }
+    let mut operands = Operands {
+        a: span(&a),
+        b: span(if is_packed { &packed } else { &b }),
+        b_fingerprint: layout.fingerprint,
+        d: span(&d),
+        bias: span(&bias),
+        workspace: span(&workspace),
+        ..Operands::default()
+    };
+    plan.record(commands, &operands)?;
+    app.run(commands);
+
+    for (i, j) in (0..M).flat_map(|i| (0..N).map(move |j| (i, j))) {
+        let sum: f32 = (0..K).map(|l| value(i * K + l) * value(l * N + j + 3)).sum();
+        let expected = (sum + value(j)).max(0.0);
+        let got = d.data.cast::<f32>().add(i * N + j).read();
+        assert_eq!(got, expected, "D[{i}, {j}]");
+    }
+    println!("{M} x {N} x {K}, B {packing}: every element is right");
+
+    // A span that is too small is refused before anything is recorded.
+    operands.a.bytes -= 1;
+    let error = plan.record(app.begin(), &operands).unwrap_err();
+    println!("refused: {error}");
+    assert_eq!(error.status, vkgemm::Status::ERROR_SPAN_TOO_SMALL);
+    for buffer in [a, b, bias, d, packed, workspace] {
+        app.destroy_buffer(buffer);
+    }
+    Ok(())
+}
