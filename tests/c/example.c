@@ -1,5 +1,6 @@
-// The README's example in C (tests/examples/minimal.c), within an application: the result is
-// compared with a sum in double precision.
+// A complete application in C: D = gelu(1.25 * A·B + 0.5 * C + bias), compared with a sum in double
+// precision. tests/examples/minimal.c makes the context and the plan and records it; app.c is the
+// Vulkan part: instance, device, memory, submission.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
