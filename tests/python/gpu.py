@@ -76,7 +76,7 @@ def main() -> int:
     names = options.tests or sorted(
         (f"test_torch.{name}" for name, value in vars(test_torch).items()
          if isinstance(value, type) and issubclass(value, unittest.TestCase)),
-        key=lambda name: not name.endswith("TensorsOnCuda"))
+        key=lambda name: not name.endswith("OnCuda"))
     result = Summary()
 
     def hung():

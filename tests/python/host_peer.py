@@ -100,7 +100,7 @@ class HostPeer:
 
 def connect(device):
     """Lets a device take torch's tensors on the CPU for those of its GPU."""
-    from vkgemm.torch import Tensors
+    from vkgemm.tensors import Tensors
     peer = HostPeer()
     device._tensors = Tensors(device._gpu, device.name, peer, lambda: peer.current)
     return device

@@ -35,8 +35,10 @@ if WHY:
             pass
 else:
     import test_inputs
-    from torch_suite import Tensors, WithTensors, families
+    from batch_suite import TensorBatches
+    from torch_suite import Tensors
     from vkgemm.torch import device_index
+    from with_tensors import WithTensors, families
 
     class OnCuda(WithTensors):
         @classmethod
@@ -189,5 +191,44 @@ else:
                 times.append(1e6 * (time.perf_counter() - began))
             return times
 
+    class BatchesOnCuda(OnCuda, TensorBatches):
+        def test_two_streams(self):
+            """A batch that two streams share: each result is in the order of its stream."""
+            streams = [torch.cuda.Stream() for _ in range(2)]
+            a, b = self.shared(64, 256, element="f16"), self.shared(256, 128, element="f16")
+            expected = self.device.gemm(a, b).clone()
+            torch.cuda.synchronize()
+            for _ in range(50):
+                results = []
+                with self.device.batch():
+                    for stream in streams * 2:
+                        with torch.cuda.stream(stream):
+                            results.append(self.device.gemm(a, b))
+                for stream, result in zip(streams * 2, results):
+                    with torch.cuda.stream(stream):
+                        self.assertTrue(torch.equal(result, expected))
+
+        def test_gpu_time(self):
+            """Prints the time of products one by one and in a batch; it judges none."""
+            a, b = self.shared(64, 64), self.shared(64, 64)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+            def one_by_one():
+                return [self.device.gemm(a, b) for _ in range(8)]
+
+            def in_a_batch():
+                with self.device.batch():
+                    return one_by_one()
+            for calls in (one_by_one, in_a_batch):
+                times = []
+                for _ in range(30):
+                    torch.cuda.synchronize()
+                    start.record()
+                    calls()
+                    end.record()
+                    torch.cuda.synchronize()
+                    times.append(1e3 * start.elapsed_time(end))
+                print(f"8 products of 64³ f32, {calls.__name__}: {np.median(times):.0f} us")
+
     globals().update(families(OnCuda))
-    del Tensors, WithTensors, OnCuda
+    del Tensors, TensorBatches, WithTensors, OnCuda

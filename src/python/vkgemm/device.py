@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from .request import Request
 from .staging import Staging
 
 if TYPE_CHECKING:
-    from .torch import Tensors
+    from .tensors import Tensors
 
 
 def _close(gpu: Gpu, plans: Plans) -> None:
@@ -87,6 +88,7 @@ class Device(Products):
                         tuning_file=tuning_file)
         self._staging = Staging(self._gpu)
         self._tensors: Tensors | None = None
+        self._is_batch = False
         self._plans = Plans(self._gpu)
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
         #: The milliseconds that the device took for the last product or quantise_rows(), without
@@ -108,6 +110,64 @@ class Device(Products):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Record the calls of a `with` block, and compute them in one submission at its end.
+
+        A submission costs the GPU a change between the contexts of CUDA and Vulkan, which a batch
+        pays once.  Results are valid after the block; do not read them inside it, and do not write
+        to operands.  A call may take a result of an earlier call as an operand: barriers order them.
+
+        These calls submit what was recorded before them:
+        - pack(), quantise(), pack_codes() and release_memory();
+        - a call with a numpy array that only overlaps an earlier result, or has another order;
+        - a call with a result that must be copied, or with an `out` that must be copied.
+
+        Other threads wait for the end of the block before they use the device.  If the block
+        raises, the calls that were not submitted are dropped, and the values of their results are
+        undefined.  last_ms is None after a batch.
+        Raises Error if the block is inside another batch() of this device.
+
+        >>> a = np.float32([[1, 2], [3, 4]])
+        >>> with device.batch():
+        ...     d = device.gemm(a, a)
+        ...     e = device.gemm(d, a)
+        >>> e
+        array([[ 37.,  54.],
+               [ 81., 118.]], dtype=float32)
+        """
+        with self._gpu.lock:
+            self._require_open()
+            if self._is_batch:
+                raise Error("unsupported", "batch() is inside another batch() of this device")
+            self._is_batch = True
+            self._staging.begin_batch()
+            if self._tensors is not None:
+                self._tensors.begin_batch()
+            completed = False
+            try:
+                yield
+                completed = True
+            finally:
+                self._is_batch = False
+                self.last_ms = None
+                try:
+                    self._end_batch(completed)
+                finally:
+                    self._staging.end_batch()
+
+    def _end_batch(self, run: bool) -> None:
+        """Computes what a batch recorded, or drops it, as after a close() inside the block."""
+        if self._gpu.is_inherited:
+            return
+        try:
+            if self._tensors is not None:
+                self._tensors.end_batch(run)
+            if run and self._gpu.context is not None:
+                self._staging.flush()
+        finally:
+            self._staging.drop()
 
     def _caps(self) -> Any:
         self._require_open()
@@ -134,6 +194,8 @@ class Device(Products):
                 except ImportError as error:
                     raise Error("missing_feature", f"torch is missing: {error}") from None
                 self._tensors = on(self._gpu, self.name)
+                if self._is_batch:
+                    self._tensors.begin_batch()
             return self._tensors
 
     def _described(self) -> Any:

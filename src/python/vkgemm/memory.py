@@ -112,3 +112,10 @@ class Arena:
                 functools.partial(Buffer, self._gpu, larger, on_host)))
         assert self.device is not None and self.host is not None
         return self.device, self.host
+
+    def close(self) -> None:
+        """Frees the buffers.  All work on them must be done."""
+        for buffer in (self.device, self.host):
+            if buffer is not None:
+                buffer.close()
+        self.device = self.host = None

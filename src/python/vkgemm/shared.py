@@ -148,12 +148,16 @@ class Submissions:
 
     No call waits on the host.  A stream tells by a timeline of its own how far it is; `done` has
     the index of the last submission that is done, of all streams, because they run on one queue.
+
+    Between hold() and release() commands are collected, and flush() submits them at once.
     """
 
     def __init__(self, gpu: Gpu, peer: Peer):
         self._gpu = gpu
         self._peer = peer
         self.index = 0  # of the last submission
+        self._held: list[Any] | None = None  # commands that are collected
+        self._held_stream = 0
         self._streams: dict[int, _Stream] = {}
         self._idle: deque[tuple[int, Any]] = deque()  # command buffers, and who used them last
         self._retired: deque[tuple[int, Buffer]] = deque()
@@ -220,10 +224,50 @@ class Submissions:
 
     def recycle(self, commands: Any) -> None:
         """Lets the commands be used again, once what was submitted is done."""
-        self._idle.append((self.index, commands))
+        self._idle.append((self.last, commands))
+
+    @property
+    def last(self) -> int:
+        """The index of the last submission, or of the next one if commands are collected for it."""
+        return self.index + 1 if self._held else self.index
+
+    def hold(self) -> None:
+        """Collects commands from now on."""
+        self._held = []
+
+    def release(self, run: bool) -> None:
+        """Submits what was collected, or forgets it, and collects no more."""
+        try:
+            if run:
+                self.flush()
+        finally:
+            self._held = None
+
+    def flush(self) -> None:
+        """Submits what was collected."""
+        if not self._held:
+            return
+        held, self._held = self._held, []
+        commands = ffi.new("VkCommandBuffer[]", held)
+        self._info.commandBufferCount, self._info.pCommandBuffers = len(held), commands
+        try:
+            self._run(self._held_stream)
+        finally:
+            self._info.commandBufferCount, self._info.pCommandBuffers = 1, self._commands
 
     def submit(self, commands: Any, stream: int) -> int:
-        """Runs the commands in the stream's order; the index of this submission."""
+        """Runs the commands in the stream's order, or collects them; the index of the submission."""
+        if self._held is None:
+            self._commands[0] = commands
+            return self._run(stream)
+        if stream != self._held_stream:
+            self.flush()
+        self._held_stream = stream
+        self._held.append(commands)
+        return self.last
+
+    def _run(self, stream: int) -> int:
+        """Submits the commands that `_info` names; the index of this submission."""
         state = self._streams.get(stream) or self._stream(stream)
         state.value += 1
         state.imported.signal(state.value, stream)
@@ -231,7 +275,6 @@ class Submissions:
         self._wait[0] = state.arrived.handle
         self._wait_value[0] = state.value
         self._signal_value[0] = index
-        self._commands[0] = commands
         # No value is signalled twice, wherever Ctrl-C comes; finish() signals one that never was.
         self.index = index
         result = self._submit(self._gpu.queue, 1, self._info, ffi.NULL)
@@ -252,14 +295,17 @@ class Submissions:
 
     def order(self, index: int, stream: int) -> None:
         """Lets what comes on the stream wait for a submission."""
+        if index > self.index:
+            self.flush()
         state = self._stream(stream)
+        index = min(index, self.index)  # commands that were collected may have been dropped
         if state.waited < index:
             self._imported.wait(index, stream)
             state.waited = index
 
     def retire(self, buffer: Buffer) -> None:
         """Closes the buffer when what was submitted is done.  It never fails."""
-        self._retired.append((self.index, buffer))
+        self._retired.append((self.last, buffer))
         try:
             self._sweep()
         except Error as error:

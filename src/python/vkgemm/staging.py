@@ -33,43 +33,171 @@ def _view(buffer: Buffer, offset: int, like: Array) -> Array:
     return data.view(like.dtype).reshape(like.shape)
 
 
+class _Call:
+    """A call whose operands have a place in memory: inputs, then outputs, then the workspace.
+
+    bound: the addresses of inputs that are on the device already.
+    """
+
+    def __init__(self, arena: Arena, plan: Plan, request: Request, bound: dict[str, int]):
+        self.plan, self.request = plan, request
+        self._bound = bound
+        self._arrays = {name: array for name, array in (request.inputs | request.outputs).items()
+                        if name not in bound}
+        *starts, self._end = _places(list(self._arrays.values()), _ALIGNMENT)
+        self._places = dict(zip(self._arrays, starts))
+        self._first_output = min(self._places[name] for name in request.outputs)
+        self._device, self._host = arena.reserve(max(self._end + plan.workspace_bytes, 1),
+                                                 max(self._end, 1))
+
+    def address(self, name: str) -> int:
+        """The address of an operand on the device."""
+        return self._bound.get(name) or self._device.address + self._places[name]
+
+    def upload(self, gpu: Gpu) -> None:
+        """Copies to the host's memory now, and from there to the device by commands."""
+        for name, array in self._arrays.items():
+            if name in self.request.inputs or self.request.preserved:
+                _view(self._host, self._places[name], array)[...] = array
+        size = self._end if self.request.preserved else self._first_output
+        gpu.copy(self._host, self._device, 0, size)
+
+    def record(self, gpu: Gpu) -> None:
+        """Records the product."""
+        operands = self.plan.operands(self._device.address + self._end)
+        for name, array in (self.request.inputs | self.request.outputs).items():
+            setattr(operands, name, (self.address(name), array.nbytes))
+        self.request.add_packed(operands)
+        self.plan.record(gpu.commands, operands)
+
+    def download(self, gpu: Gpu) -> None:
+        """Records the copy of the results to the host's memory."""
+        gpu.copy(self._device, self._host, self._first_output, self._end - self._first_output)
+
+    def finish(self) -> None:
+        """Fills the request's outputs."""
+        for name, array in self.request.outputs.items():
+            array[...] = _view(self._host, self._places[name], array)
+
+
+def _is_same(array: Array, other: Array) -> bool:
+    """Whether both are the same elements of memory, in the same order."""
+    return (array.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+            and array.shape == other.shape and array.strides == other.strides
+            and array.dtype == other.dtype)
+
+
 class Staging:
-    """The memory that one device's calls copy through."""
+    """The memory that one device's calls copy through, and the calls of a batch."""
 
     def __init__(self, gpu: Gpu):
         self._gpu = gpu
         self._arena = Arena(gpu)
+        self._is_batch = False
+        self._calls: list[_Call] = []  # recorded, and not run
+        self._arenas: list[Arena] = []  # of these calls
 
     def run(self, plan: Plan, request: Request) -> float | None:
         """Computes, and fills the request's outputs.  The milliseconds of the device, if known.
 
-        Inputs come first in memory, then outputs, then the workspace, which the host has none of.
+        In a batch it records; flush() computes.
         """
-        gpu, arrays = self._gpu, request.inputs | request.outputs
-        *starts, end = _places(list(arrays.values()), _ALIGNMENT)
-        places = dict(zip(arrays, starts))
-        first_output = min(places[name] for name in request.outputs)
-        device, host = self._arena.reserve(max(end + plan.workspace_bytes, 1), max(end, 1))
-        operands = plan.operands(device.address + end)
-        for name, array in arrays.items():
-            setattr(operands, name, (device.address + places[name], array.nbytes))
-            if name in request.inputs or request.preserved:
-                _view(host, places[name], array)[...] = array
-        request.add_packed(operands)
+        gpu = self._gpu
+        if self._is_batch:
+            self._record(plan, request)
+            return None
+        call = _Call(self._arena, plan, request, {})
         gpu.begin()
-        gpu.copy(host, device, 0, end if request.preserved else first_output)
+        call.upload(gpu)
         gpu.barrier()
         gpu.stamp(0)
-        plan.record(gpu.commands, operands)
+        call.record(gpu)
         gpu.stamp(1)
         gpu.barrier()
-        gpu.copy(device, host, first_output, end - first_output)
+        call.download(gpu)
         gpu.barrier()
         gpu.run()
         milliseconds = gpu.milliseconds()
-        for name, array in request.outputs.items():
-            array[...] = _view(host, places[name], array)
+        call.finish()
         return milliseconds
+
+    def begin_batch(self) -> None:
+        """Lets calls be recorded until flush() or drop()."""
+        self._is_batch = True
+
+    def end_batch(self) -> None:
+        """Lets calls run at once again.  flush() or drop() comes before."""
+        self._is_batch = False
+
+    def _record(self, plan: Plan, request: Request) -> None:
+        """Records a call of a batch.  A barrier orders it after the calls before."""
+        gpu = self._gpu
+        bound = self._bound(request)
+        arena = Arena(gpu)
+        try:
+            call = _Call(arena, plan, request, bound)
+            if not self._calls:
+                gpu.begin()
+            call.upload(gpu)
+            gpu.barrier()
+            call.record(gpu)
+        except BaseException:
+            if self._calls:  # the commands name it
+                self._arenas.append(arena)
+            else:
+                arena.close()
+            raise
+        self._arenas.append(arena)
+        self._calls.append(call)
+
+    def _bound(self, request: Request) -> dict[str, int]:
+        """The addresses of inputs that are results of the batch.
+
+        If an operand is only a part of such a result, the calls before are run.
+        """
+        bound = {}
+        written = request.outputs if request.preserved else {}
+        for name, array in [*request.inputs.items(), *written.items()]:
+            source = self._last_writer(array)
+            if source is None:
+                continue
+            call, result = source
+            if name in written or not _is_same(array, call.request.outputs[result]):
+                self.flush()
+                return {}
+            bound[name] = call.address(result)
+        return bound
+
+    def _last_writer(self, array: Array) -> tuple[_Call, str] | None:
+        for call in reversed(self._calls):
+            for name, output in call.request.outputs.items():
+                if np.may_share_memory(array, output):
+                    return call, name
+        return None
+
+    def flush(self) -> None:
+        """Runs the calls that a batch recorded, and fills their outputs in their order."""
+        if not self._calls:
+            return
+        gpu, calls = self._gpu, self._calls
+        try:
+            gpu.barrier()
+            for call in calls:
+                call.download(gpu)
+            gpu.barrier()
+            gpu.run()
+            for call in calls:
+                call.finish()
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forgets the calls that a batch recorded and did not run."""
+        self._calls = []
+        self._gpu.settle()
+        for arena in self._arenas:
+            arena.close()
+        self._arenas = []
 
     def pack(self, plan: PackPlan, source: dict[str, Array],
              rows: Array | None) -> PackedMatrix:
@@ -79,6 +207,7 @@ class Staging:
         rows: the matrix as it is kept if the device gains nothing; None: it has codes.
         """
         gpu, is_packed = self._gpu, plan.bytes != 0
+        self.flush()
         if not is_packed:
             source = {} if rows is None else {"source": rows}
         *starts, end = _places(list(source.values()), _CODE_ALIGNMENT)
