@@ -15,6 +15,11 @@ try:
 except ImportError:
     torch = connect = None
 
+try:
+    from vkgemm import operators
+except ImportError:
+    operators = None
+
 _SHARED = ("empty", "shared")  # examples that need torch
 
 
@@ -38,7 +43,7 @@ class Examples(OnDevice):
         self.assertEqual("".join(said), "")
 
     def test_every_public_name(self):
-        if torch is not None:
+        if torch is not None and self.device._tensors is None:
             connect(self.device)
         found = dict(public(vkgemm))
         for kind in (vkgemm.Device, vkgemm.Codes):
@@ -49,6 +54,14 @@ class Examples(OnDevice):
             with self.subTest(name=name):
                 self.run_examples(name, value)
         self.assertGreater(len(found), 25)
+
+    @unittest.skipIf(operators is None, "torch has no custom operators")
+    def test_operators(self):
+        if self.device._tensors is None:
+            connect(self.device)
+        for name in ("use", "gemm", "gated", "grouped", "row_reduction", "quantise_rows"):
+            with self.subTest(name=name):
+                self.run_examples(name, getattr(operators, name))
 
     def test_signatures_are_kept(self):
         self.assertIn("activation", inspect.signature(vkgemm.Device.gemm).parameters)

@@ -16,6 +16,7 @@ from vkgemm.memory import Buffer
 try:
     import torch
     from batch_suite import TensorBatches
+    from operator_suite import Operators
     from torch_suite import Tensors
     from vkgemm.torch import device_index
     from with_tensors import WithTensors, families
@@ -217,5 +218,8 @@ else:
     class BatchesOnHost(OnHost, TensorBatches):
         pass
 
+    class OperatorsOnHost(OnHost, Operators):
+        pass
+
     globals().update(families(OnHost))
-    del Tensors, TensorBatches, WithTensors, OnHost
+    del Operators, Tensors, TensorBatches, WithTensors, OnHost

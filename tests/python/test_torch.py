@@ -1,5 +1,6 @@
 """torch's CUDA tensors, on the GPU that vkgemm computes on.  gpu.py runs them with a summary."""
 
+import doctest
 import subprocess
 import time
 import unittest
@@ -36,6 +37,7 @@ if WHY:
 else:
     import test_inputs
     from batch_suite import TensorBatches
+    from operator_suite import Operators
     from torch_suite import Tensors
     from vkgemm.torch import device_index
     from with_tensors import WithTensors, families
@@ -99,6 +101,12 @@ else:
                     self.device.gemm(a, b)
             self.assertEqual(caught.exception.status, "unsupported")
             self.assertTrue(torch.equal(self.device.gemm(a, b), before))
+
+        def test_the_example_of_device_index(self):
+            said = doctest.DocTestRunner(verbose=False)
+            for test in doctest.DocTestFinder().find(device_index, globs={
+                    "vkgemm": vkgemm, "torch": torch, "device_index": device_index}):
+                self.assertEqual(said.run(test).failed, 0)
 
         def test_other_places_are_refused(self):
             a = self.shared(4, 6)
@@ -230,5 +238,8 @@ else:
                     times.append(1e3 * start.elapsed_time(end))
                 print(f"8 products of 64³ f32, {calls.__name__}: {np.median(times):.0f} us")
 
+    class OperatorsOnCuda(OnCuda, Operators):
+        pass
+
     globals().update(families(OnCuda))
-    del Tensors, TensorBatches, WithTensors, OnCuda
+    del Operators, Tensors, TensorBatches, WithTensors, OnCuda

@@ -93,7 +93,7 @@ def enumerator_names(enum: str) -> list[str]:
 
 
 # Names that PyTorch has for an enumerator.
-_ALIASES = {("VkgemmActivation", "gelu"): "gelu_erf", ("VkgemmGate", "geglu"): "geglu_erf"}
+_ALIASES = {"VkgemmActivation": {"gelu": "gelu_erf"}, "VkgemmGate": {"geglu": "geglu_erf"}}
 
 
 def nearest(name: object, names: Iterable[str]) -> str | None:
@@ -104,14 +104,14 @@ def nearest(name: object, names: Iterable[str]) -> str | None:
 
 def enumerator(argument: str, enum: str, name: object) -> int:
     """The value of an enumerator; an exception that names the argument if there is none."""
-    value = ffi.new("int32_t *")
+    value, aliases = ffi.new("int32_t *"), _ALIASES.get(enum, {})
     if isinstance(name, str):
-        known = _ALIASES.get((enum, name), name)
+        known = aliases.get(name, name)
         if lib.vkgemm_enumerator_parse(enumeration(enum), known.encode(errors="replace").replace(
                 b"\0", b"?"), value) == 0:
             return int(value[0])
     names = enumerator_names(enum)
-    meant = nearest(name, names)
+    meant = nearest(name, [*aliases, *names])
     raise ArgumentError(f"{argument} is {name!r}: it must be one of {', '.join(names)}"
                         + (f"; did you mean {meant!r}?" if meant is not None else ""))
 

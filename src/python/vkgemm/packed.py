@@ -6,12 +6,13 @@ import itertools
 import weakref
 from typing import Any
 
-from .binding import Held
+from .binding import Error, Held
 from .gpu import Gpu
 from .memory import Buffer
 from .problem import Part
 
 _serials = itertools.count()
+_matrices: weakref.WeakValueDictionary[str, PackedMatrix] = weakref.WeakValueDictionary()
 
 
 def _free(gpu: Gpu, buffer: Buffer) -> None:
@@ -44,6 +45,9 @@ class PackedMatrix(Held):
         self.buffer = buffer
         #: What no other has.
         self.serial = next(_serials)
+        #: The same as a text, which packed_matrix() takes.
+        self.handle = str(self.serial)
+        _matrices[self.handle] = self
         self._finalizer = weakref.finalize(self, _free, gpu, buffer)
 
     @property
@@ -69,3 +73,12 @@ class PackedMatrix(Held):
         if self.f32 != "ieee":
             order += f" for {self.f32}"
         return f"<vkgemm.PackedMatrix {self.shape} {self.element}, {order}>"
+
+
+def packed_matrix(handle: str) -> PackedMatrix:
+    """The matrix that has a handle."""
+    matrix = _matrices.get(handle)
+    if matrix is None:
+        raise Error("invalid_handle", f"the packed matrix {handle} is gone: keep it while a "
+                                      "compiled function uses it")
+    return matrix

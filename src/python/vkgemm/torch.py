@@ -34,7 +34,15 @@ def on(gpu: Gpu, name: str) -> Tensors:
 
 
 def device_index(device: Any) -> int:
-    """The index, for vkgemm.Device, of a CUDA device as torch names it: "cuda:1"."""
+    """The index, for vkgemm.Device, of a CUDA device as torch names it: "cuda:1".
+
+    Raises Error if Vulkan does not list the GPU.
+
+    >>> device = vkgemm.Device(device_index("cuda"))
+    >>> device.empty(2, dtype=torch.float16).device.type
+    'cuda'
+    >>> device.close()
+    """
     wanted = torch.device(device)
     name, uuid = devices()[wanted.index if wanted.index is not None
                            else torch.cuda.current_device()]
