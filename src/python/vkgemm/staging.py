@@ -37,18 +37,22 @@ class _Call:
     """A call whose operands have a place in memory: inputs, then outputs, then the workspace.
 
     bound: the addresses of inputs that are on the device already.
+    workspace: a buffer of its own for the workspace.
     """
 
-    def __init__(self, arena: Arena, plan: Plan, request: Request, bound: dict[str, int]):
+    def __init__(self, arena: Arena, plan: Plan, request: Request,
+                 bound: dict[str, int] | None = None, workspace: Buffer | None = None):
         self.plan, self.request = plan, request
-        self._bound = bound
+        self._bound = bound or {}
         self._arrays = {name: array for name, array in (request.inputs | request.outputs).items()
-                        if name not in bound}
+                        if name not in self._bound}
         *starts, self._end = _places(list(self._arrays.values()), _ALIGNMENT)
         self._places = dict(zip(self._arrays, starts))
         self._first_output = min(self._places[name] for name in request.outputs)
-        self._device, self._host = arena.reserve(max(self._end + plan.workspace_bytes, 1),
-                                                 max(self._end, 1))
+        own = 0 if workspace is not None else plan.workspace_bytes
+        self._device, self._host = arena.reserve(max(self._end + own, 1), max(self._end, 1))
+        self._workspace = (self._device.address + self._end if workspace is None
+                           else workspace.address)
 
     def address(self, name: str) -> int:
         """The address of an operand on the device."""
@@ -64,7 +68,7 @@ class _Call:
 
     def record(self, gpu: Gpu) -> None:
         """Records the product."""
-        operands = self.plan.operands(self._device.address + self._end)
+        operands = self.plan.operands(self._workspace)
         for name, array in (self.request.inputs | self.request.outputs).items():
             setattr(operands, name, (self.address(name), array.nbytes))
         self.request.add_packed(operands)
@@ -96,6 +100,7 @@ class Staging:
         self._is_batch = False
         self._calls: list[_Call] = []  # recorded, and not run
         self._arenas: list[Arena] = []  # of these calls
+        self._workspaces: list[Buffer] = []  # of these calls: the last one is the largest
 
     def run(self, plan: Plan, request: Request) -> float | None:
         """Computes, and fills the request's outputs.  The milliseconds of the device, if known.
@@ -106,7 +111,7 @@ class Staging:
         if self._is_batch:
             self._record(plan, request)
             return None
-        call = _Call(self._arena, plan, request, {})
+        call = _Call(self._arena, plan, request)
         gpu.begin()
         call.upload(gpu)
         gpu.barrier()
@@ -135,7 +140,7 @@ class Staging:
         bound = self._bound(request)
         arena = Arena(gpu)
         try:
-            call = _Call(arena, plan, request, bound)
+            call = _Call(arena, plan, request, bound, self._workspace(plan.workspace_bytes))
             if not self._calls:
                 gpu.begin()
             call.upload(gpu)
@@ -149,6 +154,14 @@ class Staging:
             raise
         self._arenas.append(arena)
         self._calls.append(call)
+
+    def _workspace(self, size: int) -> Buffer:
+        """Memory that the calls of a batch share, since barriers order them."""
+        if not self._workspaces or self._workspaces[-1].size < size:
+            rounded = max(4096, 1 << (size - 1).bit_length())
+            self._workspaces.append(self._gpu.with_room(
+                lambda: Buffer(self._gpu, rounded, host=False)))
+        return self._workspaces[-1]
 
     def _bound(self, request: Request) -> dict[str, int]:
         """The addresses of inputs that are results of the batch.
@@ -195,9 +208,9 @@ class Staging:
         """Forgets the calls that a batch recorded and did not run."""
         self._calls = []
         self._gpu.settle()
-        for arena in self._arenas:
-            arena.close()
-        self._arenas = []
+        for memory in (*self._arenas, *self._workspaces):
+            memory.close()
+        self._arenas, self._workspaces = [], []
 
     def pack(self, plan: PackPlan, source: dict[str, Array],
              rows: Array | None) -> PackedMatrix:
