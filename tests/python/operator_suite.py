@@ -121,6 +121,27 @@ class Operators(WithTensors):
                     x = self.random(rows, 32)
                     torch.testing.assert_close(compiled(x), layer(x), rtol=1e-4, atol=1e-4)
 
+    def test_modules_and_export(self):
+        """A packed matrix is an argument, or belongs to a module, and may change."""
+        x, bias = self.shared(24, 32), torch.nn.Parameter(self.shared(48), requires_grad=False)
+        weights = [self.device.pack(self.shared(32, 48, seed=seed)) for seed in range(2)]
+
+        class Linear(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight, self.bias = weights[0], bias
+
+            def forward(self, x):
+                return operators.gemm(x, self.weight, bias=self.bias, activation="silu")
+        module = Linear()
+        expected = module(x)
+        self.assert_same(torch.compile(module, fullgraph=True, backend="aot_eager")(x), expected)
+        self.assert_same(torch.export.export(module, (x,)).module()(x), expected)
+        compiled = torch.compile(lambda x, weight: operators.gemm(x, weight), fullgraph=True,
+                                 backend="aot_eager")
+        for weight in (*weights, *weights):
+            self.assert_same(compiled(x, weight), self.device.gemm(x, weight))
+
     def test_opcheck(self):
         a, b, bias, offsets = self.operands()
         weight = self.device.pack(b)
@@ -165,6 +186,9 @@ class Operators(WithTensors):
             self.assertIn(message, caught.exception.message)
         with self.assertRaisesRegex(Exception, "32 rows are needed"):
             torch.compile(lambda: operators.gemm(a, b[1:]), fullgraph=True, backend="eager")()
+        with self.assertRaisesRegex(Exception, "did you mean 'activation'"):
+            torch.compile(lambda: operators.gemm(a, b, activaton="relu"), fullgraph=True,
+                          backend="eager")()
         del packed
         with self.assertRaisesRegex(vkgemm.Error, "the packed matrix .* is gone"):
             torch.ops.vkgemm.product.default(a, None, handle)

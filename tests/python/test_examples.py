@@ -46,7 +46,7 @@ class Examples(OnDevice):
         if torch is not None and self.device._tensors is None:
             connect(self.device)
         found = dict(public(vkgemm))
-        for kind in (vkgemm.Device, vkgemm.Codes):
+        for kind in (vkgemm.Device, vkgemm.Codes, vkgemm.PackedMatrix):
             found |= {f"{kind.__name__}.{name}": value for name, value in public(kind)}
         for name, value in found.items():
             if torch is None and name.endswith(_SHARED):

@@ -216,7 +216,27 @@ else:
             self.assertIn("a is a torch tensor on cpu", caught.exception.message)
 
     class BatchesOnHost(OnHost, TensorBatches):
-        pass
+        def test_a_stream_that_lags(self):
+            """A batch runs after the work that its stream has before, and before what comes on it."""
+            device = connect(vkgemm.Device())
+            self.addCleanup(device.close)
+            peer = device._tensors._peer
+            peer.streams[1] = Stream()
+            b = device.shared(self.random(32, 32))
+            x, source = device.empty(16, 32, dtype=torch.float32), self.random(16, 32)
+            result = torch.zeros(16, 32)
+            peer.current = 1
+            put = peer.streams[1].put
+            for _ in range(10):
+                put(functools.partial(time.sleep, 1e-3))
+                put(functools.partial(ctypes.memmove, x.data_ptr(), source.data_ptr(), 4 * 16 * 32))
+                with device.batch():
+                    d = device.gemm(device.gemm(x, b), b, c=x)
+                put(functools.partial(ctypes.memmove, result.data_ptr(), d.data_ptr(), 4 * 16 * 32))
+                put(functools.partial(ctypes.memset, x.data_ptr(), 0, 4 * 16 * 32))
+                peer.synchronize()
+                self.assert_right(result, source.double() @ b.double() @ b.double() + source)
+                result.zero_()
 
     class OperatorsOnHost(OnHost, Operators):
         pass

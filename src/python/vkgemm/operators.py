@@ -134,17 +134,19 @@ for _operator, _overload in ((_product, torch.ops.vkgemm.product.default),
         [argument.name for argument in _overload._schema.arguments]))
 
 
-def _names(method: Callable[..., Any]) -> list[str]:
-    return [name for name in arguments_of(method) if name not in ("out", "bf16")]
+_ARGUMENTS = {method.__name__: [name for name in arguments_of(method)
+                                if name not in ("out", "bf16")]
+              for method in (Device.gemm, Device.gated, Device.grouped, Device.row_reduction)}
 
 
-_OF_GEMM, _OF_GATED = _names(Device.gemm), _names(Device.gated)
-_OF_GROUPED, _OF_ROW_REDUCTION = _names(Device.grouped), _names(Device.row_reduction)
+@torch.compiler.assume_constant_result  # a compiler runs it, and does not read it
+def _require_known(function: str, given: tuple[str, ...]) -> None:
+    require_known(function, given, _ARGUMENTS[function])
 
 
-def _call(function: str, names: list[str], a: Any, b: Any, arguments: dict[str, Any]) -> Any:
+def _call(function: str, a: Any, b: Any, arguments: dict[str, Any]) -> Any:
     """The results of the operator for a function's arguments: a tensor, or several in a tuple."""
-    require_known(function, arguments, names)
+    _require_known(function, tuple(arguments))
     if arguments.get("b_right") is not None and isinstance(arguments["b_right"], PackedMatrix):
         arguments["packed_b_right"] = arguments.pop("b_right").handle
     clamp = arguments.pop("clamp", None)
@@ -183,7 +185,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor | PackedMatrix, **arguments: Any) -> A
     >>> vkgemm.operators.gemm(a, a.t(), alpha=-1, clamp=(-2, None)).tolist()
     [[-2.0, -2.0], [-2.0, -2.0]]
     """
-    return _call("gemm", _OF_GEMM, a, b, arguments)
+    return _call("gemm", a, b, arguments)
 
 
 def gated(a: torch.Tensor, b: torch.Tensor | PackedMatrix, gate: str, **arguments: Any) -> Any:
@@ -197,7 +199,7 @@ def gated(a: torch.Tensor, b: torch.Tensor | PackedMatrix, gate: str, **argument
     [[9.0, 9.0], [9.0, 9.0]]
     """
     arguments["gate"] = gate
-    return _call("gated", _OF_GATED, a, b, arguments)
+    return _call("gated", a, b, arguments)
 
 
 def grouped(a: torch.Tensor, b: torch.Tensor | PackedMatrix, offsets: torch.Tensor,
@@ -214,7 +216,7 @@ def grouped(a: torch.Tensor, b: torch.Tensor | PackedMatrix, offsets: torch.Tens
     [[0.0, 0.0], [2.0, 2.0], [2.0, 2.0]]
     """
     arguments["offsets"] = offsets
-    return _call("grouped", _OF_GROUPED, a, b, arguments)
+    return _call("grouped", a, b, arguments)
 
 
 def row_reduction(a: torch.Tensor, b: torch.Tensor | PackedMatrix, op: str,
@@ -229,7 +231,7 @@ def row_reduction(a: torch.Tensor, b: torch.Tensor | PackedMatrix, op: str,
     [6.0, 6.0]
     """
     arguments["op"] = op
-    return _call("row_reduction", _OF_ROW_REDUCTION, a, b, arguments)
+    return _call("row_reduction", a, b, arguments)
 
 
 def quantise_rows(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -60,7 +60,12 @@ class PackedMatrix(Held):
         return self.buffer.size
 
     def is_packed_like(self, other: PackedMatrix) -> bool:
-        """Whether one problem may read both matrices.  record() compares the fingerprints."""
+        """Return True if one problem may read both matrices, as b and b_right.
+
+        >>> matrices = [device.pack(np.ones((3, 2), np.float32)) for _ in range(2)]
+        >>> matrices[0].is_packed_like(matrices[1])
+        True
+        """
         def described(matrix: PackedMatrix) -> Any:
             return (matrix.shape, matrix.element, matrix.f32, matrix.codes,
                     matrix.fingerprint is None)
