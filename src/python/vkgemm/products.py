@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from .arrays import Arrays, Numpy, Operand

@@ -18,7 +18,7 @@ from torch.utils.dlpack import from_dlpack
 
 from .arrays import INPUTS, NAMES
 from .binding import ArgumentError, Error
-from .cuda import Cuda, described, devices
+from .cuda import described, devices
 from .dlpack import nbytes
 from .gpu import Gpu
 from .memory import Buffer
