@@ -53,7 +53,7 @@ class Batches(OnDevice):
         self.assertEqual(run.call_count, 1)
 
     def test_operands_that_overlap_a_result(self):
-        """What the device cannot bind as it lies is read after a submission."""
+        """Parts of a result are read after a submission."""
         a, b = values((20, 20)), values((20, 20))
         whole = np.zeros((20, 40), np.float32)
 

@@ -87,7 +87,7 @@ def _like(request: Any, a: torch.Tensor) -> list[torch.Tensor]:
 
 
 def _refuse_gradients(names: list[str]) -> Callable[..., None]:
-    """What runs if autograd wants a gradient of an operator with these arguments."""
+    """The refusal that runs if autograd wants a gradient of an operator with these arguments."""
     def refuse(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         wanted = [name for name, value in zip(names, inputs)
                   if isinstance(value, torch.Tensor) and value.requires_grad]

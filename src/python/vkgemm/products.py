@@ -18,7 +18,7 @@ from .request import Request, product, row_quantisation
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a tensor of torch, which is not imported for the question."""
+    """True for a tensor of torch.  The check does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -43,7 +43,7 @@ class Products(Held):
         raise NotImplementedError
 
     def _tensors_of(self, argument: str, tensor: Any) -> Any:
-        """What this device does with tensors, of which this is one."""
+        """The part of this device that computes with torch tensors."""
         raise NotImplementedError
 
     def _request(self, arrays: Arrays, a: Any, b: Any, **arguments: Any) -> Request:

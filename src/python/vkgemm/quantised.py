@@ -148,7 +148,7 @@ class Codes:
 
     @property
     def is_small(self) -> bool:
-        """Whether two codes share a byte.
+        """True if two codes share a byte.
 
         >>> vkgemm.quantise(np.ones((64, 2)), "int4").is_small
         True

@@ -33,7 +33,7 @@ class Call:
 
 
 def key_of(arguments: dict[str, Any]) -> tuple[Any, ...]:
-    """What a call's commands depend on.
+    """Return everything that a call's commands depend on.
 
     Tensors that want a gradient are refused here, because every call comes by.
     """

@@ -85,7 +85,7 @@ class _Call:
 
 
 def _is_same(array: Array, other: Array) -> bool:
-    """Whether both are the same elements of memory, in the same order."""
+    """True if both are the same elements of memory, in the same order."""
     return (array.__array_interface__["data"][0] == other.__array_interface__["data"][0]
             and array.shape == other.shape and array.strides == other.strides
             and array.dtype == other.dtype)
