@@ -10,6 +10,10 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
+macro_rules! add {
+    ($to:expr, $($text:tt)*) => { writeln!($to, $($text)*).unwrap() };
+}
+
 fn main() {
     for variable in ["VKGEMM_DIR", "PKG_CONFIG_PATH"] {
         println!("cargo:rerun-if-env-changed={variable}");
@@ -106,8 +110,7 @@ impl Api {
                     let name = member(String::new(), head.trim_end_matches(')')).name;
                     let parameters = parameters.split(',').map(|p| member(String::new(), p));
                     let item = item(&name, parameters.collect());
-                    if words[0] == "typedef" { &mut api.callbacks } else { &mut api.functions }
-                        .push(item);
+                    if words[0] == "typedef" { &mut api.callbacks } else { &mut api.functions }.push(item);
                 }
                 _ => {}
             }
@@ -120,23 +123,21 @@ impl Api {
     fn declarations(&self) -> String {
         let mut out = String::new();
         for Item { doc, name, .. } in &self.constants {
-            writeln!(out, "{doc}pub const {name}: u64 = u64::MAX;").unwrap();
+            add!(out, "{doc}pub const {name}: u64 = u64::MAX;");
         }
         for Item { doc, name, .. } in &self.handles {
-            writeln!(out, "{doc}#[repr(C)]\npub struct {name} {{ _opaque: [u8; 0], _any_thread: \
-                           core::marker::PhantomData<*mut u8> }}").unwrap();
+            add!(out, "{doc}#[repr(C)]\npub struct {name} {{ _opaque: [u8; 0], _thread: PhantomData<*mut u8> }}");
         }
         self.enums.iter().for_each(|item| self.enumeration(item, &mut out));
-        let mut with_lifetime = BTreeMap::new(); // of structures before this one
+        let mut lifetimes = BTreeMap::new(); // of the structures before this one: "<'a>" or nothing
         for Item { doc, name, members } in &self.structs {
             let mut fields = String::new();
             for member in members {
-                let kind = field_type(member, &with_lifetime);
-                writeln!(fields, "{}pub {}: {kind},", member.doc, ident(&member.name)).unwrap();
+                let kind = field_type(member, &lifetimes);
+                add!(fields, "{}pub {}: {kind},", member.doc, ident(&member.name));
             }
             let lifetime = if fields.contains("'a") { "<'a>" } else { "" };
-            with_lifetime.insert(name.clone(), lifetime);
-            let fields = fields.replace("<Self>", &format!("<{name}{lifetime}>"));
+            lifetimes.insert(name.clone(), lifetime);
             // A comparison of pointers would say little, and Rust prints no functions of the system.
             let equal = if lifetime.is_empty() { ", PartialEq" } else { "" };
             let calls = |m: &Member| self.callbacks.iter().any(|c| c.name == m.kind);
@@ -145,24 +146,29 @@ impl Api {
             let set = if sized { "new.struct_size = StructSize::default();" } else { "" };
             let of = |f: &&Item| f.name.ends_with("_init") && f.members[0].kind == format!("{name}*");
             let init = self.functions.iter().find(of).map_or(String::new(), |f| {
-                format!("let status = unsafe {{ {}(&mut new, core::mem::size_of::<Self>()) }};
-                         assert_eq!(status, VkgemmStatus::SUCCESS);", f.name)
+                format!(
+                    "let status = unsafe {{ {}(&mut new, mem::size_of::<Self>()) }};
+                         assert_eq!(status, VkgemmStatus::SUCCESS);",
+                    f.name
+                )
             });
-            writeln!(out, "{doc}#[repr(C)]\n#[derive(Clone, Copy{debug}{equal})]
+            add!(
+                out,
+                "{doc}#[repr(C)]\n#[derive(Clone, Copy{debug}{equal})]
                 pub struct {name}{lifetime} {{\n{fields}}}
                 impl{lifetime} Default for {name}{lifetime} {{ fn default() -> Self {{
-                    #[allow(unused_mut)] let mut new: Self = unsafe {{ core::mem::zeroed() }};
+                    #[allow(unused_mut)] let mut new: Self = unsafe {{ mem::zeroed() }};
                     {set}\n{init}\nnew
-                }} }}").unwrap();
+                }} }}"
+            );
         }
         for Item { doc, name, members } in &self.callbacks {
             let parameters = parameters(members);
-            writeln!(out, "{doc}pub type {name} = Option<unsafe extern \"system\" fn({parameters})>;")
-                .unwrap();
+            add!(out, "{doc}pub type {name} = Option<unsafe extern \"system\" fn({parameters})>;");
         }
         out += "extern \"C\" {\n";
         for Item { doc, name, members } in &self.functions {
-            writeln!(out, "{doc}pub fn {name}({}) -> VkgemmStatus;", parameters(members)).unwrap();
+            add!(out, "{doc}pub fn {name}({}) -> VkgemmStatus;", parameters(members));
         }
         out + "}\n"
     }
@@ -170,20 +176,21 @@ impl Api {
     /// An integer with constants: C may hand over values that this header has no name for.
     fn enumeration(&self, Item { doc, name, members }: &Item, out: &mut String) {
         let prefix = members.last().unwrap().name.strip_suffix("MAX_ENUM").expect("*_MAX_ENUM");
-        writeln!(out, "{doc}#[repr(transparent)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-            pub struct {name}(pub i32);\nimpl {name} {{").unwrap();
+        add!(
+            out,
+            "{doc}#[repr(transparent)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            pub struct {name}(pub i32);\nimpl {name} {{"
+        );
         for member in &members[..members.len() - 1] {
             let short = member.name.strip_prefix(prefix).unwrap_or(&member.name["VKGEMM_".len()..]);
-            let (doc, value) = (&member.doc, &member.kind);
-            let alias = format!("#[doc = \"`{}`\"]\n", member.name);
-            let doc = if doc.is_empty() { &alias } else { doc };
-            writeln!(out, "{doc}pub const {short}: Self = Self({value});").unwrap();
+            let Member { doc, kind: value, name: full, .. } = member;
+            add!(out, "{doc}#[doc(alias = \"{full}\")]\npub const {short}: Self = Self({value});");
         }
         out.push_str("}\n");
         let key = format!("VKGEMM_ENUMERATION_{}", &prefix["VKGEMM_".len()..].trim_end_matches('_'));
         if self.enums.iter().flat_map(|e| &e.members).any(|m| m.name == key) {
             let of = &key["VKGEMM_ENUMERATION_".len()..];
-            writeln!(out, "named!({name}, {of});").unwrap();
+            add!(out, "named!({name}, {of});");
         }
     }
 
@@ -191,7 +198,7 @@ impl Api {
     fn names(&self) -> String {
         let mut out = String::new();
         for Item { name, .. } in self.enums.iter().chain(&self.structs) {
-            writeln!(out, "pub use sys::{name} as {};", &name["Vkgemm".len()..]).unwrap();
+            add!(out, "pub use sys::{name} as {};", &name["Vkgemm".len()..]);
         }
         out
     }
@@ -201,24 +208,24 @@ impl Api {
     fn abi(&self) -> String {
         let mut out = String::from("fn abi() -> String { let mut out = String::new();\n");
         for Item { name, members, .. } in &self.structs {
-            writeln!(out, "structure!(out, {name});").unwrap();
+            add!(out, "structure!(out, {name});");
             for Member { kind, name: field, count, .. } in members {
                 let array = count.as_ref().map_or(String::new(), |count| format!("[{count}]"));
                 let (c, field) = (format!("{kind} {field}{array}"), ident(field));
-                writeln!(out, "field!(out, {name}, {field}, {c:?});").unwrap();
+                add!(out, "field!(out, {name}, {field}, {c:?});");
             }
         }
         for Item { name, members, .. } in &self.enums {
-            writeln!(out, "enumeration!(out, {name});").unwrap();
+            add!(out, "enumeration!(out, {name});");
             let prefix = members.last().unwrap().name.strip_suffix("MAX_ENUM").unwrap();
             for Member { name: full, .. } in &members[..members.len() - 1] {
                 let short = full.strip_prefix(prefix).unwrap_or(&full["VKGEMM_".len()..]);
-                writeln!(out, "enumerator!(out, {name}::{short}, {full:?});").unwrap();
+                add!(out, "enumerator!(out, {name}::{short}, {full:?});");
             }
         }
         out += "out }\nfn functions() -> Vec<*const ()> { vec![\n";
         for Item { name, .. } in &self.functions {
-            writeln!(out, "{name} as *const (),").unwrap();
+            add!(out, "{name} as *const (),");
         }
         out + "] }\n"
     }
@@ -227,7 +234,7 @@ impl Api {
 /// Adds a line of a comment, without what has a meaning in Markdown.
 fn add_doc(doc: &mut String, comment: &str) {
     let comment = comment.replace('[', "\\[").replace('<', "\\<").replace('*', "\\*");
-    writeln!(doc, "///{}", comment.trim_end()).unwrap();
+    add!(doc, "///{}", comment.trim_end());
 }
 
 /// The lines of an enumeration or a structure, which `end` ends.
@@ -265,14 +272,14 @@ fn member(doc: String, code: &str) -> Member {
 }
 
 /// The type of a field. A pointer to one structure may be null: an Option<&T>.
-fn field_type(member: &Member, with_lifetime: &BTreeMap<String, &str>) -> String {
+fn field_type(member: &Member, lifetimes: &BTreeMap<String, &str>) -> String {
     let kind = &member.kind;
     let one = kind.strip_prefix("const ").and_then(|kind| kind.strip_suffix('*'));
     match (one, &member.count) {
         _ if member.name == "struct_size" => "StructSize<Self>".into(),
         (Some("char"), _) => "Text<'a>".into(),
-        (Some(one), _) if with_lifetime.contains_key(one) => {
-            format!("Option<&'a {one}{}>", with_lifetime[one])
+        (Some(one), _) if lifetimes.contains_key(one) => {
+            format!("Option<&'a {one}{}>", lifetimes[one])
         }
         (_, Some(count)) => format!("[{}; {count}]", rust_type(kind)),
         _ => rust_type(kind),
@@ -281,7 +288,11 @@ fn field_type(member: &Member, with_lifetime: &BTreeMap<String, &str>) -> String
 
 /// C's name, or one with an underscore for a keyword of Rust.
 fn ident(name: &str) -> String {
-    if ["type", "loop"].contains(&name) { format!("{name}_") } else { name.into() }
+    if ["type", "loop"].contains(&name) {
+        format!("{name}_")
+    } else {
+        name.into()
+    }
 }
 
 fn parameters(members: &[Member]) -> String {

@@ -22,7 +22,11 @@ fn value(i: usize) -> f32 {
 /// The same as f16: the exponent's bias differs, and these have few digits.
 fn to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
-    if value == 0.0 { 0 } else { (bits >> 16 & 0x8000 | (bits >> 13 & 0x3FFFF) - (112 << 10)) as u16 }
+    if value == 0.0 {
+        0
+    } else {
+        (bits >> 16 & 0x8000 | (bits >> 13 & 0x3FFFF) - (112 << 10)) as u16
+    }
 }
 
 fn span(buffer: &Buffer) -> DeviceSpan {
@@ -70,8 +74,7 @@ unsafe fn multiply(app: &App, context: &Context) -> vkgemm::Result<()> {
     let bias = filled(app, N, value);
     let d = filled(app, M * N, |_| f32::NAN);
 
-    let epilogue =
-        Epilogue { bias: Bias::ALONG_N, activation: Activation::RELU, ..Epilogue::default() };
+    let epilogue = Epilogue { bias: Bias::ALONG_N, activation: Activation::RELU, ..Epilogue::default() };
     let f32_matrix = Matrix { type_: DataType::F32, ..Matrix::default() };
     let problem = Problem {
         m: M as u64,
@@ -93,8 +96,7 @@ unsafe fn multiply(app: &App, context: &Context) -> vkgemm::Result<()> {
     let workspace = app.create_buffer(plan.workspace_bytes());
     let commands = app.begin();
     if is_packed {
-        let operands =
-            Operands { source: span(&b), packed: span(&packed), ..Operands::default() };
+        let operands = Operands { source: span(&b), packed: span(&packed), ..Operands::default() };
         pack.record(commands, &operands)?;
         app.barrier(commands);
     }

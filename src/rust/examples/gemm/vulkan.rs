@@ -85,7 +85,15 @@ impl App {
         assert!(!loader.is_null(), "no Vulkan loader");
         let get_instance_proc_addr = dlsym(loader, "vkGetInstanceProcAddr\0".as_ptr().cast());
         let get = mem::transmute::<_, Proc>(get_instance_proc_addr);
-        let mut app = App { get, get_instance_proc_addr, instance: NONE, physical_device: NONE, device: NONE, queue: NONE, pool: 0 };
+        let mut app = App {
+            get,
+            get_instance_proc_addr,
+            instance: NONE,
+            physical_device: NONE,
+            device: NONE,
+            queue: NONE,
+            pool: 0,
+        };
         let application = ApplicationInfo { api: 1 << 22 | 3 << 12, ..Default::default() };
         let info = InstanceCreateInfo { application: &application, ..Default::default() };
         check!(app, vkCreateInstance(&info, NONE, &mut app.instance));
@@ -102,7 +110,14 @@ impl App {
         let family = families.iter().position(|f| f[0] & 2 != 0).expect("a queue that computes") as u32;
         let queues = QueueCreateInfo { family, count: 1, priorities: &1.0, ..Default::default() };
         let (extension_count, extensions) = (extensions.len() as u32, extensions.as_ptr());
-        let info = DeviceCreateInfo { next: features, queue_count: 1, queues: &queues, extension_count, extensions, ..Default::default() };
+        let info = DeviceCreateInfo {
+            next: features,
+            queue_count: 1,
+            queues: &queues,
+            extension_count,
+            extensions,
+            ..Default::default()
+        };
         check!(self, vkCreateDevice(self.physical_device, &info, NONE, &mut self.device));
         vk!(self, vkGetDeviceQueue(self.device, family, 0u32, &mut self.queue));
         let info = CommandPoolCreateInfo { family, ..Default::default() };
