@@ -138,7 +138,7 @@ impl Api {
             }
             let lifetime = if fields.contains("'a") { "<'a>" } else { "" };
             lifetimes.insert(name.clone(), lifetime);
-            // A comparison of pointers would say little, and Rust prints no functions of the system.
+            // Structures with pointers are not compared. Functions of the system have no Debug in 1.63.
             let equal = if lifetime.is_empty() { ", PartialEq" } else { "" };
             let calls = |m: &Member| self.callbacks.iter().any(|c| c.name == m.kind);
             let debug = if members.iter().any(calls) { "" } else { ", Debug" };

@@ -366,7 +366,7 @@ impl Context {
     /// - The four handles are valid and belong together. They outlive the context and its plans.
     /// - The device was created with `enabled_extensions` and `enabled_features`, which point to
     ///   valid memory.
-    /// - Nobody else uses the self-test's queue during the call, and its pointers are valid.
+    /// - The self-test's queue has no other use during the call, and its pointers are valid.
     /// - If `pipeline_cache` is externally synchronised, plans are made by one thread at a time.
     /// - `log` may be called by any thread as long as the context or a plan lives.
     pub unsafe fn new(info: &ContextCreateInfo<'_>) -> Result<Self> {

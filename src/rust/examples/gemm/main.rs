@@ -1,5 +1,5 @@
-//! D = relu(A·B + bias) without a window: A and B in f16, D in f32, B packed where the device gains
-//! by it. The result is exact and compared with the host's.
+//! D = relu(A·B + bias) without a window: A and B are f16, D is f32. B is packed if the device gains
+//! by it. The result is exact, and is compared with the host's.
 //!
 //! ```sh
 //! VKGEMM_DIR=$HOME/vkgemm cargo run --example gemm
@@ -43,7 +43,7 @@ unsafe fn filled<T>(app: &App, count: usize, element: impl Fn(usize) -> T) -> Bu
 }
 
 fn main() -> vkgemm::Result<()> {
-    // SAFETY: the handles are alive and belong together, and the device is the last to go.
+    // SAFETY: the handles belong together, and the device is destroyed last.
     unsafe {
         let mut app = App::new();
         let (instance, gpu) = (app.instance, app.physical_device);
