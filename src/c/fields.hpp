@@ -7,12 +7,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "c/enums.hpp"
@@ -31,24 +32,20 @@ namespace vkgemm::c {
 template <class C>
 struct Fields;
 
-// The parts of a problem that is handed to the caller.
+// The parts of a problem that is handed to the caller, which stay in place.
 class Parts {
  public:
   // The place of the next part of a type.
   template <class C>
   C& next() {
-    if constexpr (std::same_as<C, VkgemmMatrix>) {
-      return matrices_.emplace_back();
-    } else {
-      return std::get<C>(others_);
-    }
+    auto place = std::make_shared<C>();
+    C& part = *place;
+    places_.push_back(std::move(place));
+    return part;
   }
 
  private:
-  std::deque<VkgemmMatrix> matrices_;  // whose elements stay in place
-  std::tuple<VkgemmEpilogue, VkgemmQuantisation, VkgemmGated, VkgemmGrouping, VkgemmRowReduction,
-             VkgemmSplitK>
-      others_{};
+  std::vector<std::shared_ptr<void>> places_;
 };
 
 template <class C>
@@ -219,23 +216,11 @@ struct ListedFields {
   }
 };
 
-template <>
-struct Fields<VkgemmMatrix> : ListedFields<Matrix> {};
-template <>
-struct Fields<VkgemmEpilogue> : ListedFields<Epilogue> {};
-template <>
-struct Fields<VkgemmGated> : ListedFields<Gated> {};
-template <>
-struct Fields<VkgemmGrouping> : ListedFields<Grouping> {};
-template <>
-struct Fields<VkgemmRowReduction> : ListedFields<RowReduction> {};
-template <>
-struct Fields<VkgemmSplitK> : ListedFields<SplitK> {};
-template <>
-struct Fields<VkgemmQuantisation> : ListedFields<Quantisation> {};
-
-template <>
-struct Fields<VkgemmProblem> : ListedFields<Problem> {};
+#define VKGEMM_LISTED_FIELDS(type, name) \
+  template <>                            \
+  struct Fields<Vkgemm##type> : ListedFields<type> {};
+VKGEMM_STRUCTURES(VKGEMM_LISTED_FIELDS)
+#undef VKGEMM_LISTED_FIELDS
 
 template <>
 struct Fields<VkgemmOperands> {
@@ -273,9 +258,6 @@ struct Fields<VkgemmPackedLayout> {
     map.fingerprint(c.fingerprint, cpp.fingerprint);
   }
 };
-
-template <>
-struct Fields<VkgemmRowQuantisation> : ListedFields<RowQuantisation> {};
 
 template <>
 struct Fields<VkgemmConfig> {

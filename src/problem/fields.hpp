@@ -1,7 +1,10 @@
-// fields.hpp: the fields of a problem's structures, each once: its name, and its option on the
-// command line. The C API, the checks of enumerators and the tool's options walk these lists.
+// fields.hpp: a problem's structures. Each has its fields, with their names and options of the
+// command line, and what a structure contradicts. The C API, the checks and the tool walk these
+// lists.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +12,9 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "problem/data_type.hpp"
 #include "problem/enumerators.hpp"
+#include "problem/row_op.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
@@ -33,8 +38,13 @@ struct Field {
 // same structure. One of them may be a C structure. A visitor has six functions: number (integers
 // and floats), enumerator (maybe optional), boolean, size (optional), real (optional) and part (a
 // nested structure).
+//
+// A part that a problem may have also has check(): the error if it contradicts itself or the rest
+// of the problem.
 template <class T>
 struct FieldsOf;
+
+inline constexpr std::uint32_t largest_group_count = 65535;
 
 inline constexpr Field matrix_type{"type", "--dtype-%", "Element type of %"};
 
@@ -109,6 +119,23 @@ struct FieldsOf<Gated> {
     visitor.enumerator(Field{"gate"}, x.gate, y.gate);
     visitor.enumerator(Field{"b"}, x.b, y.b);
   }
+
+  static MaybeError check(const Gated& gated, const Problem& problem) {
+    const auto with_gate = [&](const auto&... other) {
+      return unsupported(
+          concat(other..., " and gated.gate is ", to_string(gated.gate), ": not built together"));
+    };
+    if (problem.epilogue.beta != 0.0f) return with_gate("epilogue.beta is ", problem.epilogue.beta);
+    if (problem.epilogue.activation != Activation::none) {
+      return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
+    }
+    if (problem.row_reduction) {
+      return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
+    }
+    if (problem.n <= largest_size / 2) return std::nullopt;
+    return invalid_argument(
+        concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
+  }
 };
 
 template <>
@@ -120,6 +147,34 @@ struct FieldsOf<Grouping> {
                        y.along);
     visitor.enumerator(Field{"offsets", "--offset-type"}, x.offsets, y.offsets);
     visitor.enumerator(Field{"b", "--b-per-group"}, x.b, y.b);
+  }
+
+  static MaybeError check(const Grouping& grouping, const Problem& problem) {
+    if (grouping.groups > largest_group_count) {
+      return invalid_argument(concat("grouping.groups is ", grouping.groups, ": at most ",
+                                     largest_group_count, " are supported"));
+    }
+    if (problem.batch != 1) {
+      return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
+    }
+    if (problem.split_k.slices > 1) {
+      return unsupported(concat("split_k.slices is ", problem.split_k.slices,
+                                ": with grouping it must be 0 or 1"));
+    }
+    if (grouping.along == GroupAlong::k) {
+      if (grouping.b == GroupedB::shared) return std::nullopt;
+      return unsupported(
+          "grouping.b is per_group and grouping.along is k: groups of K share the matrix B, each "
+          "has "
+          "rows of it");
+    }
+    if (problem.d.layout == Layout::col_major) {
+      return unsupported("d.layout is col_major and grouping.along is m: D must be row_major");
+    }
+    const Epilogue& epilogue = problem.epilogue;
+    if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
+    return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
+                                   ": with grouping.along m, a bias along_m is one for all rows"));
   }
 };
 
@@ -174,6 +229,28 @@ struct FieldsOf<RowReduction> {
                           .used = scalar,
                           .needs = scalar_row_ops},
                     x.store_d, y.store_d);
+  }
+
+  static MaybeError check(const RowReduction& rows, const Problem& problem) {
+    const std::string_view op = to_string(rows.op);
+    if (problem.grouping) {
+      return unsupported(concat("row_reduction.op is ", op, " and there is a grouping: not built"));
+    }
+    if (rows.eps) {
+      if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
+        return invalid_argument(concat("row_reduction.eps is ", *rows.eps,
+                                       ": a number is needed that is finite and not below 0"));
+      }
+      if (row_of(rows.op).default_eps == 0.0f) {
+        return invalid_argument(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
+      }
+    }
+    if (auto error = check_row_vectors(problem)) return error;
+    if (!is_scalar(rows.op) && !rows.store_d) {
+      return invalid_argument(
+          concat("row_reduction.store_d is false: D is all that ", op, " gives"));
+    }
+    return std::nullopt;
   }
 };
 
@@ -261,6 +338,19 @@ struct FieldsOf<RowQuantisation> {
   }
 };
 
+// The structures that are handed over the C API: Matrix is VkgemmMatrix there. X(type, name): the
+// name is that in functions.
+#define VKGEMM_STRUCTURES(X)     \
+  X(Matrix, matrix)              \
+  X(Epilogue, epilogue)          \
+  X(Gated, gated)                \
+  X(Grouping, grouping)          \
+  X(RowReduction, row_reduction) \
+  X(SplitK, split_k)             \
+  X(Quantisation, quantisation)  \
+  X(Problem, problem)            \
+  X(RowQuantisation, row_quantisation)
+
 // Finds the first value of an enumeration that is no enumerator.
 class EnumeratorCheck {
  public:
@@ -301,6 +391,28 @@ class EnumeratorCheck {
   MaybeError error_;
 };
 
+// Finds the first part of a problem that contradicts itself or another one.
+class PartCheck {
+ public:
+  explicit PartCheck(const Problem& problem) : problem_(problem) {}
+
+  template <class Part>
+  void part(const Field&, const std::optional<Part>& value, const std::optional<Part>&) {
+    if constexpr (requires { FieldsOf<Part>::check(*value, problem_); }) {
+      if (value && !error_) error_ = FieldsOf<Part>::check(*value, problem_);
+    }
+  }
+  void part(const Field&, const auto&, const auto&) {}
+  void enumerator(const Field&, const auto&, const auto&) {}
+  void number(const Field&, const auto&, const auto&) {}
+
+  MaybeError take() { return std::move(error_); }
+
+ private:
+  const Problem& problem_;
+  MaybeError error_;
+};
+
 // The first of an option's names, with the matrix's name for %.
 std::string option_name(std::string_view names, std::string_view matrix = {});
 
@@ -313,6 +425,13 @@ template <class T>
 MaybeError check_enumerators(const T& structure, std::string_view name = {}) {
   EnumeratorCheck check(name);
   FieldsOf<T>::visit(check, structure, structure);
+  return check.take();
+}
+
+// An error if a part of a problem contradicts itself or another one.
+inline MaybeError check_parts(const Problem& problem) {
+  PartCheck check(problem);
+  FieldsOf<Problem>::visit(check, problem, problem);
   return check.take();
 }
 

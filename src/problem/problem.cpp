@@ -125,36 +125,22 @@ std::string_view to_string(F32Arithmetic arithmetic) noexcept {
   return input != nullptr ? input->arithmetic_name : "?";
 }
 
-std::optional<DataType> parse_data_type(std::string_view text) noexcept {
-  return find_name<DataType>(enumerator_names<DataType>, text);
-}
-std::optional<Layout> parse_layout(std::string_view text) noexcept {
-  return find_name<Layout>(enumerator_names<Layout>, text);
-}
-std::optional<Activation> parse_activation(std::string_view text) noexcept {
-  return find_name<Activation>(enumerator_names<Activation>, text);
-}
-std::optional<Bias> parse_bias(std::string_view text) noexcept {
-  return find_name<Bias>(enumerator_names<Bias>, text);
-}
-std::optional<Scales> parse_scales(std::string_view text) noexcept {
-  return find_name<Scales>(enumerator_names<Scales>, text);
-}
-std::optional<Gate> parse_gate(std::string_view text) noexcept {
-  return find_name<Gate>(enumerator_names<Gate>, text);
-}
-std::optional<GatedB> parse_gated_b(std::string_view text) noexcept {
-  return find_name<GatedB>(enumerator_names<GatedB>, text);
-}
-std::optional<OffsetType> parse_offset_type(std::string_view text) noexcept {
-  return find_name<OffsetType>(enumerator_names<OffsetType>, text);
-}
-std::optional<GroupAlong> parse_group_along(std::string_view text) noexcept {
-  return find_name<GroupAlong>(enumerator_names<GroupAlong>, text);
-}
-std::optional<RowOp> parse_row_op(std::string_view text) noexcept {
-  return find_name<RowOp>(enumerator_names<RowOp>, text);
-}
+// Defines the inverse of to_string().
+#define VKGEMM_PARSE(Enum, parse)                             \
+  std::optional<Enum> parse(std::string_view text) noexcept { \
+    return find_name<Enum>(enumerator_names<Enum>, text);     \
+  }
+VKGEMM_PARSE(DataType, parse_data_type)
+VKGEMM_PARSE(Layout, parse_layout)
+VKGEMM_PARSE(Activation, parse_activation)
+VKGEMM_PARSE(Bias, parse_bias)
+VKGEMM_PARSE(Scales, parse_scales)
+VKGEMM_PARSE(Gate, parse_gate)
+VKGEMM_PARSE(GatedB, parse_gated_b)
+VKGEMM_PARSE(OffsetType, parse_offset_type)
+VKGEMM_PARSE(GroupAlong, parse_group_along)
+VKGEMM_PARSE(RowOp, parse_row_op)
+#undef VKGEMM_PARSE
 std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view text) noexcept {
   for (const Input* input : inputs()) {
     if (input->arithmetic_name == text) return input->arithmetic;

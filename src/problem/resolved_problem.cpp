@@ -18,44 +18,8 @@
 namespace vkgemm {
 namespace {
 
-constexpr std::uint32_t most_groups = 65535;
-
 // Of packed operands, in bytes.
 constexpr std::uint32_t packed_alignment = 256;
-
-MaybeError check_number(std::string_view field, float value) {
-  if (!std::isnan(value)) return std::nullopt;
-  return invalid_argument(concat("epilogue.", field, " is nan: a number is needed"));
-}
-
-MaybeError check_grouping(const Problem& problem) {
-  if (!problem.grouping) return std::nullopt;
-  const Grouping& grouping = *problem.grouping;
-  if (grouping.groups > most_groups) {
-    return invalid_argument(concat("grouping.groups is ", grouping.groups, ": at most ",
-                                   most_groups, " are supported"));
-  }
-  if (problem.batch != 1) {
-    return unsupported(concat("batch is ", problem.batch, ": with grouping it must be 1"));
-  }
-  if (problem.split_k.slices > 1) {
-    return unsupported(
-        concat("split_k.slices is ", problem.split_k.slices, ": with grouping it must be 0 or 1"));
-  }
-  if (grouping.along == GroupAlong::k) {
-    if (grouping.b == GroupedB::shared) return std::nullopt;
-    return unsupported(
-        "grouping.b is per_group and grouping.along is k: groups of K share the matrix B, each has "
-        "rows of it");
-  }
-  if (problem.d.layout == Layout::col_major) {
-    return unsupported("d.layout is col_major and grouping.along is m: D must be row_major");
-  }
-  const Epilogue& epilogue = problem.epilogue;
-  if (epilogue.bias != Bias::along_m || epilogue.bias_batch_stride == 0) return std::nullopt;
-  return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
-                                 ": with grouping.along m, a bias along_m is one for all rows"));
-}
 
 MaybeError check_packing(const Problem& problem) {
   const std::pair<std::string_view, const Matrix*> results[] = {
@@ -88,45 +52,9 @@ MaybeError check_packing(const Problem& problem) {
   return std::nullopt;
 }
 
-MaybeError check_gated(const Problem& problem) {
-  if (!problem.gated) return std::nullopt;
-  const auto with_gate = [&](const auto&... other) {
-    return unsupported(concat(other..., " and gated.gate is ", to_string(problem.gated->gate),
-                              ": not built together"));
-  };
-  if (problem.epilogue.beta != 0.0f) return with_gate("epilogue.beta is ", problem.epilogue.beta);
-  if (problem.epilogue.activation != Activation::none) {
-    return with_gate("epilogue.activation is ", to_string(problem.epilogue.activation));
-  }
-  if (problem.row_reduction) {
-    return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
-  }
-  if (problem.n <= largest_size / 2) return std::nullopt;
-  return invalid_argument(
-      concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
-}
-
-MaybeError check_rows(const Problem& problem) {
-  if (!problem.row_reduction) return std::nullopt;
-  const RowReduction& rows = *problem.row_reduction;
-  const std::string_view op = to_string(rows.op);
-  if (problem.grouping) {
-    return unsupported(concat("row_reduction.op is ", op, " and there is a grouping: not built"));
-  }
-  if (rows.eps) {
-    if (!(*rows.eps >= 0.0f) || std::isinf(*rows.eps)) {
-      return invalid_argument(concat("row_reduction.eps is ", *rows.eps,
-                                     ": a number is needed that is finite and not below 0"));
-    }
-    if (row_of(rows.op).default_eps == 0.0f) {
-      return invalid_argument(concat("row_reduction.eps is ", *rows.eps, ": ", op, " has none"));
-    }
-  }
-  if (auto error = check_row_vectors(problem)) return error;
-  if (!is_scalar(rows.op) && !rows.store_d) {
-    return invalid_argument(concat("row_reduction.store_d is false: D is all that ", op, " gives"));
-  }
-  return std::nullopt;
+MaybeError check_number(std::string_view field, float value) {
+  if (!std::isnan(value)) return std::nullopt;
+  return invalid_argument(concat("epilogue.", field, " is nan: a number is needed"));
 }
 
 MaybeError check_epilogue(const Epilogue& epilogue) {
@@ -276,8 +204,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   if (input->check != nullptr) {
     if (auto error = input->check(problem)) return *error;
   }
-  if (auto error = check_grouping(problem)) return *error;
-  if (auto error = check_gated(problem)) return *error;
+  if (auto error = check_parts(problem)) return *error;
   if (auto error = check_packing(problem)) return *error;
   if (auto error = check_quantised(problem)) return *error;
   const bool b_is_empty = problem.n == 0 || problem.k == 0;  // there is nothing to pack
@@ -287,7 +214,6 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                               "(Context::plan_pack())"));
   }
   if (auto error = check_epilogue(problem.epilogue)) return *error;
-  if (auto error = check_rows(problem)) return *error;
   if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
     return invalid_argument(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
                                    ": must be a number of milliseconds, or 0 for no limit"));
@@ -310,19 +236,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                               to_string(problem.b.type), ": A and B must share one type"));
   }
 
-  ResolvedProblem out{.m = problem.m,
-                      .n = problem.n,
-                      .k = problem.k,
-                      .batch = problem.batch,
-                      .epilogue = problem.epilogue,
-                      .gated = problem.gated,
-                      .grouping = problem.grouping,
-                      .rows = problem.row_reduction,
-                      .input = input,
-                      .split_k = problem.split_k,
-                      .max_workspace_bytes = problem.max_workspace_bytes,
-                      .max_dispatch_us = 1000.0 * problem.max_dispatch_ms,
-                      .estimate_scale = problem.estimate_scale};
+  ResolvedProblem out(problem, *input);
   if (out.is_grouped(GroupAlong::k)) out.batch = out.grouping->groups;
   if (out.rows) out.eps = out.rows->eps.value_or(row_of(out.rows->op).default_eps);
   const auto resolve_into = [&](ResolvedMatrix& target, OperandInfo info, const Matrix& matrix,

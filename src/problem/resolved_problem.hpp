@@ -14,6 +14,23 @@ namespace vkgemm {
 // is turned into the product of the transposes, D^T = B^T · A^T, which swaps A with B, M with N,
 // and the direction of the bias. Groups of K are a batch of products here that share A and B.
 struct ResolvedProblem {
+  ResolvedProblem() = default;
+  // With the caller's values. Nothing is resolved yet.
+  ResolvedProblem(const Problem& problem, const Input& of_operands)
+      : m(problem.m),
+        n(problem.n),
+        k(problem.k),
+        batch(problem.batch),
+        epilogue(problem.epilogue),
+        gated(problem.gated),
+        grouping(problem.grouping),
+        rows(problem.row_reduction),
+        input(&of_operands),
+        split_k(problem.split_k),
+        max_workspace_bytes(problem.max_workspace_bytes),
+        max_dispatch_us(1000.0 * problem.max_dispatch_ms),
+        estimate_scale(problem.estimate_scale) {}
+
   std::uint64_t m = 0;
   std::uint64_t n = 0;
   std::uint64_t k = 0;
@@ -28,7 +45,7 @@ struct ResolvedProblem {
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> rows = std::nullopt;
   float eps = 0.0f;              // of rows
-  const Input* input = nullptr;  // set by resolve(), never null after it
+  const Input* input = nullptr;  // never null after resolve()
   SplitK split_k = {};
   std::uint64_t max_workspace_bytes = 0;
   double max_dispatch_us = 0.0;  // 0: any

@@ -1,4 +1,4 @@
-// print.cpp: rows as a table, CSV, JSON lines or Markdown.
+// print.cpp: rows as a table, JSON lines or Markdown.
 #include <set>
 
 #include "report/rows.hpp"
@@ -110,9 +110,6 @@ void print_header(std::FILE* out, Format format, const Columns& columns) {
       if (columns.baseline) std::fprintf(out, " %10s %8s", "old ms", "new/old");
       std::fprintf(out, "  %-16s %s\n", "error", "configuration");
       break;
-    case Format::csv:
-      std::fprintf(out, "%s\n", csv_header().c_str());
-      break;
     case Format::json:
       break;
     case Format::markdown:
@@ -129,9 +126,6 @@ void print_row(std::FILE* out, Format format, const Columns& columns, const Benc
   switch (format) {
     case Format::table:
       print_table_row(out, columns, row);
-      break;
-    case Format::csv:
-      std::fprintf(out, "%s\n", csv_line(row).c_str());
       break;
     case Format::json:
       std::fprintf(out, "%s\n", json_line(row).c_str());

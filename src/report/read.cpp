@@ -80,31 +80,6 @@ struct Writer {
   Json& line;
 };
 
-// A cell for every member, in the order of the list. Texts are quoted; what is not known is empty.
-struct CsvWriter {
-  void text(const char* key, const std::string& value) {
-    std::string quoted = "\"";
-    for (const char c : value) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    cell(key, quoted + "\"");
-  }
-  void needed_text(const char* key, const std::string& value) { text(key, value); }
-  void size(const char* key, std::uint64_t value) { cell(key, std::to_string(value)); }
-  void count(const char* key, std::uint64_t value) { size(key, value); }
-  void number(const char* key, double value) { cell(key, value > 0.0 ? json_text(value) : ""); }
-  void derived(const char* key, double value) { number(key, value); }
-  void verdict(double relative_error, bool verified) {
-    cell("relative_error", relative_error < 0.0 ? "" : json_text(relative_error));
-    cell("verified", relative_error < 0.0 ? "" : verified ? "yes" : "no");
-  }
-  void cell(const char* key, const std::string& value) {
-    const char* const comma = keys.empty() ? "" : ",";
-    keys.append(comma).append(key);
-    values.append(comma).append(value);
-  }
-
-  std::string keys, values;
-};
-
 }  // namespace
 
 Result<std::vector<BenchRow>> parse_rows(std::string_view text, std::string_view source) {
@@ -122,18 +97,6 @@ std::string json_line(const BenchRow& row) {
   Writer writer{line};
   visit(writer, row);
   return json_text(line);
-}
-
-std::string csv_line(const BenchRow& row) {
-  CsvWriter writer;
-  visit(writer, row);
-  return writer.values;
-}
-
-std::string csv_header() {
-  CsvWriter writer;
-  visit(writer, BenchRow{});
-  return writer.keys;
 }
 
 }  // namespace vkgemm::report

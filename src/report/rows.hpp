@@ -74,11 +74,7 @@ Result<std::vector<BenchRow>> parse_rows(std::string_view text, std::string_view
 // The line that --json prints, without its end.
 std::string json_line(const BenchRow& row);
 
-// The same as --csv prints them, and the names of its cells.
-std::string csv_line(const BenchRow& row);
-std::string csv_header();
-
-enum class Format : std::uint8_t { table, csv, json, markdown };
+enum class Format : std::uint8_t { table, json, markdown };
 
 // Columns of a table that are there only if somebody asked for them.
 struct Columns {

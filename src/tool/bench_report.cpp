@@ -21,9 +21,7 @@ std::vector<BenchRow> read_rows(const std::string& option, const std::string& fi
 void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& timed) {
   CLI::Option* as_json =
       command.add_flag("--json", json, "Print a JSON object a line, which bench/plot.py draws");
-  CLI::Option* as_markdown = command.add_flag("--markdown", markdown, "Print a Markdown table");
-  as_json->excludes(as_markdown);
-  command.add_flag("--csv", csv, "Print CSV")->excludes(as_json)->excludes(as_markdown);
+  command.add_flag("--markdown", markdown, "Print a Markdown table")->excludes(as_json);
   CLI::Option* stored =
       command
           .add_option("--from", from,
@@ -49,7 +47,7 @@ void ReportOptions::add(CLI::App& command, const std::vector<CLI::Option*>& time
 }
 
 Format ReportOptions::format() const {
-  return json ? Format::json : csv ? Format::csv : markdown ? Format::markdown : Format::table;
+  return json ? Format::json : markdown ? Format::markdown : Format::table;
 }
 
 BenchReport::BenchReport(const ReportOptions& options)

@@ -14,7 +14,6 @@ namespace vkgemm::tool {
 
 struct ReportOptions {
   bool json = false;
-  bool csv = false;
   bool markdown = false;
   std::vector<std::string> from;
   std::vector<std::string> peers;

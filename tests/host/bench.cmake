@@ -75,10 +75,6 @@ if(NOT output STREQUAL again)
   message(SEND_ERROR "rows with a peer change when they are read and printed:\n${again}\n${output}")
 endif()
 
-# CSV: the members of a JSON line, all of them
-bench(0 "--from new.jsonl --peers peers.jsonl --csv" "device,driver,commit,suite,m,n,k,groups,type,"
-      "\"card\",\"d 1\",\"c\",\"\",16,64,32,\"\",\"f16\"," ",\"faster\",0.5,0.5,\"d 1\",,")
-
 # baseline: 1.1 times as long is a regression unless it is tolerated; a case that has no time any more is one
 bench(4 "--from new.jsonl --baseline old.jsonl" "1.100  32x64x32 f16  REGRESSION" "1 of 2 cases are slower"
       "1 case is not in it" "1 of its cases were not timed now")
