@@ -11,15 +11,17 @@ namespace {
 
 MaybeError check(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
-  // (-128)² each.
-  constexpr std::uint64_t deepest = (std::uint64_t{1} << 17) - 1;
+  const DataType type = problem.a.type, sums = input_of(type).accumulator;
+  const auto range = static_cast<std::uint64_t>(row_of(type).largest) + 1;  // of a magnitude
+  const std::uint64_t deepest = static_cast<std::uint64_t>(row_of(sums).largest) / (range * range);
   if (problem.k > deepest) {
-    return unsupported(concat("k is ", problem.k, " and a.type is s8: sums of at most ", deepest,
-                              " products fit s32"));
+    return unsupported(concat("k is ", problem.k, " and a.type is ", to_string(type),
+                              ": sums of at most ", deepest, " products fit ", to_string(sums)));
   }
-  if (problem.d.type != DataType::s32) return std::nullopt;
-  const auto alone = [](const auto&... other) {
-    return unsupported(concat("d.type is s32 and ", other..., ": D holds the sums alone"));
+  if (problem.d.type != sums) return std::nullopt;
+  const auto alone = [sums](const auto&... other) {
+    return unsupported(
+        concat("d.type is ", to_string(sums), " and ", other..., ": D holds the sums alone"));
   };
   const auto off = [&](std::string_view field, const auto& value, const auto& fallback) {
     if (value == fallback) return MaybeError();
@@ -68,12 +70,12 @@ MaybeError check_types(const Problem& problem) {
   const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
                                                           {"b", problem.b.type}};
   for (const auto& [name, type] : inputs) {
-    if (type == DataType::s32) {
-      return unsupported(concat(name, ".type is s32: A and B are f16, bf16, f32 or s8"));
+    if (find_input(type) == nullptr) {
+      return unsupported(
+          concat(name, ".type is ", to_string(type), ": A and B are f16, bf16, f32 or s8"));
     }
   }
-  const bool sums = problem.d.type == DataType::s32;
-  if (problem.d.type == DataType::s8 || (sums && problem.a.type != DataType::s8)) {
+  if (is_integer(problem.d.type) && problem.d.type != input_of(problem.a.type).accumulator) {
     return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
                               to_string(problem.a.type),
                               ": D is f16, bf16 or f32, or of s8 inputs s32"));
