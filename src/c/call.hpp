@@ -102,6 +102,20 @@ inline MaybeFailure write_text(std::string_view from, char* text, std::size_t* s
   return {};
 }
 
+// Defines a function that hands out a text of a handle.
+#define VKGEMM_GET_TEXT(function, Handle, from, value)                 \
+  VkgemmStatus function(Handle from, char* text, size_t* size) {       \
+    return call(nullptr, {handle(from, #from), pointer(size, "size")}, \
+                [&] { return write_text((value), text, size); });      \
+  }
+
+// Defines a function that hands out a structure of a handle.
+#define VKGEMM_GET_STRUCTURE(function, Handle, from, C, to, value)                   \
+  VkgemmStatus function(Handle from, C* to) {                                        \
+    return call(nullptr, {handle(from, #from), pointer(to, #to)},                    \
+                [&] { return write_structure(ToC::structure<C>(value), to, #to); }); \
+  }
+
 // An index of a list of the caller's.
 inline MaybeFailure check_index(std::uint32_t index, std::size_t count) {
   if (index < count) return {};
@@ -114,5 +128,12 @@ MaybeFailure write_element(const List& list, std::uint32_t index, C* to, std::st
   if (auto failure = check_index(index, list.size())) return failure;
   return write_structure(ToC::structure<C>(list[index]), to, name);
 }
+
+// Defines a function that hands out an element of a list of a handle.
+#define VKGEMM_GET_ELEMENT(function, Handle, from, C, to, list)         \
+  VkgemmStatus function(Handle from, uint32_t index, C* to) {           \
+    return call(nullptr, {handle(from, #from), pointer(to, #to)},       \
+                [&] { return write_element((list), index, to, #to); }); \
+  }
 
 }  // namespace vkgemm::c

@@ -54,12 +54,7 @@ MaybeFailure CreateInfo::read(const VkgemmContextCreateInfo& given) {
 MaybeFailure CreateInfo::read_self_test(const VkgemmSelfTest& given) {
   auto c = defaults<VkgemmSelfTest>();
   if (auto failure = read_structure(given, "self_test", c)) return failure;
-  ToCpp map("self_test");
-  map.reserved(c.reserved);
-  map.boolean("use_deny_list", c.use_deny_list, cpp.self_test.use_deny_list);
-  map.boolean("read_default_file", c.read_default_file, cpp.self_test.read_default_file);
-  map.boolean("use_trusted_list", c.use_trusted_list, cpp.self_test.use_trusted_list);
-  if (map.failure()) return map.failure();
+  if (auto failure = ToCpp::read(c, "self_test", cpp.self_test)) return failure;
   if (auto failure = check_array(c.only, "self_test.only", c.only_count, "self_test.only_count")) {
     return failure;
   }
@@ -72,8 +67,6 @@ MaybeFailure CreateInfo::read_self_test(const VkgemmSelfTest& given) {
     if (auto failure = ToCpp::read(*c.only[i], name, only_.emplace_back())) return failure;
   }
   cpp.self_test.queue = c.queue;
-  cpp.self_test.queue_family = c.queue_family;
-  cpp.self_test.timeout_ms = c.timeout_ms;
   cpp.self_test.file = path_of(c.file);
   if (c.verdicts != nullptr) cpp.self_test.verdicts = c.verdicts->verdicts;
   cpp.self_test.only = only_;

@@ -11,19 +11,19 @@
 
 namespace vkgemm::c {
 
+// Its other members refer to memory of the caller.
 template <>
-inline VkgemmSelfTest defaults<VkgemmSelfTest>() {
-  const SelfTest cpp;
-  VkgemmSelfTest c{};
-  c.struct_size = sizeof c;
-  c.queue_family = cpp.queue_family;
-  c.timeout_ms = cpp.timeout_ms;
-  const auto boolean = [](bool is) { return is ? VK_TRUE : VK_FALSE; };
-  c.use_deny_list = boolean(cpp.use_deny_list);
-  c.read_default_file = boolean(cpp.read_default_file);
-  c.use_trusted_list = boolean(cpp.use_trusted_list);
-  return c;
-}
+struct Fields<VkgemmSelfTest> {
+  using Cpp = SelfTest;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.reserved(c.reserved);
+    map.number("queue_family", c.queue_family, cpp.queue_family);
+    map.number("timeout_ms", c.timeout_ms, cpp.timeout_ms);
+    map.boolean("use_deny_list", c.use_deny_list, cpp.use_deny_list);
+    map.boolean("read_default_file", c.read_default_file, cpp.read_default_file);
+    map.boolean("use_trusted_list", c.use_trusted_list, cpp.use_trusted_list);
+  }
+};
 
 template <>
 inline VkgemmContextCreateInfo defaults<VkgemmContextCreateInfo>() {

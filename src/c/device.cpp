@@ -78,11 +78,8 @@ VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device
   });
 }
 
-VkgemmStatus vkgemm_caps_limits(const VkgemmCaps* caps, VkgemmLimits* limits) {
-  return call(nullptr, {handle(caps, "caps"), pointer(limits, "limits")}, [&] {
-    return write_structure(ToC::structure<VkgemmLimits>(caps->caps.limits), limits, "limits");
-  });
-}
+VKGEMM_GET_STRUCTURE(vkgemm_caps_limits, const VkgemmCaps*, caps, VkgemmLimits, limits,
+                     caps->caps.limits)
 
 VkgemmStatus vkgemm_caps_path(const VkgemmCaps* caps, VkgemmPath path, VkBool32* available,
                               const char** reason) {
@@ -98,25 +95,14 @@ VkgemmStatus vkgemm_caps_path(const VkgemmCaps* caps, VkgemmPath path, VkBool32*
               });
 }
 
-VkgemmStatus vkgemm_caps_fragment_shape(const VkgemmCaps* caps, uint32_t index,
-                                        VkgemmFragmentShape* shape) {
-  return call(nullptr, {handle(caps, "caps"), pointer(shape, "shape")},
-              [&] { return write_element(caps->caps.fragment_shapes, index, shape, "shape"); });
-}
+VKGEMM_GET_ELEMENT(vkgemm_caps_fragment_shape, const VkgemmCaps*, caps, VkgemmFragmentShape, shape,
+                   caps->caps.fragment_shapes)
 
-VkgemmStatus vkgemm_caps_flexible_shape(const VkgemmCaps* caps, uint32_t index,
-                                        VkgemmFlexibleShape* shape) {
-  return call(nullptr, {handle(caps, "caps"), pointer(shape, "shape")},
-              [&] { return write_element(caps->caps.flexible_shapes, index, shape, "shape"); });
-}
+VKGEMM_GET_ELEMENT(vkgemm_caps_flexible_shape, const VkgemmCaps*, caps, VkgemmFlexibleShape, shape,
+                   caps->caps.flexible_shapes)
 
-VkgemmStatus vkgemm_caps_denial(const VkgemmCaps* caps, uint32_t index, VkgemmDenial* denial) {
-  return call(nullptr, {handle(caps, "caps"), pointer(denial, "denial")},
-              [&] { return write_element(caps->caps.denials, index, denial, "denial"); });
-}
+VKGEMM_GET_ELEMENT(vkgemm_caps_denial, const VkgemmCaps*, caps, VkgemmDenial, denial,
+                   caps->caps.denials)
 
-VkgemmStatus vkgemm_caps_kernel_kind(const VkgemmCaps* caps, uint32_t index,
-                                     VkgemmKernelKind* kind) {
-  return call(nullptr, {handle(caps, "caps"), pointer(kind, "kind")},
-              [&] { return write_element(caps->kinds, index, kind, "kind"); });
-}
+VKGEMM_GET_ELEMENT(vkgemm_caps_kernel_kind, const VkgemmCaps*, caps, VkgemmKernelKind, kind,
+                   caps->kinds)

@@ -96,19 +96,11 @@ VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem)
 
 VKGEMM_GET(vkgemm_plan_config, const VkgemmPlan*, plan, const char**, config, plan->config.c_str())
 
-VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout) {
-  return call(nullptr, {handle(plan, "plan"), pointer(layout, "layout")}, [&] {
-    return write_structure(ToC::structure<VkgemmPackedLayout>(plan->plan.layout()), layout,
-                           "layout");
-  });
-}
+VKGEMM_GET_STRUCTURE(vkgemm_plan_layout, const VkgemmPlan*, plan, VkgemmPackedLayout, layout,
+                     plan->plan.layout())
 
-VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operands) {
-  return call(nullptr, {handle(plan, "plan"), pointer(operands, "operands")}, [&] {
-    return write_structure(ToC::structure<VkgemmOperands>(plan->plan.operands()), operands,
-                           "operands");
-  });
-}
+VKGEMM_GET_STRUCTURE(vkgemm_plan_operands, const VkgemmPlan*, plan, VkgemmOperands, operands,
+                     plan->plan.operands())
 
 VKGEMM_GET(vkgemm_plan_workspace_bytes, const VkgemmPlan*, plan, uint64_t*, bytes,
            plan->plan.workspace_bytes())
@@ -116,22 +108,12 @@ VKGEMM_GET(vkgemm_plan_workspace_bytes, const VkgemmPlan*, plan, uint64_t*, byte
 VKGEMM_GET(vkgemm_plan_dispatch_count, const VkgemmPlan*, plan, uint32_t*, count,
            plan->plan.dispatch_count())
 
-VkgemmStatus vkgemm_plan_estimated_ms(const VkgemmPlan* plan, double* milliseconds) {
-  return call(nullptr, {handle(plan, "plan"), pointer(milliseconds, "milliseconds")}, [&] {
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    *milliseconds = plan->plan.estimated_ms().value_or(none);
-  });
-}
+VKGEMM_GET(vkgemm_plan_estimated_ms, const VkgemmPlan*, plan, double*, milliseconds,
+           plan->plan.estimated_ms().value_or(std::numeric_limits<double>::quiet_NaN()))
 
-VkgemmStatus vkgemm_plan_explain(const VkgemmPlan* plan, char* text, size_t* size) {
-  return call(nullptr, {handle(plan, "plan"), pointer(size, "size")},
-              [&] { return write_text(plan->plan.explain(), text, size); });
-}
+VKGEMM_GET_TEXT(vkgemm_plan_explain, const VkgemmPlan*, plan, plan->plan.explain())
 
-VkgemmStatus vkgemm_plan_command_line(const VkgemmPlan* plan, char* text, size_t* size) {
-  return call(nullptr, {handle(plan, "plan"), pointer(size, "size")},
-              [&] { return write_text(plan->plan.command_line(), text, size); });
-}
+VKGEMM_GET_TEXT(vkgemm_plan_command_line, const VkgemmPlan*, plan, plan->plan.command_line())
 
 VkgemmStatus vkgemm_plan_record(const VkgemmPlan* plan, VkCommandBuffer command_buffer,
                                 const VkgemmOperands* operands, const VkgemmDispatchRange* range,
