@@ -107,18 +107,6 @@ void generate(const PackCommand& command, Source& source) {
                                command.fill, command.seed);
 }
 
-// Plain memory on the device, and the kernel that packs it.
-PackedBuffer pack_elements(headless::Runner& runner, Source& source) {
-  PackedBuffer packed = prepare_packing(runner, source.problem, source.operand);
-  if (packed.layout.bytes == 0) return packed;
-  const headless::Buffer plain = unwrap(runner.allocate(packed.plan->operands().source.bytes));
-  unwrap(runner.upload(plain, 0, source.data.data(),
-                       std::min<std::uint64_t>(plain.bytes(), source.data.size())));
-  source.data = {};
-  pack(runner, {.source = plain.span()}, packed);
-  return packed;
-}
-
 void pack_file(const PackCommand& command) {
   if (!files::is_packed_file(path_of(command.out))) {
     usage("--out is '" + command.out +
@@ -137,16 +125,9 @@ void pack_file(const PackCommand& command) {
           std::to_string(source.problem.k));
   }
   generate(command, source);
-  PackedBuffer packed;
-  QuantisationError error;
-  if (command.codes) {
-    source.problem.quantised_b = command.codes;
-    QuantisedB result = quantise(*runner, source.problem, source.data);
-    packed = std::move(result.packed);
-    error = result.error;
-  } else {
-    packed = pack_elements(*runner, source);
-  }
+  source.problem.quantised_b = command.codes;
+  const Packed result = pack(*runner, source.problem, source.operand, source.data);
+  const PackedBuffer& packed = result.form;
   if (packed.layout.bytes == 0) {
     usage(name + ", " + std::to_string(source.width()) + " by K " +
           std::to_string(source.problem.k) + " of type " +
@@ -179,8 +160,8 @@ void pack_file(const PackCommand& command) {
       std::string(to_string(header.type)).c_str(), static_cast<unsigned long long>(header.matrices),
       header.matrices == 1 ? "matrix" : "matrices", order_text(header.fingerprint).c_str());
   if (command.codes) {
-    std::printf("error          %.3g of the elements' norm, %.3g at most\n", error.relative,
-                error.largest);
+    std::printf("error          %.3g of the elements' norm, %.3g at most\n", result.error.relative,
+                result.error.largest);
   }
   std::printf("wrote          %s, %zu bytes and a header of %zu\n", command.out.c_str(),
               payload.size(), files::packed_header_bytes);

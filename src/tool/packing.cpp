@@ -21,6 +21,47 @@ Matrix in_rows(const Matrix& matrix, Packing packing) {
   return out;
 }
 
+// B as codes. `source`: how the elements would lie if they were packed by themselves.
+oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
+                            std::span<std::byte> elements, QuantisationError& error) {
+  const std::uint64_t columns = columns_of_b(problem);
+  const oracle::View view = oracle::view(row_of(OperandId::b).shape(problem));
+  oracle::CodeMatrix codes(source);
+  const auto each = [&](const auto& function) {
+    for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
+      for (std::uint64_t k = 0; k < problem.k; ++k) {
+        for (std::uint64_t n = 0; n < columns; ++n) function(matrix, k, n);
+      }
+    }
+  };
+  const auto element = [&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    return load_element(elements.data(), view.type, view.index(matrix, k, n));
+  };
+  const auto refuse = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n, double value,
+                         std::string_view why) {
+    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value, why));
+  };
+  // Found first, since it spoils what shares its scale.
+  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    const double value = element(matrix, k, n);
+    if (!std::isfinite(value)) refuse(matrix, k, n, value, ": what is quantised must be finite");
+  });
+  codes.quantise(element);
+  QuantisationErrors errors;
+  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
+    const double before = element(matrix, k, n);
+    store_element(elements.data(), view.type, view.index(matrix, k, n),
+                  static_cast<double>(codes.element(matrix, k, n)));
+    const double difference = std::fabs(element(matrix, k, n) - before);
+    if (!std::isfinite(difference)) {
+      refuse(matrix, k, n, before, ": the scale of its group, or what it gives, is too large");
+    }
+    errors.add(before, difference);
+  });
+  error = errors.all();
+  return codes;
+}
+
 }  // namespace
 
 void PackOptions::add(CLI::App& app) {
@@ -68,80 +109,46 @@ Operands DeviceOperands::operands() const {
   return out;
 }
 
-PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
-                             PackedOperand operand) {
-  PackedBuffer out;
-  out.plan = unwrap(runner.context().plan_pack(source, operand));
-  out.layout = out.plan->layout();
-  out.buffer = unwrap(runner.allocate(out.layout.bytes));
-  return out;
-}
-
-void pack(headless::Runner& runner, Operands source, const PackedBuffer& to) {
-  source.packed = to.span();
-  unwrap(runner.fill(to.buffer, 0));  // bytes after the last matrix are not written
-  unwrap(
-      runner.submit([&](VkCommandBuffer commands) { return to.plan->record(commands, source); }));
-}
-
-QuantisedB quantise(headless::Runner& runner, const Problem& problem,
-                    std::span<std::byte> elements) {
+Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand operand,
+            std::span<std::byte> elements, DeviceSpan plain) {
   Problem source = problem;
-  const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
-  source.b = {.type = problem.b.type,
-              .layout = ggml ? Layout::col_major : problem.b.layout,
-              .batch_stride = problem.b.batch_stride};
-  if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
-  const std::uint64_t columns = columns_of_b(problem);
-  const oracle::View view = oracle::view(row_of(OperandId::b).shape(problem));
-  QuantisedB result{.packed = prepare_packing(runner, source, PackedOperand::b)};
-  PackedBuffer& out = result.packed;
-  if (out.layout.bytes == 0) return result;
-
-  oracle::CodeMatrix& codes = result.codes.emplace(source);
-  const auto each = [&](const auto& function) {
-    for (std::uint64_t matrix = 0; matrix < codes.matrices(); ++matrix) {
-      for (std::uint64_t k = 0; k < problem.k; ++k) {
-        for (std::uint64_t n = 0; n < columns; ++n) function(matrix, k, n);
-      }
-    }
-  };
-  const auto element = [&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    return load_element(elements.data(), view.type, view.index(matrix, k, n));
-  };
-  const auto refuse = [](std::uint64_t matrix, std::uint64_t k, std::uint64_t n, double value,
-                         std::string_view why) {
-    throw Failure(usage_error, concat("b[", matrix, ", ", k, ", ", n, "] is ", value, why));
-  };
-  // Found first, since it spoils what shares its scale.
-  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    const double value = element(matrix, k, n);
-    if (!std::isfinite(value)) refuse(matrix, k, n, value, ": what is quantised must be finite");
-  });
-  codes.quantise(element);
-  QuantisationErrors errors;
-  each([&](std::uint64_t matrix, std::uint64_t k, std::uint64_t n) {
-    const double before = element(matrix, k, n);
-    store_element(elements.data(), view.type, view.index(matrix, k, n),
-                  static_cast<double>(codes.element(matrix, k, n)));
-    const double difference = std::fabs(element(matrix, k, n) - before);
-    if (!std::isfinite(difference)) {
-      refuse(matrix, k, n, before, ": the scale of its group, or what it gives, is too large");
-    }
-    errors.add(before, difference);
-  });
-  result.error = errors.all();
-
-  DeviceOperands source_arrays;
-  for (const auto& [id, bytes] : {std::pair{OperandId::codes, &codes.codes},
-                                  {OperandId::scales, &codes.scales},
-                                  {OperandId::zeros, &codes.zeros}}) {
-    headless::Buffer& buffer = source_arrays.plain[id];
-    buffer = unwrap(runner.allocate(rounded_up(bytes->size(), 4)));
-    unwrap(runner.upload(buffer, 0, bytes->data(), bytes->size()));
+  const bool quantised = operand == PackedOperand::b && problem.quantised_b;
+  if (quantised) {
+    const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
+    source.b = {.type = problem.b.type,
+                .layout = ggml ? Layout::col_major : problem.b.layout,
+                .batch_stride = problem.b.batch_stride};
+    if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
+  } else {
+    source.quantised_b.reset();
   }
-  pack(runner, source_arrays.operands(), out);
-  return result;
+  const Plan plan = unwrap(runner.context().plan_pack(source, operand));
+  Packed out{.form = {.layout = plan.layout(), .buffer = {}}};
+  const std::uint64_t bytes = out.form.layout.bytes;
+  if (bytes == 0) return out;
+  out.form.buffer = unwrap(runner.allocate(bytes));
+  DeviceOperands arrays;
+  const auto bring = [&](OperandId id, std::span<const std::byte> from, std::uint64_t size) {
+    headless::Buffer& buffer = arrays.plain[id];
+    buffer = unwrap(runner.allocate(size));
+    unwrap(runner.upload(buffer, 0, from.data(), std::min<std::uint64_t>(size, from.size())));
+  };
+  if (quantised) {
+    out.codes = quantise(problem, source, elements, out.error);
+    for (const auto& [id, array] : {std::pair{OperandId::codes, &out.codes->codes},
+                                    {OperandId::scales, &out.codes->scales},
+                                    {OperandId::zeros, &out.codes->zeros}}) {
+      bring(id, *array, rounded_up(array->size(), 4));
+    }
+  } else if (plain.bytes == 0) {
+    bring(OperandId::source, elements, plan.operands().source.bytes);
+  }
+  Operands operands = arrays.operands();
+  if (plain.bytes != 0 && !quantised) operands.source = plain;
+  operands.packed = out.form.span();
+  unwrap(runner.fill(out.form.buffer, 0));  // bytes after the last matrix are not written
+  unwrap(runner.submit([&](VkCommandBuffer commands) { return plan.record(commands, operands); }));
+  return out;
 }
 
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,

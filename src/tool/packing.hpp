@@ -44,7 +44,6 @@ std::string_view name_of(PackedOperand operand);
 struct PackedBuffer {
   PackedLayout layout;
   headless::Buffer buffer;
-  std::optional<Plan> plan;  // what packs it, if it is not from a file
 
   DeviceSpan span() const { return buffer.span(); }
 };
@@ -57,12 +56,6 @@ struct DeviceOperands {
 
   Operands operands() const;
 };
-
-// Memory, and the plan that packs. `source`: how the operand lies plain.
-PackedBuffer prepare_packing(headless::Runner& runner, const Problem& source,
-                             PackedOperand operand);
-// `source`: the operands that the plan reads.
-void pack(headless::Runner& runner, Operands source, const PackedBuffer& to);
 
 // How far elements are from those that codes stand for.
 struct QuantisationError {
@@ -84,17 +77,19 @@ class QuantisationErrors {
   double squares_ = 0.0, errors_ = 0.0, largest_ = 0.0;
 };
 
-// A quantised B: packed on the device, and its codes. Not set: B has no elements.
-struct QuantisedB {
-  PackedBuffer packed;
-  std::optional<oracle::CodeMatrix> codes;
+// An operand that was packed here.
+struct Packed {
+  PackedBuffer form;
+  std::optional<oracle::CodeMatrix> codes;  // if they are what was packed
   QuantisationError error;
 };
 
-// Quantises a plain B and packs it. `problem` says how, and how the elements lie. They become those
-// that the codes stand for, rounded to their type. Fails if one is not finite, before or after.
-QuantisedB quantise(headless::Runner& runner, const Problem& problem,
-                    std::span<std::byte> elements);
+// Packs an operand whose plain elements lie as `problem` says. `plain`: the elements on the device;
+// if it is empty, they are brought there. If the problem has quantised_b, B becomes codes and
+// `elements` become those that the codes stand for, rounded to their type. Fails if one is not
+// finite, before or after. Packs nothing if the device gains nothing.
+Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand operand,
+            std::span<std::byte> elements, DeviceSpan plain = {});
 
 // Adds an option for a text that parse_quantisation() knows.
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,

@@ -34,64 +34,47 @@ struct RunOptions {
   bool explain = false;
 };
 
-// Memory for an operand that is packed; nothing if it is not, or nothing is computed.
-std::optional<PackedBuffer> allocate_packed(Runner& runner, const Job& job, const OperandRow& row,
-                                            const std::string& file) {
-  if (!is_packed(job.problem, row) || is_empty(job.problem)) return std::nullopt;
-  const auto& header = job.packed[row.id];
-  if (header) return prepare_loading(runner, job.problem, file, *header, job.data[row.id].size());
-  if (is_quantised(job.problem, row)) return std::nullopt;  // made when it is uploaded
-  return prepare_packing(runner, job.source, packed_as(row));
-}
-
-DeviceOperands allocate(Runner& runner, const Job& job, const JobOptions& options,
-                        std::uint64_t workspace_bytes) {
+// Memory for operands that are not packed.
+DeviceOperands allocate(Runner& runner, const Job& job, std::uint64_t workspace_bytes) {
   const PerOperand<std::uint64_t> bytes = operand_bytes(job.source);
   DeviceOperands device;
   for (const OperandRow& row : operand_rows()) {
-    // A packed operand from a file has no plain form.
-    device.plain[row.id] = unwrap(runner.allocate(job.packed[row.id] ? 0 : bytes[row.id]));
-    if (bytes[row.id] == 0 && !job.packed[row.id]) continue;
-    device.packed[row.id] = allocate_packed(runner, job, row, options.files[row.id]);
+    device.plain[row.id] = unwrap(runner.allocate(is_packed(job.problem, row) ? 0 : bytes[row.id]));
   }
   device.workspace = unwrap(runner.allocate(workspace_bytes));
   return device;
 }
 
-// B as codes, which are packed. The job has the elements then that they stand for.
-void upload_codes(Runner& runner, Job& job, OperandId id, DeviceOperands& device) {
-  Problem source = job.source;
-  source.quantised_b = job.problem.quantised_b;
-  QuantisedB result = quantise(runner, source, job.data[id]);
-  job.codes[id] = std::move(result.codes);
-  device.packed[id] = std::move(result.packed);
-  device.plain[id] = Buffer();
-  if (id != OperandId::b) return;
-  std::printf("quantised      b, %s: relative error %.3g, largest %.3g\n",
-              to_string(*source.quantised_b).c_str(), result.error.relative, result.error.largest);
-}
-
-void upload(Runner& runner, Job& job, DeviceOperands& device) {
+// Brings the operands to the device, packed if the problem has them so. The elements of a quantised
+// B become those that its codes stand for.
+void upload(Runner& runner, Job& job, const JobOptions& options, DeviceOperands& device) {
   const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
     unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
+  Problem source = job.source;
+  source.quantised_b = job.problem.quantised_b;
   for (const OperandRow& row : operand_rows()) {
-    const std::vector<std::byte>& data = job.data[row.id];
-    Buffer& plain = device.plain[row.id];
-    const std::optional<PackedBuffer>& packed = device.packed[row.id];
+    std::vector<std::byte>& data = job.data[row.id];
+    std::optional<PackedBuffer>& packed = device.packed[row.id];
     if (row.written) {
       // NaN: an element that the kernel leaves out then fails verification.
-      unwrap(runner.fill(plain, 0xffffffffU));
-    } else if (packed && !packed->plan) {
+      unwrap(runner.fill(device.plain[row.id], 0xffffffffU));
+    } else if (!is_packed(job.problem, row)) {
+      place(data, device.plain[row.id]);
+    } else if (is_empty(job.problem) || data.empty()) {
+      continue;
+    } else if (const auto& header = job.packed[row.id]) {
+      const std::string& file = options.files[row.id];
+      packed = prepare_loading(runner, job.problem, file, *header, data.size());
       place(data, packed->buffer);
-    } else if (is_quantised(job.problem, row) && !job.packed[row.id] && !data.empty() &&
-               !is_empty(job.problem)) {
-      upload_codes(runner, job, row.id, device);
     } else {
-      place(data, plain);
-      if (!packed) continue;
-      pack(runner, {.source = plain.span()}, *packed);
-      plain = Buffer();
+      Packed result = pack(runner, source, packed_as(row), data);
+      packed = std::move(result.form);
+      job.codes[row.id] = std::move(result.codes);
+      if (!job.codes[row.id] || row.id != OperandId::b) continue;
+      std::printf("quantised      b, %s: relative error %.3g, largest %.3g\n",
+                  to_string(*source.quantised_b).c_str(), result.error.relative,
+                  result.error.largest);
     }
   }
 }
@@ -358,10 +341,10 @@ int run(const RunOptions& options) {
   if (options.explain) std::printf("%s", plan.explain().c_str());
   std::fflush(stdout);
 
-  // A device that has no room for the operands says so before they are made.
-  DeviceOperands device = allocate(*runner, job, options.job, plan.workspace_bytes());
+  // A device that has no room for plain operands says so before they are made.
+  DeviceOperands device = allocate(*runner, job, plan.workspace_bytes());
   generate_operands(options.job, job);
-  upload(*runner, job, device);
+  upload(*runner, job, options.job, device);
   const Problem worked = job.groups.worked(problem);
   if (measures_scale) plan = measured_plan(*runner, plan, device);
   print_times(worked, compute(*runner, plan, device,

@@ -46,6 +46,8 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
       offsets_(groups.encoded()),
       multiplied_(problem_) {
   pool.make_room();
+  Problem source = problem_;
+  source.quantised_b = problem.quantised_b;
   for (const OperandRow& row : operand_rows()) {
     const std::uint64_t bytes = bytes_[row.id];
     Buffer& plain = device_.plain[row.id];
@@ -59,24 +61,16 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
       const std::uint64_t seed = 1 + static_cast<std::uint64_t>(row.id);
       inputs_[row.id] = pool.get(row.shape(problem_).matrix.type, bytes, seed);
       host_[row.id] = inputs_[row.id].values;
-      if (is_packed(problem, row)) pack(problem, row);
+      if (!is_packed(problem, row)) continue;
+      const OperandPool::Operand& from = inputs_[row.id];
+      if (is_quantised(problem, row)) {
+        elements_[row.id].assign(from.values, from.values + bytes);
+      }
+      Packed packed = pack(runner, source, packed_as(row), elements_[row.id], from.device);
+      device_.packed[row.id] = std::move(packed.form);
+      codes_[row.id] = std::move(packed.codes);
     }
   }
-}
-
-void TimedCase::pack(const Problem& problem, const OperandRow& row) {
-  std::optional<PackedBuffer>& packed = device_.packed[row.id];
-  const OperandPool::Operand& from = inputs_[row.id];
-  if (!is_quantised(problem, row)) {
-    packed = prepare_packing(runner_, problem_, packed_as(row));
-    return tool::pack(runner_, {.source = from.device}, *packed);
-  }
-  Problem source = problem_;
-  source.quantised_b = problem.quantised_b;
-  elements_[row.id].assign(from.values, from.values + bytes_[row.id]);
-  QuantisedB result = quantise(runner_, source, elements_[row.id]);
-  codes_[row.id] = std::move(result.codes);
-  packed = std::move(result.packed);
 }
 
 std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {

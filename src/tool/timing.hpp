@@ -79,8 +79,6 @@ class TimedCase {
   std::uint64_t result_bytes() const;
 
  private:
-  void pack(const Problem& problem, const OperandRow& row);
-
   // Results on the host. Pages that nothing is downloaded to are never touched.
   using Results = PerOperand<std::unique_ptr<std::byte[]>>;
   oracle::VerifyOptions options(std::uint64_t seed, double work) const;
