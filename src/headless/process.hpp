@@ -63,16 +63,6 @@ class Process {
   std::unique_ptr<Impl> impl_;
 };
 
-struct Ended {
-  bool timed_out = false;    // and was ended
-  std::optional<long> left;  // its id, if it is there all the same
-  ProcessEnd end;            // else
-  std::string output;        // what it printed
-};
-
-// Waits at most `limit`.
-Result<Ended> run_self(const std::vector<std::string>& arguments, std::chrono::milliseconds limit);
-
 // Standard output, for who asks. What anyone else prints goes to standard error from then on.
 os::File take_output();
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/text.hpp"
-#include "headless/process.hpp"
 
 namespace vkgemm::headless {
 namespace {
@@ -28,7 +27,7 @@ enum WorkerExit : int { good = 0, bad = 1 };
 WorkerEnd supervise(const std::vector<std::string>& arguments, const std::string& input,
                     const Supervision& supervision) {
   Result<Process> started = Process::start(arguments, concat(input, "\n", end_of_input, "\n"));
-  if (!started) return {Ending::died, started.error().message};
+  if (!started) return {Ending::died, ProcessEnd::How::unknown, started.error().message};
   Process& process = *started;
   if (supervision.on_start) supervision.on_start(process.id());
 
@@ -68,7 +67,7 @@ WorkerEnd supervise(const std::vector<std::string>& arguments, const std::string
   if (ending == Ending::finished) {
     if (const auto end = process.wait(std::chrono::duration<double>(supervision.patience_s))) {
       if (end->how == ProcessEnd::How::good) return {};
-      return {Ending::died, end->reason};
+      return {Ending::died, end->how, end->reason};
     }
     ending = Ending::hung;
   }

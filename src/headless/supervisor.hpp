@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headless/process.hpp"
+
 namespace vkgemm::headless {
 
 enum class Ending {
@@ -19,7 +21,8 @@ enum class Ending {
 
 struct WorkerEnd {
   Ending ending = Ending::finished;
-  std::string reason;    // "signal 9 (Killed)"
+  ProcessEnd::How how = ProcessEnd::How::good;  // of a process that died
+  std::string reason;                           // "signal 9 (Killed)"
   long left_behind = 0;  // the process, if it is there even after it was killed: a driver holds it
 };
 

@@ -1,7 +1,6 @@
 #include "tool/self_test.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,8 +8,8 @@
 #include "base/json.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
-#include "headless/process.hpp"
 #include "headless/runner.hpp"
+#include "headless/supervisor.hpp"
 #include "self_test/self_test.hpp"
 #include "self_test/verdict_store.hpp"
 #include "tool/fault.hpp"
@@ -30,46 +29,45 @@ void meet_fault(std::uint32_t kind) {
   crash_or_hang(self_test_fault, place);
 }
 
-// The mark that a child's verdict follows, in a line of its own: drivers and layers print there,
-// too.
-constexpr std::string_view mark = "\nvkgemm-verdict ";
+// A process of this program, and the last line that it said.
+struct Child {
+  headless::WorkerEnd end;
+  std::string line;
+};
 
-headless::Ended run_self(const std::vector<std::string>& arguments, std::chrono::seconds limit) {
-  auto ended = headless::run_self(arguments, limit);
-  if (!ended) throw Failure(device_error, ended.error().message);
-  return *std::move(ended);
+Child run_child(const std::vector<std::string>& arguments, std::uint32_t timeout_s) {
+  Child child;
+  child.end = headless::supervise(arguments, {},
+                                  {.on_line = [&](std::string_view line) { child.line = line; },
+                                   .patience_s = static_cast<double>(timeout_s)});
+  return child;
 }
 
 // The process to look for after one that timed out.
-std::string left(const headless::Ended& ended) {
-  return ended.left ? ", and being killed did not end it: process " + std::to_string(*ended.left)
-                    : std::string();
+std::string left(const headless::WorkerEnd& end) {
+  if (end.left_behind == 0) return {};
+  return ", and being killed did not end it: process " + std::to_string(end.left_behind);
 }
 
-Verdict verdict_of(const KernelKind& kind, const headless::Ended& ended, std::uint32_t timeout_s) {
+Verdict verdict_of(const KernelKind& kind, const Child& child, std::uint32_t timeout_s) {
+  using How = headless::ProcessEnd::How;
+  const headless::WorkerEnd& end = child.end;
   Verdict verdict{.kind = kind, .outcome = Outcome::crashed};
-  if (ended.timed_out) {
+  if (end.ending == headless::Ending::hung) {
     verdict.outcome = Outcome::timed_out;
     verdict.detail =
-        "its process did not end within " + std::to_string(timeout_s) + " s" + left(ended);
+        "its process did not end within " + std::to_string(timeout_s) + " s" + left(end);
     return verdict;
   }
-  using How = headless::ProcessEnd::How;
-  if (ended.end.how != How::good) {
-    const bool at_fault = ended.end.how == How::crashed || ended.end.how == How::bad;
-    if (!at_fault) verdict.outcome = Outcome::untested;
-    const bool by_itself = ended.end.how == How::bad;
+  if (end.ending == headless::Ending::died) {
+    const bool by_itself = end.how == How::bad;
+    if (!by_itself && end.how != How::crashed) verdict.outcome = Outcome::untested;
     verdict.detail =
-        (by_itself ? "its process ended with " : "its process was ended by ") + ended.end.reason;
+        (by_itself ? "its process ended with " : "its process was ended by ") + end.reason;
     return verdict;
-  }
-  std::string line;
-  if (const std::size_t at = ended.output.rfind(mark); at != std::string::npos) {
-    line = ended.output.substr(at + mark.size());
-    line.resize(std::min(line.size(), line.find('\n')));
   }
   try {
-    return parse_verdict(Json::parse(line));
+    return parse_verdict(Json::parse(child.line));
   } catch (const std::exception&) {
     verdict.outcome = Outcome::untested;
     verdict.detail = "its process ended without a verdict";
@@ -112,14 +110,13 @@ bool DeviceSelfTest::failed() const {
 }
 
 void check_that_listing_is_safe(const SelfTestOptions& options) {
-  using How = headless::ProcessEnd::How;
-  const headless::Ended ended =
-      run_self({"info", "--json"}, std::chrono::seconds(options.timeout_s));
-  if (!ended.timed_out && (ended.end.how == How::good || ended.end.how == How::bad)) return;
-  throw Failure(device_error,
-                ended.timed_out
-                    ? "a process that lists the devices hangs" + left(ended)
-                    : "a process that lists the devices was ended by " + ended.end.reason);
+  const headless::WorkerEnd end = run_child({"info", "--json"}, options.timeout_s).end;
+  if (end.ending == headless::Ending::hung) {
+    throw Failure(device_error, "a process that lists the devices hangs" + left(end));
+  }
+  if (end.ending == headless::Ending::died && end.how != headless::ProcessEnd::How::bad) {
+    throw Failure(device_error, "a process that lists the devices was ended by " + end.reason);
+  }
 }
 
 void check_only(const SelfTestOptions& options,
@@ -168,10 +165,10 @@ DeviceSelfTest run_self_test(const headless::DeviceListing& device, const SelfTe
     } else {
       const auto attempt = [&] {
         return verdict_of(kinds[i],
-                          run_self({"info", "--self-test-kind", std::to_string(i), "--device",
-                                    std::to_string(device.index), "--self-test", "--timeout",
-                                    std::to_string(options.timeout_s)},
-                                   std::chrono::seconds(options.timeout_s)),
+                          run_child({"info", "--self-test-kind", std::to_string(i), "--device",
+                                     std::to_string(device.index), "--self-test", "--timeout",
+                                     std::to_string(options.timeout_s)},
+                                    options.timeout_s),
                           options.timeout_s);
       };
       entry.verdict = attempt();
@@ -192,6 +189,8 @@ DeviceSelfTest run_self_test(const headless::DeviceListing& device, const SelfTe
 }
 
 void try_kind(const std::string& device, const SelfTestOptions& options) {
+  const os::File answers = headless::take_output();
+  if (answers == nullptr) std::_Exit(device_error);
   const std::vector<headless::DeviceListing> devices = headless::list_devices();
   Verdict verdict{.detail = "no verdict"};
   std::uint32_t index = 0;
@@ -218,8 +217,8 @@ void try_kind(const std::string& device, const SelfTestOptions& options) {
   } else if (!(*runner)->context().verdicts().empty()) {
     verdict = (*runner)->context().verdicts().back();
   }
-  std::printf("%s%s\n", mark.data(), json_text(to_json(verdict)).c_str());
-  std::fflush(stdout);
+  std::fprintf(answers.get(), "%s\n", json_text(to_json(verdict)).c_str());
+  std::fflush(answers.get());
   // Taking a broken device down may take as long as it likes.
   if (verdict.failed()) std::_Exit(success);
 }
