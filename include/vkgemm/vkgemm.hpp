@@ -4,6 +4,7 @@
 
 #include "vkgemm/config.hpp"     // IWYU pragma: export
 #include "vkgemm/context.hpp"    // IWYU pragma: export
+#include "vkgemm/convert.hpp"    // IWYU pragma: export
 #include "vkgemm/device.hpp"     // IWYU pragma: export
 #include "vkgemm/problem.hpp"    // IWYU pragma: export
 #include "vkgemm/result.hpp"     // IWYU pragma: export

@@ -11,6 +11,7 @@
 
 #include "lib/abi.h"
 #include "problem/numbers.hpp"
+#include "vkgemm/convert.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
@@ -40,7 +41,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_F16,
      .npy = "<f2",
      .component = VK_COMPONENT_TYPE_FLOAT16_KHR,
-     .number = host_number<std::uint16_t, f16_to_double, double_to_f16>,
+     .number = host_number<std::uint16_t, float, from_f16, to_f16>,
      .unit_roundoff = 0x1p-11,
      .smallest = 0x1p-24,
      .largest = 65520.0},
@@ -49,7 +50,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_BF16,
      .npy = "<u2",
      .component = VK_COMPONENT_TYPE_BFLOAT16_KHR,
-     .number = host_number<std::uint16_t, bf16_to_double, double_to_bf16>,
+     .number = host_number<std::uint16_t, float, from_bf16, to_bf16>,
      .unit_roundoff = 0x1p-8,
      .smallest = 0x1p-126,
      .largest = 0x1.ffp127},
@@ -58,7 +59,7 @@ inline constexpr DataTypeRow data_types[] = {
      .constant = TYPE_F32,
      .npy = "<f4",
      .component = VK_COMPONENT_TYPE_FLOAT32_KHR,
-     .number = host_number<float, exact_double<float>, double_to_float>,
+     .number = host_number<float, double, exact_double<float>, double_to_float>,
      .unit_roundoff = 0x1p-23,
      .smallest = 0x1p-126,
      .largest = 0x1.ffffffp127},

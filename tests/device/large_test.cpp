@@ -75,12 +75,12 @@ class Large : public EachPath {
                            d = zeroed(bytes[OperandId::d]);
     if (!reason_.empty()) GTEST_SKIP() << reason_;
     for (std::uint64_t i = 0; i < m; ++i) {
-      std::uint16_t element = double_to_f16(static_cast<double>(i + 1));
+      std::uint16_t element = to_f16(static_cast<double>(i + 1));
       ASSERT_TRUE(succeeds(runner().upload(a, (i * ld + i) * 2, &element, 2)));
     }
     std::vector<std::uint16_t> counting(k * n);
     for (std::uint64_t i = 0; i < k * n; ++i) {
-      counting[i] = double_to_f16(static_cast<double>(i));
+      counting[i] = to_f16(static_cast<double>(i));
     }
     ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), bytes[OperandId::b])));
     ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
@@ -123,19 +123,19 @@ TEST_P(Large, BatchesFarApart) {
   // A_b = (b + 1) * I, B counts.
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
     for (std::uint64_t i = 0; i < 16; ++i) {
-      const std::uint16_t element = double_to_f16(static_cast<double>(batch + 1));
+      const std::uint16_t element = to_f16(static_cast<double>(batch + 1));
       ASSERT_TRUE(succeeds(runner().upload(a, (batch * stride + i * 17) * 2, &element, 2)));
     }
   }
   std::vector<std::uint16_t> counting(256);
-  for (std::size_t i = 0; i < 256; ++i) counting[i] = double_to_f16(static_cast<double>(i));
+  for (std::size_t i = 0; i < 256; ++i) counting[i] = to_f16(static_cast<double>(i));
   ASSERT_TRUE(succeeds(runner().upload(b, 0, counting.data(), 512)));
   ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
     std::vector<std::uint16_t> got(256);
     ASSERT_TRUE(succeeds(runner().download(d, batch * stride * 2, got.data(), 512)));
     for (std::size_t i = 0; i < 256; ++i) {
-      ASSERT_EQ(f16_to_double(got[i]), static_cast<double>(i * (batch + 1))) << batch;
+      ASSERT_EQ(from_f16(got[i]), static_cast<double>(i * (batch + 1))) << batch;
     }
   }
 }
@@ -157,7 +157,7 @@ TEST_P(Large, TallMatrix) {
   const std::uint64_t special[] = {0,       828504,  828505,
                                    1657008, 1657009, m - 1};  // 2^32 bytes and 2^33
   for (const std::uint64_t row : special) {
-    const std::vector<std::uint16_t> values(k, double_to_f16(static_cast<double>(row % 7 + 2)));
+    const std::vector<std::uint16_t> values(k, to_f16(static_cast<double>(row % 7 + 2)));
     ASSERT_TRUE(succeeds(runner().upload(a, row * k * 2, values.data(), k * 2)));
   }
   ASSERT_TRUE(succeeds(compute(*plan, a, b, d)));

@@ -3,100 +3,158 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "base/cache_file.hpp"
+#include "vkgemm/convert.hpp"
 
 namespace vkgemm::test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST(Convert, EveryF16SurvivesTheRoundTrip) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
-    const double value = f16_to_double(half);
-    if ((bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0) {
-      EXPECT_TRUE(std::isnan(value));
-      EXPECT_TRUE(std::isnan(f16_to_double(double_to_f16(value))));
-    } else {
-      EXPECT_EQ(double_to_f16(value), half) << std::hex << bits;
+// A 16-bit format with `mantissa_bits`, whose exponent takes the rest of the 15 bits.
+struct Format {
+  int mantissa_bits;
+  float (*from)(std::uint16_t) noexcept;
+  std::uint16_t (*to)(double) noexcept;
+
+  std::uint16_t infinity() const {
+    return static_cast<std::uint16_t>(0x7fff & ~((1 << mantissa_bits) - 1));
+  }
+  // By the definition of the format, for what is not NaN. The exponent of infinity counts as any
+  // other.
+  double value_of(std::uint16_t magnitude) const {
+    const int field = magnitude >> mantissa_bits, bias = (1 << (14 - mantissa_bits)) - 1;
+    const int mantissa = magnitude & ((1 << mantissa_bits) - 1);
+    const int implicit = field == 0 ? 0 : 1 << mantissa_bits;
+    return std::ldexp(mantissa + implicit, std::max(field, 1) - bias - mantissa_bits);
+  }
+};
+constexpr Format formats[] = {{10, from_f16, to_f16}, {7, from_bf16, to_bf16}};
+
+TEST(Convert, EveryPatternIsExact) {
+  for (const Format& format : formats) {
+    for (std::uint32_t i = 0; i < 0x10000; ++i) {
+      const auto bits = static_cast<std::uint16_t>(i);
+      const std::uint16_t magnitude = bits & 0x7fff;
+      const float value = format.from(bits);
+      ASSERT_EQ(std::signbit(value), bits >= 0x8000) << std::hex << i;
+      const std::uint16_t back = format.to(static_cast<double>(value));
+      if (magnitude > format.infinity()) {
+        ASSERT_TRUE(std::isnan(value)) << std::hex << i;
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(value) >> (23 - format.mantissa_bits) & 0x7f,
+                  i & 0x7f);
+        ASSERT_TRUE(std::isnan(format.from(back)) && back >> 15 == bits >> 15) << std::hex << i;
+      } else {
+        ASSERT_EQ(std::abs(static_cast<double>(value)),
+                  magnitude == format.infinity() ? kInfinity : format.value_of(magnitude))
+            << std::hex << i;
+        ASSERT_EQ(back, bits) << std::hex << i;
+      }
     }
   }
 }
 
-TEST(Convert, EveryBf16SurvivesTheRoundTrip) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto brain = static_cast<std::uint16_t>(bits);
-    const double value = bf16_to_double(brain);
-    if ((bits & 0x7f80) == 0x7f80 && (bits & 0x7f) != 0) {
-      EXPECT_TRUE(std::isnan(value));
-      EXPECT_TRUE(std::isnan(bf16_to_double(double_to_bf16(value))));
-    } else {
-      EXPECT_EQ(double_to_bf16(value), brain) << std::hex << bits;
+// The tie between each number and the next, and its neighbours in double. Above the largest number
+// is infinity, where the exponent has a number more.
+TEST(Convert, EveryTieGoesToEven) {
+  for (const Format& format : formats) {
+    for (std::uint16_t low = 0; low < format.infinity(); ++low) {
+      const auto high = static_cast<std::uint16_t>(low + 1);
+      const double tie = (format.value_of(low) + format.value_of(high)) / 2;
+      for (const int sign : {0, 0x8000}) {
+        const auto rounded = [&](double value) {
+          return format.to(sign == 0 ? value : -value) - sign;
+        };
+        ASSERT_EQ(rounded(tie), low % 2 == 0 ? low : high);
+        ASSERT_EQ(rounded(std::nextafter(tie, 0.0)), low);
+        ASSERT_EQ(rounded(std::nextafter(tie, kInfinity)), high);
+      }
     }
   }
+}
+
+TEST(Convert, Arrays) {
+  std::vector<std::uint16_t> bits(0x10000), back(bits.size());
+  std::iota(bits.begin(), bits.end(), std::uint16_t{0});
+  std::vector<float> values(bits.size());
+  from_f16(bits, values);
+  to_f16(values, back);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    ASSERT_EQ(back[i], to_f16(static_cast<double>(from_f16(bits[i])))) << i;
+  }
+  from_bf16(bits, values);
+  to_bf16(values, back);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    ASSERT_EQ(back[i], to_bf16(static_cast<double>(from_bf16(bits[i])))) << i;
+  }
+  static_assert(to_f16(1.0) == 0x3c00 && from_bf16(0x3f80) == 1.0f, "at compile time, too");
 }
 
 TEST(Convert, KnownF16Values) {
-  EXPECT_EQ(f16_to_double(0x3c00), 1.0);
-  EXPECT_EQ(f16_to_double(0xc000), -2.0);
-  EXPECT_EQ(f16_to_double(0x7bff), 65504.0);
-  EXPECT_EQ(f16_to_double(0x0001), 0x1p-24);
-  EXPECT_EQ(f16_to_double(0x03ff), 1023 * 0x1p-24);
-  EXPECT_EQ(f16_to_double(0x0400), 0x1p-14);
-  EXPECT_EQ(f16_to_double(0x7c00), kInfinity);
-  EXPECT_TRUE(std::signbit(f16_to_double(0x8000)));
+  EXPECT_EQ(from_f16(0x3c00), 1.0);
+  EXPECT_EQ(from_f16(0xc000), -2.0);
+  EXPECT_EQ(from_f16(0x7bff), 65504.0);
+  EXPECT_EQ(from_f16(0x0001), 0x1p-24);
+  EXPECT_EQ(from_f16(0x03ff), 1023 * 0x1p-24);
+  EXPECT_EQ(from_f16(0x0400), 0x1p-14);
+  EXPECT_EQ(from_f16(0x7c00), kInfinity);
+  EXPECT_TRUE(std::signbit(from_f16(0x8000)));
 }
 
 TEST(Convert, F16TiesGoToEven) {
-  EXPECT_EQ(double_to_f16(2049.0), 0x6800);            // between 2048 and 2050
-  EXPECT_EQ(double_to_f16(2051.0), 0x6802);            // between 2050 and 2052
-  EXPECT_EQ(double_to_f16(2049.0 + 0x1p-40), 0x6801);  // just above the tie: up
-  EXPECT_EQ(double_to_f16(1.0 + 0x1p-11), 0x3c00);
-  EXPECT_EQ(double_to_f16(1.0 + 3 * 0x1p-11), 0x3c02);
-  EXPECT_EQ(double_to_f16(-1.0 - 3 * 0x1p-11), 0xbc02);
+  EXPECT_EQ(to_f16(2049.0), 0x6800);            // between 2048 and 2050
+  EXPECT_EQ(to_f16(2051.0), 0x6802);            // between 2050 and 2052
+  EXPECT_EQ(to_f16(2049.0 + 0x1p-40), 0x6801);  // just above the tie: up
+  EXPECT_EQ(to_f16(1.0 + 0x1p-11), 0x3c00);
+  EXPECT_EQ(to_f16(1.0 + 3 * 0x1p-11), 0x3c02);
+  EXPECT_EQ(to_f16(-1.0 - 3 * 0x1p-11), 0xbc02);
 }
 
 // Rounding to float first would turn this into a tie, and the tie into the wrong neighbour.
 TEST(Convert, RoundsOnlyOnce) {
   const double above_the_tie = 1.0 + 0x1p-11 + 0x1p-45;
-  EXPECT_EQ(double_to_f16(above_the_tie), 0x3c01);
-  EXPECT_EQ(double_to_bf16(1.0 + 0x1p-8 + 0x1p-45), 0x3f81);
+  EXPECT_EQ(to_f16(above_the_tie), 0x3c01);
+  EXPECT_EQ(to_bf16(1.0 + 0x1p-8 + 0x1p-45), 0x3f81);
 }
 
 TEST(Convert, F16Overflow) {
-  EXPECT_EQ(double_to_f16(65519.0), 0x7bff);  // below the tie with 65536
-  EXPECT_EQ(double_to_f16(65520.0), 0x7c00);
-  EXPECT_EQ(double_to_f16(-65520.0), 0xfc00);
-  EXPECT_EQ(double_to_f16(1e300), 0x7c00);
-  EXPECT_EQ(double_to_f16(-kInfinity), 0xfc00);
+  EXPECT_EQ(to_f16(65519.0), 0x7bff);  // below the tie with 65536
+  EXPECT_EQ(to_f16(65520.0), 0x7c00);
+  EXPECT_EQ(to_f16(-65520.0), 0xfc00);
+  EXPECT_EQ(to_f16(1e300), 0x7c00);
+  EXPECT_EQ(to_f16(-kInfinity), 0xfc00);
 }
 
 TEST(Convert, F16Subnormals) {
-  EXPECT_EQ(double_to_f16(0x1p-24), 0x0001);
-  EXPECT_EQ(double_to_f16(0x1p-25), 0x0000);            // tie with zero, which is even
-  EXPECT_EQ(double_to_f16(0x1p-25 + 0x1p-70), 0x0001);  // just above it
-  EXPECT_EQ(double_to_f16(0x1p-26), 0x0000);
-  EXPECT_EQ(double_to_f16(-0x1p-26), 0x8000);
-  EXPECT_EQ(double_to_f16(0x1.ff8p-15), 0x03ff);
-  EXPECT_EQ(double_to_f16(0x1.ffcp-15), 0x0400);  // tie, into the smallest normal
-  EXPECT_EQ(double_to_f16(5e-324), 0x0000);
+  EXPECT_EQ(to_f16(0x1p-24), 0x0001);
+  EXPECT_EQ(to_f16(0x1p-25), 0x0000);            // tie with zero, which is even
+  EXPECT_EQ(to_f16(0x1p-25 + 0x1p-70), 0x0001);  // just above it
+  EXPECT_EQ(to_f16(0x1p-26), 0x0000);
+  EXPECT_EQ(to_f16(-0x1p-26), 0x8000);
+  EXPECT_EQ(to_f16(0x1.ff8p-15), 0x03ff);
+  EXPECT_EQ(to_f16(0x1.ffcp-15), 0x0400);  // tie, into the smallest normal
+  EXPECT_EQ(to_f16(5e-324), 0x0000);
 }
 
 TEST(Convert, Bf16) {
-  EXPECT_EQ(double_to_bf16(1.0), 0x3f80);
-  EXPECT_EQ(double_to_bf16(1.0 + 0x1p-8), 0x3f80);      // tie to even
-  EXPECT_EQ(double_to_bf16(1.0 + 3 * 0x1p-8), 0x3f82);  // tie to even
-  EXPECT_EQ(double_to_bf16(3.3895313892515355e38), 0x7f7f);
-  EXPECT_EQ(double_to_bf16(3.4e38), 0x7f80);
-  EXPECT_EQ(double_to_bf16(0x1p-133), 0x0001);
-  EXPECT_EQ(double_to_bf16(0x1p-134), 0x0000);
-  EXPECT_EQ(bf16_to_double(0xc040), -3.0);
+  EXPECT_EQ(to_bf16(1.0), 0x3f80);
+  EXPECT_EQ(to_bf16(1.0 + 0x1p-8), 0x3f80);      // tie to even
+  EXPECT_EQ(to_bf16(1.0 + 3 * 0x1p-8), 0x3f82);  // tie to even
+  EXPECT_EQ(to_bf16(3.3895313892515355e38), 0x7f7f);
+  EXPECT_EQ(to_bf16(3.4e38), 0x7f80);
+  EXPECT_EQ(to_bf16(0x1p-133), 0x0001);
+  EXPECT_EQ(to_bf16(0x1p-134), 0x0000);
+  EXPECT_EQ(from_bf16(0xc040), -3.0);
 }
 
 // Doubles of every size, and NaNs: whatever the processor, these bits.
@@ -108,7 +166,7 @@ TEST(Convert, GivesTheSameBitsEverywhere) {
     std::uint64_t bits = random();
     if (i % 2 == 0) bits = (bits & 0x803f'ffff'ffff'ffff) | 0x3fc0'0000'0000'0000;
     const double value = std::bit_cast<double>(bits);
-    const std::uint16_t halves[] = {double_to_f16(value), double_to_bf16(value)};
+    const std::uint16_t halves[] = {to_f16(value), to_bf16(value)};
     hash = fnv1a(std::as_bytes(std::span(halves)), hash);
   }
   EXPECT_EQ(hash, 0x146fe9db025de116u) << std::hex << hash;

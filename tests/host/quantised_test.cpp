@@ -81,7 +81,7 @@ TEST(Codes, OfFloats) {
   }
   // An f16's upper byte.
   for (std::uint32_t code = 0; code < 0x7c; ++code) {
-    EXPECT_EQ(value_of(CodeType::e5m2, code), f16_to_double(static_cast<std::uint16_t>(code << 8)));
+    EXPECT_EQ(value_of(CodeType::e5m2, code), from_f16(static_cast<std::uint16_t>(code << 8)));
   }
 }
 

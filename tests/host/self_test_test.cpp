@@ -293,8 +293,7 @@ TEST(ExactProduct, SeesWhatDriversDo) {
     }
   }
   // Accumulating in f16 where f32 was asked for.
-  is_seen("f16 sums", in_place,
-          [](float sum) { return static_cast<float>(f16_to_double(double_to_f16(sum))); });
+  is_seen("f16 sums", in_place, [](float sum) { return from_f16(to_f16(sum)); });
 }
 
 TEST(ExactProduct, SeesTheSumsOfRows) {
