@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "base/text.hpp"
+#include "source_files.hpp"
 
 namespace vkgemm {
 namespace {
@@ -15,6 +20,18 @@ Structure structure(VkStructureType type, void* next) {
   s.sType = type;
   s.pNext = next;
   return s;
+}
+
+// All but the one that query_requirements() leaves to developers.
+TEST(Features, StandInThePage) {
+  const std::string page =
+      test::read_source(test::source_folder().parent_path() / "include/API.md");
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) {
+    const auto feature = static_cast<Feature>(i);
+    if (feature == Feature::pipeline_executable_info) continue;
+    EXPECT_NE(page.find(concat("`", to_string(feature), "`")), std::string::npos)
+        << to_string(feature);
+  }
 }
 
 TEST(Features, AreReadFromTheStructuresOfVersions) {
