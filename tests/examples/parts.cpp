@@ -10,9 +10,9 @@ vkgemm::Result<vkgemm::Plan> plan_deep(const vkgemm::Context& context) {
                        .split_k = {.slices = 16}});
 }
 
-// Tokens sorted by expert; only the device knows how many each expert has. Expert e multiplies rows
-// [offsets[e], offsets[e + 1]) of A by the K×N matrix e of B. Operands::offsets holds these 65
-// numbers, int32. m is the number of tokens that there is room for.
+// Tokens are sorted by expert, and only the device knows how many each expert has. Expert e
+// multiplies rows [offsets[e], offsets[e + 1]) of A by matrix e of B, which is K×N.
+// Operands::offsets holds 65 int32 numbers. m is the largest number of tokens.
 vkgemm::Result<vkgemm::Plan> plan_experts(const vkgemm::Context& context) {
   return context.plan(
       {.m = 16384,
@@ -21,8 +21,8 @@ vkgemm::Result<vkgemm::Plan> plan_experts(const vkgemm::Context& context) {
        .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group}});
 }
 
-// Half of a feed-forward network of such experts: D = silu(A·gate) * (A·up). Each matrix of B is
-// K×8192: the 4096 columns of gate, then those of up. D is 16384×4096.
+// The first layer of experts that are feed-forward networks: D = silu(A·gate) * (A·up). Each matrix
+// of B is K×8192: the 4096 columns of gate, then those of up. D is 16384×4096.
 vkgemm::Result<vkgemm::Plan> plan_gated_experts(const vkgemm::Context& context) {
   return context.plan(
       {.m = 16384,
@@ -32,7 +32,7 @@ vkgemm::Result<vkgemm::Plan> plan_gated_experts(const vkgemm::Context& context) 
        .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group}});
 }
 
-// Rows of D normalised behind the residual; aux keeps the values before that.
+// Rows of D, normalised after the residual is added. aux keeps the rows before they are normalised.
 vkgemm::Result<vkgemm::Plan> plan_normalised(const vkgemm::Context& context) {
   return context.plan(
       {.m = 512,

@@ -1,7 +1,7 @@
 #include <vkgemm/vkgemm.hpp>
 
-// D = A·B of f16 matrices by products of 8 bits. B, K×N and column-major, becomes codes once, A as
-// it comes: each row of A and each column of B with a scale of its own.
+// D = A·B of f16 matrices, by 8-bit products. B is K×N and column-major. Quantise B once, and A in
+// each call. Each row of A and each column of B has a scale.
 vkgemm::Result<vkgemm::Plan> plan_codes(const vkgemm::Context& context, std::uint64_t rows,
                                         std::uint64_t k) {
   return context.plan_quantise_rows({.rows = rows, .columns = k});  // columns of B are rows here
