@@ -62,7 +62,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
     }
     barrier();
     // Neighbouring invocations take neighbouring rows, which lie in different banks.
-    for (uint i = gl_LocalInvocationIndex; i < VALUE_ROWS * PARTS; i += LOCAL_SIZE) {
+    [[dont_unroll]] for (uint i = gl_LocalInvocationIndex; i < VALUE_ROWS * PARTS; i += LOCAL_SIZE) {
         const uint line = i % VALUE_ROWS, part = i / VALUE_ROWS;
         RowState fours[ROW_PART_MOST / 4];
         [[unroll]] for (uint four = 0; four < PART_X4 / 4; ++four) {
@@ -107,7 +107,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
 bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
     bool known = true;
     uint left = p.spin_limit;
-    for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
+    [[dont_unroll]] for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
         RowState s = no_row_state();
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
         else if (!panel_state(panel.states, row, stage == ROW_STAGE_PANEL, left, s)) known = false;
@@ -140,7 +140,7 @@ void main() {
     barrier();
 
     if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS)
-        for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)
+        [[dont_unroll]] for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)
             tell_panel(panel, row, tile_state(tile, row));
     // D does not wait for the rows' numbers.
     if (stage == ROW_STAGE_STATISTICS && (!ROW_HAS_SCALAR || D_TYPE == TYPE_NONE)) return;
