@@ -42,6 +42,11 @@ struct Fingerprint {
 // is 3". Empty if they are alike.
 VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
 
+// The packing of bytes with this fingerprint. They may lie in rows although the device would pack
+// fragments today: they were packed before the kernels that read fragments passed the self-test, or
+// with other tables. As Matrix::packing, packed_rows lets a product use them, at the speed of rows.
+VKGEMM_API Packing packing_of(const Fingerprint& fingerprint);
+
 // How a packed operand lies. Its matrices are contiguous.
 struct PackedLayout {
   VkDeviceSize bytes = 0;  // of all matrices; 0: this device gains nothing, leave the operand plain
@@ -257,7 +262,7 @@ class VKGEMM_API Context {
   // - io_error: info.tuning_file cannot be read.
   // - missing_feature: not even the fma path can run with the enabled extensions and features.
   // - the driver's VkResult, with the name of the query that failed.
-  // - with a self-test: device_lost, or the VkResult of a wait, with the kind of kernel.
+  // - with SelfTest::only: device_lost, or the VkResult of a wait, with the kind of kernel.
   static Result<Context> create(const ContextCreateInfo& info);
 
   // Assignment destroys the old context at once. A context that was moved from may only be
@@ -266,17 +271,20 @@ class VKGEMM_API Context {
   Context& operator=(Context&&) noexcept;
   ~Context();
 
-  // The device's capabilities, with what was enabled on it.
+  // The device's capabilities, with what was enabled on it. The reference is valid as long as the
+  // context. If a queue was lent, later calls may return capabilities with more verdicts.
   const DeviceCaps& caps() const noexcept;
 
-  // The verdicts on its kernels (caps().verdicts). They never change: a new context reads later
-  // ones.
+  // The verdicts on its kernels: caps().verdicts.
   std::span<const Verdict> verdicts() const noexcept;
 
   // Validates the problem, chooses a configuration and builds its pipelines. Building is the only
   // slow step, and happens only if a pipeline is needed for the first time. vkgemm builds several
   // pipelines at the same time, on threads that end before plan() returns. With
   // ContextCreateInfo::pipeline_cache it builds them one by one, on this thread.
+  //
+  // If ContextCreateInfo::self_test lends a queue, plan() first tests the kinds of kernel that it
+  // would use and that have no verdict. Kinds that fail are not used.
   //
   // Fails with invalid_argument for a problem that contradicts itself, unsupported if no
   // configuration computes it here, device_lost or the driver's VkResult. If no configuration
@@ -290,19 +298,21 @@ class VKGEMM_API Context {
   // Configurations for the problem, preferred ones first. If this shape or a near one was tuned,
   // its configuration comes first. All legal configurations of the tuning tables' rows follow, some
   // again with slices of K or packed operands, if that is estimated to be faster. None for an empty
-  // problem.
+  // problem. Nothing is tested: what needs a verdict and has none is left out.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
-  // The layout of an operand of the problem when it is packed, whatever the problem's
-  // Matrix::packing is. Returns 0 bytes if packing is not supported or gains nothing: then leave
-  // the operand plain. These are f32 (unless multiplied in parts), A of a grouped product, both
-  // operands if groups are along K, and any operand on some devices. A quantised B can be packed on
-  // every device. Fails as plan() does if the fields that plan_pack() reads contradict each other.
+  // The layout of an operand of the problem when it is packed: in rows if the problem's
+  // Matrix::packing is packed_rows, else in the device's order. Returns 0 bytes if packing is not
+  // supported or gains nothing: then leave the operand plain. These are f32 (unless multiplied in
+  // parts), A of a grouped product, both operands if groups are along K, and any operand on some
+  // devices. A quantised B can be packed on every device. Fails as plan() does if the fields that
+  // plan_pack() reads contradict each other.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Plans the packing of an operand. Pack weights once: they serve every product that
-  // PackedLayout::fingerprint allows. The problem describes the source: Packing::plain, any layout,
-  // leading dimension, strides and alignment. plan_pack() reads only this operand's matrix and
+  // PackedLayout::fingerprint allows. The problem describes the source: any layout, leading
+  // dimension, strides and alignment. Packing::plain asks for the device's order, packed_rows for
+  // rows. plan_pack() reads only this operand's matrix and
   // sizes, batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with row_reduction.
   // With GatedB::separate, pack b and b_right one by one with the same plan.
   //

@@ -57,8 +57,10 @@ enum class Layout : std::uint8_t {
 // The form of an operand.
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
-  packed,  // as Context::plan_pack() writes it. For A and B of 16-bit types and s8, and of f32 if
-           // Problem::f32_arithmetic is not ieee
+  packed,  // as Context::plan_pack() writes it, in the order that suits the device. For A and B of
+           // 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
+  packed_rows,  // in rows: the order of devices, and of tables, for which no other one is known.
+                // Not for f32. See packing_of()
 };
 
 // The memory layout of one operand. Units are elements unless a name says bytes.
@@ -94,7 +96,7 @@ struct Matrix {
   // batch_stride and the row length also allow it.
   std::uint32_t alignment = 16;
 
-  // packed: the caller packed it (Context::plan_pack()). C, D and aux must be plain.
+  // packed, packed_rows: the caller packed it (Context::plan_pack()). C, D and aux must be plain.
   Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;

@@ -8,8 +8,8 @@
 // Two ways to run it:
 //   - `vkgemm info --self-test` tests each kind in a process of its own, so that a crash or a hang
 //     is a verdict. It writes default_verdict_file(), which contexts read.
-//   - Context::create() tests on a queue that the application lends (ContextCreateInfo::self_test).
-//     This compiles some hundred pipelines, and may take minutes.
+//   - The application lends a queue (ContextCreateInfo::self_test). Then a plan tests the kinds that
+//     it would use, once each: about a second for a plan on an H100.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -99,15 +99,19 @@ struct Denial {
 // context reads default_verdict_file(), trusts the list, and tests nothing. VKGEMM_VERDICTS=0 in
 // the environment turns the default file and the list off.
 struct SelfTest {
-  // A queue of the device that can compute. create() tests every kind without a verdict on it, and
-  // returns when all are done. This is the only time that vkgemm submits or waits. The queue is
-  // externally synchronised: no other thread may use it during create(). Afterwards it is idle, and
-  // create() has destroyed all that it made for the test.
+  // A queue of the device that can compute. Null: nothing is tested. These functions test the kinds
+  // of kernel that they would use and that have no verdict, and return when that is done:
+  // Context::plan(), plan_pack() and packed_layout(). create() tests those in `only`. Nothing else
+  // in vkgemm submits or waits.
   //
-  // These are errors of create(): a lost device, and a wait that fails. A kind that fails is not an
-  // error. Neither is a product that does not finish within timeout_ms. In that case the context
-  // does not use the kind and skips the remaining ones. The resources of the product leak, and the
-  // queue may still be busy with it.
+  // The queue is externally synchronised: while one of these functions runs, no other thread may
+  // use the queue outside of this context. Afterwards it is idle. `log` must not call these
+  // functions of the same context.
+  //
+  // These are errors of the function: a lost device, and a wait that fails. A kind that fails is
+  // not an error. Neither is a product that does not finish within timeout_ms. In that case the
+  // context does not use the kind and tests no other one. The resources of the product leak, and
+  // the queue may still be busy with it.
   //
   // Until the queue is free and the driver has compiled, timeout_ms does not count. After ten times
   // timeout_ms the kinds are untested.
@@ -115,32 +119,33 @@ struct SelfTest {
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
 
-  // create() reads verdicts from this file. With a queue, it adds those that it finds. It warns in
-  // the log of each kind that failed.
+  // create() reads verdicts from this file, and tests add those that they find. The log gets a
+  // warning for each kind that failed.
   //
-  // Before a kind runs on the device, create() writes it to the file. If the entry is still there
-  // at the next create(), because the process ended or gave up waiting, create() warns and tries
-  // again. If that happens twice within a day, the kind has crashed or timed out, and is not tried
-  // again. Only `vkgemm info --self-test` detects a driver that crashes while it compiles.
+  // Before a kind runs on the device, the test writes it to the file. If the entry is still there
+  // at the next test, because the process ended or gave up waiting, the log gets a warning, and the
+  // kind is tried again. If that happens twice within a day, the kind has crashed or timed out, and
+  // is not tried again. Only `vkgemm info --self-test` detects a driver that crashes while it
+  // compiles.
   //
   // Processes, also in several containers, may share the file. "<file>.lock" says which of them
   // still run. On systems without locks on open files only one process may use the file at a time,
-  // and create() writes no entries before tests.
+  // and tests write no entries before they begin.
   //
-  // create() replaces a file of another device, driver or build of vkgemm: use one file for each,
-  // as default_verdict_file() does. If the file can't be read or written, is a symbolic link, or is
-  // no file of verdicts, create() leaves it as it is and warns in the log.
+  // A test replaces a file of another device, driver or build of vkgemm: use one file for each, as
+  // default_verdict_file() does. If the file can't be read or written, is a symbolic link, or is no
+  // file of verdicts, it stays as it is, and the log gets a warning.
   std::filesystem::path file = {};
 
-  // If `file` is empty, create() reads default_verdict_file(), and never changes it.
+  // If `file` is empty, create() reads default_verdict_file(). Nothing changes that file.
   bool read_default_file = true;
 
   // Verdicts that the application kept. They must be of this device, driver and build of vkgemm:
   // kinds that passed on another one may give wrong results here.
   std::span<const Verdict> verdicts = {};
 
-  // If not empty, create() tests only these kinds, denied ones too, and reads neither the default
-  // file nor the list of trusted drivers. For a process that may crash.
+  // If not empty, create() tests these kinds on `queue`, denied ones too, and reads neither the
+  // default file nor the list of trusted drivers. For a process that may crash.
   std::span<const KernelKind> only = {};
 
   // If true, vkgemm refuses drivers that are known to be bad (struct Denial).

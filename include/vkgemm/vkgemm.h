@@ -138,6 +138,8 @@ typedef enum VkgemmPacking {
   // As vkgemm_plan_pack() has it written: A and B of 16 bits, s8, and f32 where
   // VkgemmProblem::f32_arithmetic isn't IEEE.
   VKGEMM_PACKING_PACKED = 1,
+  // In rows, whatever order suits the device: see vkgemm_packing_of().
+  VKGEMM_PACKING_PACKED_ROWS = 2,
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
 } VkgemmPacking;
 
@@ -814,9 +816,11 @@ VKGEMM_API VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char
 typedef struct VkgemmSelfTest {
   uint32_t struct_size;
 
-  // A queue of the device that can compute, and its family: every kind without a verdict is tried
-  // on it, before vkgemm_context_create() returns. This is the only time that vkgemm submits or
-  // waits. Nobody else may use the queue meanwhile. Default null: none.
+  // A queue of the device that can compute, and its family. These functions test on it the kinds of
+  // kernel that they would use and that have no verdict: vkgemm_plan_create(), vkgemm_plan_pack()
+  // and vkgemm_packed_layout(). vkgemm_context_create() tests those in `only`.
+  // Nothing else submits or waits. While one of these functions runs, no other thread may use the
+  // queue outside of this context. Default null: nothing is tested.
   uint32_t queue_family;
   VkQueue queue;
 
@@ -826,13 +830,13 @@ typedef struct VkgemmSelfTest {
   // Drivers that are known to be bad are refused. Default true.
   VkBool32 use_deny_list;
 
-  // Verdicts are read from it. If there is a queue, new verdicts are added to it. Default null.
+  // Verdicts are read from it, and those that tests find are added to it. Default null.
   const char* file;
 
   // Verdicts that the application kept itself; they come before the file's. Default null: none.
   const VkgemmVerdicts* verdicts;
 
-  // If only_count is not 0, only these kinds are tried, denied ones, too.
+  // If only_count is not 0, vkgemm_context_create() tests these kinds, denied ones, too.
   const VkgemmKernelKind* const* only;
   uint32_t only_count;
 
@@ -1123,6 +1127,12 @@ VKGEMM_API VkgemmStatus vkgemm_plan_pack(const VkgemmContext* context, const Vkg
 // How the operand lies that this plan packs. 0 bytes if the device gains nothing by packing it, or
 // the plan packs nothing. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout);
+
+// Gives the packing of bytes with this fingerprint: rows or the order of a device. Bytes that were
+// packed in rows stay usable with VKGEMM_PACKING_PACKED_ROWS when the device packs fragments today.
+// Any thread.
+VKGEMM_API VkgemmStatus vkgemm_packing_of(const VkgemmFingerprint* fingerprint,
+                                          VkgemmPacking* packing);
 
 // Writes the first field in which two fingerprints differ, with both values: "driver_version is 2,
 // wanted is 3". Empty if they are alike. Any thread.

@@ -141,6 +141,13 @@ VkgemmStatus vkgemm_kernel_kind_text(const VkgemmKernelKind* kind, char* text, s
   });
 }
 
+VkgemmStatus vkgemm_packing_of(const VkgemmFingerprint* fingerprint, VkgemmPacking* packing) {
+  return call(nullptr, {pointer(fingerprint, "fingerprint"), pointer(packing, "packing")}, [&] {
+    *packing = to_c(packing_of(std::bit_cast<Fingerprint>(*fingerprint))).value();
+    return MaybeFailure{};
+  });
+}
+
 VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* given,
                                            const VkgemmFingerprint* wanted, char* text,
                                            size_t* size) {

@@ -47,8 +47,8 @@ std::string reason(std::string_view what, int error) {
 class Connection {
  public:
   Connection() {
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()) != 0) error_ = errno;
-    for (const int end : ends_) fcntl(end, F_SETFD, FD_CLOEXEC);
+    // A process that another thread starts meanwhile must not get them.
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) != 0) error_ = errno;
   }
   Connection(Connection&& other) noexcept
       : ends_(std::exchange(other.ends_, {-1, -1})), error_(other.error_) {}

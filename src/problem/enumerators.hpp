@@ -34,8 +34,8 @@ template <>
 inline constexpr auto enumerator_names<Layout> = std::to_array<std::string_view>({"row_major",
                                                                                   "col_major"});
 template <>
-inline constexpr auto enumerator_names<Packing> = std::to_array<std::string_view>({"plain",
-                                                                                   "packed"});
+inline constexpr auto enumerator_names<Packing> =
+    std::to_array<std::string_view>({"plain", "packed", "packed_rows"});
 #define VKGEMM_NAME(name, NAME, value) #name,
 template <>
 inline constexpr auto enumerator_names<Activation> =

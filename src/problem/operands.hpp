@@ -148,7 +148,7 @@ Operand prepared_operand(OperandId id, std::uint64_t bytes, std::uint64_t alignm
 
 // The forms in which the caller gives an operand.
 inline bool is_packed(const Problem& problem, const OperandRow& row) noexcept {
-  return row.fingerprint != nullptr && (problem.*row.matrix).packing == Packing::packed;
+  return row.fingerprint != nullptr && (problem.*row.matrix).packing != Packing::plain;
 }
 inline bool is_quantised(const Problem& problem, const OperandRow& row) noexcept {
   return row.matrix == &Problem::b && problem.quantised_b.has_value();

@@ -25,6 +25,9 @@ class CommandLine {
   void enumerator(const Field& field, const Enum& value, const Enum& usual) {
     constexpr bool is_switch = std::is_same_v<Enum, Packing> || std::is_same_v<Enum, GroupedB>;
     add(field, value != usual, is_switch ? "" : to_string(value));
+    if constexpr (std::is_same_v<Enum, Packing>) {
+      if (value == Packing::packed_rows) text_ += "-rows";
+    }
   }
   void boolean(const Field& field, bool value, bool usual) { add(field, value != usual, ""); }
   void size(const Field& field, const auto& value, const auto&) {

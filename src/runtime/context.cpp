@@ -10,7 +10,7 @@
 #include "device/vk.hpp"
 #include "kernels/steps.hpp"
 #include "runtime/context_impl.hpp"
-#include "runtime/self_test_run.hpp"
+#include "runtime/self_tester.hpp"
 #include "self_test/self_test.hpp"
 #include "tuning/table_file.hpp"
 #include "vkgemm/context.hpp"
@@ -49,10 +49,70 @@ Result<void> check_create_info(const ContextCreateInfo& info) {
   return {};
 }
 
+// A context for the test alone, so that nothing of it stays behind. Every kind counts as passed.
+Result<std::unique_ptr<KindTest>> make_kind_test(const ContextCreateInfo& info,
+                                                 const InstanceFunctions& instance_functions,
+                                                 const DeviceFunctions& functions,
+                                                 const VkPhysicalDeviceMemoryProperties& memory,
+                                                 const DeviceCaps& caps,
+                                                 PipelineCacheInfo pipelines) {
+  const SelfTest& options = info.self_test;
+  if (auto checked = check_queue(options, queue_families(instance_functions, info.physical_device));
+      !checked) {
+    return checked.error();
+  }
+  pipelines.application_cache = VK_NULL_HANDLE;
+  pipelines.file.clear();
+  auto tested = std::make_shared<Context::Impl>(info, functions, memory, trusting(caps),
+                                                std::move(pipelines), std::vector<TuningTable>{});
+  if (auto ready = tested->pipelines.init(); !ready) return ready.error();
+  return std::make_unique<KindTest>(
+      std::move(tested), memory,
+      LentQueue{.device = info.device, .queue = options.queue, .family = options.queue_family},
+      options.timeout_ms);
+}
+
 }  // namespace
 
 Error device_lost_error() {
   return Error{Status::device_lost, "the device was lost", VK_ERROR_DEVICE_LOST};
+}
+
+Context::Impl::Known::Known(DeviceCaps device_caps)
+    : caps(std::move(device_caps)), after_abort(caps) {
+  after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
+}
+
+Context::Impl::Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
+                    const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
+                    PipelineCacheInfo cache_info, std::vector<TuningTable> loaded,
+                    std::vector<std::uint32_t> queue_families)
+    : log(info.log),
+      functions(device_functions),
+      all_known_{Known(std::move(device_caps))},
+      known_(&all_known_.front()),
+      tables(caps().architecture, std::move(loaded)),
+      pipelines(functions, log, std::move(cache_info)),
+      aborts(functions, memory, info.device, std::move(queue_families)) {}
+
+Context::Impl::~Impl() = default;
+
+Result<void> Context::Impl::test_wanted(const Wanted& wanted) {
+  if (self_tester == nullptr) return {};
+  const std::scoped_lock lock(testing);
+  for (;;) {
+    const std::vector<KernelKind> kinds = wanted(usable_caps());
+    if (kinds.empty()) return {};
+    const Result<std::vector<Verdict>> verdicts = self_tester->test(kinds);
+    if (!verdicts) {
+      if (verdicts.error().status == Status::device_lost) lost = true;
+      return verdicts.error();
+    }
+    if (verdicts->empty()) return {};  // the queue is busy
+    DeviceCaps next = caps();
+    next.verdicts.insert(next.verdicts.end(), verdicts->begin(), verdicts->end());
+    known_ = &all_known_.emplace_front(std::move(next));
+  }
 }
 
 Result<Context> Context::create(const ContextCreateInfo& info) {
@@ -95,17 +155,29 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     };
     VkPhysicalDeviceMemoryProperties memory{};
     instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
-    auto verdicts = collect_verdicts(info, {.instance_functions = *instance_functions,
-                                            .functions = *device_functions,
-                                            .memory = memory,
-                                            .caps = caps,
-                                            .pipelines = cache_info});
-    if (!verdicts) return verdicts.error();
-    caps.verdicts = std::move(*verdicts);
+    caps.verdicts = known_verdicts(info.self_test, caps, Log(info.log));
+    std::unique_ptr<KindTest> kind_test;
+    if (info.self_test.queue != VK_NULL_HANDLE) {
+      auto made =
+          make_kind_test(info, *instance_functions, *device_functions, memory, caps, cache_info);
+      if (!made) return made.error();
+      kind_test = *std::move(made);
+    }
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
                                        std::move(cache_info), std::move(loaded->tables),
                                        compute_families(*instance_functions, info.physical_device));
-    impl->told_of_untested = !impl->log.enabled() || !lacks_verdicts(impl->caps);
+    if (kind_test != nullptr) {
+      impl->self_tester = std::make_unique<SelfTester>(info.self_test, std::move(kind_test),
+                                                       impl->caps(), impl->log);
+      const auto untested = [&](const DeviceCaps& known) {
+        std::vector<KernelKind> kinds(info.self_test.only.begin(), info.self_test.only.end());
+        std::erase_if(kinds,
+                      [&](const KernelKind& kind) { return has_verdict(known.verdicts, kind); });
+        return kinds;
+      };
+      if (auto tested = impl->test_wanted(untested); !tested) return tested.error();
+    }
+    impl->told_of_untested = !impl->log.enabled() || !lacks_verdicts(impl->caps());
     for (const std::string& warning : loaded->warnings) {
       impl->log.write(LogLevel::warning, warning);
     }
@@ -133,8 +205,8 @@ Context::~Context() {
   }
 }
 
-const DeviceCaps& Context::caps() const noexcept { return impl_->caps; }
-std::span<const Verdict> Context::verdicts() const noexcept { return impl_->caps.verdicts; }
+const DeviceCaps& Context::caps() const noexcept { return impl_->caps(); }
+std::span<const Verdict> Context::verdicts() const noexcept { return impl_->caps().verdicts; }
 
 Result<Plan> Context::plan(const Problem& problem) const {
   return without_exceptions([&] { return impl_->make_plan(impl_, problem, nullptr); });

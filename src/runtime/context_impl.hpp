@@ -3,7 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <forward_list>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,21 +23,15 @@
 
 namespace vkgemm {
 
+class SelfTester;
+
 struct Context::Impl {
   // `queue_families`: those that plans may run on; none: one at a time.
   Impl(const ContextCreateInfo& info, const DeviceFunctions& device_functions,
        const VkPhysicalDeviceMemoryProperties& memory, DeviceCaps device_caps,
        PipelineCacheInfo cache_info, std::vector<TuningTable> loaded,
-       std::vector<std::uint32_t> queue_families = {})
-      : log(info.log),
-        functions(device_functions),
-        caps(std::move(device_caps)),
-        caps_after_abort(caps),
-        tables(caps.architecture, std::move(loaded)),
-        pipelines(functions, log, std::move(cache_info)),
-        aborts(functions, memory, info.device, std::move(queue_families)) {
-    caps_after_abort.device_barrier = {false, "workgroups gave up waiting on this device"};
-  }
+       std::vector<std::uint32_t> queue_families = {});
+  ~Impl();
 
   Result<Plan> make_plan(const std::shared_ptr<Impl>& self, const Problem& problem,
                          const Config* config);
@@ -46,19 +44,40 @@ struct Context::Impl {
   // The error of a problem that nothing computes. The log gets the reasons that are not its cause.
   Error nothing_is_legal(const ResolvedProblem& problem, const DeviceCaps& usable) const;
 
+  // The device as it is known now. References stay valid as long as the context.
+  const DeviceCaps& caps() const noexcept { return known_.load()->caps; }
+
   // The capabilities that plans are made for: one barrier that had to be given up is the last one
   // that is tried.
   const DeviceCaps& usable_caps() const noexcept {
-    return aborts.count() == 0 ? caps : caps_after_abort;
+    const Known& known = *known_.load();
+    return aborts.count() == 0 ? known.caps : known.after_abort;
   }
+
+  // Tests on the lent queue what `wanted` names for the device as it is known, until it names
+  // nothing. Without a queue it does nothing.
+  using Wanted = std::function<std::vector<KernelKind>(const DeviceCaps&)>;
+  Result<void> test_wanted(const Wanted& wanted);
 
   Log log;
   DeviceFunctions functions;
-  DeviceCaps caps;
-  DeviceCaps caps_after_abort;
+
+ private:
+  struct Known {
+    explicit Known(DeviceCaps device_caps);
+    DeviceCaps caps;
+    DeviceCaps after_abort;
+  };
+  // Plans point at what was known when they were made, so nothing is removed.
+  std::forward_list<Known> all_known_;
+  std::atomic<const Known*> known_;
+
+ public:
   DeviceTables tables;
   PipelineCache pipelines;
   AbortCounter aborts;
+  std::mutex testing;                       // guards the tester, and additions to what is known
+  std::unique_ptr<SelfTester> self_tester;  // null: no queue was lent
   std::atomic<bool> lost = false;
   std::atomic<bool> told_of_untested = false;  // the log; true if there is nothing to tell
 };

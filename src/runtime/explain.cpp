@@ -15,8 +15,9 @@
 #include "kernels/verdicts.hpp"
 #include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
+#include "runtime/fingerprint.hpp"
 #include "runtime/plan_impl.hpp"
-#include "self_test/self_test.hpp"
+#include "self_test/wanted_kinds.hpp"
 
 namespace vkgemm {
 
@@ -56,6 +57,19 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
                              : concat("element by element: ", why_scalar(matrix, batch, elements)));
 }
 
+// What operands that lie in rows would gain, if they were packed in the device's order.
+std::string packed_again(const Plan::Impl& plan) {
+  ResolvedProblem problem = plan.resolved;
+  if (!problem.a.in_rows && !problem.b.in_rows) return {};
+  problem.a.in_rows = problem.b.in_rows = false;
+  const DeviceTables& tables = plan.context->tables;
+  if (tables.set_orders(problem, *plan.caps)) return {};
+  const auto best = tables.best(problem, *plan.caps);
+  if (!best || !descriptor(best->config).takes_fragments()) return {};
+  return concat("; packed again, in fragments: ", to_string(best->config), ", estimate ",
+                microseconds(best->cost));
+}
+
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const PipelineKey& product = plan.dispatch_plan.product.key;
@@ -77,9 +91,11 @@ std::string describe_operands(const Plan::Impl& plan) {
                                   std::size_t id, bool allowed) {
     if (matrix.form == Form::given_packed) {
       return describe_matrix(name, matrix,
-                             concat("packed by the caller, in ", matrix.fragments ? "fragment order"
-                                                                 : matrix.quantisation ? "codes"
-                                                                                       : "rows"));
+                             concat("packed by the caller, in ",
+                                    matrix.fragments      ? "fragment order"
+                                    : matrix.quantisation ? "codes"
+                                                          : "rows",
+                                    packed_again(plan)));
     }
     if (copied && p.k != 0) {
       const bool fragments = descriptor(plan.config).takes_fragments();
@@ -258,7 +274,9 @@ std::string describe_step(const Plan::Impl& plan) {
   for (const Operand& operand : plan.rules.operands()) {
     if (operand.bytes == 0) continue;
     text += concat(operand.written ? "  writes " : "  reads ", operand.name, ": ", operand.bytes,
-                   " bytes\n");
+                   " bytes");
+    if (operand.name == "packed") text += concat(", in ", order_text(plan.layout.fingerprint));
+    text += '\n';
   }
   return text;
 }
@@ -298,15 +316,7 @@ std::string Plan::Impl::provenance() const {
 // Names a configuration that would be chosen if its kind had passed the self-test, which it needs.
 std::string Plan::Impl::untested() const {
   if (!choice) return {};
-  DeviceCaps trusted = *caps;
-  for (const KernelKind& kind : kernel_kinds(trusted)) {
-    const auto denies = [&](const Denial& denial) { return covers(denial, kind); };
-    if (has_verdict(trusted.verdicts, kind) || std::ranges::any_of(trusted.denials, denies)) {
-      continue;
-    }
-    trusted.verdicts.push_back({.kind = kind, .outcome = Outcome::passed});
-  }
-  const auto best = context->tables.best(resolved, trusted);
+  const auto best = context->tables.best(resolved, hopeful(*caps));
   if (!best || !descriptor(best->config).needs_verdict) return {};
   const auto reason = why_illegal(best->config, resolved, context->tables.target(*caps));
   if (!reason) return {};

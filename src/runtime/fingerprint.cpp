@@ -71,6 +71,21 @@ std::string hex(const std::array<std::uint8_t, VK_UUID_SIZE>& bytes) {
   return text;
 }
 
+// What to do about bytes that a plan does not take.
+std::string_view remedy(const Fingerprint& given, const Fingerprint& wanted) {
+  auto in_order = std::bit_cast<Identity>(wanted.bytes);
+  const auto g = std::bit_cast<Identity>(given.bytes);
+  const bool rows = g.fragment_mn == 0 && in_order.fragment_mn != 0;
+  in_order.fragment_mn = g.fragment_mn;
+  in_order.fragment_k = g.fragment_k;
+  in_order.subgroup_size = g.subgroup_size;
+  in_order.swapped = g.swapped;
+  in_order.interleaved = g.interleaved;
+  return rows && difference(given, {std::bit_cast<decltype(given.bytes)>(in_order)}).empty()
+             ? "pack the matrix again, or plan with Packing::packed_rows"
+             : "pack the matrix again for this product and device";
+}
+
 }  // namespace
 
 Fingerprint fingerprint_of(const ResolvedMatrix& packed, std::uint64_t width, std::uint64_t k,
@@ -111,6 +126,11 @@ std::string order_text(const Fingerprint& fingerprint) {
                 i.interleaved != 0 ? ", interleaved" : "",
                 i.quantisation[0] != 0 ? concat(", codes ", quantisation_text(i.quantisation))
                                        : std::string());
+}
+
+Packing packing_of(const Fingerprint& fingerprint) {
+  const auto i = std::bit_cast<Identity>(fingerprint.bytes);
+  return i.fragment_mn == 0 ? Packing::packed_rows : Packing::packed;
 }
 
 Fingerprints fingerprints_of(const ResolvedProblem& p, const DeviceCaps& caps) {
@@ -165,8 +185,8 @@ Result<void> check_fingerprints(const Fingerprints& wanted, const Operands& oper
                         const Fingerprint& given) -> Result<void> {
     if (!wanted_one || given == *wanted_one) return {};
     return Error{Status::wrong_fingerprint,
-                 concat(name, "_fingerprint: ", difference(given, *wanted_one),
-                        ": pack the matrix again for this product and device")};
+                 concat(name, "_fingerprint: ", difference(given, *wanted_one), ": ",
+                        remedy(given, *wanted_one))};
   };
   if (auto checked = check("a", wanted.a, operands.a_fingerprint); !checked) return checked;
   if (auto checked = check("b", wanted.b, operands.b_fingerprint); !checked) return checked;

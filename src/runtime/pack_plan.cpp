@@ -10,6 +10,7 @@
 #include "problem/enumerators.hpp"
 #include "problem/inputs/input.hpp"
 #include "runtime/plan_impl.hpp"
+#include "self_test/wanted_kinds.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
@@ -20,7 +21,7 @@ namespace {
 Problem reduced(const Problem& problem, PackedOperand operand, Packing packing) {
   const bool is_a = operand == PackedOperand::a;
   Matrix matrix = is_a ? problem.a : problem.b;
-  if (packing == Packing::packed && matrix.packing == Packing::plain) {
+  if (packing != Packing::plain && matrix.packing != Packing::packed) {
     matrix = {.type = matrix.type, .batch_stride = matrix.batch_stride};
     if (matrix.batch_stride != std::uint64_t{0}) matrix.batch_stride.reset();
   }
@@ -58,9 +59,9 @@ bool is_divided(const Problem& problem, PackedOperand operand) {
 }
 
 // The problem with the operand packed; nothing if this device gains nothing by it.
-Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& context,
-                                                      const Problem& problem,
-                                                      PackedOperand operand) {
+Result<std::optional<ResolvedProblem>> resolve_packed(const DeviceTables& tables,
+                                                      const Problem& problem, PackedOperand operand,
+                                                      const DeviceCaps& caps) {
   std::optional<ResolvedProblem> out;
   const Matrix& matrix = operand == PackedOperand::a ? problem.a : problem.b;
   if (!is_enumerator(matrix.type)) return resolve(problem).error();
@@ -77,12 +78,13 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const Context::Impl& conte
   const Input* const input = find_input(matrix.type, problem.f32_arithmetic);
   if (is_divided(problem, operand) ||
       (!is_quantised(problem, operand) &&
-       (input == nullptr || !context.tables.gains_by_packing(*input, context.usable_caps())))) {
+       (input == nullptr || !tables.gains_by_packing(*input, caps)))) {
     return out;
   }
-  Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, Packing::packed));
+  const Packing packing = matrix.packing == Packing::packed_rows ? matrix.packing : Packing::packed;
+  Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, packing));
   if (!resolved) return resolved.error();
-  if (auto error = context.tables.set_orders(*resolved, context.usable_caps())) return *error;
+  if (auto error = tables.set_orders(*resolved, caps)) return *error;
   if (operand_of(*resolved, operand).bytes != 0) out = *resolved;
   return out;
 }
@@ -123,6 +125,19 @@ Result<Step> pack_elements(OperandRules& rules, const Problem& problem, PackedOp
   return pack_step(*source, *source, copy, limits);
 }
 
+// The same, after a test of the kinds that decide on the order.
+Result<std::optional<ResolvedProblem>> resolve_packed(Context::Impl& context,
+                                                      const Problem& problem,
+                                                      PackedOperand operand) {
+  const auto wanted = [&](const DeviceCaps& caps) -> std::vector<KernelKind> {
+    const auto packed = resolve_packed(context.tables, problem, operand, hopeful(caps));
+    if (!packed || !*packed) return {};
+    return wanted_by_orders(**packed, context.tables, caps);
+  };
+  if (auto tested = context.test_wanted(wanted); !tested) return tested.error();
+  return resolve_packed(context.tables, problem, operand, context.usable_caps());
+}
+
 }  // namespace
 
 Result<PackedLayout> Context::packed_layout(const Problem& problem, PackedOperand operand) const {
@@ -130,7 +145,7 @@ Result<PackedLayout> Context::packed_layout(const Problem& problem, PackedOperan
     const auto packed = resolve_packed(*impl_, problem, operand);
     if (!packed) return packed.error();
     if (!*packed) return PackedLayout{};
-    return layout_of(**packed, operand, impl_->caps);
+    return layout_of(**packed, operand, impl_->caps());
   });
 }
 
@@ -143,9 +158,9 @@ Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
   if (lost.load(std::memory_order_relaxed)) return device_lost_error();
   const std::string_view name = operand == PackedOperand::a ? "a" : "b";
   const Matrix& given = operand == PackedOperand::a ? problem.a : problem.b;
-  if (given.packing != Packing::plain) {
+  if (given.packing == Packing::packed) {
     return invalid_argument(concat(name, ".packing is ", to_string(given.packing),
-                                   ": plan_pack is told how the source lies, plain"));
+                                   ": plan_pack takes plain, or packed_rows to pack in rows"));
   }
   const auto packed = resolve_packed(*this, problem, operand);
   if (!packed) return packed.error();
@@ -153,17 +168,17 @@ Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
   if (!*packed) return finish(std::move(plan));
 
   const ResolvedMatrix& copy = operand_of(**packed, operand);
-  plan->layout = layout_of(**packed, operand, caps);
+  plan->layout = layout_of(**packed, operand, caps());
   const std::uint64_t all = &copy == &(**packed).a ? (**packed).a_count() : (**packed).b_count();
   const std::uint64_t count = copy.batch_stride != 0 ? all : 1;
-  if (const auto reason = why_not_packed(copy, count, caps.limits)) {
+  if (const auto reason = why_not_packed(copy, count, caps().limits)) {
     return Error{Status::unsupported, concat(name, " can't be packed: ", *reason)};
   }
   plan->rules.add(prepared_operand(OperandId::packed, plan->layout.bytes, plan->layout.alignment,
                                    /*written=*/true));
   Result<Step> step = is_quantised(problem, operand)
-                          ? pack_codes(plan->rules, problem, copy, count, caps.limits)
-                          : pack_elements(plan->rules, problem, operand, copy, caps.limits);
+                          ? pack_codes(plan->rules, problem, copy, count, caps().limits)
+                          : pack_elements(plan->rules, problem, operand, copy, caps().limits);
   if (!step) return step.error();
   plan->dispatch_plan.product = *std::move(step);
   return finish(std::move(plan));

@@ -15,6 +15,7 @@
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "runtime/recorder.hpp"
+#include "self_test/wanted_kinds.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
@@ -172,7 +173,7 @@ Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
                                       const DeviceCaps& usable) const {
   const std::vector<std::string> reasons = tables.why_nothing_is_legal(problem, usable);
   std::string message =
-      concat("no configuration computes this problem on ", caps.name, ": ", reasons.front());
+      concat("no configuration computes this problem on ", caps().name, ": ", reasons.front());
   if (reasons.size() > 1) {
     message += concat("; more reasons, which go to the log (VKGEMM_LOG): ", reasons.size() - 1);
   }
@@ -189,9 +190,13 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   if (lost) return device_lost_error();
   Result<ResolvedProblem> resolved = resolve(problem);
   if (!resolved) return resolved.error();
-  if (auto error = tables.set_orders(*resolved, usable_caps())) return *error;
-
+  const auto wanted = [&](const DeviceCaps& known) {
+    return wanted_kinds(*resolved, config, tables, known);
+  };
+  if (auto tested = test_wanted(wanted); !tested) return tested.error();
   auto plan = std::make_shared<Plan::Impl>(self);
+  if (auto error = tables.set_orders(*resolved, *plan->caps)) return *error;
+
   plan->is_product = true;
   plan->problem = problem;
   plan->resolved = *resolved;

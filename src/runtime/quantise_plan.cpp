@@ -14,11 +14,11 @@ Result<Plan> Context::plan_quantise_rows(const RowQuantisation& quantisation) co
     if (device_lost()) return device_lost_error();
     const Result<ResolvedRowQuantisation> rows = resolve(quantisation);
     if (!rows) return rows.error();
-    if (const auto reason = why_not_quantised(*rows, impl_->caps)) {
-      return Error{Status::unsupported, concat(impl_->caps.name, ": ", *reason)};
+    if (const auto reason = why_not_quantised(*rows, impl_->caps())) {
+      return Error{Status::unsupported, concat(impl_->caps().name, ": ", *reason)};
     }
     auto plan = std::make_shared<Plan::Impl>(impl_);
-    plan->dispatch_plan.product = quantise_rows_step(*rows, impl_->caps.limits);
+    plan->dispatch_plan.product = quantise_rows_step(*rows, impl_->caps().limits);
     const ResolvedMatrix &source = rows->source, &codes = rows->codes;
     plan->rules.add(prepared_operand(OperandId::source, source.bytes, source.alignment,
                                      /*written=*/false));

@@ -156,8 +156,8 @@ Job job_from_files(const JobOptions& options) {
   LoadedMatrix a = load_operand(options.files[OperandId::a], options.bf16, PackedOperand::a);
   LoadedMatrix b =
       load_operand(options.files[OperandId::b], options.bf16, PackedOperand::b, halves ? 2 : 1);
-  check_packed(options.packs.a, "--packed-a", a);
-  check_packed(options.packs.b, "--packed-b", b);
+  check_packed(options.packs.a != Packing::plain, "--packed-a", a);
+  check_packed(options.packs.b != Packing::plain, "--packed-b", b);
   check_packed(options.packs.codes.has_value(), "--quantised-b", b);
   if (a.cols != b.rows) {
     usage("A is M x K, B is K x N, but " + a.describe() + " has " + std::to_string(a.cols) +
@@ -297,9 +297,12 @@ Job make_job(const JobOptions& options) {
   job.data[OperandId::offsets] = job.groups.encoded();
   job.source = p;
   const auto& packed_b = job.packed[OperandId::b];
-  PackOptions packs{.a = options.packs.a || job.packed[OperandId::a],
-                    .b = options.packs.b || packed_b};
-  packs.codes = packed_b ? quantisation_of(packed_b->fingerprint) : options.packs.codes;
+  PackOptions packs = options.packs;
+  if (const auto& packed_a = job.packed[OperandId::a]) packs.a = packing_of(packed_a->fingerprint);
+  if (packed_b) {
+    packs.b = packing_of(packed_b->fingerprint);
+    packs.codes = quantisation_of(packed_b->fingerprint);
+  }
   p = packs.packed(job.source);
   return job;
 }

@@ -65,10 +65,18 @@ oracle::CodeMatrix quantise(const Problem& problem, const Problem& source,
 }  // namespace
 
 void PackOptions::add(CLI::App& app) {
-  app.add_flag("--packed-a", a,
-               "A plain A is packed first, once, in the order that kernels load best: layout, "
-               "leading dimension and strides are those of what is packed");
-  app.add_flag("--packed-b", b, "A plain B is packed first, once, likewise");
+  const auto add_operand = [&](const std::string& name, Packing& packing, const std::string& help) {
+    app.add_flag_callback(
+        name, [&packing] { packing = Packing::packed; }, help);
+    app.add_flag_callback(
+           name + "-rows", [&packing] { packing = Packing::packed_rows; },
+           "The same in rows, as devices pack without khr_direct")
+        ->excludes(name);
+  };
+  add_operand("--packed-a", a,
+              "A plain A is packed first, once, in the order that kernels load best: layout, "
+              "leading dimension and strides are those of what is packed");
+  add_operand("--packed-b", b, "A plain B is packed first, once, likewise");
   add_quantisation(app, "--quantised-b", codes,
                    "A plain B is quantised and packed first, once; its elements are those that the "
                    "codes stand for");
@@ -76,24 +84,34 @@ void PackOptions::add(CLI::App& app) {
 
 Problem PackOptions::packed(const Problem& source) const {
   Problem out = source;
-  if (a) out.a = in_rows(source.a, Packing::packed);
-  if (b || codes) out.b = in_rows(source.b, Packing::packed);
+  if (a != Packing::plain) out.a = in_rows(source.a, a);
+  if (b != Packing::plain) out.b = in_rows(source.b, b);
+  if (b == Packing::plain && codes) out.b = in_rows(source.b, Packing::packed);
   out.quantised_b = codes;
   return out;
+}
+
+Problem to_be_packed(Problem source, const Problem& packed) {
+  for (Matrix Problem::*const matrix : {&Problem::a, &Problem::b}) {
+    const Packing packing = (packed.*matrix).packing;
+    (source.*matrix).packing = packing == Packing::packed_rows ? packing : Packing::plain;
+  }
+  source.quantised_b = packed.quantised_b;
+  return source;
 }
 
 Problem plain(const Problem& problem) {
   Problem out = problem;
   for (Matrix* matrix : {&out.a, &out.b}) {
-    if (matrix->packing == Packing::packed) *matrix = in_rows(*matrix, Packing::plain);
+    if (matrix->packing != Packing::plain) *matrix = in_rows(*matrix, Packing::plain);
   }
   out.quantised_b.reset();
   return out;
 }
 
 std::string packed_operands(const Problem& problem) {
-  return std::string(problem.a.packing == Packing::packed ? "a" : "") +
-         (problem.b.packing == Packing::packed ? "b" : "") +
+  return std::string(problem.a.packing != Packing::plain ? "a" : "") +
+         (problem.b.packing != Packing::plain ? "b" : "") +
          (problem.quantised_b ? " " + to_string(*problem.quantised_b) : "");
 }
 
@@ -117,7 +135,8 @@ Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand oper
     const bool ggml = problem.quantised_b->layout == CodeLayout::ggml_blocks;
     source.b = {.type = problem.b.type,
                 .layout = ggml ? Layout::col_major : problem.b.layout,
-                .batch_stride = problem.b.batch_stride};
+                .batch_stride = problem.b.batch_stride,
+                .packing = problem.b.packing};
     if (source.b.batch_stride != std::uint64_t{0}) source.b.batch_stride.reset();
   } else {
     source.quantised_b.reset();

@@ -21,8 +21,8 @@ namespace vkgemm::tool {
 
 // The operands that are packed.
 struct PackOptions {
-  bool a = false;
-  bool b = false;
+  Packing a = Packing::plain;
+  Packing b = Packing::plain;
   std::optional<Quantisation> codes;  // of B, which is packed then
 
   // Adds --packed-a, --packed-b and --quantised-b.
@@ -31,6 +31,9 @@ struct PackOptions {
   // The problem of packed operands. Those of `source` are what is packed: they lie plain.
   Problem packed(const Problem& source) const;
 };
+
+// The problem of plain operands, whose packing is to give those of `packed`.
+Problem to_be_packed(Problem source, const Problem& packed);
 
 // The problem with plain operands, one row behind the other.
 Problem plain(const Problem& problem);

@@ -51,8 +51,7 @@ void upload(Runner& runner, Job& job, const JobOptions& options, DeviceOperands&
   const auto place = [&](const std::vector<std::byte>& data, const Buffer& to) {
     unwrap(runner.upload(to, 0, data.data(), std::min<std::uint64_t>(to.bytes(), data.size())));
   };
-  Problem source = job.source;
-  source.quantised_b = job.problem.quantised_b;
+  const Problem source = to_be_packed(job.source, job.problem);
   for (const OperandRow& row : operand_rows()) {
     std::vector<std::byte>& data = job.data[row.id];
     std::optional<PackedBuffer>& packed = device.packed[row.id];

@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "headless/runner.hpp"
@@ -75,6 +77,11 @@ Verdict verdict_of(const KernelKind& kind, const Child& child, std::uint32_t tim
   }
 }
 
+std::size_t jobs_of(const SelfTestOptions& options) {
+  if (options.jobs) return *options.jobs;
+  return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
+}
+
 std::string why_denied(const KernelKind& kind, const DeviceCaps& caps) {
   for (const Denial& denial : caps.denials) {
     if (covers(denial, kind)) return denial.reason;
@@ -97,6 +104,11 @@ void SelfTestOptions::add(CLI::App& app) {
   app.add_option("--only", only,
                  "Only kinds whose name contains this, e.g. \"khr\" or \"16x16x16\"")
       ->needs(self_test);
+  app.add_option("--jobs", jobs,
+                 "Processes at the same time; a kind that fails beside others is tried again alone "
+                 "(default: one for every four processors, at most 4)")
+      ->needs(self_test)
+      ->check(CLI::Range(1u, 64u));
   app.add_option("--timeout", timeout_s, "Seconds that each may take")
       ->needs(self_test)
       ->check(CLI::Range(1u, 3600u))
@@ -153,38 +165,60 @@ DeviceSelfTest run_self_test(const headless::DeviceListing& device, const SelfTe
     }
   }
   const std::vector<KernelKind> kinds = kernel_kinds(caps);
+  const auto attempt = [&](std::uint32_t kind) {
+    return verdict_of(kinds[kind],
+                      run_child({"info", "--self-test-kind", std::to_string(kind), "--device",
+                                 std::to_string(device.index), "--self-test", "--timeout",
+                                 std::to_string(options.timeout_s)},
+                                options.timeout_s),
+                      options.timeout_s);
+  };
+  const auto save = [&](const Verdict& verdict) {
+    if (!store) return;
+    if (auto saved = store->add(std::span(&verdict, 1)); !saved) {
+      std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
+      store.reset();
+      test.file.clear();
+    }
+  };
+  struct Tried {
+    std::uint32_t kind;
+    DeviceSelfTest::Entry entry;
+  };
+  const auto finish = [&](std::vector<Tried>& group) {
+    on_threads(group.size(), [&](std::uint64_t i) {
+      Tried& tried = group[i];
+      if (!tried.entry.from_cache) tried.entry.verdict = attempt(tried.kind);
+    });
+    for (Tried& tried : group) {
+      Verdict& verdict = tried.entry.verdict;
+      // The machine may have been busy, or another kind to blame.
+      const bool is_doubtful =
+          verdict.outcome == Outcome::timed_out ||
+          (group.size() > 1 && (verdict.failed() || verdict.outcome == Outcome::untested));
+      if (!tried.entry.from_cache) {
+        if (is_doubtful) verdict = attempt(tried.kind);
+        save(verdict);
+      }
+      tell(tried.entry);
+      test.entries.push_back(std::move(tried.entry));
+    }
+    group.clear();
+  };
+  std::vector<Tried> group;
   for (std::uint32_t i = 0; i < kinds.size(); ++i) {
     if (to_string(kinds[i]).find(options.only) == std::string::npos) continue;
     DeviceSelfTest::Entry entry{.denied = why_denied(kinds[i], caps)};
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Verdict& verdict) {
-      return verdict.kind == kinds[i];
-    });
+    const auto found = std::ranges::find(known, kinds[i], &Verdict::kind);
     entry.from_cache = found != known.end() && !options.fresh;
-    if (entry.from_cache) {
-      entry.verdict = *found;
-    } else {
-      const auto attempt = [&] {
-        return verdict_of(kinds[i],
-                          run_child({"info", "--self-test-kind", std::to_string(i), "--device",
-                                     std::to_string(device.index), "--self-test", "--timeout",
-                                     std::to_string(options.timeout_s)},
-                                    options.timeout_s),
-                          options.timeout_s);
-      };
-      entry.verdict = attempt();
-      // The machine may have been busy.
-      if (entry.verdict.outcome == Outcome::timed_out) entry.verdict = attempt();
-      if (store) {
-        if (auto saved = store->add(std::span(&entry.verdict, 1)); !saved) {
-          std::fprintf(stderr, "not saved: %s\n", saved.error().message.c_str());
-          store.reset();
-          test.file.clear();
-        }
-      }
-    }
-    tell(entry);
-    test.entries.push_back(std::move(entry));
+    if (entry.from_cache) entry.verdict = *found;
+    // A driver that is known to be bad may harm what runs beside it.
+    const bool alone = !entry.denied.empty();
+    if (alone) finish(group);
+    group.push_back({i, std::move(entry)});
+    if (alone || group.size() == jobs_of(options)) finish(group);
   }
+  finish(group);
   return test;
 }
 

@@ -19,6 +19,7 @@ struct SelfTestOptions {
   bool fresh = false;
   std::string cache;
   std::string only;
+  std::optional<std::uint32_t> jobs;  // processes at the same time
   std::uint32_t timeout_s = 60;
   std::optional<std::uint32_t> kind;  // of the child: the one that it tries
 

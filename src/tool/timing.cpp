@@ -46,8 +46,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
       offsets_(groups.encoded()),
       multiplied_(problem_) {
   pool.make_room();
-  Problem source = problem_;
-  source.quantised_b = problem.quantised_b;
+  const Problem source = to_be_packed(problem_, problem);
   for (const OperandRow& row : operand_rows()) {
     const std::uint64_t bytes = bytes_[row.id];
     Buffer& plain = device_.plain[row.id];

@@ -34,6 +34,10 @@ ResolvedProblem packed_product(const Input& input, const std::optional<Quantisat
   return resolve(out).value();
 }
 
+std::optional<FragmentOrder> order_of(const Config& config, bool of_a) {
+  return descriptor(config).fragment_order(config, of_a);
+}
+
 }  // namespace
 
 DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
@@ -68,43 +72,53 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
+    if (matrix->in_rows && !matrix->quantisation && !matrix->input->packed_in_rows) {
+      return Error{Status::unsupported,
+                   concat(name, ".packing is packed_rows and ", name, ".type is ",
+                          to_string(matrix->input->given), ": it is packed in fragments only")};
+    }
     if (!matrix->quantisation && !gains_by_packing(*matrix->input, caps)) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
                           "Context::packed_layout() says 0 bytes")};
     }
-    set_order(*matrix, fragment_order(*matrix->input, matrix->quantisation, of_a, caps));
+    const TuningRow* const row = order_row(*matrix, of_a, caps);
+    set_order(*matrix, row != nullptr ? order_of(row->config, of_a) : std::nullopt);
   }
   return std::nullopt;
 }
 
 bool DeviceTables::gains_by_packing(const Input& input, const DeviceCaps& caps) const {
   if (!input.packed_in_fragments || why_not_built("pack")) return false;
-  if (!input.packed_in_rows) return fragment_order(input, std::nullopt, true, caps).has_value();
+  if (!input.packed_in_rows) return order_row(input, std::nullopt, true, caps) != nullptr;
   return std::ranges::any_of(main_loops(), [&](const auto* loop) {
     return !takes_every_input(loop->loop) && has_kernels(loop->loop, input) &&
            caps.path(path_of(loop->loop)).available;
   });
 }
 
-std::optional<FragmentOrder> DeviceTables::fragment_order(const Input& input,
-                                                          const std::optional<Quantisation>& codes,
-                                                          bool of_a, const DeviceCaps& caps) const {
+const TuningRow* DeviceTables::order_row(const ResolvedMatrix& matrix, bool of_a,
+                                         const DeviceCaps& caps) const {
+  if (matrix.form != Form::given_packed || matrix.in_rows) return nullptr;
+  return order_row(*matrix.input, matrix.quantisation, of_a, caps);
+}
+
+const TuningRow* DeviceTables::order_row(const Input& input,
+                                         const std::optional<Quantisation>& codes, bool of_a,
+                                         const DeviceCaps& caps) const {
   // A product that each of these rows can compute: only what the device can do tells them apart.
   ResolvedProblem product = packed_product(input, codes);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
-      const LoopDescriptor& loop = descriptor(row.config);
-      if (!loop.takes_fragments() || !row.matches_kind(product)) continue;
-      const FragmentOrder order = loop.fragment_order(row.config, of_a);
-      if (codes) product.b.fragments = order;
+      if (!descriptor(row.config).takes_fragments() || !row.matches_kind(product)) continue;
+      if (codes) product.b.fragments = order_of(row.config, of_a);
       if (is_legal(as_given(row.config, product, caps), product,
                    target(caps, Denials::overruled))) {
-        return order;
+        return &row;
       }
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 Target DeviceTables::target_without_denials(const DeviceCaps& caps) const {

@@ -47,6 +47,10 @@ class DeviceTables {
   std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
   bool gains_by_packing(const Input& input, const DeviceCaps& caps) const;
 
+  // The row that gives an operand of the caller its order in fragments: null if the operand is not
+  // packed, or packed in rows.
+  const TuningRow* order_row(const ResolvedMatrix& matrix, bool of_a, const DeviceCaps& caps) const;
+
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
@@ -91,9 +95,8 @@ class DeviceTables {
   };
   std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
 
-  std::optional<FragmentOrder> fragment_order(const Input& input,
-                                              const std::optional<Quantisation>& codes, bool of_a,
-                                              const DeviceCaps& caps) const;
+  const TuningRow* order_row(const Input& input, const std::optional<Quantisation>& codes,
+                             bool of_a, const DeviceCaps& caps) const;
 
   // The row that a table estimates to be best, with the table.
   struct Estimated {

@@ -237,6 +237,9 @@ static void test_texts(void) {
   size = sizeof text;
   EXPECT_SUCCESS(vkgemm_fingerprint_difference(&given, &wanted, text, &size));
   EXPECT(size == 1 && text[0] == '\0');
+  VkgemmPacking packing = VKGEMM_PACKING_PLAIN;
+  EXPECT_SUCCESS(vkgemm_packing_of(&given, &packing));
+  EXPECT(packing == VKGEMM_PACKING_PACKED_ROWS);
   given.bytes[0] = 1;
   wanted.bytes[0] = 2;
   size = sizeof text;

@@ -82,8 +82,10 @@ file(COPY_FILE ${FOLDER}/b.vkp ${FOLDER}/rows.vkp)
 
 tool(0 "khr_direct.*passed" info --self-test --only "khr_direct" --device 0)
 check("fragments of 8x8 for subgroups of 8")
-tool(2 "rows.vkp: packed for .*: order is rows, wanted is fragments of 8x8 for subgroups of 8: pack it again"
-     run --a a.npy --b rows.vkp)
+# What was packed in rows before stays usable, and the tool says what packing it again would give.
+tool(0 "packed by the caller, in rows; packed again, in fragments: khr_direct" run --a a.npy --b rows.vkp
+     --explain --repeat 0)
+tool(0 "packed by the caller, in rows.*PASSED" run --a a.npy --b b.npy --packed-b-rows --explain --repeat 0)
 
 # Files that are not what they were.
 execute_process(COMMAND head -c 612 b.vkp WORKING_DIRECTORY ${FOLDER} OUTPUT_FILE ${FOLDER}/short.vkp

@@ -1,5 +1,5 @@
-// Operands that the caller packs once (Packing::packed): in fragment order, where the direct loop
-// is trusted, and in rows, where it isn't.
+// Operands that the caller packs once: in fragment order, where the direct loop is trusted, in
+// rows, where it isn't, and in rows although it is (Packing::packed_rows).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,8 +11,7 @@
 namespace vkgemm::test {
 namespace {
 
-// Fragment order or rows.
-enum class Order : std::uint8_t { fragments, rows };
+enum class Order : std::uint8_t { fragments, rows, asked_for_rows };
 
 class Packed : public testing::TestWithParam<Order> {
  protected:
@@ -24,7 +23,7 @@ class Packed : public testing::TestWithParam<Order> {
     ASSERT_TRUE(succeeds(layout));
     const bool fragments = layout->bytes > layout->matrix_bytes;
     if (layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
-    if (fragments != (GetParam() == Order::fragments)) {
+    if (fragments != (GetParam() != Order::rows)) {
       GTEST_SKIP() << caps().name << " packs in another order";
     }
   }
@@ -33,7 +32,10 @@ class Packed : public testing::TestWithParam<Order> {
     static std::unique_ptr<headless::Runner> the_runner;
     return the_runner;
   }
-  headless::Runner& on() const { return GetParam() == Order::fragments ? runner() : *untrusting(); }
+  headless::Runner& on() const { return GetParam() != Order::rows ? runner() : *untrusting(); }
+  static Packing form() {
+    return GetParam() == Order::asked_for_rows ? Packing::packed_rows : Packing::packed;
+  }
   const Context& ctx() const { return on().context(); }
 
   // Records the plan, executes what was recorded, and returns the result of record().
@@ -47,16 +49,14 @@ class Packed : public testing::TestWithParam<Order> {
   }
 
   TrialOptions packing(Packs packs) const {
-    return {.packs_a = packs.a, .packs_b = packs.b, .on = &on()};
+    return {.packs_a = packs.a, .packs_b = packs.b, .packing = form(), .on = &on()};
   }
 
   // The configuration that the library chooses, and all gates.
   testing::AssertionResult passes(const Problem& problem, TrialOptions options) const {
     options.on = &on();
     Problem packed = problem;
-    const auto pack = [](Matrix& matrix) {
-      matrix = {.type = matrix.type, .packing = Packing::packed};
-    };
+    const auto pack = [](Matrix& matrix) { matrix = {.type = matrix.type, .packing = form()}; };
     if (options.packs_a) pack(packed.a);
     if (options.packs_b) pack(packed.b);
     const auto candidates = ctx().candidates(packed);
@@ -65,9 +65,12 @@ class Packed : public testing::TestWithParam<Order> {
     return passes_gates(candidates->front().config, problem, options);
   }
 };
-INSTANTIATE_TEST_SUITE_P(, Packed, testing::Values(Order::fragments, Order::rows),
+INSTANTIATE_TEST_SUITE_P(, Packed,
+                         testing::Values(Order::fragments, Order::rows, Order::asked_for_rows),
                          [](const auto& order) {
-                           return order.param == Order::fragments ? "fragments" : "rows";
+                           return order.param == Order::fragments ? "fragments"
+                                  : order.param == Order::rows    ? "rows"
+                                                                  : "asked_for_rows";
                          });
 
 TEST_P(Packed, EveryLayout) {
@@ -221,6 +224,41 @@ TEST_P(Packed, AnotherFingerprintIsRefused) {
   operands.b.bytes += 1;
   operands.b.address += 64;
   EXPECT_TRUE(fails_with(recorded(), Status::misaligned, {"b.address"}));
+}
+
+// Weights that were packed before a self-test are those of a product in rows after it.
+TEST_P(Packed, RowsStayUsable) {
+  if (GetParam() != Order::asked_for_rows) GTEST_SKIP() << "of two orders";
+  Problem problem = gemm({64, 70, 71});
+  const auto before = untrusting()->context().packed_layout(problem, PackedOperand::b);
+  const auto after = ctx().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(before));
+  ASSERT_TRUE(succeeds(after));
+  EXPECT_EQ(packing_of(before->fingerprint), Packing::packed_rows);
+  EXPECT_EQ(packing_of(after->fingerprint), Packing::packed);
+  problem.b = {.packing = packing_of(before->fingerprint)};
+  const auto same = ctx().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(same));
+  EXPECT_EQ(same->fingerprint, before->fingerprint);
+  const auto plan = ctx().plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  const std::string text = plan->explain();
+  EXPECT_NE(text.find("in rows; packed again, in fragments: khr_direct"), std::string::npos)
+      << text;
+  EXPECT_NE(plan->command_line().find("--packed-b-rows"), std::string::npos);
+  // The device's order is another one, and the error says what helps.
+  problem.b = {.packing = Packing::packed};
+  const auto fragments = ctx().plan(problem);
+  ASSERT_TRUE(succeeds(fragments));
+  auto memory = on().allocate(1 << 22);
+  ASSERT_TRUE(succeeds(memory));
+  const Operands operands{.a = memory->span(0, 64 * 71 * 2),
+                          .b = memory->span(1 << 20, after->bytes),
+                          .d = memory->span(2 << 20, 64 * 70 * 4),
+                          .workspace = memory->span(3 << 20, 1 << 20),
+                          .b_fingerprint = before->fingerprint};
+  EXPECT_TRUE(fails_with(record_once(*fragments, operands), Status::wrong_fingerprint,
+                         {"order is rows", "or plan with Packing::packed_rows"}));
 }
 
 TEST_P(Packed, EachHalfHasAFingerprint) {

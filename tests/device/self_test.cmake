@@ -28,6 +28,11 @@ check("VKGEMM_SELF_TEST_FAULT=hang:2" 1
       "main loop skinny, f32 +timed_out: its process did not end within 2 s" --only "skinny, f32" --fresh --timeout 2)
 check("" 0 "main loop skinny, f32 +passed\n" --only "skinny, f32" --fresh)
 check("" 2 "--only 'skiny': no kind has this in its name:.*main loop skinny, f32" --only skiny)
+# Kinds beside each other: the one that crashes is tried again alone, the other ones keep what they found.
+check("VKGEMM_SELF_TEST_FAULT=crash:2" 1
+      "main loop skinny, f32 +crashed: its process was ended by signal.*main loop fma, f32 +passed\n" ${f32} --fresh
+      --jobs 2)
+check("" 0 "main loop skinny, f32 +passed\n.*main loop fma, f32 +passed\n" ${f32} --fresh --jobs 2)
 # Who is ended by somebody else has not crashed.
 check("VKGEMM_SELF_TEST_FAULT=killed:2" 0 "f32 +untested: its process was ended by signal 9" --only "skinny, f32" --fresh)
 # A parent may ignore its children's ends, and leaves that to those that it starts.

@@ -1,12 +1,15 @@
 // Tests the self-test on a device: its verdicts, their effect, and drivers that fail.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_tests.hpp"
 #include "trial.hpp"
@@ -36,17 +39,18 @@ TEST_F(SelfTests, PassWhatTheDeviceOffers) {
       return kind != plain_f32 && (path_of(kind.loop) != Path::khr || *find_number(kind, "k") != 8);
     });
   }
-  expect_passed(create({.queue = runner().queue(),
-                        .queue_family = runner().queue_family(),
-                        .only = on_cpu() ? std::span(kinds) : std::span<KernelKind>()}),
-                kinds);
+  expect_passed(
+      create({.queue = runner().queue(), .queue_family = runner().queue_family(), .only = kinds}),
+      kinds);
   EXPECT_EQ(log_, "");
 }
 
 TEST_F(SelfTests, NightlyPassWhatACpuOffers) {
   if (!on_cpu()) GTEST_SKIP() << "not left out elsewhere";
-  expect_passed(create({.queue = runner().queue(), .queue_family = runner().queue_family()}),
-                kernel_kinds(caps()));
+  const std::vector<KernelKind> kinds = kernel_kinds(caps());
+  expect_passed(
+      create({.queue = runner().queue(), .queue_family = runner().queue_family(), .only = kinds}),
+      kinds);
   EXPECT_EQ(log_, "");
 }
 
@@ -77,7 +81,8 @@ TEST_F(SelfTests, WhatIsNotPromisedMayBeOtherwise) {
 // A process for interrupted.cmake to end, which names the file.
 TEST_F(SelfTests, DISABLED_TryEverything) {
   SelfTest self_test = of(plain_f32);
-  self_test.only = {};
+  const std::vector<KernelKind> kinds = kernel_kinds(caps());
+  self_test.only = kinds;
   const char* const file = std::getenv("VKGEMM_TEST_VERDICTS");
   if (file == nullptr) GTEST_SKIP() << "VKGEMM_TEST_VERDICTS names no file";
   self_test.file = file;
@@ -91,6 +96,74 @@ TEST_F(SelfTests, NothingIsTriedUnlessAskedFor) {
   ASSERT_TRUE(succeeds(made));
   EXPECT_TRUE(made->verdicts().empty());
   EXPECT_FALSE(fs::exists(file_));
+}
+
+// A lent queue without names of kinds: a plan tests those that it would use.
+TEST_F(SelfTests, APlanTestsWhatItWants) {
+  SelfTest self_test = lent();
+  self_test.file = file_;
+  auto made = create(self_test);
+  ASSERT_TRUE(succeeds(made));
+  EXPECT_EQ(fault.submissions, 0u);
+  const Problem problem = gemm({64, 64, 64}, DataType::f32);
+  const auto plan = made->plan(problem);
+  ASSERT_TRUE(succeeds(plan));
+  ASSERT_EQ(made->verdicts().size(), 1u);
+  EXPECT_EQ(made->verdicts()[0].kind.input, DataType::f32);
+  EXPECT_EQ(made->verdicts()[0].outcome, Outcome::passed);
+  const std::uint32_t submissions = fault.submissions;
+  EXPECT_GT(submissions, 0u);
+  ASSERT_TRUE(succeeds(made->plan(problem)));
+  EXPECT_EQ(fault.submissions, submissions) << "what is known is not tried";
+  EXPECT_EQ(load_verdicts(file_, caps()).value(),
+            std::vector(made->verdicts().begin(), made->verdicts().end()));
+  EXPECT_EQ(log_, "");
+}
+
+// A kind that fails is not chosen, and what would be chosen then is tested, too.
+TEST_F(SelfTests, APlanGoesOnToTheNextKind) {
+  if (!caps().khr.available) GTEST_SKIP() << "path khr: " << caps().khr.reason;
+  const Problem problem = gemm({64, 64, 64});
+  auto made = create(lent());
+  ASSERT_TRUE(succeeds(made));
+  fault.ignores_dispatches = true;
+  const auto plan = made->plan(problem);
+  EXPECT_TRUE(fails_with(plan, Status::unsupported, {"failed the self-test"}));
+  EXPECT_GT(made->verdicts().size(), 1u) << plan.error().message;
+  for (const Verdict& verdict : made->verdicts()) EXPECT_NE(verdict.outcome, Outcome::passed);
+}
+
+// The order of packed weights depends on verdicts, so packing tests what decides.
+TEST_F(SelfTests, PackingTestsTheKindOfTheOrder) {
+  Problem problem = gemm({64, 64, 64});
+  const auto trusted = context().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(trusted));
+  auto made = create(lent());
+  ASSERT_TRUE(succeeds(made));
+  const auto layout = made->packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(layout));
+  EXPECT_EQ(layout->fingerprint, trusted->fingerprint);
+  EXPECT_EQ(layout->bytes, trusted->bytes);
+  if (layout->bytes == 0) GTEST_SKIP() << "nothing is gained by packing here";
+  ASSERT_FALSE(made->verdicts().empty());
+  problem.b.packing = Packing::packed;
+  ASSERT_TRUE(succeeds(made->plan(problem)));
+  for (const Verdict& verdict : made->verdicts()) {
+    EXPECT_EQ(verdict.kind.input, DataType::f16);
+    EXPECT_EQ(verdict.outcome, Outcome::passed) << verdict.detail;
+  }
+}
+
+// Threads that plan at the same time share a lent queue.
+TEST_F(SelfTests, PlansOfSeveralThreadsTakeTurns) {
+  auto made = create(lent());
+  ASSERT_TRUE(succeeds(made));
+  std::array<std::optional<Result<Plan>>, 4> plans;
+  on_threads(plans.size(), [&](std::uint64_t i) {
+    plans[i] = made->plan(gemm({64, 64, 64}, i % 2 == 0 ? DataType::f32 : DataType::s8));
+  });
+  for (const auto& plan : plans) EXPECT_TRUE(succeeds(*plan));
+  EXPECT_EQ(made->verdicts().size(), 2u);
 }
 
 TEST_F(SelfTests, WhatFailedIsNotChosen) {

@@ -112,13 +112,17 @@ class SelfTests : public testing::Test {
                               if (on_message_) on_message_();
                             }});
   }
-  // A self-test of one kind only, on the runner's queue.
+  // A self-test on the runner's queue, of what plans want.
+  SelfTest lent() const {
+    return {.queue = runner_->queue(), .queue_family = runner_->queue_family()};
+  }
+  // A self-test of one kind, in create().
   SelfTest of(const KernelKind& kind) {
     kind_ = kind;
-    return {.queue = runner_->queue(),
-            .queue_family = runner_->queue_family(),
-            .file = file_,
-            .only = {&kind_, 1}};
+    SelfTest self_test = lent();
+    self_test.file = file_;
+    self_test.only = {&kind_, 1};
+    return self_test;
   }
 
   headless::Runner* runner_ = &runner();

@@ -153,9 +153,9 @@ HostBuffer Trial::poisoned(OperandId id) const {
 }
 
 Problem planned(Problem problem, const TrialOptions& options) {
-  const auto pack = [](Matrix& matrix) {
+  const auto pack = [&](Matrix& matrix) {
     const bool shared = matrix.batch_stride == std::uint64_t{0};
-    matrix = {.type = matrix.type, .packing = Packing::packed};
+    matrix = {.type = matrix.type, .packing = options.packing};
     if (shared) matrix.batch_stride = 0;
   };
   if (options.packs_a) pack(problem.a);
@@ -178,12 +178,13 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (!row.exists(problem_)) continue;
     operands.*row.span = copies[row.id].span();
     if (!is_packed(asked, row) || (is_quantised(asked, row) && codes_[row.id] == nullptr)) continue;
-    const auto done =
-        codes_[row.id] != nullptr
-            ? packed[row.id].pack_codes(device(), code_problem(problem_, *asked.quantised_b),
-                                        *codes_[row.id])
-            : packed[row.id].pack(device(), problem_, packed_as(row),
-                                  {.source = copies[row.id].span()});
+    Problem source = problem_;
+    if (options_.packing == Packing::packed_rows) (source.*row.matrix).packing = options_.packing;
+    const auto done = codes_[row.id] != nullptr
+                          ? packed[row.id].pack_codes(
+                                device(), code_problem(source, *asked.quantised_b), *codes_[row.id])
+                          : packed[row.id].pack(device(), source, packed_as(row),
+                                                {.source = copies[row.id].span()});
     if (!done) return done;
     operands.*row.span = packed[row.id].span();
     operands.*row.fingerprint = packed[row.id].fingerprint();

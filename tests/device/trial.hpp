@@ -51,6 +51,7 @@ struct TrialOptions {
   // Packed by Context::plan_pack() first, from where and how the problem says that they lie.
   bool packs_a = false;
   bool packs_b = false;
+  Packing packing = Packing::packed;  // the order
   // B is packed from codes, in lines with padding. They are random, too, and so are scales and zero
   // points; with integers all elements are multiples of 0.5. Elements of B are what they stand for.
   std::optional<Quantisation> quantisation = {};

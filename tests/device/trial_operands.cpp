@@ -68,7 +68,10 @@ Problem code_problem(const Problem& problem, const Quantisation& quantisation) {
   const std::uint64_t lines = in_rows ? rounded_up(problem.k, unit) : columns;
   Problem out = problem;
   out.quantised_b = quantisation;
-  out.b = {.type = problem.b.type, .layout = problem.b.layout, .ld = length + unit};
+  out.b = {.type = problem.b.type,
+           .layout = problem.b.layout,
+           .ld = length + unit,
+           .packing = problem.b.packing};
   if (row_of(OperandId::b).shape(problem).count > 1) out.b.batch_stride = lines * *out.b.ld + unit;
   if (problem.b.batch_stride == std::uint64_t{0}) out.b.batch_stride = 0;
   return out;

@@ -39,7 +39,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 def info(options: argparse.Namespace) -> int:
     print(f"vkgemm {__version__}")
     for index in range(len(devices())) if options.device is None else [options.device]:
-        with Device(index, self_test=options.self_test) as device:
+        with Device(index, self_test="all" if options.self_test else False) as device:
             print(f"{index}: {device.name}, {device.driver}, {device.architecture}")
             for path, reason in device.paths.items():
                 print(f"   {path}: {'no: ' + reason if reason else 'yes'}")

@@ -59,9 +59,9 @@ class Device(Products):
     tensor, keep the tensor until that stream is done.
 
     index: a position in devices().  None takes the best device, a GPU if there is one.
-    self_test: test each kind of kernel that has no verdict yet, and keep the verdicts in the file of
-        `vkgemm info --self-test`.  Verdicts are read in any case: a kind that failed is not used,
-        and some kinds are used only if they passed.
+    self_test: True tests a kind of kernel when a call first wants it, "all" each kind at once.
+        The verdicts are kept in the file of `vkgemm info --self-test`, which is read in any case: a
+        kind that failed is not used, and some kinds are used only if they passed.
     pipeline_cache_file: keeps compiled kernels between runs.  Only you may be able to write there.
     tuning_file: a table that `vkgemm tune` wrote.  It precedes the built-in tables.
 
@@ -81,7 +81,7 @@ class Device(Products):
     max_plans = 512
 
     @suggests
-    def __init__(self, index: int | None = None, *, self_test: bool = False,
+    def __init__(self, index: int | None = None, *, self_test: bool | str = False,
                  pipeline_cache_file: str | PathLike[str] | None = None,
                  tuning_file: str | PathLike[str] | None = None):
         self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,

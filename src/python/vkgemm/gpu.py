@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .binding import (ArgumentError, Calls, Error, check, encoded, enumerator_name, ffi,
-                      initialized, lib, owned, text, value_of, written)
+                      initialized, lib, output, owned, text, value_of, written)
 from .memory import Buffer
 from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, checked, created, listed,
                      structure, vulkan)
@@ -61,13 +61,23 @@ def _path(argument: str, path: str | bytes | PathLike[str]) -> bytes:
         raise ArgumentError(f"{argument} is {path!r}: it must be a path") from None
 
 
+def _kernel_kinds(caps: Any) -> list[Any]:
+    """The kinds of kernel that a device offers."""
+    device = output("VkgemmDeviceCaps")
+    check(lib.vkgemm_caps_device(caps, device))
+    kinds = [initialized("VkgemmKernelKind") for _ in range(device.kernel_kind_count)]
+    for index, kind in enumerate(kinds):
+        check(lib.vkgemm_caps_kernel_kind(caps, index, kind))
+    return kinds
+
+
 class Gpu:
     """A device with one queue, one command buffer, and vkgemm's context.
 
     `lock` is held while the commands are recorded and run, and while buffers come and go.
     """
 
-    def __init__(self, index: int | None, self_test: bool, **files: str | PathLike[str] | None):
+    def __init__(self, index: int | None, self_test: bool | str, **files: str | PathLike[str] | None):
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._may_run = False  # commands for whose end nobody waited yet
@@ -105,7 +115,7 @@ class Gpu:
             raise ArgumentError(f"index is {index}: there are {count} devices")
         return instance.devices[int(index)]
 
-    def _open(self, instance: Any, self_test: bool,
+    def _open(self, instance: Any, self_test: bool | str,
               files: dict[str, str | PathLike[str] | None]) -> None:
         """Makes a device with all that vkgemm can use, and vkgemm's context on it."""
         get_instance_proc_addr = ffi.addressof(vulkan, "vkGetInstanceProcAddr")
@@ -139,6 +149,9 @@ class Gpu:
             test.file = verdicts
         if self_test:
             test.queue, test.queue_family = self.queue, self.family
+        kinds = _kernel_kinds(caps) if self_test == "all" else []
+        only = ffi.new("VkgemmKernelKind const *[]", kinds)
+        test.only, test.only_count = only, len(kinds)
         info.self_test = test
         self.context = owned("VkgemmContext",
                              lambda out: self.calls(lib.vkgemm_context_create, info, out),

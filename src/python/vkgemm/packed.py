@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from .binding import Error, Held
+from .binding import Error, Held, enumerator_name, lib, value_of
 from .gpu import Gpu
 from .memory import Buffer
 from .problem import Part
@@ -41,6 +41,9 @@ class PackedMatrix(Held):
         self.codes = codes
         self.element = element
         self.fingerprint = fingerprint
+        #: The name of its VkgemmPacking.
+        self.packing = "plain" if fingerprint is None else enumerator_name(
+            "VkgemmPacking", value_of("VkgemmPacking", lib.vkgemm_packing_of, fingerprint))
         self.gpu = gpu
         self.buffer = buffer
         #: What no other has.

@@ -87,9 +87,8 @@ class Builder:
             return self._matrix(name, self.arrays.array(name, b), batched)
         self.packed[name] = b
         shared = 0 if batched and len(b.shape) == 2 else None
-        packing = "plain" if b.fingerprint is None else "packed"
         self.parts["quantised_b"] = b.codes
-        return part(type=b.element, packing=packing, batch_stride=shared)
+        return part(type=b.element, packing=b.packing, batch_stride=shared)
 
     def gated(self, gate: str, gated_b: str, b_right: Any) -> None:
         """A gate, and where the halves of B stand."""

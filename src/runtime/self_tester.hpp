@@ -1,0 +1,47 @@
+// self_tester.hpp: verdicts that a context is given or reads, and those that it finds on a lent
+// queue: the one place that submits and waits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/kind_test.hpp"
+#include "self_test/verdict_store.hpp"
+#include "vkgemm/context.hpp"
+
+namespace vkgemm {
+
+// The verdicts that SelfTest names without a test: its own, those of a file, trusted drivers'.
+std::vector<Verdict> known_verdicts(const SelfTest& options, const DeviceCaps& caps,
+                                    const Log& log);
+
+// invalid_argument if the lent queue cannot compute.
+Result<void> check_queue(const SelfTest& options,
+                         std::span<const VkQueueFamilyProperties> families);
+
+// Tests kinds on the lent queue, keeps the verdicts in the file, and tells the log of them. The
+// caller synchronises the calls.
+class SelfTester {
+ public:
+  // `caps` and `log` must outlive the tester.
+  SelfTester(const SelfTest& options, std::unique_ptr<KindTest> test, const DeviceCaps& caps,
+             const Log& log);
+
+  // Verdicts on the kinds, in their order; fewer if the queue is not known to be free. Errors: the
+  // device is lost, or cannot be waited for.
+  Result<std::vector<Verdict>> test(std::span<const KernelKind> kinds);
+
+ private:
+  bool saved(const Result<void>& result);
+  Examination examine(const KernelKind& kind);
+
+  std::unique_ptr<KindTest> test_;
+  const DeviceCaps& caps_;
+  const Log& log_;
+  std::optional<VerdictStore> store_;
+  bool may_go_on_ = true;
+};
+
+}  // namespace vkgemm
