@@ -8,7 +8,8 @@
 // Two ways to run it:
 //   - `vkgemm info --self-test` tests each kind in a process of its own, so that a crash or a hang
 //     is a verdict. It writes default_verdict_file(), which contexts read.
-//   - The application lends a queue (ContextCreateInfo::self_test). Then a plan tests the kinds that
+//   - The application lends a queue (ContextCreateInfo::self_test). Then a plan tests the kinds
+//   that
 //     it would use, once each: about a second for a plan on an H100.
 #pragma once
 
