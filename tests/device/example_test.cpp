@@ -1,10 +1,10 @@
-// tests/examples/transformer_mlp.cpp and packing.cpp as they stand, on this device: what they leave
-// in memory against the reference, one product after the other.
+// tests/examples/transformer_mlp.cpp and the README's C++ as they stand, on this device: their
+// results against the reference, one product after the other.
 #include <volk.h>
 
 #include <algorithm>
 
-#include "../examples/packing.cpp"
+#include "../examples/minimal.cpp"
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
 #include "oracle/reference.hpp"
@@ -91,24 +91,53 @@ TEST(Examples, TransformerMlp) {
   EXPECT_EQ(second.checked, 2 * tokens * width);
 }
 
-TEST(Examples, Packing) {
-  const Problem plain = gemm({33, 72, 104}, DataType::f16, DataType::f16);
-  const auto packing = context().plan_pack(plain, PackedOperand::b);
-  ASSERT_TRUE(succeeds(packing));
-  const PackedLayout& layout = packing->layout();
-  if (layout.bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
-  const Bytes a = filled(33 * 104, DataType::f16, 1), b = filled(104 * 72, DataType::f16, 2);
-  const headless::Buffer at_a = uploaded(a), at_b = uploaded(b), at_packed = output(layout.bytes);
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    return pack_weight(*packing, commands, at_b.span(), at_packed.span());
-  })));
-  const auto plan = plan_packed(context(), plain);
+// The README's program, in a context of its own on the runner's device.
+TEST(Examples, Minimal) {
+  constexpr std::uint64_t m = 33, n = 72, k = 104;
+  const auto needs = ask(runner().instance(), runner().physical_device());
+  ASSERT_TRUE(succeeds(needs));
+  const auto own = make_context(runner().instance(), runner().physical_device(), runner().device(),
+                                runner().queue(), runner().queue_family(), *needs);
+  ASSERT_TRUE(succeeds(own));
+  const auto plan = plan_layer(*own, m, n, k);
   ASSERT_TRUE(succeeds(plan));
+  EXPECT_FALSE(own->verdicts().empty());  // the queue was used
+  const Problem& problem = plan->problem();
+  const Bytes a = filled(m * k, DataType::f16, 1), b = filled(k * n, DataType::f16, 2);
+  const Bytes bias = filled(n, DataType::f32, 3);
+  const headless::Buffer at_a = uploaded(a), at_b = uploaded(b), at_bias = uploaded(bias);
+  const std::uint64_t d_bytes = operand_bytes(problem)[OperandId::d];
+  const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    return record_layer(*plan, commands, at_a.span(), at_b.span(), at_bias.span(), at_d.span(),
+                        workspace.span());
+  })));
+  const Bytes d = downloaded(at_d, d_bytes);
+  const auto checked = oracle::verify(problem, {{OperandId::a, a.data()},
+                                                {OperandId::b, b.data()},
+                                                {OperandId::bias, bias.data()},
+                                                {OperandId::d, d.data()}});
+  EXPECT_TRUE(checked.passed()) << checked.first_failure;
+  EXPECT_EQ(checked.checked, m * n);
+}
+
+TEST(Examples, Packed) {
+  constexpr std::uint64_t m = 33, n = 72, k = 104;
+  const Context& context = test::context();
+#include "../examples/readme/packed.inc"
+  ASSERT_TRUE(succeeds(packing));
+  ASSERT_TRUE(succeeds(plan));
+  const Bytes a = filled(m * k, DataType::f16, 1), b = filled(k * n, DataType::f16, 2);
+  const headless::Buffer at_a = uploaded(a), at_b = uploaded(b), packed = output(layout.bytes);
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    return packing->record(commands, {.source = at_b.span(), .packed = packed.span()});
+  })));
+  const Problem plain{.m = m, .n = n, .k = k};
   const std::uint64_t d_bytes = operand_bytes(plain)[OperandId::d];
   const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return plan->record(commands, {.a = at_a.span(),
-                                   .b = at_packed.span(),
+                                   .b = layout.bytes > 0 ? packed.span() : at_b.span(),
                                    .d = at_d.span(),
                                    .workspace = workspace.span(),
                                    .b_fingerprint = layout.fingerprint});
@@ -117,7 +146,30 @@ TEST(Examples, Packing) {
   const auto checked = oracle::verify(
       plain, {{OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::d, d.data()}});
   EXPECT_TRUE(checked.passed()) << checked.first_failure;
-  EXPECT_EQ(checked.checked, 33u * 72u);
+  EXPECT_EQ(checked.checked, m * n);
+}
+
+TEST(Examples, PlansOfTheReadme) {
+  constexpr std::uint64_t m = 33, n = 72, k = 256;
+  const Context& context = test::context();
+  {
+#include "../examples/readme/int4.inc"
+    ASSERT_TRUE(succeeds(packing));
+    EXPECT_GT(packing->layout().bytes, 0u);
+    EXPECT_TRUE(succeeds(context.plan(problem)));
+  }
+  {
+#include "../examples/readme/experts.inc"
+    ASSERT_TRUE(succeeds(plan));
+    EXPECT_EQ(plan->operands().offsets.bytes, 65 * sizeof(std::int32_t));
+  }
+  {
+#include "../examples/readme/layer_norm.inc"
+    ASSERT_TRUE(succeeds(plan));
+    EXPECT_GT(plan->operands().aux.bytes, 0u);
+    EXPECT_GT(plan->operands().gamma.bytes, 0u);
+    EXPECT_GT(plan->operands().beta.bytes, 0u);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-"""The examples in docstrings are run: every public name has one."""
+"""The examples in docstrings are run: every public name has one. The README's is run, too."""
 
 import doctest
 import inspect
 import unittest
+from pathlib import Path
 
 import numpy as np
 from reference import OnDevice
@@ -62,6 +63,14 @@ class Examples(OnDevice):
         for name in ("use", "gemm", "gated", "grouped", "row_reduction", "quantise_rows"):
             with self.subTest(name=name):
                 self.run_examples(name, getattr(operators, name))
+
+    def test_readme(self):
+        page = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+        code = page.split("```python\n")[1].split("```")[0]
+        a, b, bias = (np.ones(shape, np.float16) for shape in ((3, 4), (4, 5), (5,)))
+        names = {"vkgemm": vkgemm, "a": a, "b": b, "bias": bias.astype(np.float32)}
+        exec(code, names)
+        self.assertEqual(names["d"].tolist(), [[5.0] * 5] * 3)  # gelu(4 + 1) in f16
 
     def test_signatures_are_kept(self):
         self.assertIn("activation", inspect.signature(vkgemm.Device.gemm).parameters)

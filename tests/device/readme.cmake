@@ -1,0 +1,22 @@
+# The commands of the tool that the README shows. Each succeeds, and run and bench verify their results.
+# TOOL, FOLDER, PAGE (of src/tool); LAUNCHER may be empty.
+file(MAKE_DIRECTORY ${FOLDER})
+cmake_path(GET PAGE PARENT_PATH folder)
+file(READ ${folder}/../../README.md page)
+if(NOT page MATCHES "```sh\n(vkgemm [^`]*)```")
+  message(FATAL_ERROR "README.md shows no commands of the tool")
+endif()
+string(REGEX MATCHALL "vkgemm [^\n]+" commands "${CMAKE_MATCH_1}")
+list(LENGTH commands count)
+if(NOT count EQUAL 3)
+  message(FATAL_ERROR "README.md shows ${count} commands of the tool, not three")
+endif()
+set(ENV{XDG_CACHE_HOME} ${FOLDER}) # verdicts of the self-test
+foreach(command IN LISTS commands)
+  separate_arguments(arguments UNIX_COMMAND "${command}")
+  list(POP_FRONT arguments)
+  execute_process(COMMAND ${LAUNCHER} ${TOOL} ${arguments} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${command} exits with ${code}:\n${output}")
+  endif()
+endforeach()
