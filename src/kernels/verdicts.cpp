@@ -106,8 +106,9 @@ bool check_verdicts(const Case& s) {
   if (needed && !has_passed(s.config, inputs, s.caps)) {
     return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(inputs.type),
                     " inputs", inputs.codes ? " and codes" : "",
-                    " needs a self-test that passed: `vkgemm info --self-test`, or "
-                    "ContextCreateInfo::self_test");
+                    " needs a self-test that passed: `vkgemm info --self-test` once, or "
+                    "`info.self_test = {.queue = queue, .queue_family = family};` before "
+                    "Context::create()");
   }
   return true;
 }

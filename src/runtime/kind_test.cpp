@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -87,17 +86,18 @@ Examination KindTest::examine(const KernelKind& kind, const DeviceCaps& caps,
 Result<void> KindTest::examine(const KernelKind& kind, const DeviceCaps& caps,
                                const std::function<void()>& on_device, Examination& out) {
   Verdict& verdict = out.verdict;
-  const Result<std::vector<Config>> configs = self_test_configs(kind, caps);
-  if (!configs) {
-    verdict.detail = configs.error().message;
+  const Result<std::vector<Trial>> trials = self_test_trials(kind, caps);
+  if (!trials) {
+    verdict.detail = trials.error().message;
     return {};
   }
-  std::vector<Trial> trials;
-  for (const Config& config : *configs) {
-    verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(config));
-    std::ranges::move(self_test_trials(kind, config, caps), std::back_inserter(trials));
+  const Config* last = nullptr;
+  for (const Trial& trial : *trials) {
+    if (trial.problem.row_reduction || (last != nullptr && *last == trial.config)) continue;
+    verdict.config += concat(verdict.config.empty() ? "" : " ", to_string(trial.config));
+    last = &trial.config;
   }
-  const Result<std::vector<Product>> products = plan_products(trials);
+  const Result<std::vector<Product>> products = plan_products(*trials);
   if (!products) return products.error();
   const Result<bool> ready = warm_up(*products, warm_up_timeouts * timeout_ms_);
   if (!ready) return ready.error();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/arithmetic.hpp"
 #include "base/enum_names.hpp"
@@ -84,6 +85,69 @@ Result<std::optional<std::string>> why_not_tried(const Trial& trial, const Devic
   return why_illegal(trial.config, *problem, tables.target(trusted));
 }
 
+// The operands in each layout.
+std::vector<Problem> layouts(const KernelKind& kind, const Config& config, const DeviceCaps& caps) {
+  const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  std::vector<Problem> problems;
+  const KindOperands operands = operands_of(kind);
+  if (operands == KindOperands::a_in_rows) {
+    for (const Layout b : both_layouts) {
+      problems.push_back(product(config, kind.input, Layout::row_major, b, true));
+      Problem& problem = problems.back();
+      // The last rows of a tile don't exist, if they needn't.
+      const bool any_m = descriptor(config).fragment_order(config, true).interleaved;
+      problem.m = any_m ? problem.m + 3 : rounded_up(problem.m, config.tile_m);
+      problem.k = rounded_up(problem.k, config.tile_k);
+      if (problem.n % config.tile_n == 0) problem.n += 4;
+      while (problem.n == problem.m || problem.n == problem.k) problem.n += 8;
+      if (problem.k == problem.m) problem.k += config.tile_k;
+      problem.a.ld = problem.k + 16;
+      problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 16;
+    }
+    return problems;
+  }
+  if (operands == KindOperands::codes) {
+    // Groups of K that end within what is loaded at once, and one that has all; integers, and
+    // floats that a device might take for 0; scales of codes, rounded in f16 and from f32, and of
+    // sums; zero points.
+    const auto add = [&](const Quantisation& q, Layout a) {
+      problems.push_back(product(config, kind.input, a, Layout::row_major, true));
+      problems.back().b = {.type = kind.input, .packing = Packing::packed};
+      problems.back().quantised_b = q;
+    };
+    add({.type = CodeType::int4, .group_k = 32}, Layout::row_major);
+    for (const Layout a : both_layouts) {
+      add({.type = CodeType::int4, .group_k = 32, .zeros = true}, a);
+    }
+    add({.type = CodeType::e4m3, .group_k = 32, .scale_type = DataType::f32}, Layout::row_major);
+    add({.type = CodeType::e4m3, .scale_type = DataType::f32}, Layout::col_major);
+    return problems;
+  }
+  for (const Layout a : both_layouts) {
+    for (const Layout b : both_layouts) {
+      // The two that are left out have A and B in layouts of the others.
+      if (few && a != b) continue;
+      const bool aligned = few ? a == Layout::row_major : a == b;
+      problems.push_back(product(config, kind.input, a, b, aligned));
+    }
+  }
+  return problems;
+}
+
+// Products whose results are stored in other ways.
+std::vector<Trial> stores(const KernelKind& kind, const Config& config, const DeviceCaps& caps) {
+  std::vector<Trial> trials;
+  const auto narrows = descriptor(config).narrows_slices;
+  if (narrows != nullptr && narrows(config, kind.input, caps)) {
+    for (const DataType output : {DataType::f16, DataType::bf16}) {
+      trials.push_back({config, product(config, kind.input, Layout::row_major, Layout::row_major,
+                                        true, output)});
+    }
+  }
+  trials.push_back(row_trial(config, kind.input));
+  return trials;
+}
+
 }  // namespace
 
 DeviceCaps trusting(const DeviceCaps& caps) {
@@ -149,7 +213,7 @@ std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   return kinds;
 }
 
-Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const DeviceCaps& caps) {
+Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const DeviceCaps& caps) {
   const LoopDescriptor& loop = descriptor(kind.loop);
   if (loop.trials == nullptr) {
     return Error{Status::unsupported, concat("main loop ", to_string(kind.loop), " is tried as ",
@@ -157,89 +221,32 @@ Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const Devi
   }
   const DeviceCaps trusted = trusting(caps);
   const DeviceTables tables(caps.architecture);
-  std::vector<Config> legal;
+  std::vector<Trial> trials;
   std::string first_reason;
   for (const Config& config : loop.trials(kind, caps)) {
+    if (!trials.empty() && !loop.needs_verdict) break;
+    std::vector<Trial> own;
     std::optional<std::string> reason;
-    for (const Problem& problem : self_test_problems(kind, config, caps)) {
-      const auto why = why_not_tried({config, problem}, tables, trusted);
+    for (const Problem& problem : layouts(kind, config, caps)) {
+      own.push_back({config, problem});
+      const auto why = why_not_tried(own.back(), tables, trusted);
       if (!why) return why.error();
       if (!reason) reason = *why;
     }
-    if (!reason) legal.push_back(config);
-    if (!reason && !loop.needs_verdict) return legal;
-    if (reason && first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
+    if (reason) {
+      if (first_reason.empty()) first_reason = concat(to_string(config), ": ", *reason);
+      continue;
+    }
+    if (trials.empty() && operands_of(kind) == KindOperands::any) {
+      for (const Trial& trial : stores(kind, config, caps)) {
+        const auto why = why_not_tried(trial, tables, trusted);
+        if (why && !*why) own.push_back(trial);
+      }
+    }
+    std::ranges::move(own, std::back_inserter(trials));
   }
-  if (legal.empty()) return Error{Status::unsupported, first_reason};
-  return legal;
-}
-
-std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
-                                    const DeviceCaps& caps) {
-  std::vector<Trial> trials;
-  for (const Problem& problem : self_test_problems(kind, config, caps)) {
-    trials.push_back({config, problem});
-  }
-  if (operands_of(kind) != KindOperands::any) return trials;
-  const Trial rows = row_trial(config, kind.input);
-  const auto why = why_not_tried(rows, DeviceTables(caps.architecture), trusting(caps));
-  if (why && !*why) trials.push_back(rows);
+  if (trials.empty()) return Error{Status::unsupported, first_reason};
   return trials;
-}
-
-std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
-                                        const DeviceCaps& caps) {
-  const bool few = caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  std::vector<Problem> problems;
-  const KindOperands operands = operands_of(kind);
-  if (operands == KindOperands::a_in_rows) {
-    for (const Layout b : both_layouts) {
-      problems.push_back(product(config, kind.input, Layout::row_major, b, true));
-      Problem& problem = problems.back();
-      // The last rows of a tile don't exist, if they needn't.
-      const bool any_m = descriptor(config).fragment_order(config, true).interleaved;
-      problem.m = any_m ? problem.m + 3 : rounded_up(problem.m, config.tile_m);
-      problem.k = rounded_up(problem.k, config.tile_k);
-      if (problem.n % config.tile_n == 0) problem.n += 4;
-      while (problem.n == problem.m || problem.n == problem.k) problem.n += 8;
-      if (problem.k == problem.m) problem.k += config.tile_k;
-      problem.a.ld = problem.k + 16;
-      problem.b.ld = (b == Layout::row_major ? problem.n : problem.k) + 16;
-    }
-    return problems;
-  }
-  if (operands == KindOperands::codes) {
-    // Groups of K that end within what is loaded at once, and one that has all; integers, and
-    // floats that a device might take for 0; scales of codes, rounded in f16 and from f32, and of
-    // sums; zero points.
-    const auto add = [&](const Quantisation& q, Layout a) {
-      problems.push_back(product(config, kind.input, a, Layout::row_major, true));
-      problems.back().b = {.type = kind.input, .packing = Packing::packed};
-      problems.back().quantised_b = q;
-    };
-    add({.type = CodeType::int4, .group_k = 32}, Layout::row_major);
-    for (const Layout a : both_layouts) {
-      add({.type = CodeType::int4, .group_k = 32, .zeros = true}, a);
-    }
-    add({.type = CodeType::e4m3, .group_k = 32, .scale_type = DataType::f32}, Layout::row_major);
-    add({.type = CodeType::e4m3, .scale_type = DataType::f32}, Layout::col_major);
-    return problems;
-  }
-  for (const Layout a : both_layouts) {
-    for (const Layout b : both_layouts) {
-      // The two that are left out have A and B in layouts of the others.
-      if (few && a != b) continue;
-      const bool aligned = few ? a == Layout::row_major : a == b;
-      problems.push_back(product(config, kind.input, a, b, aligned));
-    }
-  }
-  const auto narrows = descriptor(config).narrows_slices;
-  if (narrows == nullptr || !narrows(config, kind.input, caps)) return problems;
-  for (const DataType output : {DataType::f16, DataType::bf16}) {
-    problems.push_back(
-        product(config, kind.input, Layout::row_major, Layout::row_major, true, output));
-  }
-  return problems;
 }
 
 }  // namespace vkgemm

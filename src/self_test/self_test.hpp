@@ -32,27 +32,22 @@ bool has_verdict(std::span<const Verdict> verdicts, const KernelKind& kind) noex
 // True if a main loop that needs a verdict has a kind without one.
 bool lacks_verdicts(const DeviceCaps& caps);
 
-// The configurations that are tried of a kind: legal for all its problems, whatever is known of the
-// kind; or why there is none. The first that is legal, but all of a kind that needs a verdict.
-Result<std::vector<Config>> self_test_configs(const KernelKind& kind, const DeviceCaps& caps);
-
-// The problems that are computed with it: A and B in each layout, aligned and not, M, N and K
-// different and no multiples of the tile, several fragments along each. On a CPU, which compiles
-// for long, in two of the four pairs of layouts only. D is of f32; where kernels store slices of
-// 16 bits, of 16-bit types, too.
-std::vector<Problem> self_test_problems(const KernelKind& kind, const Config& config,
-                                        const DeviceCaps& caps);
-
 // One product of the self-test.
 struct Trial {
   Config config;
   Problem problem;
 };
 
-// The products that a configuration is tried with: self_test_problems() and, if legal, the sums of
-// a product's rows. Their strategy is resident if the main loop keeps tiles, otherwise two_pass.
-std::vector<Trial> self_test_trials(const KernelKind& kind, const Config& config,
-                                    const DeviceCaps& caps);
+// The products that a kind is tried with, whatever is known of it; or why there is none. Each is of
+// a configuration that is legal for all the layouts: the first one, of a kind that needs a verdict
+// all. Those of one configuration are neighbours.
+//
+// - A and B in each layout, aligned and not, M, N and K different and no multiples of the tile,
+//   several fragments along each. On a CPU, which compiles for long, in two of the four pairs of
+//   layouts only. D is of f32.
+// - With the first configuration: a D of 16-bit types where kernels store slices of 16 bits, and
+//   the sums of a product's rows, in a tile if the main loop keeps tiles.
+Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const DeviceCaps& caps);
 
 // The operands of one product, and what must come out. Elements are integers from -15 to 15 but
 // never 0, so that every one counts in all that it is multiplied with; most are positive, so that

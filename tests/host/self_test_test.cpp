@@ -82,40 +82,40 @@ TEST(KernelKinds, HaveConfigurations) {
     }
     caps.denials = {{.path = Path::khr}, {.path = Path::fma}, {.path = Path::nv}};
     for (const KernelKind& kind : kernel_kinds(caps)) {
-      const auto configs = self_test_configs(kind, caps);
-      ASSERT_TRUE(configs) << caps.name << ", " << to_string(kind) << ": "
-                           << configs.error().message;
+      const auto trials = self_test_trials(kind, caps);
+      ASSERT_TRUE(trials) << caps.name << ", " << to_string(kind) << ": " << trials.error().message;
       const KindOperands operands = operands_of(kind);
-      // Agreement of pipelines takes more than one.
-      EXPECT_EQ(configs->size() > 1, descriptor(kind.loop).needs_verdict);
+      std::set<std::string> configs;
       std::set<Layout> a, b;
       bool cut_off = false;
       std::uint32_t narrow = 0;
-      for (const Config& config : *configs) {
+      for (const auto& [config, p] : *trials) {
+        if (p.row_reduction) continue;
+        configs.insert(to_string(config));
         EXPECT_TRUE(covers(kind, config, {kind.input, operands == KindOperands::codes}))
             << to_string(config);
-        for (const Problem& p : self_test_problems(kind, config, caps)) {
-          a.insert(p.a.layout);
-          b.insert(p.b.layout);
-          EXPECT_NE(p.m, p.n);
-          EXPECT_NE(p.n, p.k);
-          EXPECT_NE(p.m, p.k);
-          // Every place of a fragment, and several of them along K.
-          EXPECT_GT(p.m, config.tile_m);
-          EXPECT_GT(p.n, config.tile_n);
-          if (p.d.type == DataType::f32)
-            EXPECT_GE(p.k, 3 * config.tile_k);
-          else
-            EXPECT_EQ(p.k, 1u);
-          ResolvedProblem problem = resolved(p);
-          EXPECT_FALSE(DeviceTables(caps.architecture).set_orders(problem, trusting(caps)));
-          const DispatchPlan plan = lower(config, problem, trusting(caps));
-          narrow += plan.product.key.constants[SPEC_NARROW_SLICES];
-          cut_off = cut_off || p.m % config.tile_m + p.n % config.tile_n != 0;
-          EXPECT_EQ(why_illegal(config, problem, trusting(caps)), std::nullopt);
-          EXPECT_FALSE(is_legal(config, problem, caps));
-        }
+        a.insert(p.a.layout);
+        b.insert(p.b.layout);
+        EXPECT_NE(p.m, p.n);
+        EXPECT_NE(p.n, p.k);
+        EXPECT_NE(p.m, p.k);
+        // Every place of a fragment, and several of them along K.
+        EXPECT_GT(p.m, config.tile_m);
+        EXPECT_GT(p.n, config.tile_n);
+        if (p.d.type == DataType::f32)
+          EXPECT_GE(p.k, 3 * config.tile_k);
+        else
+          EXPECT_EQ(p.k, 1u);
+        ResolvedProblem problem = resolved(p);
+        EXPECT_FALSE(DeviceTables(caps.architecture).set_orders(problem, trusting(caps)));
+        const DispatchPlan plan = lower(config, problem, trusting(caps));
+        narrow += plan.product.key.constants[SPEC_NARROW_SLICES];
+        cut_off = cut_off || p.m % config.tile_m + p.n % config.tile_n != 0;
+        EXPECT_EQ(why_illegal(config, problem, trusting(caps)), std::nullopt);
+        EXPECT_FALSE(is_legal(config, problem, caps));
       }
+      // Agreement of pipelines takes more than one.
+      EXPECT_EQ(configs.size() > 1, descriptor(kind.loop).needs_verdict);
       EXPECT_TRUE(cut_off);
       const bool narrows = kind.loop == MainLoop::khr_direct && operands == KindOperands::any &&
                            kind.input != DataType::s8 && caps.name == test::h200().name;
@@ -131,15 +131,10 @@ TEST(KernelKinds, TryRowReductions) {
   for (const DeviceCaps& caps : test::all_devices()) {
     std::set<RowStrategy> strategies;
     for (const KernelKind& kind : kernel_kinds(caps)) {
-      const auto configs = self_test_configs(kind, caps);
-      ASSERT_TRUE(configs);
-      for (const Config& config : *configs) {
-        const std::vector<Trial> trials = self_test_trials(kind, config, caps);
-        const std::size_t others = self_test_problems(kind, config, caps).size();
-        if (trials.size() == others) continue;
-        ASSERT_EQ(trials.size(), others + 1);
-        ASSERT_TRUE(trials.back().problem.row_reduction);
-        const Trial& trial = trials.back();
+      const auto trials = self_test_trials(kind, caps);
+      ASSERT_TRUE(trials);
+      for (const Trial& trial : *trials) {
+        if (!trial.problem.row_reduction) continue;
         strategies.insert(trial.config.rows);
         const ResolvedProblem problem = resolved(trial.problem);
         EXPECT_EQ(why_illegal(trial.config, problem, trusting(caps)), std::nullopt);
