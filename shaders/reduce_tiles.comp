@@ -51,13 +51,18 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         const uvec2 place = value_place(i);
         const uint row = t.row + value_row(slice, place.x), col = t.col + place.y * 4;
         vec4 v = vec4(0.0);
-        RowState s = no_row_state();
-        if (is_inside(t, row, col)) {
+        if (is_inside(t, row, col))
             v = epilogue_value4(t, row, col, slice_value(acc, slice, i), epilogue_c4(t, row, col),
                                 epilogue_bias4(t, row, col));
-            s = row_state(v, size_n() - col);
-        }
         values.x4[slice * SLICE_VALUES + i] = v;
+    }
+    [[unroll]] for (uint i = 0; i < SLICE_VALUES; ++i) {
+        if (!has_value(i)) continue;
+        const uvec2 place = value_place(i);
+        const uint row = t.row + value_row(slice, place.x), col = t.col + place.y * 4;
+        RowState s = no_row_state();
+        if (is_inside(t, row, col))
+            s = row_state(values.x4[slice * SLICE_VALUES + i], size_n() - col);
         set_scratch(place.x * VALUE_STRIDE + place.y, kept_state(s));
     }
     barrier();

@@ -37,21 +37,25 @@ Outcome outcome_of(const Error& error, bool was_on_device) {
 
 // A product of the test.
 struct KindTest::Product {
+  ExactProduct numbers;
   Plan plan;
   std::optional<Plan> packing;  // of a quantised B
 };
 
-// Builds pipelines side by side: they take most of the test's time.
+// Builds pipelines, and multiplies on the host, side by side: most of the test's time.
 Result<std::vector<KindTest::Product>> KindTest::plan_products(std::span<const Trial> trials) {
   const auto plan_one = [&](const Trial& trial) -> Result<Product> {
     Result<Plan> plan = impl_->make_plan(impl_, trial.problem, &trial.config);
     if (!plan) return plan.error();
-    if (!trial.problem.quantised_b) return Product{*std::move(plan), std::nullopt};
+    const auto& codes = trial.problem.quantised_b;
+    ExactProduct numbers(trial.problem,
+                         codes && rounds_elements(plan->config(), *codes, trial.problem.b.type));
+    if (!codes) return Product{std::move(numbers), *std::move(plan), std::nullopt};
     Problem source = trial.problem;
     source.b = {.type = source.b.type};
     Result<Plan> packing = impl_->make_pack_plan(impl_, source, PackedOperand::b);
     if (!packing) return packing.error();
-    return Product{*std::move(plan), *std::move(packing)};
+    return Product{std::move(numbers), *std::move(plan), *std::move(packing)};
   };
   std::vector<std::optional<Result<Product>>> planned(trials.size());
   const std::uint64_t threads =
@@ -150,10 +154,7 @@ Result<bool> KindTest::warm_up(const std::vector<Product>& products, std::uint64
 // False if it is not done in time. What is wrong with the result stands in the verdict.
 Result<bool> KindTest::multiply(const Product& tested, Verdict& verdict) {
   const Plan& plan = tested.plan;
-  const Problem& problem = plan.problem();
-  const ExactProduct product(
-      problem,
-      problem.quantised_b && rounds_elements(plan.config(), *problem.quantised_b, problem.b.type));
+  const ExactProduct& product = tested.numbers;
   const VkDeviceSize a_bytes = aligned_span(product.a().size());
   const VkDeviceSize b_bytes = aligned_span(product.b().size());
   const VkDeviceSize d_bytes = aligned_span(product.d_bytes());
@@ -195,7 +196,9 @@ Result<bool> KindTest::multiply(const Product& tested, Verdict& verdict) {
   });
   keep_if_in_flight(submission);
   if (!done || !*done) return done;
-  if (auto wrong = product.why_wrong({d, product.d_bytes()})) {
+  // Memory of the device may be slow to read but in one piece.
+  const std::vector<std::byte> result(d, d + product.d_bytes());
+  if (auto wrong = product.why_wrong(result)) {
     verdict.outcome = Outcome::wrong_result;
     verdict.detail = *wrong;
   }
