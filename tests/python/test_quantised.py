@@ -68,14 +68,14 @@ class Quantise(OnDevice):
                 with self.subTest(kind=kind, number=number), self.assertRaisesRegex(
                         vkgemm.ArgumentError, rf"b\[1, 33, 2\] is {number}: it must be finite"):
                     self.device.quantise(b, kind)
-        with self.assertRaisesRegex(vkgemm.ArgumentError, r"b has a number of 100000000\.0: the"):
+        with self.assertRaisesRegex(vkgemm.ArgumentError, r"b has numbers up to 100000000\.0: its largest scale is 1\.42857e\+07"):
             vkgemm.quantise(np.full((4, 5), 1e8))
         vkgemm.quantise(np.full((4, 5), 1e8), "e4m3")  # whose scales are float32
 
     def test_refusals_and_empty_matrices(self):
         weight = self.device.quantise(values((64, 8)))
         with self.assertRaisesRegex(vkgemm.ArgumentError, r"b is <vkgemm.PackedMatrix \(64, 8\) f16, "
-                                    "int4 codes>: a.dtype is f32"):
+                                    "int4 codes>: a.dtype is f32, and a must be float16"):
             self.device.gemm(values((4, 64)), weight)
         for shape in ((0, 8), (64, 0)):
             with self.subTest(shape=shape):
@@ -120,6 +120,6 @@ class Quantise(OnDevice):
             given = {"type": "int4", "codes": codes, "scales": np.ones((1, 10), np.float16)}
             with self.subTest(message), self.assertRaisesRegex(vkgemm.ArgumentError, message):
                 vkgemm.Codes(**(given | arguments))
-        with self.assertRaisesRegex(vkgemm.Error, "quantised_b.zeros is true"):
+        with self.assertRaisesRegex(vkgemm.Error, "zeros is given and type is 'int8'"):
             self.device.pack_codes(vkgemm.Codes("int8", codes, np.ones((1, 10), np.float16),
                                                 np.zeros((1, 10), np.uint8)))

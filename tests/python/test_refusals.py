@@ -13,7 +13,7 @@ class Refusals(OnDevice):
         a, b, two = values((4, 6), "f16"), values((6, 8), "f16"), values((2, 6, 8), "f16")
         offsets, packed = np.array([0, 4]), pack(b)
         s8, ones = (values((4, 6), "s8"), values((6, 8), "s8")), np.ones(8, np.float32)
-        packed_s8 = pack(s8[1])
+        packed_s8, codes = pack(s8[1]), vkgemm.quantise(b)
         f32 = a.astype(np.float32), b.astype(np.float32)
         packed_f32, packed_bf16x9 = pack(f32[1]), pack(f32[1], f32="bf16x9")
         frozen = np.zeros((4, 8), np.float16)
@@ -63,7 +63,22 @@ class Refusals(OnDevice):
                 (gemm, a, b, {"clamp": (np.nan, None)}, "clamp[0] is NaN"),
                 (gemm, a, b, {"alpha": np.nan}, "alpha is NaN"),
                 (rows, a, b, "rms_norm", {"eps": np.nan}, "eps is NaN"),
-                (gemm, a, b, {"clamp": (2, 1)}, "clamp_min is 2"),
+                (gemm, a, b, {"clamp": (2, 1)}, "clamp[0] is 2, which is more than clamp[1], 1"),
+                (rows, a, b, "softmax", {"eps": 1.0}, "eps is 1: softmax has none"),
+                (rows, a, b, "layer_norm", {"beta": b[0]}, "beta is ndarray: it must be a number; the "
+                 "summands of a normalisation are row_beta"),
+                (rows, a, b, "sum", {"out_dtype": "f16"}, "out_dtype is 'f16' and store_d is False"),
+                (gemm, a, codes, {}, "b is vkgemm.Codes: pass what Device.pack_codes() returns"),
+                (gated, a, b, "glu", {"gated_b": "separate", "b_right": codes}, "b_right is vkgemm.Codes"),
+                (self.device.pack_codes, b, {}, "codes is ndarray: it must be vkgemm.Codes"),
+                (self.device.pack_codes, codes, {"element": "f32"},
+                 "element is 'f32': it must be 'f16' or 'bf16'"),
+                (self.device.quantise, b, {"element": "float16"}, "element is 'float16': it must be"),
+                (self.device.quantise, b, "int8", {"zeros": True},
+                 "zeros is given and type is 'int8': only int4 has zero points"),
+                (self.device.shared, a, {}, "tensor is ndarray: it must be a torch tensor"),
+                (vkgemm.Device, {"self_test": "al"},
+                 "self_test is 'al': it must be False, True or 'all'"),
                 (gemm, a, b, {"out_dtype": "int8"}, "out_dtype is int8"),
                 (gemm, a, b, {"out": b}, "out.shape is (6, 8): it must be (4, 8)"),
                 (gemm, a, b, {"out": frozen}, "out.flags.writeable is False"),
@@ -83,7 +98,7 @@ class Refusals(OnDevice):
                 (gemm, f32[0], packed_f32, {"f32": "bf16x9"},
                  "f32 is 'bf16x9': b was packed for 'ieee'"),
                 (gemm, a, b, {"split_k": -1}, "split_k is -1"),
-                (gemm, a, b, {"split_k": 513}, "split_k.slices is 513"),
+                (gemm, a, b, {"split_k": 513}, "split_k is 513"),
                 (gemm, a, b, {"max_workspace_bytes": 0.5}, "max_workspace_bytes is 0.5"),
                 (gemm, a, b, {"max_workspace_bytes": 2**64}, "it must be a whole number below 2**64"),
                 (gemm, a, b, {"config": "abc"}, "abc"),
@@ -141,9 +156,9 @@ class Refusals(OnDevice):
             self.device.row_reduction(a, b, "softmax", gamma=b[0])
         self.assertEqual(caught.exception.status, "unsupported")
         self.assertIn("gamma is true", caught.exception.message)
-        for wrong, message in (({"activation": "relu"}, "epilogue.activation is relu and gated"),
+        for wrong, message in (({"activation": "relu"}, "activation is relu and gate is glu"),
                                ({"c": np.ones((4, 4), np.float16)},
-                                "epilogue.beta is 1 and gated")):
+                                "beta is 1 and gate is glu")):
             with self.assertRaises(vkgemm.Error) as caught:
                 self.device.grouped(a, b, np.array([0, 4]), gate="glu", **wrong)
             self.assertEqual(caught.exception.status, "unsupported")
@@ -151,14 +166,14 @@ class Refusals(OnDevice):
         a8, b8 = values((4, 6), "s8"), values((6, 8), "s8")
         for call, message in (
                 (lambda: self.device.gemm(a8, b8, alpha=2, out_dtype="s32"),
-                 "d.type is s32 and epilogue"),
+                 "out_dtype is s32 and alpha is 2"),
                 (lambda: self.device.gated(a8, b8, "glu", out_dtype="s32"),
-                 "d.type is s32 and gated.gate is glu"),
+                 "out_dtype is s32 and gate is glu"),
                 (lambda: self.device.row_reduction(a8, b8, "softmax", out_dtype="s32"),
-                 "d.type is s32 and row_reduction.op is softmax"),
+                 "out_dtype is s32 and op is softmax"),
                 (lambda: self.device.gemm(np.zeros((1, 131072), np.int8),
                                           np.zeros((131072, 1), np.int8)),
-                 "k is 131072 and a.type is s8")):
+                 "k is 131072 and a.dtype is s8")):
             with self.subTest(message=message), self.assertRaises(vkgemm.Error) as caught:
                 call()
             self.assertEqual(caught.exception.status, "unsupported")
@@ -166,7 +181,7 @@ class Refusals(OnDevice):
         with self.assertRaises(vkgemm.Error) as caught:
             self.device.gemm(values((4, 6)), values((6, 8)), f32="f16x3", row_scales=values((4,)))
         self.assertEqual(caught.exception.status, "unsupported")
-        self.assertIn("f32_arithmetic is f16x3 and epilogue.row_scales is shared",
+        self.assertIn("f32 is f16x3 and row_scales is shared",
                       caught.exception.message)
         with self.assertRaises(vkgemm.Error) as caught:
             self.device.gemm(a, b, split_k=2, max_workspace_bytes=0)
@@ -202,7 +217,7 @@ class Refusals(OnDevice):
             with self.assertRaises(vkgemm.ArgumentError) as caught:
                 self.device.gemm(a, b, **arguments)
             self.assertIn(message, caught.exception.message)
-        with self.assertRaisesRegex(TypeError, "missing"):
+        with self.assertRaisesRegex(TypeError, r"^Device\.gemm\(\) missing"):
             self.device.gemm(a)
 
     def test_devices(self):
@@ -210,12 +225,13 @@ class Refusals(OnDevice):
         for index in (-1, count):
             with self.assertRaises(vkgemm.Error) as caught:
                 vkgemm.Device(index)
-            self.assertIn(f"index is {index}: there are {count} devices",
-                          caught.exception.message)
+            number = "is 1 device" if count == 1 else f"are {count} devices"
+            self.assertIn(f"index is {index}: there {number}", caught.exception.message)
         for index in (0.0, "0"):
             with self.assertRaisesRegex(vkgemm.ArgumentError, f"index is {index!r}: it must be"):
                 vkgemm.Device(index)
-        vkgemm.Device(np.int64(0)).close()
+        with vkgemm.Device(np.int64(0)) as device:
+            self.assertEqual(repr(device), f"<vkgemm.Device {device.name}>")
 
     def test_files(self):
         for name in ("tuning_file", "pipeline_cache_file"):

@@ -334,7 +334,7 @@ class Tensors(WithTensors):
                 (lambda: self.device.quantise_rows(a[0]), "a.shape is (6,)"),
                 (lambda: self.device.quantise_rows(a.char()), "a.dtype is torch.int8: it must be "
                  "torch.float16, torch.bfloat16 or torch.float32"),
-                (lambda: gemm(a, b, split_k=513), "split_k.slices is 513"),
+                (lambda: gemm(a, b, split_k=513), "split_k is 513"),
                 (lambda: self.device.grouped(a, b, offsets), "offsets is torch.float32"),
                 (lambda: gemm(a, b, row_scales=self.shared(8)), "row_scales.shape is (8,)"),
                 (lambda: gemm(a, b, column_scales=self.shared(8, element="f16")),

@@ -123,6 +123,22 @@ def check(status: int) -> None:
         raise Error(name, f"a call to the library gave {name}")
 
 
+# Fields of the C API, in its messages, that Python's arguments name otherwise.
+_FIELDS = {"epilogue.clamp_min": "clamp[0]", "epilogue.clamp_max": "clamp[1]",
+           "epilogue.bias_type": "bias.dtype", "row_reduction.beta": "row_beta",
+           "row_reduction.vector_type": "gamma.dtype", "gated.b": "gated_b",
+           "split_k.slices": "split_k", "f32_arithmetic": "f32", "a.type": "a.dtype",
+           "b.type": "b.dtype", "c.type": "c.dtype", "d.type": "out_dtype"}
+
+_FIELD = re.compile(r"(?:^|(?<= ))(?:[abcd]\.type|split_k\.slices|f32_arithmetic|"
+                    r"(?:epilogue|gated|quantised_b|row_reduction)\.\w+)(?= is |, )")
+
+
+def in_arguments(message: str) -> str:
+    """The message with the names of Python's arguments instead of the C API's fields."""
+    return _FIELD.sub(lambda found: _FIELDS.get(found[0], found[0].partition(".")[2]), message)
+
+
 class Calls:
     """Calls that have a message when they fail.  For one thread at a time."""
 
@@ -136,12 +152,13 @@ class Calls:
             return
         message = ffi.new("char const **")
         check(lib.vkgemm_error_message(self._error, message))
+        cause = in_arguments(text(message[0]))
         name = enumerator_name("VkgemmStatus", status)
         if name == "invalid_argument":
-            raise ArgumentError(text(message[0]))
+            raise ArgumentError(cause)
         vk_result = ffi.new("VkResult *")
         check(lib.vkgemm_error_vk_result(self._error, vk_result))
-        raise Error(name, text(message[0]), vk_result[0])
+        raise Error(name, cause, vk_result[0])
 
 
 class Held:

@@ -20,7 +20,8 @@ from .packed import PackedMatrix
 from .plans import PackPlan, Plan, Plans
 from .problem import part
 from .products import Products, is_tensor
-from .quantised import Codes, quantisation, quantised, require_in_f16
+from .quantised import (Codes, quantisation, quantised, require_in_f16,
+                        require_product_element)
 from .request import Request
 from .staging import Staging
 
@@ -59,11 +60,15 @@ class Device(Products):
     tensor, keep the tensor until that stream is done.
 
     index: a position in devices().  None takes the best device, a GPU if there is one.
-    self_test: True tests a kind of kernel when a call first wants it, "all" each kind at once.
-        The verdicts are kept in the file of `vkgemm info --self-test`, which is read in any case: a
-        kind that failed is not used, and some kinds are used only if they passed.
+    self_test: True tests each kind of kernel when a call first needs it, "all" tests all kinds now.
+        A kind that failed is not used, and some fast kinds are used only if they passed.  The
+        file of `vkgemm info --self-test` keeps the verdicts.  Every device reads it.
     pipeline_cache_file: keeps compiled kernels between runs.  Only you may be able to write there.
     tuning_file: a table that `vkgemm tune` wrote.  It precedes the built-in tables.
+
+    The attribute last_ms holds the milliseconds that the device took for the last product or
+    quantise_rows(), without copies.  It is None if there is no such time: after a batch, after a
+    call with torch tensors, and on a device without timestamps.
 
     Errors are vkgemm.Error, with a status and a message.  Messages that are not errors go to the
     logger "vkgemm" of the module logging.  A child made by fork() cannot use the device: calls
@@ -86,13 +91,12 @@ class Device(Products):
                  tuning_file: str | PathLike[str] | None = None):
         self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,
                         tuning_file=tuning_file)
+        self._shown = f"<vkgemm.Device {self.name}>"
         self._staging = Staging(self._gpu)
         self._tensors: Tensors | None = None
         self._is_batch = False
         self._plans = Plans(self._gpu)
         self._closing = weakref.finalize(self, _close, self._gpu, self._plans)
-        #: The milliseconds that the device took for the last product or quantise_rows(), without
-        #: copies; None if it keeps no time.
         self.last_ms: float | None = None
 
     def close(self) -> None:
@@ -105,6 +109,9 @@ class Device(Products):
         """
         self._closing()
 
+    def __repr__(self) -> str:
+        return self._shown
+
     def __enter__(self) -> Device:
         return self
 
@@ -115,9 +122,10 @@ class Device(Products):
     def batch(self) -> Iterator[None]:
         """Record the calls of a `with` block, and compute them in one submission at its end.
 
-        A submission costs the GPU a change between the contexts of CUDA and Vulkan, which a batch
-        pays once.  Results are valid after the block; do not read them inside it, and do not write
-        to operands.  A call may take a result of an earlier call as an operand: barriers order them.
+        With torch, each submission makes the GPU switch between CUDA and Vulkan.  A batch switches
+        once.  Results are valid after the block.  Inside it, do not read results and do not write to
+        operands.  A call may take a result of an earlier call as an operand.  To add a residual
+        after an activation, write `d += x` after the block.
 
         These calls submit what was recorded before them:
         - pack(), quantise(), pack_codes() and release_memory();
@@ -280,13 +288,13 @@ class Device(Products):
         """Keep B on the device as codes: pack_codes(vkgemm.quantise(b, …)).
 
         b, type, group_k, zeros: as in vkgemm.quantise().
-        element, gated_b: as in pack_codes().
+        element, gated_b: as in pack_codes().  A must be float16, or bfloat16 with element="bf16".
 
         The host computes the codes.  A torch tensor is copied there, with a warning, and counted in
         `copies`.
         Returns a PackedMatrix.
-        Raises ArgumentError if b has a wrong shape, or an element that is not finite, also as
-        float16 if that is the element type.
+        Raises ArgumentError if b has a wrong shape or an element that is not finite.  With element
+        "f16" the numbers that the codes represent must be finite in float16, too.
 
         >>> weight = device.quantise(np.ones((64, 2), np.float32), "int8")
         >>> device.gemm(np.ones((1, 64), np.float16), weight)
@@ -294,6 +302,7 @@ class Device(Products):
         """
         if is_tensor(b):
             b = self._tensors_of("b", b).on_host("b", b)
+        require_product_element(element)
         numbers, codes = quantised(b, type, group_k, zeros)
         if element == "f16":
             require_in_f16(numbers, codes)
@@ -305,7 +314,8 @@ class Device(Products):
         """Keep a quantised B on the device, in the order that it loads fastest.
 
         codes: vkgemm.Codes, of numpy arrays.
-        element: the type that B is multiplied as, "f16" or "bf16", which must be A's.
+        element: the type that B is multiplied as, "f16" or "bf16".  A must have it.  float32 is not
+            possible.
         gated_b: for products with a gate, the place of B's columns, as in gated().
 
         Returns a PackedMatrix.  Raises Error if the device cannot pack these codes.
@@ -314,6 +324,9 @@ class Device(Products):
         >>> device.pack_codes(codes)
         <vkgemm.PackedMatrix (64, 2) f16, int4 codes>
         """
+        if not isinstance(codes, Codes):
+            raise ArgumentError(f"codes is {type(codes).__name__}: it must be vkgemm.Codes")
+        require_product_element(element)
         arrays = {name: np.ascontiguousarray(array) for name in ("codes", "scales", "zeros")
                   if (array := getattr(codes, name)) is not None}
         with self._gpu.lock:
@@ -340,12 +353,14 @@ class Device(Products):
         """Return a torch tensor, if it is in shared memory, or else a copy of it there.
 
         The copy of a transposed tensor is transposed.  It has no gradient.
-        Raises ArgumentError if the tensor is on another device.
+        Raises ArgumentError if it is no tensor, or is on another device.
 
         >>> x = device.empty(2, 3, dtype=torch.float16)
         >>> device.shared(x) is x, device.shared(x + 1) is x
         (True, False)
         """
+        if not is_tensor(tensor):
+            raise ArgumentError(f"tensor is {type(tensor).__name__}: it must be a torch tensor")
         return self._tensors_of("tensor", tensor).shared(tensor)
 
     @property

@@ -78,6 +78,8 @@ class Gpu:
     """
 
     def __init__(self, index: int | None, self_test: bool | str, **files: str | PathLike[str] | None):
+        if self_test not in (False, True, "all"):
+            raise ArgumentError(f"self_test is {self_test!r}: it must be False, True or 'all'")
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._may_run = False  # commands for whose end nobody waited yet
@@ -112,7 +114,8 @@ class Gpu:
         if not isinstance(index, (int, np.integer)):
             raise ArgumentError(f"index is {index!r}: it must be a whole number")
         if index not in range(count):
-            raise ArgumentError(f"index is {index}: there are {count} devices")
+            raise ArgumentError(f"index is {index}: "
+                                f"there {'is 1 device' if count == 1 else f'are {count} devices'}")
         return instance.devices[int(index)]
 
     def _open(self, instance: Any, self_test: bool | str,

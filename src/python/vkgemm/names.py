@@ -13,7 +13,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Arguments that had another name, and what the present one means.
-_RENAMED = {"residual": ("c", " It is added before the activation")}
+_RENAMED = {"residual": ("c", " It is added before the activation; to add it after that, add it to D"),
+            "weight": ("gamma", "")}
 
 
 class KeywordError(ArgumentError, TypeError):
@@ -39,6 +40,8 @@ def arguments_of(function: Callable[..., Any]) -> list[str]:
 def suggests(function: Callable[P, R]) -> Callable[P, R]:
     """The function; if it is given an unknown keyword, it names the nearest one it has."""
     names = arguments_of(function)
+    # Messages of Python name the class that users have.
+    function.__qualname__ = function.__qualname__.replace("Products.", "Device.")
     owner, _, called = function.__qualname__.rpartition(".")
     if called == "__init__":
         called = owner

@@ -82,10 +82,10 @@ class Products(Held):
             epilogue, scales, a gate or a row operation; int32 permits none of these.
         out: an array for D, with any strides.
         f32: how float32 is multiplied.  "ieee" uses float32 arithmetic.  The others split an
-            element into 16-bit parts for matrix units.  Relative to the sum of |a · b|, "bf16x9"
-            has exact products, "bf16x6" an error of 2**-23, "f16x3" of 2**-21; rounding of sums
-            comes on top.  A device without a configuration for them uses "ieee".  A packed b must
-            be packed with the same f32.
+            element into 16-bit parts for matrix units.  The products of "bf16x9" are exact.  The
+            errors of the others are at most 2**-23 ("bf16x6") or 2**-21 ("f16x3") of the sum of
+            |a · b|.  The rounding of sums comes on top.  A device without a configuration for them
+            uses "ieee".  A packed b must be packed with the same f32.
         split_k: the number of slices of K.  By default vkgemm chooses.
         max_workspace_bytes: the largest scratch memory that vkgemm may choose.
         config: a configuration, as explain() prints it.  By default vkgemm chooses.
@@ -193,12 +193,23 @@ class Products(Held):
             v = clamp(activation(pre)), of gemm(), before it is rounded
             D = op(v), or values = op(v)
 
+            rms_norm      v / sqrt(mean(v²) + eps) · gamma + row_beta
+            layer_norm    (v - mean(v)) / sqrt(variance(v) + eps) · gamma + row_beta
+            softmax       exp(v - max(v)) / sum(exp(v - max(v)))
+            l2_normalize  v / max(sqrt(sum(v²)), eps)
+            logsumexp     log(sum(exp(v)))
+            variance      mean((v - mean(v))²), divided by N, not by N - 1
+
+        The softmax of a row with +inf, or of a row of only -inf, is NaN, as in PyTorch.
+
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or a PackedMatrix.
         op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" return D.  "logsumexp", "sum",
             "max", "mean" and "variance" (over N) return float32 values, (M,) or (batch, M).
-        store_d: with an op that returns values, also return D = v: (values, D).
+        store_d: with an op that returns values, also return D = v: (values, D).  Otherwise D is
+            returned in any case.
         gamma, row_beta: (N,), factors and summands of rms_norm and layer_norm.
-        eps: by default 1e-6 for rms_norm, 1e-5 for layer_norm, 1e-12 for l2_normalize.
+        eps: by default 1e-6 for rms_norm, 1e-5 for layer_norm, 1e-12 for l2_normalize.  Other ops
+            have none.
         aux: also return pre of gemm(), as the last result.
 
         All other arguments and errors are as in gemm().

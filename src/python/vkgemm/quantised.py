@@ -64,6 +64,19 @@ def _kind(value: object) -> str:
     return name if device is None else f"{name} on {device}"
 
 
+def require_product_element(element: object) -> None:
+    """Refuses types that codes are not multiplied as."""
+    if element not in ("f16", "bf16"):
+        raise ArgumentError(f"element is {element!r}: it must be 'f16' or 'bf16'")
+
+
+def _require_type(type: str, zeros: bool) -> None:
+    """Refuses unknown types, and zero points where a type has none."""
+    enumerator("type", "VkgemmCodeType", type)
+    if zeros and type != "int4":
+        raise ArgumentError(f"zeros is given and type is {type!r}: only int4 has zero points")
+
+
 def _require_finite(b: NDArray[np.float32]) -> None:
     """Refuses numbers that no code stands for."""
     wrong = ~np.isfinite(b)
@@ -84,15 +97,17 @@ def require_in_f16(b: NDArray[np.float32], codes: Codes) -> None:
                             "scale stand for a number that float16 does not hold")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Codes:
     """A quantised matrix B.
 
         element = scale · (code - zero), in float32
 
     type: "int8", "int4", "e4m3", "e5m2" or "mxfp4".
-    codes: uint8.  8-bit codes are (K, N).  4-bit codes are ((K + 1) // 2, N): a byte holds rows 2i
-        and 2i + 1, which is the upper half.  A first dimension is a batch or groups.
+    codes: uint8.  8-bit codes are (K, N).  4-bit codes are ((K + 1) // 2, N): the lower half of
+        byte i holds row 2i, the upper half row 2i + 1.  A leading dimension is a batch or groups.
+        int8 codes are in two's complement.  int4 codes are, too (-8 to 7), but with zeros they are
+        unsigned (0 to 15).  e4m3, e5m2 and mxfp4 (e2m1) codes are the bits of OCP's formats.
     scales: float16 or float32, (K / group_k, N / group_n) rounded up.  For mxfp4: uint8, a scale of
         2 ** (byte - 127).
     zeros: for int4, uint8 zero points with the shape of scales.
@@ -116,7 +131,7 @@ class Codes:
     k: int | None = None
 
     def __post_init__(self) -> None:
-        enumerator("type", "VkgemmCodeType", self.type)
+        _require_type(self.type, self.zeros is not None)
         for name in ("codes", "scales", "zeros"):
             array = getattr(self, name)
             if not (isinstance(array, np.ndarray) or name == "zeros" and array is None):
@@ -203,17 +218,23 @@ Codes.__init__ = suggests(Codes.__init__)  # type: ignore[method-assign]
 def quantise(b: Any, type: str = "int4", *, group_k: int = 128, zeros: bool = False) -> Codes:
     """Quantise a matrix on the host.
 
-        scale = max|group| / largest code      with zeros: (max - min) / 15
+        scale = max|group| / largest code
         code  = the code nearest to b / scale
+
+    With zeros, for hi = max(group, 0) and lo = min(group, 0):
+
+        scale = (hi - lo) / 15      zero = rint(-lo / scale)
+        code  = rint(b / scale) + zero, from 0 to 15
 
     b: (K, N) or (batch, K, N), of any real type.
     type: "int8", "int4", "e4m3", "e5m2" or "mxfp4".
     group_k: a scale serves 32, 64 or 128 rows of a column, or with 0 all.  mxfp4: 32.
     zeros: add zero points.  int4 only.
 
-    Returns Codes.
-    Raises ArgumentError if an element is not finite.  If b is float16, the elements that the codes
-    stand for must be finite in float16, too.  A tensor on a GPU is refused: use Device.quantise().
+    Returns Codes.  Scales are float16 for int4 and int8, float32 for e4m3 and e5m2.
+    The product's A must be float16 or bfloat16 (element= of Device.pack_codes()).
+    Raises ArgumentError if an element is not finite.  If b is float16, also if a code represents a
+    number beyond float16's range.  Use Device.quantise() for a tensor on a GPU.
 
     >>> vkgemm.quantise(np.float32([[1], [-7]]), "int4").elements()
     array([[ 1.],
@@ -233,7 +254,7 @@ def quantised(b: Any, type: str, group_k: int, zeros: bool) -> tuple[NDArray[np.
     if b.ndim not in (2, 3):
         raise ArgumentError(f"b.shape is {b.shape}: it must have 2 or 3 dimensions")
     _require_finite(b)
-    enumerator("type", "VkgemmCodeType", type)
+    _require_type(type, zeros)
     group_k = 32 if type == "mxfp4" else _one_of("group_k", group_k, _GROUPS_K)
     k, n = b.shape[-2:]
     deep = group_k or max(k, 1)
@@ -254,8 +275,9 @@ def quantised(b: Any, type: str, group_k: int, zeros: bool) -> tuple[NDArray[np.
         with np.errstate(over="ignore"):
             scales = span.astype(np.float32 if type in _FLOATS else np.float16)
         if not np.isfinite(scales).all():
-            raise ArgumentError(f"b has a number of {np.abs(b).max()}: the scales of {type} codes "
-                                "are float16, and end at 65504")
+            raise ArgumentError(f"b has numbers up to {np.abs(b).max()}: its largest scale is "
+                                f"{span.max():.6g}, and scales of {type} codes are float16, whose "
+                                "largest is 65504")
         factor = np.where(scales > 0, scales, 1).astype(np.float32)
     wanted = grouped / factor[..., None, :]
     if zeros:

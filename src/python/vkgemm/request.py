@@ -9,6 +9,9 @@ from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
 from .problem import Part, f32_arithmetic, part, whole
+from .quantised import Codes
+
+_BETA_HINT = "; the summands of a normalisation are row_beta"
 
 
 @dataclass
@@ -42,11 +45,17 @@ def row_quantisation(arrays: Arrays, a: Any) -> Request:
     return Request(fields, None, {"source": a}, outputs=outputs, kind="VkgemmRowQuantisation")
 
 
-def _real(argument: str, value: Any) -> float:
+def _require_no_codes(argument: str, b: Any) -> None:
+    if isinstance(b, Codes):
+        raise ArgumentError(f"{argument} is vkgemm.Codes: pass what Device.pack_codes() returns")
+
+
+def _real(argument: str, value: Any, hint: str = "") -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{argument} is {value!r}: it must be a number") from None
+        shown = type(value).__name__ if hasattr(value, "shape") else repr(value)
+        raise ArgumentError(f"{argument} is {shown}: it must be a number{hint}") from None
     if number != number:  # the C API's sign of a number that is not set
         raise ArgumentError(f"{argument} is NaN: it must be a number")
     return number
@@ -63,6 +72,7 @@ class Builder:
         self.outputs: dict[str, Any] = {}
         self.a = as_matrix("a", arrays.array("a", a))
         self.b: Any = b
+        _require_no_codes("b", b)
         if not isinstance(b, PackedMatrix):
             self.b = as_matrix("b", arrays.array("b", b))
         self.element = arrays.element("a.dtype", self.a.dtype, INPUTS)
@@ -102,6 +112,7 @@ class Builder:
         self.is_sum = False
         self.parts["gated"] = part(gate=self.gate, b=gated_b)
         self.b_is_pair = gated_b != "separate"
+        _require_no_codes("b_right", b_right)
         self.b_right = b_right
 
     def grouped(self, offsets: Any, along: str) -> None:
@@ -181,8 +192,9 @@ class Builder:
                                     "one order")
             self.parts["b"] = min(pair, key=lambda b: dict(b).get("alignment", 16))
         if dict(self.parts["b"])["type"] != self.element and self.parts.get("quantised_b"):
-            raise ArgumentError(f"b is {self.b!r}: a.dtype is {self.element}, and both must be one "
-                                "type (element=)")
+            fix = (f"pack it with element={self.element!r}" if self.element in ("f16", "bf16")
+                   else "a must be float16 or bfloat16")
+            raise ArgumentError(f"b is {self.b!r}: a.dtype is {self.element}, and {fix}")
         if dict(self.parts["b"])["type"] != self.element:
             raise ArgumentError(f"b.dtype is {dict(self.parts['b'])['type']}: "
                                 f"a.dtype is {self.element}, and both must be one type")
@@ -231,12 +243,12 @@ class Builder:
             shapes = [(*self.lead, self.m, self.n)]
             require_shape("c", array, *shapes, *([(self.m, self.n)] if self.lead else []))
             self.inputs["c"] = array
-            beta = 1.0 if beta is None else _real("beta", beta)
+            beta = 1.0 if beta is None else _real("beta", beta, _BETA_HINT)
             fields += part(beta=beta)
             self.parts["c"] = part(
                 type=self.arrays.element("c.dtype", array.dtype)) + self.arrays.rows(array)
             self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
-        elif beta is not None and _real("beta", beta) != 0:
+        elif beta is not None and _real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
         if clamp is not None:
             try:
@@ -298,6 +310,9 @@ class Builder:
         self.parts["d"] = part(type=element)
         if not self.has_d and out is not None:
             raise ArgumentError("out is given and store_d is False: D is not stored")
+        if not (self.has_d or self.has_aux) and out_dtype is not None:
+            raise ArgumentError(f"out_dtype is {out_dtype!r} and store_d is False: D is not stored, "
+                                "and the values are float32")
         if self.has_d and out is None:
             self.outputs["d"] = self.arrays.new(shape, element, zero=preserved)
         elif self.has_d:
