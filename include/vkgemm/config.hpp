@@ -186,7 +186,7 @@ struct SkinnyLoop {
 };
 
 // A configuration prints itself and can be parsed back from what it printed:
-//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
+//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4
 // The name of the main loop comes first, then the tile, the loop's own parameters and those that
 // all loops share. Parameters at their default value are left out.
 struct Config {

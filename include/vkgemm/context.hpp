@@ -45,6 +45,7 @@ VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& w
 // The packing of bytes with this fingerprint. They may lie in rows although the device would pack
 // fragments today: they were packed before the kernels that read fragments passed the self-test, or
 // with other tables. As Matrix::packing, packed_rows lets a product use them, at the speed of rows.
+// The fingerprint must be one that a PackedLayout gave; for others the result is unspecified.
 VKGEMM_API Packing packing_of(const Fingerprint& fingerprint);
 
 // How a packed operand lies. Its matrices are contiguous.
@@ -75,10 +76,10 @@ struct Operands {
   DeviceSpan b_right = {};  // GatedB::separate: the right half of B
   DeviceSpan c = {};        // if beta is not 0
   DeviceSpan d = {};
-  DeviceSpan bias = {};        // N values, or M (Bias::along_m); 2N of a gated product
-  DeviceSpan row_scales = {};  // Epilogue::row_scales: M factors, f32; so column_scales
-  DeviceSpan column_scales = {};
-  DeviceSpan aux = {};      // as large as D; 2N columns of a gated product
+  DeviceSpan bias = {};           // N values, or M (Bias::along_m); 2N of a gated product
+  DeviceSpan row_scales = {};     // Epilogue::row_scales: M factors, f32
+  DeviceSpan column_scales = {};  // Epilogue::column_scales: N factors, f32; 2N of a gated product
+  DeviceSpan aux = {};            // as large as D; 2N columns of a gated product
   DeviceSpan offsets = {};  // grouped: groups + 1 values, where groups begin and the last one ends
   DeviceSpan gamma = {};    // RowReduction::gamma: N factors
   DeviceSpan beta = {};     // RowReduction::beta: N summands
@@ -87,8 +88,8 @@ struct Operands {
 
   // Plans that prepare operands use these: Context::plan_pack(), plan_quantise_rows().
   DeviceSpan source = {};  // elements to be packed or quantised
-  DeviceSpan codes = {};   // read by plan_pack(), written by plan_quantise_rows(); so scales
-  DeviceSpan scales = {};
+  DeviceSpan codes = {};   // read by plan_pack(), written by plan_quantise_rows()
+  DeviceSpan scales = {};  // likewise
   DeviceSpan zeros = {};   // zero points of codes
   DeviceSpan packed = {};  // written: PackedLayout::bytes
 
@@ -212,19 +213,22 @@ class VKGEMM_API Plan {
   //
   // Synchronisation: before, the caller makes operands available and visible to
   // VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, with VK_ACCESS_2_SHADER_STORAGE_READ_BIT for those that
-  // the plan reads and VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After, the
-  // caller waits for the same stage and access before anything uses the written ones.
+  // the plan reads and VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After the
+  // plan, the caller records a barrier whose source is VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT with
+  // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, before a command uses operands that the plan writes. The
+  // barriers of vkgemm below replace neither.
   //
-  // vkgemm records no barrier if the plan has no workspace, or is grouped and packs nothing. The
-  // exception is one barrier between the two passes of a row reduction with its values in D. Other
-  // plans record barriers from compute shaders to compute shaders:
+  // A plan without a workspace records no barrier, except one between the two passes of a row
+  // reduction whose values are in D. A grouped plan that packs nothing records none. Other plans
+  // record barriers from compute shaders to compute shaders:
   // - one first, so that consecutive recordings on a queue may share a workspace. It also keeps the
   //   plan from running at the same time as earlier dispatches.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
   // - one before each dispatch that adds slices of K, or reduces, merges or recomputes rows, and
-  //   before each fallback for an aborted barrier. The last one makes writes visible to the host,
-  //   too.
+  //   before each fallback for an aborted barrier. If the plan counts aborts (barrier_aborts()),
+  //   these also make shader writes visible to the host. That does not replace the barrier that the
+  //   caller records after the plan.
   // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't
   //   fit the workspace at once (before and after each copy).
   //
@@ -297,8 +301,10 @@ class VKGEMM_API Context {
 
   // Configurations for the problem, preferred ones first. If this shape or a near one was tuned,
   // its configuration comes first. All legal configurations of the tuning tables' rows follow, some
-  // again with slices of K or packed operands, if that is estimated to be faster. None for an empty
-  // problem. Nothing is tested: what needs a verdict and has none is left out.
+  // again with slices of K or packed operands, if that is estimated to be faster. The list is empty
+  // for an empty problem, and if no configuration computes it: plan() then fails and gives the
+  // reasons. candidates() tests nothing. It leaves out configurations that need a verdict and have
+  // none.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
 
   // The layout of an operand of the problem when it is packed: in rows if the problem's
@@ -324,8 +330,9 @@ class VKGEMM_API Context {
   // and q8_0: an even one), scales a multiple of their size. Kernels read codes, scales and zero
   // points in four-byte words: up to three bytes before and after them, within the same page.
   //
-  // Records the smallest number of dispatches, whatever max_dispatch_ms is, and no barrier. Fails
-  // as packed_layout() and plan() do.
+  // Records the smallest number of dispatches, whatever max_dispatch_ms is, and no barrier. If the
+  // layout has 0 bytes, the plan is valid and record() records nothing. Fails as packed_layout()
+  // and plan() do, and with invalid_argument if the operand's packing is Packing::packed.
   Result<Plan> plan_pack(const Problem& problem, PackedOperand operand) const;
 
   // Plans the quantisation of rows, by the formula of RowQuantisation.

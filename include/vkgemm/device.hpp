@@ -154,9 +154,13 @@ class VKGEMM_API Requirements {
   const VkPhysicalDeviceFeatures2* features() const noexcept;
 
   // Adds the features to a chain of the application, whose other bits stay. Sets bits in structures
-  // that are in the chain, and appends structures of this object for the others. chain.sType
-  // must be set. The chain is valid until this object ends or merges into another chain; then
-  // remove the appended structures before you use it again.
+  // that are in the chain, VkPhysicalDeviceVulkan11Features to 13Features included. For bits
+  // without a place in the chain it appends structures of this object, never a second one of a
+  // type. chain.sType must be set.
+  //
+  // Create the device with the merged chain, and pass the chain to Context::create(). The chain
+  // must live until create() returns. The appended structures are valid until this object ends or
+  // merges into another chain. To use the chain after that, remove them from it first.
   void merge_into(VkPhysicalDeviceFeatures2& chain) noexcept;
 
   // The capabilities of a device that is created with exactly these requirements.

@@ -59,16 +59,16 @@ enum class Packing : std::uint8_t {
   plain,   // rows or columns
   packed,  // as Context::plan_pack() writes it, in the order that suits the device. For A and B of
            // 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
-  packed_rows,  // in rows: the order of devices, and of tables, for which no other one is known.
-                // Not for f32. See packing_of()
+  packed_rows,  // in rows: the bytes that packed gives if the device has no fragments. Not for
+                // f32. See packing_of()
 };
 
 // The memory layout of one operand. Units are elements unless a name says bytes.
 //
-// A packed operand has the layout of Context::packed_layout(). Its type and batch_stride count,
-// layout and alignment do not, and ld is an error. One packed B serves every M, batch of A,
-// epilogue and group. With B in fragment order, vkgemm copies a plain A to the workspace or reads
-// it in place.
+// A packed operand has the layout of Context::packed_layout(). vkgemm reads its type and
+// batch_stride, and ignores its layout and alignment. A set ld is an error. One packed B serves
+// every M, batch of A, epilogue and group. With B in fragment order, vkgemm copies a plain A to the
+// workspace or reads it in place.
 //
 // A packed matrix is valid for
 // - one device and driver, one type (f32: one arithmetic), one N and K (for A one M and K);

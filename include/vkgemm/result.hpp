@@ -37,7 +37,7 @@ enum class Status : std::uint8_t {
 // The enumerator's name.
 VKGEMM_API std::string_view to_string(Status status) noexcept;
 
-// The message names the field and its value: "a.ld is 12: at least 16 is needed (row of K = 16)".
+// The message names the field and its value: "a.ld is 12: a row of K = 16 needs at least 16".
 struct Error {
   Status status = Status::driver_error;
   std::string message;

@@ -114,8 +114,8 @@ struct SelfTest {
   // context does not use the kind and tests no other one. The resources of the product leak, and
   // the queue may still be busy with it.
   //
-  // Until the queue is free and the driver has compiled, timeout_ms does not count. After ten times
-  // timeout_ms the kinds are untested.
+  // timeout_ms limits each product, from when the queue is free and the driver has compiled. If
+  // that takes longer than ten times timeout_ms, the kinds stay untested.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;

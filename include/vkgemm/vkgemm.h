@@ -72,8 +72,8 @@ typedef struct VkgemmPlan VkgemmPlan;
 // Every enumerator has its value for good. *_MAX_ENUM is no value: it makes enumerations 32 bits
 // wide, as Vulkan's are.
 
-// Whether a call succeeded, or why not. From INVALID_ARGUMENT to WRONG_CONTEXT, and from
-// INVALID_HANDLE to BUFFER_TOO_SMALL, it is the caller's to mend, and nothing was recorded.
+// Success, or the kind of failure. A call that fails records nothing. The statuses 1 to 8, 15 and
+// 16 report a fault of the call: an argument, an operand or a handle.
 typedef enum VkgemmStatus {
   VKGEMM_SUCCESS = 0,
   VKGEMM_ERROR_INVALID_ARGUMENT = 1,      // a field has a value that no device could accept
@@ -88,7 +88,7 @@ typedef enum VkgemmStatus {
   VKGEMM_ERROR_IO = 10,                   // a file could not be read or written
   VKGEMM_ERROR_OUT_OF_HOST_MEMORY = 11,
   VKGEMM_ERROR_OUT_OF_DEVICE_MEMORY = 12,
-  VKGEMM_ERROR_DEVICE_LOST = 13,       // from then on of every call on the context but destruction
+  VKGEMM_ERROR_DEVICE_LOST = 13,       // sticky: later calls return it, too; destruction works
   VKGEMM_ERROR_DRIVER = 14,            // any other VkResult below zero: vkgemm_error_vk_result()
   VKGEMM_ERROR_INVALID_HANDLE = 15,    // null, of another kind, destroyed, or no handle
   VKGEMM_ERROR_BUFFER_TOO_SMALL = 16,  // for the text: *size says how many bytes it takes
@@ -127,18 +127,19 @@ typedef enum VkgemmF32Arithmetic {
 
 // The order of the elements of a matrix in memory.
 typedef enum VkgemmLayout {
-  VKGEMM_LAYOUT_ROW_MAJOR = 0,  // element (i, j) stands at i * ld + j
-  VKGEMM_LAYOUT_COL_MAJOR = 1,  // element (i, j) stands at j * ld + i
+  VKGEMM_LAYOUT_ROW_MAJOR = 0,  // element (i, j) is at i * ld + j
+  VKGEMM_LAYOUT_COL_MAJOR = 1,  // element (i, j) is at j * ld + i
   VKGEMM_LAYOUT_MAX_ENUM = 0x7FFFFFFF
 } VkgemmLayout;
 
 // The form of an operand.
 typedef enum VkgemmPacking {
   VKGEMM_PACKING_PLAIN = 0,  // rows or columns
-  // As vkgemm_plan_pack() has it written: A and B of 16 bits, s8, and f32 where
-  // VkgemmProblem::f32_arithmetic isn't IEEE.
+  // In the order that vkgemm_plan_pack() writes, which suits the device. For A and B of 16-bit
+  // types and s8, and of f32 if VkgemmProblem::f32_arithmetic is not IEEE.
   VKGEMM_PACKING_PACKED = 1,
-  // In rows, whatever order suits the device: see vkgemm_packing_of().
+  // In rows: the bytes that PACKED gives if the device has no fragments. Not for f32. See
+  // vkgemm_packing_of().
   VKGEMM_PACKING_PACKED_ROWS = 2,
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
 } VkgemmPacking;
@@ -163,12 +164,13 @@ typedef enum VkgemmBias {
   VKGEMM_BIAS_MAX_ENUM = 0x7FFFFFFF
 } VkgemmBias;
 
-// Factors in f32 of the rows or columns of A·B. They stand side by side, those of matrices of a
-// batch (along n: of groups of M) one vector behind the other.
+// f32 factors for the rows or columns of A·B, contiguous. The vectors of a batch are contiguous,
+// too; with groups of M, so are the column scales of the groups.
 typedef enum VkgemmScales {
   VKGEMM_SCALES_NONE = 0,
-  VKGEMM_SCALES_SHARED = 1,      // one vector for the whole batch
-  VKGEMM_SCALES_PER_MATRIX = 2,  // one for each matrix; along n with groups of M, for each group
+  VKGEMM_SCALES_SHARED = 1,  // one vector for the whole batch
+  // One vector for each matrix; column scales with groups of M: one for each group.
+  VKGEMM_SCALES_PER_MATRIX = 2,
   VKGEMM_SCALES_MAX_ENUM = 0x7FFFFFFF
 } VkgemmScales;
 
@@ -289,9 +291,9 @@ typedef enum VkgemmOutcome {
   VKGEMM_OUTCOME_DRIVER_ERROR = 2,  // a pipeline was not built, or a call failed
   VKGEMM_OUTCOME_DEVICE_LOST = 3,
   VKGEMM_OUTCOME_TIMED_OUT = 4,
-  VKGEMM_OUTCOME_CRASHED = 5,   // the process that tried it ended
-  VKGEMM_OUTCOME_UNUSABLE = 6,  // what it rests on is not so here: no fault of the driver
-  VKGEMM_OUTCOME_UNTESTED = 7,  // neither good nor bad
+  VKGEMM_OUTCOME_CRASHED = 5,   // its process ended during the test
+  VKGEMM_OUTCOME_UNUSABLE = 6,  // it needs a property that the driver lacks, which is no fault
+  VKGEMM_OUTCOME_UNTESTED = 7,  // no result
   VKGEMM_OUTCOME_MAX_ENUM = 0x7FFFFFFF
 } VkgemmOutcome;
 
@@ -374,7 +376,7 @@ VKGEMM_API VkgemmStatus vkgemm_error_destroy(VkgemmError* error);
 // The status of the last call that the error was passed to. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_status(const VkgemmError* error, VkgemmStatus* status);
 
-// Its message: "a.ld is 12: at least 16 is needed (row of K = 16)". Empty after success. The text
+// Its message: "a.ld is 12: a row of K = 16 needs at least 16". Empty after success. The text
 // is valid until the error is passed to another call. One thread.
 VKGEMM_API VkgemmStatus vkgemm_error_message(const VkgemmError* error, const char** message);
 
@@ -430,8 +432,10 @@ typedef struct VkgemmEpilogue {
   VkBool32 aux;                 // also write pre to VkgemmOperands::aux; default false
   float clamp_min;              // default NaN: no bound
   float clamp_max;              // default NaN: no bound
-  VkgemmScales row_scales;      // M factors; of groups of M shared, one for each row; default none
-  VkgemmScales column_scales;   // N factors; of a gated product 2N, as its bias; default none
+  // Default none. M factors; with groups of M shared: one for each row.
+  VkgemmScales row_scales;
+  // Default none. N factors; for a gated product 2N, in the order of its bias.
+  VkgemmScales column_scales;
   uint32_t reserved;
 } VkgemmEpilogue;
 
@@ -447,8 +451,8 @@ typedef struct VkgemmGated {
 } VkgemmGated;
 
 // Many products in one, of sizes that only the device knows: group g is
-// [offsets[g], offsets[g + 1]) of M or of K. The offsets stand in device memory
-// (VkgemmOperands::offsets); the problem's m or k is their capacity, and its batch is 1.
+// [offsets[g], offsets[g + 1]) of M or of K. The offsets are in device memory
+// (VkgemmOperands::offsets). The problem's m or k is their capacity, and its batch is 1.
 typedef struct VkgemmGrouping {
   uint32_t struct_size;
   uint32_t groups;           // default 0; at most 65535
@@ -480,16 +484,27 @@ typedef struct VkgemmSplitK {
 } VkgemmSplitK;
 
 // B as codes. An element is scale * (code - zero), computed in f32 and rounded to B's type, f16 or
-// bf16. Elements are not rounded if scales multiply sums. vkgemm/problem.hpp gives the layout of
-// codes, scales and zero points before they are packed.
+// bf16. Elements are not rounded if scales multiply sums.
+//
+// Before packing, in separate arrays, code (k, n) and its scale have these indices (division rounds
+// down, ceil() up). Zero points are arranged like scales.
+//   row-major     k * ld + n     (k / group_k) * ceil(N / group_n) + n / group_n
+//   column-major  n * ld + k     (n / group_n) * ceil(K / group_k) + k / group_k
+//
+// Two 4-bit codes that are neighbours along K share a byte; the second one is the upper half. The
+// byte is k / 2 * ld + n, or (n * ld + k) / 2. For a gated product with one matrix B, N is 2N
+// here. struct Quantisation in vkgemm/problem.hpp also describes batches and ggml blocks.
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;
   VkgemmCodeType type;  // default int8
-  uint32_t group_k;     // of K, that share a scale: 32, 64, 128; default 0: all, or 32 of mxfp4
-  uint32_t group_n;     // columns that do: default 1, or 128; 0: all. mxfp4: 1
+  // Codes along K that share a scale: 32, 64, 128, or 0 (the default) for all of K. mxfp4 and ggml
+  // blocks: 32, and 0 means 32, too.
+  uint32_t group_k;
+  // Columns that share a scale: 1 (the default), 128, or 0 for all columns. mxfp4: 1.
+  uint32_t group_n;
   VkgemmDataType scale_type;  // default f16; mxfp4: any, its scales are bytes, E8M0
   VkBool32 zeros;             // int4: there are zero points, 0 … 15; default false
-  VkgemmCodeLayout layout;    // counts where it is packed; default separate
+  VkgemmCodeLayout layout;    // default separate; read by vkgemm_plan_pack()
   uint32_t reserved;
 } VkgemmQuantisation;
 
@@ -552,9 +567,19 @@ VKGEMM_API VkgemmStatus vkgemm_problem_command_line(const VkgemmProblem* problem
 
 // --- Configuration: how a problem is computed ----------------------------------------------------
 //
-// A configuration is a text, as vkgemm prints it, with every parameter in it that is not at its
-// default, the main loop's own, too:
-//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8
+// A configuration is a text, as vkgemm prints it: the main loop, a colon, and parts with commas
+// between them, in any order. vkgemm leaves out parts at their defaults.
+//   khr:tile=128x128x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4
+// Parts without a default below are required. vkgemm/config.hpp explains each.
+//   every loop   tile=MxNxK, swizzle=8, slices=1, static_shape=0, workgroups=0, spin_limit=131072,
+//                reduction_mode=two_dispatches|last_arriver|device_barrier, pack=none|a|b|ab,
+//                schedule=simple|persistent, rows=none|resident|panel|recompute|two_pass
+//   nv           invocations=N, unroll_k=1
+//   khr, khr_ring, khr_direct
+//                fragment=MxNxK, subgroups=MxN, subgroup_size=N, subtiles=1, peel=1
+//   khr_direct   ahead=1, swap_a=0, interleave_k=0, subgroups_k=1, code_run=1
+//   fma          fragment=MxN, peel=1
+// In a list of names the first one is the default.
 
 // The parameters that all main loops share. vkgemm/config.hpp says what each does.
 typedef struct VkgemmConfig {
@@ -611,8 +636,10 @@ VKGEMM_API VkgemmStatus vkgemm_requirements_features(const VkgemmRequirements* r
                                                      const VkPhysicalDeviceFeatures2** features);
 
 // Adds the features to a chain of the application, whose other bits stay. Sets bits in structures
-// that are in the chain, and appends structures of the requirements for the others. The chain is
-// valid until the requirements end or merge into another chain. One thread.
+// that are in the chain, and appends structures of the requirements for the others. The
+// structures of Vulkan 1.1 to 1.3 are recognised, and none is appended twice. Pass the merged chain
+// to vkgemm_context_create(), too. The appended structures are valid until the requirements end or
+// merge into another chain. One thread.
 VKGEMM_API VkgemmStatus vkgemm_requirements_merge_into(VkgemmRequirements* requirements,
                                                        VkPhysicalDeviceFeatures2* chain);
 
@@ -760,8 +787,8 @@ VKGEMM_API VkgemmStatus vkgemm_kernel_kind_text(const VkgemmKernelKind* kind, ch
 typedef struct VkgemmVerdict {
   uint32_t struct_size;
   VkgemmOutcome outcome;  // default untested
-  VkBool32 failed;        // the driver is at fault; of a verdict that you pass it is not read
-  VkgemmMainLoop loop;    // this and what follows: the kind, as VkgemmKernelKind has it
+  VkBool32 failed;        // the driver is at fault; ignored in a verdict that you pass
+  VkgemmMainLoop loop;    // loop to code_run: the kind of kernel, as in VkgemmKernelKind
   VkgemmDataType input;
   uint32_t m;
   uint32_t n;
@@ -939,7 +966,8 @@ VKGEMM_API VkgemmStatus vkgemm_context_save_pipeline_cache(const VkgemmContext* 
 // --- Plan ----------------------------------------------------------------------------------------
 
 // Makes a list of every legal configuration of the tuning tables' rows for this problem, preferred
-// ones first. None for an empty problem. Any thread.
+// ones first. The list is empty for an empty problem, and if no configuration computes it:
+// vkgemm_plan_create() then fails and gives the reasons. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context,
                                                  const VkgemmProblem* problem,
                                                  VkgemmCandidates** candidates, VkgemmError* error);
@@ -1046,8 +1074,8 @@ typedef struct VkgemmOperands {
 
   // Plans that prepare operands use these: vkgemm_plan_pack(), vkgemm_plan_quantise_rows().
   VkgemmDeviceSpan source;  // elements to be packed or quantised
-  VkgemmDeviceSpan codes;   // read by packing, written by the quantisation of rows; so scales
-  VkgemmDeviceSpan scales;
+  VkgemmDeviceSpan codes;   // read by packing, written by the quantisation of rows
+  VkgemmDeviceSpan scales;  // likewise
   VkgemmDeviceSpan zeros;   // zero points of codes
   VkgemmDeviceSpan packed;  // written: VkgemmPackedLayout::bytes
 } VkgemmOperands;
@@ -1076,10 +1104,10 @@ VKGEMM_API VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOpera
 // Disturbs the compute bind point's pipeline and the push constants. Before, the caller makes
 // operands available and visible to VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, with
 // VK_ACCESS_2_SHADER_STORAGE_READ_BIT for those that the plan reads and
-// VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After, the caller waits for the
-// same stage and access before anything uses the written ones. vkgemm records the barriers between
-// the dispatches of a plan: Plan::record() in vkgemm/context.hpp lists them, and says how ranges of
-// dispatches are recorded.
+// VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT for those that it writes. After the plan, the caller records
+// a barrier whose source is this stage with VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, before a command
+// uses operands that the plan writes. vkgemm records the barriers between the dispatches of a plan:
+// Plan::record() in vkgemm/context.hpp lists them, and says how ranges of dispatches are recorded.
 //
 // A workspace belongs to one recording in flight; recordings that follow each other on one queue
 // may share it. Any thread; the command buffer and its pool are externally synchronised.
@@ -1106,31 +1134,34 @@ typedef struct VkgemmPackedLayout {
   VkgemmFingerprint fingerprint;
 } VkgemmPackedLayout;
 
-// How an operand of the problem lies when it is packed, whether or not the problem says that it is.
-// Any thread.
+// The layout of an operand of the problem when it is packed: in rows if the problem's packing is
+// VKGEMM_PACKING_PACKED_ROWS, otherwise in the device's order. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
                                              const VkgemmProblem* problem,
                                              VkgemmPackedOperand operand,
                                              VkgemmPackedLayout* layout, VkgemmError* error);
 
-// Plans the packing of an operand. It lies as the problem says, with VKGEMM_PACKING_PLAIN.
-// VKGEMM_GATED_B_SEPARATE: b and b_right are packed one by one with the same plan.
+// Plans the packing of an operand. The problem describes the source. Its packing is
+// VKGEMM_PACKING_PLAIN for the device's order, or VKGEMM_PACKING_PACKED_ROWS for rows;
+// VKGEMM_PACKING_PACKED is VKGEMM_ERROR_INVALID_ARGUMENT. With VKGEMM_GATED_B_SEPARATE, pack b and
+// b_right one by one with the same plan. If packing gains nothing (a layout of 0 bytes), the plan
+// is valid and records nothing.
 //
-// Operands: reads `source`, or of a quantised B `codes` and, if they lie apart, `scales` and
-// `zeros`. Writes `packed`, all of VkgemmPackedLayout::bytes but what follows the last matrix, with
-// zeros for padding. Kernels read codes, scales and zero points in words of four bytes, so up to
-// three bytes before and after them. No barrier is recorded. Any thread, as vkgemm_plan_create().
+// Operands: reads `source`. For a quantised B reads `codes` and, if they are separate, `scales` and
+// `zeros`. Writes `packed`: all matrices, with zeros for padding, but not the bytes after the last
+// one. Kernels read codes, scales and zero points in four-byte words: up to three bytes before and
+// after them. Records no barrier. Any thread, as vkgemm_plan_create().
 VKGEMM_API VkgemmStatus vkgemm_plan_pack(const VkgemmContext* context, const VkgemmProblem* problem,
                                          VkgemmPackedOperand operand, VkgemmPlan** plan,
                                          VkgemmError* error);
 
-// How the operand lies that this plan packs. 0 bytes if the device gains nothing by packing it, or
-// the plan packs nothing. Any thread.
+// The layout of the operand that this plan packs. 0 bytes if the device gains nothing by packing
+// it, or the plan packs nothing. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_layout(const VkgemmPlan* plan, VkgemmPackedLayout* layout);
 
 // Gives the packing of bytes with this fingerprint: rows or the order of a device. Bytes that were
 // packed in rows stay usable with VKGEMM_PACKING_PACKED_ROWS when the device packs fragments today.
-// Any thread.
+// The fingerprint must be one that a VkgemmPackedLayout gave. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_packing_of(const VkgemmFingerprint* fingerprint,
                                           VkgemmPacking* packing);
 

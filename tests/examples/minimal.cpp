@@ -18,7 +18,7 @@ vkgemm::Result<vkgemm::Context> make_context(VkInstance instance, VkPhysicalDevi
                                   .self_test = {.queue = queue, .queue_family = family}});
 }
 
-// Once for each shape: D = gelu(A·B + bias). By default matrices are f16 and row-major.
+// Once for each shape: D = gelu(A·B + bias). By default matrices are f16 and row-major, bias f32.
 vkgemm::Result<vkgemm::Plan> plan_layer(const vkgemm::Context& context, std::uint64_t m,
                                         std::uint64_t n, std::uint64_t k) {
   const vkgemm::Epilogue epilogue{.bias = vkgemm::Bias::along_n,
@@ -27,7 +27,7 @@ vkgemm::Result<vkgemm::Plan> plan_layer(const vkgemm::Context& context, std::uin
 }
 
 // As often as you like: it never allocates, compiles or submits. A span is an address from
-// vkGetBufferDeviceAddress and a size, for the workspace plan.workspace_bytes().
+// vkGetBufferDeviceAddress and a size; plan.operands() has the sizes.
 vkgemm::Result<void> record_layer(const vkgemm::Plan& plan, VkCommandBuffer commands,
                                   vkgemm::DeviceSpan a, vkgemm::DeviceSpan b,
                                   vkgemm::DeviceSpan bias, vkgemm::DeviceSpan d,

@@ -77,7 +77,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error {
     /// The kind of failure.
     pub status: Status,
-    /// Names the field and its value: "a.ld is 12: at least 16 is needed (row of K = 16)".
+    /// Names the field and its value: "a.ld is 12: a row of K = 16 needs at least 16".
     pub message: String,
     /// The driver's VkResult if a call to it failed, otherwise 0.
     pub vk_result: VkResult,
