@@ -48,7 +48,7 @@ VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& w
 // The fingerprint must be one that a PackedLayout gave; for others the result is unspecified.
 VKGEMM_API Packing packing_of(const Fingerprint& fingerprint);
 
-// How a packed operand lies. Its matrices are contiguous.
+// The layout of a packed operand. Its matrices are contiguous.
 struct PackedLayout {
   VkDeviceSize bytes = 0;  // of all matrices; 0: this device gains nothing, leave the operand plain
   VkDeviceSize matrix_bytes = 0;  // from one matrix to the next

@@ -111,7 +111,7 @@ typedef enum VkgemmDataType {
   VKGEMM_DATA_TYPE_BF16 = 2,  // 2 bytes
   VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
   VKGEMM_DATA_TYPE_S8 = 4,    // 1 byte; of A and B
-  VKGEMM_DATA_TYPE_S32 = 5,   // 4 bytes; of D where A and B are s8
+  VKGEMM_DATA_TYPE_S32 = 5,   // 4 bytes; of D if A and B are s8
   VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmDataType;
 
@@ -121,7 +121,7 @@ typedef enum VkgemmF32Arithmetic {
   VKGEMM_F32_ARITHMETIC_IEEE = 0,    // multiply-adds of f32
   VKGEMM_F32_ARITHMETIC_BF16X9 = 1,  // three bf16, nine products, which are exact
   VKGEMM_F32_ARITHMETIC_BF16X6 = 2,  // without the three smallest products
-  VKGEMM_F32_ARITHMETIC_F16X3 = 3,   // two f16, three products; rows and columns are scaled before
+  VKGEMM_F32_ARITHMETIC_F16X3 = 3,   // two f16, three products; scales rows and columns first
   VKGEMM_F32_ARITHMETIC_MAX_ENUM = 0x7FFFFFFF
 } VkgemmF32Arithmetic;
 
@@ -270,9 +270,9 @@ typedef enum VkgemmReductionMode {
 typedef enum VkgemmRowStrategy {
   VKGEMM_ROW_STRATEGY_NONE = 0,       // of problems without a row reduction
   VKGEMM_ROW_STRATEGY_RESIDENT = 1,   // a tile is as wide as N
-  VKGEMM_ROW_STRATEGY_PANEL = 2,      // workgroups tell each other, and wait for each other
+  VKGEMM_ROW_STRATEGY_PANEL = 2,      // workgroups of a row exchange statistics and wait
   VKGEMM_ROW_STRATEGY_RECOMPUTE = 3,  // the product is computed twice
-  VKGEMM_ROW_STRATEGY_TWO_PASS = 4,   // a second kernel reduces what the first one stored
+  VKGEMM_ROW_STRATEGY_TWO_PASS = 4,   // a second kernel reduces the stored values
   VKGEMM_ROW_STRATEGY_MAX_ENUM = 0x7FFFFFFF
 } VkgemmRowStrategy;
 
@@ -525,7 +525,7 @@ typedef struct VkgemmProblem {
   const VkgemmMatrix* a;                    // M×K
   const VkgemmMatrix* b;                    // K×N; of a gated product K×2N, or its left half
   const VkgemmMatrix* c;                    // used if epilogue->beta is not 0
-  const VkgemmMatrix* d;                    // null: f16, also where A is f32
+  const VkgemmMatrix* d;                    // null: f16, also if A is f32
   const VkgemmMatrix* aux;                  // used if epilogue->aux
   const VkgemmEpilogue* epilogue;           // default: D = A·B
   const VkgemmGated* gated;                 // null: not gated
@@ -541,8 +541,8 @@ typedef struct VkgemmProblem {
   // cut into several, with the same bits. Default 0: any.
   double max_dispatch_ms;
 
-  // How many times as long as estimated this device takes. Default 1; infinity: unknown, dispatches
-  // are as short as can be.
+  // The device's time divided by the estimate. Default 1; infinity: unknown, dispatches are as
+  // short as possible.
   double estimate_scale;
 
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
@@ -593,7 +593,7 @@ typedef struct VkgemmConfig {
   uint32_t slices;                     // of K; 1: not divided
   VkgemmReductionMode reduction_mode;  // how they are added
   uint32_t workgroups;                 // how many are launched; 0: vkgemm counts them
-  uint32_t spin_limit;                 // how often a workgroup asks for others before it gives up
+  uint32_t spin_limit;                 // how often a workgroup polls for others before it gives up
   VkBool32 pack_a;                     // copies A into the workspace first
   VkBool32 pack_b;                     // copies B into the workspace first
   VkBool32 static_shape;               // N, K and leading dimensions are baked into the pipeline
@@ -744,7 +744,7 @@ typedef struct VkgemmKernelKind {
   uint32_t subgroup_size;  // khr, khr_direct; default 0
   uint32_t invocations;    // nv; default 0
   VkBool32 a_in_rows;      // khr_direct: A is not packed; default false
-  uint32_t code_run;       // khr_direct: that of its loop, where B is quantised; default 0
+  uint32_t code_run;       // khr_direct: code_run of its loop if B is quantised; default 0
 } VkgemmKernelKind;
 
 // The device's properties in one structure. Any thread.
@@ -807,8 +807,9 @@ VKGEMM_API VkgemmStatus vkgemm_verdict_init(VkgemmVerdict* verdict, size_t struc
 // Makes an empty list. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_verdicts_create(VkgemmVerdicts** verdicts);
 
-// Makes a list of what stands in a file, an empty one if there is no file. VKGEMM_ERROR_IO, saying
-// why, if it cannot be read or belongs to another device, driver or build of vkgemm. Any thread.
+// Reads a list from a file. The list is empty if there is no file. VKGEMM_ERROR_IO, with the
+// reason, if the file cannot be read or belongs to another device, driver or build of vkgemm. Any
+// thread.
 VKGEMM_API VkgemmStatus vkgemm_verdicts_load(const VkgemmCaps* caps, const char* file,
                                              VkgemmVerdicts** verdicts, VkgemmError* error);
 
@@ -947,8 +948,8 @@ VKGEMM_API VkgemmStatus vkgemm_context_caps(const VkgemmContext* context, const 
 VKGEMM_API VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context,
                                                 VkgemmVerdicts** verdicts);
 
-// How often workgroups gave up waiting for one another. The results were right, but late. Any
-// thread.
+// How often workgroups gave up waiting for one another. The results are still correct. Later
+// recordings avoid the barrier, which may make them slower. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_context_barrier_aborts(const VkgemmContext* context,
                                                       uint32_t* count);
 
@@ -956,7 +957,8 @@ VKGEMM_API VkgemmStatus vkgemm_context_barrier_aborts(const VkgemmContext* conte
 // VKGEMM_ERROR_DEVICE_LOST; everything may still be destroyed. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_context_notify_device_lost(const VkgemmContext* context);
 
-// True once it was told so, or the driver answered so. Any thread.
+// True after vkgemm_context_notify_device_lost(), or if the driver returned VK_ERROR_DEVICE_LOST.
+// Any thread.
 VKGEMM_API VkgemmStatus vkgemm_context_device_lost(const VkgemmContext* context, VkBool32* lost);
 
 // Writes the pipelines built so far to pipeline_cache_file, if there is one. Any thread.
@@ -1124,7 +1126,7 @@ VKGEMM_API VkgemmStatus vkgemm_context_record(const VkgemmContext* context, cons
 
 // --- Packed operands -----------------------------------------------------------------------------
 
-// How a packed operand lies. Its matrices are contiguous.
+// The layout of a packed operand. Its matrices are contiguous.
 typedef struct VkgemmPackedLayout {
   uint32_t struct_size;
   uint32_t reserved;
@@ -1173,12 +1175,12 @@ VKGEMM_API VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* g
 
 // --- Rows of 8 bits ------------------------------------------------------------------------------
 
-// Rows of a matrix as codes, s8, and a factor for each row: what an s8 product takes as A and, with
-// VKGEMM_SCALES_PER_MATRIX, as row_scales.
+// Rows of a matrix as s8 codes, with a scale for each row. The codes are A of an s8 product, the
+// scales its row_scales (VKGEMM_SCALES_PER_MATRIX).
 //   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
 // in f32, with the same bits on every device. Zeros have scale and codes 0. A row with NaN has the
 // scale NaN, one with Inf the scale +Inf, and both have codes 0. vkgemm/problem.hpp says more about
-// these. Columns of a column-major B are rows of its transposed matrix, which lies the same way.
+// these. For B, pass the columns of a column-major matrix as the rows.
 //
 // Source and codes are rows × columns, row-major and plain. Padding is neither read nor written.
 // rows, columns, batch and every leading dimension are at most 2^31 - 1.
