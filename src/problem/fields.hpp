@@ -301,11 +301,11 @@ struct FieldsOf<Problem> {
     visitor.part(Field{.name = "a", .option = "--dtype", .always = true}, x.a, y.a);
     visitor.part(Field{"b", "--dtype-b"}, x.b, y.b);
     visitor.part(Field{.name = "d", .option = "--dtype-d", .always = true}, x.d, y.d);
-    visitor.enumerator(
-        Field{"f32_arithmetic", "--f32",
-              "How f32 is multiplied: by f32 arithmetic, or in parts of 16 bits on matrix units, "
-              "whose number of products is the name's"},
-        x.f32_arithmetic, y.f32_arithmetic);
+    visitor.enumerator(Field{"f32_arithmetic", "--f32",
+                             "How f32 is multiplied: in f32 (ieee), or in 16-bit parts on matrix "
+                             "units, by 9, 6 or 3 "
+                             "products of parts (bf16x9, bf16x6, f16x3)"},
+                       x.f32_arithmetic, y.f32_arithmetic);
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);
@@ -321,8 +321,8 @@ struct FieldsOf<Problem> {
                    x.max_dispatch_ms, y.max_dispatch_ms);
     visitor.number(
         Field{"estimate_scale", "--estimate-scale",
-              "How many times as long as estimated this device takes, for --max-dispatch-ms; inf: "
-              "not known (default: `run` measures it with dispatches as short as can be)"},
+              "Measured time divided by estimated time on this device, for --max-dispatch-ms; inf: "
+              "unknown, so every dispatch is as short as possible (default: `run` measures it)"},
         x.estimate_scale, y.estimate_scale);
   }
 };

@@ -218,8 +218,8 @@ void add_info(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App& command = *app.add_subcommand(
       "info",
-      "List the devices: architecture, paths and why one is off, shapes, limits; and whether they "
-      "compute what they offer");
+      "List the devices: architecture, paths and why one is off, shapes and limits. With "
+      "--self-test, test their kernels");
   command.add_flag("--json", options->as_json, "Print JSON");
   command.add_option("--device", options->device, "Only this one: index, or part of the name");
   options->self_test.add(command);

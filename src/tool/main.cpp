@@ -1,18 +1,16 @@
 // vkgemm: the command line tool.
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/system.hpp"
 #include "commit.hpp"
 #include "headless/process.hpp"
+#include "tool/options.hpp"
 #include "tool/tool.hpp"
 #include "vkgemm/version.h"
 
@@ -39,34 +37,6 @@ example:
   vkgemm make b.npy --shape 256x384 --seed 2
   vkgemm run --a a.npy --b b.npy --alpha 1.25 --activation gelu_erf --out d.npy)";
 
-// How many letters must be put in, left out or exchanged to make one word of another.
-std::size_t edits(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t exchanged = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({exchanged, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-// "did you mean bench? ", or nothing if no name resembles the word.
-std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
-  const std::string* nearest = nullptr;
-  std::size_t least = (word.size() + 1) / 2;  // more edits than this make another word
-  for (const std::string& name : names) {
-    const std::size_t distance = edits(word, name);
-    if (distance > least || (distance == least && nearest != nullptr)) continue;
-    least = distance;
-    nearest = &name;
-  }
-  return nearest == nullptr ? "" : "did you mean " + *nearest + "? ";
-}
-
 // CLI11 would only say that a command is missing.
 void check_command(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return;
@@ -77,8 +47,10 @@ void check_command(const CLI::App& app, std::string_view word) {
     if (names.back() == word) return;
     all += (all.empty() ? "" : ", ") + names.back();
   }
+  const std::string meant = nearest(word, names);
   throw Failure(usage_error, "'" + std::string(word) + "' is no command: " +
-                                 suggestion(word, names) + "There are " + all);
+                                 (meant.empty() ? "" : "did you mean " + meant + "? ") +
+                                 "There are " + all);
 }
 
 // CLI11 would only say that the arguments were not expected.
@@ -94,8 +66,9 @@ std::string unknown_argument(const CLI::App& app) {
     return "'" + word + "' is no argument of " + name + ": its options begin with --. See " + name +
            " --help";
   }
+  const std::string meant = nearest(word.substr(0, word.find('=')), names);
   return "'" + word + "' is no option of " + name + ": " +
-         suggestion(word.substr(0, word.find('=')), names) + "See " + name + " --help";
+         (meant.empty() ? "see " : "did you mean " + meant + "? See ") + name + " --help";
 }
 
 int no_host_memory() {
@@ -125,14 +98,14 @@ int run_tool(const std::vector<std::string>& arguments) {
     if (!arguments.empty()) check_command(app, arguments.front());
     app.parse(
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
-  } catch (const CLI::ExtrasError& error) {
-    if (app.get_subcommands().empty()) {
-      app.exit(error);
+  } catch (const CLI::ParseError& error) {
+    // An argument too many tells more than the option that is missing instead.
+    const bool may_be_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                                dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    if (may_be_unknown && !app.get_subcommands().empty() && app.remaining_size(true) != 0) {
+      std::fprintf(stderr, "vkgemm: %s\n", unknown_argument(app).c_str());
       return usage_error;
     }
-    std::fprintf(stderr, "vkgemm: %s\n", unknown_argument(app).c_str());
-    return usage_error;
-  } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? success : usage_error;
   } catch (const Failure& failure) {
     std::fprintf(stderr, "vkgemm: %s\n", failure.what());

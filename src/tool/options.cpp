@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -47,6 +48,53 @@ std::vector<std::uint64_t> parse_sizes(const std::string& option, const std::str
     if (end == std::string::npos) return sizes;
     begin = end + 1;
   }
+}
+
+namespace {
+
+// How many letters must be put in, left out or exchanged to make one word of another.
+std::size_t edits(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t exchanged = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({exchanged, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& names) {
+  const std::string* found = nullptr;
+  std::size_t least = (word.size() + 2) / 3;  // more edits than this make another word
+  for (const std::string& name : names) {
+    const std::size_t distance =
+        std::min(edits(word, name), edits(word, name.substr(0, name.find('_'))));  // gelu_erf: gelu
+    if (distance > least || (distance == least && found != nullptr)) continue;
+    least = distance;
+    found = &name;
+  }
+  return found == nullptr ? "" : *found;
+}
+
+std::string suggestion(std::string_view word, std::string_view choices) {
+  const auto before_options = [](std::string_view text) {
+    return text.substr(0, text.find_first_of(":["));
+  };
+  std::vector<std::string> names;
+  for (std::string_view rest = before_options(choices); !rest.empty();) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const std::string_view name = before_options(word);
+  const std::string meant = nearest(name, names);
+  return meant.empty() || meant == name ? "" : "; did you mean " + meant + "?";
 }
 
 CLI::Option* add_fill(CLI::App& app, Fill& value) {

@@ -50,6 +50,11 @@ std::string names_of() {
   return names;
 }
 
+// The name that resembles the word most, or nothing if none does.
+std::string nearest(std::string_view word, const std::vector<std::string>& names);
+// "; did you mean int4?", for a word and names between '|'. It compares up to the first of ":[".
+std::string suggestion(std::string_view word, std::string_view choices);
+
 // Adds an option whose text `parse` turns into a value, or into nothing if it names none.
 template <class Value, class Parse>
 CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
@@ -61,7 +66,7 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, Value& value,
             const auto parsed = parse(text);
             if (!parsed) {
               throw CLI::ValidationError(names + " is '" + text + "': one of " + choices +
-                                         " is needed");
+                                         " is needed" + suggestion(text, choices));
             }
             value = *parsed;
           },

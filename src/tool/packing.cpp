@@ -70,7 +70,7 @@ void PackOptions::add(CLI::App& app) {
         name, [&packing] { packing = Packing::packed; }, help);
     app.add_flag_callback(
            name + "-rows", [&packing] { packing = Packing::packed_rows; },
-           "The same in rows, as devices pack without khr_direct")
+           "The same in rows, which every main loop but khr_direct reads")
         ->excludes(name);
   };
   add_operand("--packed-a", a,
@@ -170,6 +170,9 @@ Packed pack(headless::Runner& runner, const Problem& problem, PackedOperand oper
   return out;
 }
 
+constexpr std::string_view kFormats =
+    "int8|int4|e4m3|e5m2|mxfp4[:group=K][:columns=N][:zeros][:scales=TYPE][:ggml]";
+
 CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
                               std::optional<Quantisation>& value, const std::string& help) {
   return app
@@ -177,11 +180,14 @@ CLI::Option* add_quantisation(CLI::App& app, const std::string& names,
           names,
           [&value, names](const std::string& text) {
             const Result<Quantisation> parsed = parse_quantisation(text);
-            if (!parsed) throw CLI::ValidationError(names, parsed.error().message);
+            if (!parsed) {
+              throw CLI::ValidationError(names,
+                                         parsed.error().message + suggestion(text, kFormats));
+            }
             value = *parsed;
           },
           help)
-      ->type_name("int8|int4|e4m3|e5m2|mxfp4[:group=K][:columns=N][:zeros][:scales=TYPE][:ggml]");
+      ->type_name(std::string(kFormats));
 }
 
 PackedBuffer prepare_loading(headless::Runner& runner, const Problem& problem,

@@ -100,13 +100,14 @@ void SelfTestOptions::add(CLI::App& app) {
                  "File that verdicts are read from and written to, for the driver that they are of "
                  "(default: in the user's cache folder, one for each device and driver)")
       ->needs(self_test);
-  app.add_flag("--fresh", fresh, "Try again what there are verdicts on")->needs(self_test);
+  app.add_flag("--fresh", fresh, "Test kinds again that have verdicts")->needs(self_test);
   app.add_option("--only", only,
                  "Only kinds whose name contains this, e.g. \"khr\" or \"16x16x16\"")
       ->needs(self_test);
-  app.add_option("--jobs", jobs,
-                 "Processes at the same time; a kind that fails beside others is tried again alone "
-                 "(default: one for every four processors, at most 4)")
+  app.add_option(
+         "--jobs", jobs,
+         "Processes at the same time; a kind that fails next to others is tested again alone "
+         "(default: one for every four processors, at most 4)")
       ->needs(self_test)
       ->check(CLI::Range(1u, 64u));
   app.add_option("--timeout", timeout_s, "Seconds that each may take")

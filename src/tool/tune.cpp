@@ -331,12 +331,12 @@ void add_report_option(CLI::App& command, TuneOptions& options) {
 }
 
 void add_search_options(CLI::App& command, TuneOptions& options) {
-  command.add_option("--out", options.out, "The table to write; every now and then, too")
+  command
+      .add_option("--out", options.out, "The table to write, also from time to time while it runs")
       ->type_name("FILE");
   command.add_flag(
       "--resume", options.resume,
-      "Go on with the table at --out: its problems are left out, what it denies is not "
-      "tried");
+      "Go on with the table at --out: skip its problems, and the configurations that it denies");
   command
       .add_option("--time-limit", options.time_limit,
                   "Seconds for it all, shared by the problems (default: a minute for each)")
@@ -347,19 +347,21 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command
-      .add_option("--within", options.limits.within,
-                  "Begin with those whose estimate is at most this factor above the best one's")
+      .add_option(
+          "--within", options.limits.within,
+          "Begin with configurations whose estimate is at most this factor above the best estimate")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
   command
       .add_option("--from", options.from,
-                  "Whose rows and estimates guide the search: the device's own built-in table, or "
-                  "the generic one, as on a device that has none")
+                  "The rows and estimates that guide the search: those of the device's built-in "
+                  "table, or of the generic one")
       ->check(CLI::IsMember({"built-in", "generic"}))
       ->capture_default_str();
   command
-      .add_option("--threads", options.limits.threads,
-                  "Threads that build kernels before they are timed; 0: each when its time comes")
+      .add_option(
+          "--threads", options.limits.threads,
+          "Threads that build kernels before they are timed; 0: build each when it is timed")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   add_named(command, "--path", options.limits.path, "Only configurations of this path");
@@ -367,11 +369,12 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
                    "Also try kernels with N and K compiled in: a pipeline for each shape");
   command.add_flag(
       "--compare", options.compare,
-      "Say for each problem what tables choose, what was fastest of those that were tried, and "
-      "what that loses; and of each log the mean and the worst (also without --out)");
+      "Print for each problem the choices of the tables, the fastest configuration tried, and the "
+      "loss; for each log the mean and the worst loss (also without --out)");
   command
-      .add_option("--table", options.table,
-                  "A table to compare with, beside the built-in ones (default: VKGEMM_TUNING)")
+      .add_option(
+          "--table", options.table,
+          "A table to compare with, in addition to the built-in ones (default: VKGEMM_TUNING)")
       ->type_name("FILE");
   command.add_flag(
       "--json", options.json,
@@ -385,7 +388,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
            1U << 16);
   command
       .add_option("--patience", options.patience,
-                  "Seconds after which a configuration that gives no answer is given up")
+                  "Seconds after which a configuration that does not answer is stopped")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
 }
@@ -398,10 +401,10 @@ void add_tune(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand(
       "tune", "Find the fastest configurations of a list of problems, and write them as a table");
   command.footer(
-      "Each configuration is verified before it is timed for good; the best ones are timed by "
-      "turns, "
-      "so that a clock that drifts does so for all. One that is wrong, or that kills the process "
-      "it runs in, is denied in the table. Ctrl-C keeps what was measured (exit code 130). Use the "
+      "Each configuration is verified before its final timing. The best ones are timed in turns, "
+      "so "
+      "that a drifting clock affects all alike. The table denies configurations that are wrong or "
+      "crash their process. Ctrl-C keeps what was measured (exit code 130). Use the "
       "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file.");
   command.option_defaults()->group("Problems");
   command

@@ -184,7 +184,10 @@ std::string describe(const Config& c, const ResolvedProblem& problem, const Disp
                                                 : concat(parts.rows, " rows");
     }
   }
-  if (given != 0) text += concat(copied != 0 ? "; " : "", given, " by the caller");
+  if (given != 0) {
+    text += concat(copied != 0 ? "; " : "", given, given == 1 ? " operand" : " operands",
+                   ", by the caller");
+  }
   return text;
 }
 
