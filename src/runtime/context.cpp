@@ -65,6 +65,7 @@ Result<std::unique_ptr<KindTest>> make_kind_test(const ContextCreateInfo& info,
   pipelines.file.clear();
   auto tested = std::make_shared<Context::Impl>(info, functions, memory, trusting(caps),
                                                 std::move(pipelines), std::vector<TuningTable>{});
+  tested->tells_plans = false;
   if (auto ready = tested->pipelines.init(); !ready) return ready.error();
   return std::make_unique<KindTest>(
       std::move(tested), memory,

@@ -294,7 +294,9 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     multiplied = multiplied || multiplies(loop->loop, input, *plan.caps);
   }
   if (!multiplied) return why_not_multiplied(first->loop, input, *plan.caps);
-  for (const ScoredRow& scored : context.tables.rank(plan.resolved, *plan.caps)) {
+  // With a lent queue, what is untested was not wanted: it is not faster, even if it passed.
+  const DeviceCaps known = context.self_tester != nullptr ? hopeful(*plan.caps) : *plan.caps;
+  for (const ScoredRow& scored : context.tables.rank(plan.resolved, known)) {
     if (scored.row->config.path() != path) continue;
     if (!plan.choice) return "the caller chose the configuration";
     if (plan.choice->tuned != nullptr) {
@@ -302,7 +304,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     }
     return "legal, but estimated to be slower: " + to_string(scored.config);
   }
-  const std::string reason = context.tables.why_not_path(path, plan.resolved, *plan.caps);
+  const std::string reason = context.tables.why_not_path(path, plan.resolved, known);
   return reason.empty() ? "the tuning tables have no row for this problem" : reason;
 }
 

@@ -244,7 +244,7 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
 }
 
 Result<Plan> Context::Impl::finish(std::shared_ptr<Plan::Impl> plan) {
-  const bool logs = plan->is_product && log.enabled();
+  const bool logs = plan->is_product && tells_plans && log.enabled();
   if (auto built = build_pipelines(*plan); !built) {
     if (built.error().status == Status::device_lost) lost = true;
     if (logs) {
