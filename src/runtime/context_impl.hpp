@@ -78,7 +78,7 @@ struct Context::Impl {
   AbortCounter aborts;
   std::mutex testing;                       // guards the tester, and additions to what is known
   std::unique_ptr<SelfTester> self_tester;  // null: no queue was lent
-  bool tells_plans = true;  // the log: the self-test's own context doesn't
+  bool tells_plans = true;                  // the log: the self-test's own context doesn't
   std::atomic<bool> lost = false;
   std::atomic<bool> told_of_untested = false;  // the log; true if there is nothing to tell
 };
