@@ -49,28 +49,25 @@ Result<void> check_create_info(const ContextCreateInfo& info) {
   return {};
 }
 
-// A context for the test alone, so that nothing of it stays behind. Every kind counts as passed.
-Result<std::unique_ptr<KindTest>> make_kind_test(const ContextCreateInfo& info,
-                                                 const InstanceFunctions& instance_functions,
-                                                 const DeviceFunctions& functions,
-                                                 const VkPhysicalDeviceMemoryProperties& memory,
-                                                 const DeviceCaps& caps,
-                                                 PipelineCacheInfo pipelines) {
-  const SelfTest& options = info.self_test;
-  if (auto checked = check_queue(options, queue_families(instance_functions, info.physical_device));
-      !checked) {
-    return checked.error();
-  }
+// Makes tests with a context of their own, so that nothing of them stays behind. Every kind counts
+// as passed on it.
+SelfTester::MakeTest test_maker(const ContextCreateInfo& info, const DeviceFunctions& functions,
+                                const VkPhysicalDeviceMemoryProperties& memory,
+                                const DeviceCaps& caps, PipelineCacheInfo pipelines) {
   pipelines.application_cache = VK_NULL_HANDLE;
   pipelines.file.clear();
-  auto tested = std::make_shared<Context::Impl>(info, functions, memory, trusting(caps),
-                                                std::move(pipelines), std::vector<TuningTable>{});
-  tested->tells_plans = false;
-  if (auto ready = tested->pipelines.init(); !ready) return ready.error();
-  return std::make_unique<KindTest>(
-      std::move(tested), memory,
-      LentQueue{.device = info.device, .queue = options.queue, .family = options.queue_family},
-      options.timeout_ms);
+  const LentQueue queue{
+      .device = info.device, .queue = info.self_test.queue, .family = info.self_test.queue_family};
+  return [=, timeout_ms = info.self_test.timeout_ms,
+          trusted = trusting(caps)]() -> Result<std::unique_ptr<KindTest>> {
+    ContextCreateInfo own;
+    own.device = queue.device;
+    auto tested = std::make_shared<Context::Impl>(own, functions, memory, trusted, pipelines,
+                                                  std::vector<TuningTable>{});
+    tested->tells_plans = false;
+    if (auto ready = tested->pipelines.init(); !ready) return ready.error();
+    return std::make_unique<KindTest>(std::move(tested), memory, queue, timeout_ms);
+  };
 }
 
 }  // namespace
@@ -157,18 +154,17 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     VkPhysicalDeviceMemoryProperties memory{};
     instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
     caps.verdicts = known_verdicts(info.self_test, caps, Log(info.log));
-    std::unique_ptr<KindTest> kind_test;
+    SelfTester::MakeTest make_test;
     if (info.self_test.queue != VK_NULL_HANDLE) {
-      auto made =
-          make_kind_test(info, *instance_functions, *device_functions, memory, caps, cache_info);
-      if (!made) return made.error();
-      kind_test = *std::move(made);
+      const auto families = queue_families(*instance_functions, info.physical_device);
+      if (auto checked = check_queue(info.self_test, families); !checked) return checked.error();
+      make_test = test_maker(info, *device_functions, memory, caps, cache_info);
     }
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
                                        std::move(cache_info), std::move(loaded->tables),
                                        compute_families(*instance_functions, info.physical_device));
-    if (kind_test != nullptr) {
-      impl->self_tester = std::make_unique<SelfTester>(info.self_test, std::move(kind_test),
+    if (make_test) {
+      impl->self_tester = std::make_unique<SelfTester>(info.self_test, std::move(make_test),
                                                        impl->caps(), impl->log);
       const auto untested = [&](const DeviceCaps& known) {
         std::vector<KernelKind> kinds(info.self_test.only.begin(), info.self_test.only.end());

@@ -77,9 +77,9 @@ Result<void> check_queue(const SelfTest& options,
   return {};
 }
 
-SelfTester::SelfTester(const SelfTest& options, std::unique_ptr<KindTest> test,
-                       const DeviceCaps& caps, const Log& log)
-    : test_(std::move(test)), caps_(caps), log_(log) {
+SelfTester::SelfTester(const SelfTest& options, MakeTest make_test, const DeviceCaps& caps,
+                       const Log& log)
+    : make_test_(std::move(make_test)), caps_(caps), log_(log) {
   if (!options.file.empty()) store_.emplace(options.file, caps);
 }
 
@@ -90,9 +90,9 @@ bool SelfTester::saved(const Result<void>& result) {
   return false;
 }
 
-Examination SelfTester::examine(const KernelKind& kind) {
+Examination SelfTester::examine(KindTest& test, const KernelKind& kind) {
   std::uint32_t attempts = 1;
-  Examination result = test_->examine(kind, caps_, [&] {
+  Examination result = test.examine(kind, caps_, [&] {
     if (!store_) return;
     const Result<std::uint32_t> begun = store_->begin_attempt(kind);
     if (!saved(begun ? Result<void>() : begun.error())) return;
@@ -113,9 +113,12 @@ Examination SelfTester::examine(const KernelKind& kind) {
 
 Result<std::vector<Verdict>> SelfTester::test(std::span<const KernelKind> kinds) {
   std::vector<Verdict> verdicts;
+  if (!may_go_on_) return verdicts;
+  const Result<std::unique_ptr<KindTest>> test = make_test_();
+  if (!test) return test.error();
   for (const KernelKind& kind : kinds) {
     if (!may_go_on_) break;
-    Examination result = examine(kind);
+    Examination result = examine(**test, kind);
     verdicts.push_back(std::move(result.verdict));
     if (result.fatal) return *result.fatal;
     if (result.may_go_on) continue;

@@ -2,6 +2,7 @@
 // queue: the one place that submits and waits.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,9 +26,10 @@ Result<void> check_queue(const SelfTest& options,
 // caller synchronises the calls.
 class SelfTester {
  public:
-  // `caps` and `log` must outlive the tester.
-  SelfTester(const SelfTest& options, std::unique_ptr<KindTest> test, const DeviceCaps& caps,
-             const Log& log);
+  // `make_test`: what a test needs exists only while it runs. `caps` and `log` must outlive the
+  // tester.
+  using MakeTest = std::function<Result<std::unique_ptr<KindTest>>()>;
+  SelfTester(const SelfTest& options, MakeTest make_test, const DeviceCaps& caps, const Log& log);
 
   // Verdicts on the kinds, in their order; fewer if the queue is not known to be free. Errors: the
   // device is lost, or cannot be waited for.
@@ -35,9 +37,9 @@ class SelfTester {
 
  private:
   bool saved(const Result<void>& result);
-  Examination examine(const KernelKind& kind);
+  Examination examine(KindTest& test, const KernelKind& kind);
 
-  std::unique_ptr<KindTest> test_;
+  const MakeTest make_test_;
   const DeviceCaps& caps_;
   const Log& log_;
   std::optional<VerdictStore> store_;
