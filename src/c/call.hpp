@@ -110,10 +110,11 @@ inline MaybeFailure write_text(std::string_view from, char* text, std::size_t* s
   }
 
 // Defines a function that hands out a structure of a handle.
-#define VKGEMM_GET_STRUCTURE(function, Handle, from, C, to, value)                   \
-  VkgemmStatus function(Handle from, C* to) {                                        \
-    return call(nullptr, {handle(from, #from), pointer(to, #to)},                    \
-                [&] { return write_structure(ToC::structure<C>(value), to, #to); }); \
+#define VKGEMM_GET_STRUCTURE(function, Handle, from, Pointer, to, value)                           \
+  VkgemmStatus function(Handle from, Pointer to) {                                                 \
+    return call(nullptr, {handle(from, #from), pointer(to, #to)}, [&] {                            \
+      return write_structure(ToC::structure<std::remove_pointer_t<decltype(to)>>(value), to, #to); \
+    });                                                                                            \
   }
 
 // An index of a list of the caller's.
@@ -130,8 +131,8 @@ MaybeFailure write_element(const List& list, std::uint32_t index, C* to, std::st
 }
 
 // Defines a function that hands out an element of a list of a handle.
-#define VKGEMM_GET_ELEMENT(function, Handle, from, C, to, list)         \
-  VkgemmStatus function(Handle from, uint32_t index, C* to) {           \
+#define VKGEMM_GET_ELEMENT(function, Handle, from, Pointer, to, list)   \
+  VkgemmStatus function(Handle from, uint32_t index, Pointer to) {      \
     return call(nullptr, {handle(from, #from), pointer(to, #to)},       \
                 [&] { return write_element((list), index, to, #to); }); \
   }

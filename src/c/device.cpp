@@ -78,7 +78,7 @@ VkgemmStatus vkgemm_caps_device(const VkgemmCaps* caps, VkgemmDeviceCaps* device
   });
 }
 
-VKGEMM_GET_STRUCTURE(vkgemm_caps_limits, const VkgemmCaps*, caps, VkgemmLimits, limits,
+VKGEMM_GET_STRUCTURE(vkgemm_caps_limits, const VkgemmCaps*, caps, VkgemmLimits*, limits,
                      caps->caps.limits)
 
 VkgemmStatus vkgemm_caps_path(const VkgemmCaps* caps, VkgemmPath path, VkBool32* available,
@@ -95,14 +95,14 @@ VkgemmStatus vkgemm_caps_path(const VkgemmCaps* caps, VkgemmPath path, VkBool32*
               });
 }
 
-VKGEMM_GET_ELEMENT(vkgemm_caps_fragment_shape, const VkgemmCaps*, caps, VkgemmFragmentShape, shape,
+VKGEMM_GET_ELEMENT(vkgemm_caps_fragment_shape, const VkgemmCaps*, caps, VkgemmFragmentShape*, shape,
                    caps->caps.fragment_shapes)
 
-VKGEMM_GET_ELEMENT(vkgemm_caps_flexible_shape, const VkgemmCaps*, caps, VkgemmFlexibleShape, shape,
+VKGEMM_GET_ELEMENT(vkgemm_caps_flexible_shape, const VkgemmCaps*, caps, VkgemmFlexibleShape*, shape,
                    caps->caps.flexible_shapes)
 
-VKGEMM_GET_ELEMENT(vkgemm_caps_denial, const VkgemmCaps*, caps, VkgemmDenial, denial,
+VKGEMM_GET_ELEMENT(vkgemm_caps_denial, const VkgemmCaps*, caps, VkgemmDenial*, denial,
                    caps->caps.denials)
 
-VKGEMM_GET_ELEMENT(vkgemm_caps_kernel_kind, const VkgemmCaps*, caps, VkgemmKernelKind, kind,
+VKGEMM_GET_ELEMENT(vkgemm_caps_kernel_kind, const VkgemmCaps*, caps, VkgemmKernelKind*, kind,
                    caps->kinds)

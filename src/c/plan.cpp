@@ -96,10 +96,10 @@ VkgemmStatus vkgemm_plan_problem(const VkgemmPlan* plan, VkgemmProblem* problem)
 
 VKGEMM_GET(vkgemm_plan_config, const VkgemmPlan*, plan, const char**, config, plan->config.c_str())
 
-VKGEMM_GET_STRUCTURE(vkgemm_plan_layout, const VkgemmPlan*, plan, VkgemmPackedLayout, layout,
+VKGEMM_GET_STRUCTURE(vkgemm_plan_layout, const VkgemmPlan*, plan, VkgemmPackedLayout*, layout,
                      plan->plan.layout())
 
-VKGEMM_GET_STRUCTURE(vkgemm_plan_operands, const VkgemmPlan*, plan, VkgemmOperands, operands,
+VKGEMM_GET_STRUCTURE(vkgemm_plan_operands, const VkgemmPlan*, plan, VkgemmOperands*, operands,
                      plan->plan.operands())
 
 VKGEMM_GET(vkgemm_plan_workspace_bytes, const VkgemmPlan*, plan, uint64_t*, bytes,

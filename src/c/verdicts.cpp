@@ -44,7 +44,7 @@ VkgemmStatus vkgemm_verdicts_add(VkgemmVerdicts* verdicts, const VkgemmVerdict* 
 VKGEMM_GET(vkgemm_verdicts_count, const VkgemmVerdicts*, verdicts, uint32_t*, count,
            static_cast<std::uint32_t>(verdicts->verdicts.size()))
 
-VKGEMM_GET_ELEMENT(vkgemm_verdicts_get, const VkgemmVerdicts*, verdicts, VkgemmVerdict, verdict,
+VKGEMM_GET_ELEMENT(vkgemm_verdicts_get, const VkgemmVerdicts*, verdicts, VkgemmVerdict*, verdict,
                    verdicts->verdicts)
 
 VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char* text, size_t* size) {
