@@ -57,10 +57,9 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
                              : concat("element by element: ", why_scalar(matrix, batch, elements)));
 }
 
-// What operands that lie in rows would gain, if they were packed in the device's order.
+// Names the configuration that operands in rows would have if they were packed again.
 std::string packed_again(const Plan::Impl& plan) {
   ResolvedProblem problem = plan.resolved;
-  if (!problem.a.in_rows && !problem.b.in_rows) return {};
   problem.a.in_rows = problem.b.in_rows = false;
   const DeviceTables& tables = plan.context->tables;
   if (tables.set_orders(problem, *plan.caps)) return {};
@@ -95,7 +94,7 @@ std::string describe_operands(const Plan::Impl& plan) {
                                     matrix.fragments      ? "fragment order"
                                     : matrix.quantisation ? "codes"
                                                           : "rows",
-                                    packed_again(plan)));
+                                    matrix.in_rows ? packed_again(plan) : std::string()));
     }
     if (copied && p.k != 0) {
       const bool fragments = descriptor(plan.config).takes_fragments();

@@ -71,7 +71,7 @@ std::string hex(const std::array<std::uint8_t, VK_UUID_SIZE>& bytes) {
   return text;
 }
 
-// What to do about bytes that a plan does not take.
+// Names the remedy if a plan does not take bytes with this fingerprint.
 std::string_view remedy(const Fingerprint& given, const Fingerprint& wanted) {
   auto in_order = std::bit_cast<Identity>(wanted.bytes);
   const auto g = std::bit_cast<Identity>(given.bytes);

@@ -205,7 +205,7 @@ Result<bool> KindTest::multiply(const Product& tested, Verdict& verdict) {
   return true;
 }
 
-// The device may still use the pipelines: nobody will ever know when it doesn't.
+// Keeps the pipelines for ever: the device may still use them, and no call tells when it ends.
 void KindTest::keep_if_in_flight(const Submission& submission) {
   if (!submission.in_flight() || left_in_flight_) return;
   left_in_flight_ = true;

@@ -9,7 +9,7 @@
 namespace vkgemm {
 namespace {
 
-// What is untested, and the device as if all of it had passed.
+// The untested kinds, and the device as if all of them had passed.
 struct Hope {
   std::vector<KernelKind> untested;
   DeviceCaps caps;

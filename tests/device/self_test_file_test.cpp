@@ -1,4 +1,4 @@
-// Tests the file of a self-test: verdicts and attempts in it, and files that are left alone.
+// Tests the file of a self-test: its verdicts and attempts, and files that a test must not change.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -132,8 +132,8 @@ class SelfTests : public testing::Test {
   std::function<void()> on_message_;
 };
 
-// What is in flight is never freed, so its device is never destroyed. The sanitizers leave these
-// out.
+// Resources in flight are never freed, so their device is never destroyed. The sanitizers leave
+// these out.
 class SelfTestsInFlight : public SelfTests {
  protected:
   SelfTestsInFlight() {

@@ -77,7 +77,7 @@ class Tensors:
         gpu.at_close.append(self._close)
         gpu.at_shortage.append(self._make_room)
 
-    # What users call through Device.
+    # Public methods of Device call these.
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A tensor in shared memory, of any values."""
