@@ -44,7 +44,7 @@ Extent extent_of(const std::string& list) {
 }
 
 bool is_of_all_families(const std::string& list) {
-  return list == "unseen" || list == "random" || list == "packed";
+  return list == "unseen" || list == "random" || list == "models" || list == "packed";
 }
 
 TEST_P(ShapeLists, HasAllProblemsOfAFairSize) {
@@ -91,7 +91,7 @@ TEST_P(ShapeLists, HaveAConfigurationOrAReason) {
 
 INSTANTIATE_TEST_SUITE_P(, ShapeLists,
                          testing::Values("dense", "epilogue", "splitk", "grouped", "rowred",
-                                         "gated", "packed", "unseen", "random"),
+                                         "gated", "packed", "unseen", "random", "models"),
                          [](const auto& list) { return list.param; });
 
 class UnseenShapes : public ShapeLists {};
@@ -121,7 +121,7 @@ TEST_P(UnseenShapes, AreOfAllFamilies) {
   EXPECT_GE(count(&Problem::row_reduction), least);
 }
 
-INSTANTIATE_TEST_SUITE_P(, UnseenShapes, testing::Values("unseen", "random"),
+INSTANTIATE_TEST_SUITE_P(, UnseenShapes, testing::Values("unseen", "random", "models"),
                          [](const auto& list) { return list.param; });
 
 // Tuned problems must be told apart, and be the same again when it is read.
