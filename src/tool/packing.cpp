@@ -9,6 +9,7 @@
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
 #include "problem/convert.hpp"
+#include "tool/options.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
