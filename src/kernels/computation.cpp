@@ -15,33 +15,16 @@ namespace {
 // Chunks of a product whose A is copied chunk for chunk: more would be too little work each.
 constexpr std::uint64_t most_copied_chunks = 64;
 
-// Describes the copy of A or B in the workspace. In fragment order the leading dimension is its
-// width, and nothing else is as if it lay in rows.
-void become_copy(ResolvedMatrix& matrix, const ResolvedProblem& problem, const Config& config,
-                 bool of_a, std::uint64_t width, std::uint64_t depth) {
-  const LoopDescriptor& loop = descriptor(config);
-  matrix.layout = of_a ? Layout::col_major : Layout::row_major;
-  matrix.form = Form::copied_packed;
-  matrix.halves_apart = !of_a && problem.gated;
-  if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
-  set_input(matrix, *problem.input);
-  matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
-  matrix.ld = rounded_up(std::max<std::uint64_t>(width, 1), packed_width);
-  (of_a ? matrix.rows : matrix.cols) = matrix.ld;
-  (of_a ? matrix.cols : matrix.rows) = depth;
-  if (matrix.batch_stride != 0) matrix.batch_stride = matrix.packed_elements();
-  matrix.alignment = workspace_unit;
-  matrix.bytes = 0;  // no span of the caller's
-}
-
-// The problem with packed operands.
+// The problem with packed operands: copies in the workspace. In fragment order the leading
+// dimension of a copy is its width, and nothing else is as if it lay in rows.
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
+  const LoopDescriptor& loop = descriptor(config);
   ResolvedProblem out = problem;
   const auto slots = [&](std::uint64_t capacity, std::uint32_t slot) {
-    return slot_count(capacity, slot, problem.grouping->groups) * slot;
+    return problem.group_slots(capacity, slot) * slot;
   };
-  std::uint64_t rows = problem.m;
-  if (problem.is_grouped(GroupAlong::m)) rows = slots(problem.m, config.tile_m);
+  const std::uint64_t rows =
+      problem.is_grouped(GroupAlong::m) ? slots(problem.m, config.tile_m) : problem.m;
   std::uint64_t depth = problem.k;
   if (problem.is_grouped(GroupAlong::k)) {
     depth = slots(problem.k, config.tile_k);
@@ -49,9 +32,22 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
     // Zeros pad the depth, too, if both operands are packed.
     out.k = depth = rounded_up(problem.k, std::uint64_t{config.tile_k});
   }
-  if (config.pack_a && !out.a.is_packed()) become_copy(out.a, problem, config, true, rows, depth);
-  if (config.pack_b && !out.b.is_packed()) {
-    become_copy(out.b, problem, config, false, problem.n, depth);
+  for (const bool of_a : {true, false}) {
+    ResolvedMatrix& matrix = of_a ? out.a : out.b;
+    if (!(of_a ? config.pack_a : config.pack_b) || matrix.is_packed()) continue;
+    matrix.layout = of_a ? Layout::col_major : Layout::row_major;
+    matrix.form = Form::copied_packed;
+    matrix.halves_apart = !of_a && problem.gated;
+    if (loop.takes_fragments()) matrix.fragments = loop.fragment_order(config, of_a);
+    set_input(matrix, *problem.input);
+    matrix.by_slots = problem.is_grouped(GroupAlong::k) || (of_a && problem.grouping);
+    matrix.ld = rounded_up(std::max<std::uint64_t>(of_a ? rows : problem.n, 1),
+                           std::uint64_t{packed_width});
+    (of_a ? matrix.rows : matrix.cols) = matrix.ld;
+    (of_a ? matrix.cols : matrix.rows) = depth;
+    if (matrix.batch_stride != 0) matrix.batch_stride = matrix.packed_elements();
+    matrix.alignment = workspace_unit;
+    matrix.bytes = 0;  // no span of the caller's
   }
   return out;
 }

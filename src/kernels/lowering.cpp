@@ -31,7 +31,6 @@ void set_tiling(Constants& constants, const Config& c) {
     constants.set(id, std::uint32_t{1});
   }
   constants.set(SPEC_SWIZZLE, c.swizzle);
-  if (const auto specialize = descriptor(c).specialize) specialize(constants, c);
 }
 
 void set_operands(Constants& constants, const Config& c, const ResolvedProblem& p) {
@@ -112,22 +111,24 @@ DispatchPlan lower_chunk(const Computation& computation, const ComputedProblem& 
   const Config& config = computation.config();
   const ResolvedProblem& problem = *product_of_chunk;
   const DeviceCaps& caps = target.caps;
+  const LoopDescriptor& loop = descriptor(config);
   DispatchPlan out;
-  out.workspace = workspace_layout(config, computation.chunk(), caps.limits);
-  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
   Step& product = out.product;
-  product.key.module = module_name("gemm", config.main_loop(), *problem.input);
-  product.key.required_subgroup_size = required_subgroup_size(config, caps.limits);
   Constants constants(product.key.constants);
   set_tiling(constants, config);
   set_operands(constants, config, problem);
-  if (adds_in_product(config)) set_epilogue(constants, problem, descriptor(config).stores_x4);
   constants.set(SPEC_LAST_ORDER, last_order(problem));
-  out.line_scales = problem.a.line_scales();
   constants.set(SPEC_NARROW_SLICES, narrows_slices(config, problem, caps));
   GemmParams params = make_params(problem);
   params.slices = config.slices;
   product.params = params;
+  out.line_scales = problem.a.line_scales();
+  if (adds_in_product(config)) set_epilogue(constants, problem, loop.stores_x4);
+  out.workspace = workspace_layout(config, computation.chunk(), caps.limits);
+  if (loop.specialize != nullptr) loop.specialize(constants, config);
+  out.shared_memory_bytes = shared_memory_bytes(config, problem, caps);
+  product.key.module = module_name("gemm", config.main_loop(), *problem.input);
+  product.key.required_subgroup_size = required_subgroup_size(config, caps.limits);
   product.dispatches = cut_grid(tile_count(config, problem), problem.batch, caps.limits);
   Lowering lowering{computation, config, product_of_chunk, target, out, constants};
   for (const Part* part : parts()) part->lower(lowering);

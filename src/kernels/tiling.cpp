@@ -17,7 +17,7 @@ std::uint64_t workgroup_limit(const Limits& limits, std::size_t axis) {
 
 std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem) {
   const std::uint64_t rows = problem.is_grouped(GroupAlong::m)
-                                 ? slot_count(problem.m, config.tile_m, problem.grouping->groups)
+                                 ? problem.group_slots(problem.m, config.tile_m)
                                  : divided_up(problem.m, config.tile_m);
   return rows * divided_up(problem.n, d_tile_n(config, problem));
 }

@@ -21,13 +21,6 @@ constexpr std::uint32_t d_tile_n(const Config& c, const ResolvedProblem& problem
   return problem.gated ? c.tile_n / 2 : c.tile_n;
 }
 
-// Slots of `slot` elements that hold groups of all sizes (shaders/lib/schedule/group_map.glsl).
-// Before ranges are known to be legal a slot may be 0.
-constexpr std::uint64_t slot_count(std::uint64_t capacity, std::uint32_t slot,
-                                   std::uint32_t groups) noexcept {
-  return capacity / std::max(slot, 1u) + groups;
-}
-
 // Tiles of D in one matrix of the batch; with groups of rows, as many as there may be at most.
 std::uint64_t tile_count(const Config& config, const ResolvedProblem& problem);
 

@@ -1,6 +1,7 @@
 // resolved_problem.hpp: a Problem that was checked, with nothing left to default. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -66,6 +67,12 @@ struct ResolvedProblem {
     return m == 0 || n == 0 || batch == 0 || (grouping && grouping->groups == 0);
   }
   bool is_grouped(GroupAlong along) const noexcept { return grouping && grouping->along == along; }
+
+  // Slots of `slot` rows, or steps of K, that hold groups of all sizes of `capacity` ones
+  // (shaders/lib/schedule/group_map.glsl). Before ranges are known to be legal a slot may be 0.
+  std::uint64_t group_slots(std::uint64_t capacity, std::uint32_t slot) const noexcept {
+    return capacity / std::max(slot, 1u) + grouping->groups;
+  }
 
   // Columns of what is multiplied: N, of a gated product 2N. b_columns: those of the matrix B,
   // where a half of it may be another operand.

@@ -284,7 +284,7 @@ void Kernel::grouped() {
   gpu::GemmParams seen = p.gemm;
   if (!of_rows && constant(SPEC_A_PADDED) != 0 && seen.k != 0) {  // copies by slots
     const std::uint32_t slot = constant(SPEC_TILE_K);
-    seen.k = narrow(slot_count(seen.k, slot, p.groups) * slot);
+    seen.k = (seen.k / slot + p.groups) * slot;  // ResolvedProblem::group_slots()
   }
   inputs(seen, own, of_rows ? groups : own);
   epilogue(p.gemm, own, of_rows ? groups : own);

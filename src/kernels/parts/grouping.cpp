@@ -77,8 +77,7 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
                             p.grouping->groups, p.grouping->groups == 1 ? " group" : " groups",
                             ", b ", to_string(p.grouping->b), ", ");
   if (p.is_grouped(GroupAlong::m)) {
-    text +=
-        concat(slot_count(p.m, c.tile_m, p.grouping->groups), " slots of ", c.tile_m, " rows, ");
+    text += concat(p.group_slots(p.m, c.tile_m), " slots of ", c.tile_m, " rows, ");
   }
   text += concat("schedule ", to_string(c.schedule));
   if (c.schedule == Schedule::persistent) {
