@@ -19,6 +19,7 @@
 #include "vkgemm/problem.hpp"
 #include "vkgemm/result.hpp"
 #include "vkgemm/self_test.hpp"
+#include "vkgemm/tune.hpp"
 
 namespace vkgemm {
 
@@ -134,14 +135,19 @@ struct ContextCreateInfo {
   SelfTest self_test = {};
 
   // A tuning table for this device's architecture, as `vkgemm tune` writes it. Priority: the file
-  // that the environment variable VKGEMM_TUNING names, then tuning_file, then the built-in tables.
+  // that the environment variable VKGEMM_TUNING names, then tuning_file, then default_tuning_file()
+  // if it exists, then the built-in tables.
   // A table only proposes: vkgemm never chooses a configuration that is not legal. It chooses one
   // that a table denies or refuses only if no other one computes the problem. Then the log gets a
   // warning, and Plan::explain() says so.
   //
   // An invalid tuning_file (unreadable, malformed, of another architecture) makes create() fail,
-  // with line and field. An invalid VKGEMM_TUNING file is a warning in the log.
+  // with line and field. Other invalid files are warnings in the log. VKGEMM_TUNING=0 turns the
+  // default file off.
   std::filesystem::path tuning_file = {};
+
+  // If true, create() reads default_tuning_file(): what tune() and `vkgemm tune` stored there.
+  bool read_default_tuning_file = true;
 
   // Called from the thread that calls vkgemm, so possibly from several at once. Must not throw.
   // Without one the library is silent, unless the environment variable VKGEMM_LOG is set (to
@@ -306,6 +312,32 @@ class VKGEMM_API Context {
   // reasons. candidates() tests nothing. It leaves out configurations that need a verdict and have
   // none.
   Result<std::vector<Candidate>> candidates(const Problem& problem) const;
+
+  // Times configurations of the problem on a lent queue, and keeps the fastest: from then on plan()
+  // takes it for this problem, and explain() says when it was measured. Problems that tuning tables
+  // can't tell apart (TUNING.md) share the result, nearby shapes consider it. Plans that exist keep
+  // their configuration.
+  //
+  // The run allocates device memory for operands of its own, as large as the problem's, and fills
+  // them with random numbers. Groups are of equal size. It times the configuration that plan()
+  // takes now and candidates by the tables' estimates, the best ones in turns. It leaves out
+  // configurations that fail, whose results differ from the first one's by more than rounding, or
+  // that are not compiled in time. The fastest configuration replaces the one of plan() only if it
+  // is at least 1 % faster.
+  //
+  // The new configuration may add K in another order, in slices for example: D may differ in its
+  // last bits from D of earlier plans. Each plan gives the same bits in every run.
+  //
+  // Errors:
+  // - invalid_argument: a field of info is out of its range, there is no queue, or the queue family
+  //   has no timestamps.
+  // - unsupported, or what else plan() returns for the problem.
+  // - out_of_device_memory: the operands do not fit.
+  // - io_error, invalid_argument: info.file cannot be read or written, or belongs to another device
+  //   or driver. The context keeps the result.
+  // - device_lost. driver_error: an execution did not end within ten seconds. Its memory leaks, and
+  //   the queue may still be busy.
+  Result<TuneResult> tune(const Problem& problem, const TuneInfo& info = {}) const;
 
   // The layout of an operand of the problem when it is packed: in rows if the problem's
   // Matrix::packing is packed_rows, else in the device's order. Returns 0 bytes if packing is not

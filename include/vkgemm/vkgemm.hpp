@@ -9,4 +9,5 @@
 #include "vkgemm/problem.hpp"    // IWYU pragma: export
 #include "vkgemm/result.hpp"     // IWYU pragma: export
 #include "vkgemm/self_test.hpp"  // IWYU pragma: export
+#include "vkgemm/tune.hpp"       // IWYU pragma: export
 #include "vkgemm/version.h"      // IWYU pragma: export

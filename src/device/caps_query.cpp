@@ -327,6 +327,13 @@ std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& fun
   return families;
 }
 
+double ns_per_tick(const InstanceFunctions& functions, VkPhysicalDevice physical_device) {
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
+  return properties.properties.limits.timestampPeriod;
+}
+
 std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
                                             VkPhysicalDevice physical_device) {
   const std::vector<VkQueueFamilyProperties> families = queue_families(functions, physical_device);

@@ -29,6 +29,9 @@ Result<DeviceCaps> query_caps(const InstanceFunctions& functions, VkPhysicalDevi
 std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& functions,
                                                     VkPhysicalDevice physical_device);
 
+// Nanoseconds of a tick of timestamps.
+double ns_per_tick(const InstanceFunctions& functions, VkPhysicalDevice physical_device);
+
 // The queue families that compute.
 std::vector<std::uint32_t> compute_families(const InstanceFunctions& functions,
                                             VkPhysicalDevice physical_device);

@@ -37,11 +37,18 @@ namespace vkgemm {
                                       required(vkGetBufferMemoryRequirements)               \
                                           required(vkMapMemory) VKGEMM_QUEUE_FUNCTIONS(required)
 
-// The functions that the self-test, which alone submits, needs besides.
+// The functions that the self-test and tune(), which alone submit, need besides.
 #define VKGEMM_QUEUE_FUNCTIONS(required)                                                          \
   required(vkAllocateCommandBuffers) required(vkBeginCommandBuffer) required(vkCreateCommandPool) \
       required(vkCreateFence) required(vkDestroyCommandPool) required(vkDestroyFence)             \
-          required(vkEndCommandBuffer) required(vkQueueSubmit) required(vkWaitForFences)
+          required(vkEndCommandBuffer) required(vkQueueSubmit) required(vkWaitForFences)          \
+              VKGEMM_TIMING_FUNCTIONS(required)
+
+// Those of tune() alone.
+#define VKGEMM_TIMING_FUNCTIONS(required)                                                    \
+  required(vkCmdCopyBuffer) required(vkCmdFillBuffer) required(vkCmdResetQueryPool)          \
+      required(vkCmdWriteTimestamp) required(vkCreateQueryPool) required(vkDestroyQueryPool) \
+          required(vkGetQueryPoolResults)
 
 #define VKGEMM_DECLARE(function) PFN_##function function = nullptr;
 

@@ -19,7 +19,8 @@ AbortCounter::AbortCounter(const DeviceFunctions& functions,
 Result<VkDeviceAddress> AbortCounter::address() {
   const std::lock_guard lock(allocating_);
   if (word_.load() == nullptr) {
-    const auto allocated = buffer_.allocate(memory_properties_, buffer_bytes, queue_families_);
+    const auto allocated =
+        buffer_.allocate(memory_properties_, buffer_bytes, Placement::mapped, queue_families_);
     if (!allocated) return allocated.error();
     auto* const word = reinterpret_cast<volatile std::uint32_t*>(buffer_.mapped());
     *word = 0;

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "device/host_buffer.hpp"
+#include "device/buffer.hpp"
 #include "vkgemm/result.hpp"
 
 namespace vkgemm {
@@ -35,7 +35,7 @@ class AbortCounter {
   const VkPhysicalDeviceMemoryProperties memory_properties_;
   const std::vector<std::uint32_t> queue_families_;
   std::mutex allocating_;
-  HostBuffer buffer_;
+  Buffer buffer_;
   std::atomic<const volatile std::uint32_t*> word_ = nullptr;
 };
 

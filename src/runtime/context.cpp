@@ -13,6 +13,7 @@
 #include "runtime/self_tester.hpp"
 #include "self_test/self_test.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/table_text.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
@@ -49,24 +50,32 @@ Result<void> check_create_info(const ContextCreateInfo& info) {
   return {};
 }
 
-// Makes tests with a context of their own, so that nothing of them stays behind. Every kind counts
-// as passed on it.
-SelfTester::MakeTest test_maker(const ContextCreateInfo& info, const DeviceFunctions& functions,
-                                const VkPhysicalDeviceMemoryProperties& memory,
-                                const DeviceCaps& caps, PipelineCacheInfo pipelines) {
+// Makes contexts of their own on a device, so that nothing of what they build stays behind.
+using MakeSibling = std::function<Result<std::shared_ptr<Context::Impl>>(DeviceCaps)>;
+MakeSibling sibling_maker(VkDevice device, const DeviceFunctions& functions,
+                          const VkPhysicalDeviceMemoryProperties& memory,
+                          PipelineCacheInfo pipelines) {
   pipelines.application_cache = VK_NULL_HANDLE;
   pipelines.file.clear();
-  const LentQueue queue{
-      .device = info.device, .queue = info.self_test.queue, .family = info.self_test.queue_family};
-  return [=, timeout_ms = info.self_test.timeout_ms,
-          trusted = trusting(caps)]() -> Result<std::unique_ptr<KindTest>> {
+  return [=](DeviceCaps caps) -> Result<std::shared_ptr<Context::Impl>> {
     ContextCreateInfo own;
-    own.device = queue.device;
-    auto tested = std::make_shared<Context::Impl>(own, functions, memory, trusted, pipelines,
-                                                  std::vector<TuningTable>{});
-    tested->tells_plans = false;
-    if (auto ready = tested->pipelines.init(); !ready) return ready.error();
-    return std::make_unique<KindTest>(std::move(tested), memory, queue, timeout_ms);
+    own.device = device;
+    auto sibling = std::make_shared<Context::Impl>(own, functions, memory, std::move(caps),
+                                                   pipelines, std::vector<TuningTable>{});
+    sibling->tells_plans = false;
+    if (auto ready = sibling->pipelines.init(); !ready) return ready.error();
+    return sibling;
+  };
+}
+
+// Makes tests on which every kind counts as passed.
+SelfTester::MakeTest test_maker(const LentQueue& queue, std::uint32_t timeout_ms,
+                                const VkPhysicalDeviceMemoryProperties& memory,
+                                const DeviceCaps& caps, const MakeSibling& make_sibling) {
+  return [=, trusted = trusting(caps)]() -> Result<std::unique_ptr<KindTest>> {
+    auto tested = make_sibling(trusted);
+    if (!tested) return tested.error();
+    return std::make_unique<KindTest>(*std::move(tested), memory, queue, timeout_ms);
   };
 }
 
@@ -89,11 +98,34 @@ Context::Impl::Impl(const ContextCreateInfo& info, const DeviceFunctions& device
       functions(device_functions),
       all_known_{Known(std::move(device_caps))},
       known_(&all_known_.front()),
-      tables(caps().architecture, std::move(loaded)),
+      tables_(std::make_shared<DeviceTables>(caps().architecture, std::move(loaded))),
       pipelines(functions, log, std::move(cache_info)),
       aborts(functions, memory, info.device, std::move(queue_families)) {}
 
 Context::Impl::~Impl() = default;
+
+void Context::Impl::keep(std::shared_ptr<Impl> impl) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<Impl>>;
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(impl));
+}
+
+void Context::Impl::learn(TunedShape shape) {
+  const std::scoped_lock lock(guarding_tables_);
+  std::vector<TuningTable> loaded = tables_->loaded();
+  if (!has_learned_) {
+    TuningTable learned{.architecture = caps().architecture,
+                        .device = caps().name,
+                        .driver = driver_text(caps()),
+                        .timing = built_in_table(caps().architecture).timing,
+                        .source = "Context::tune()"};
+    loaded.insert(loaded.begin(), std::move(learned));
+    has_learned_ = true;
+  }
+  add_tuned(loaded.front(), std::move(shape));
+  tables_ = std::make_shared<DeviceTables>(caps().architecture, std::move(loaded));
+}
 
 Result<void> Context::Impl::test_wanted(const Wanted& wanted) {
   if (self_tester == nullptr) return {};
@@ -135,7 +167,11 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
       return Error{Status::missing_feature, caps.name + ": " + caps.fma.reason};
     }
 
-    auto loaded = load_tables(info.tuning_file, environment_variable("VKGEMM_TUNING"), caps);
+    auto loaded =
+        load_tables({.variable = environment_variable("VKGEMM_TUNING"),
+                     .file = info.tuning_file,
+                     .user_file = info.read_default_tuning_file ? default_tuning_file(caps) : ""},
+                    caps);
     if (!loaded) return loaded.error();
 
     PipelineCacheInfo cache_info{
@@ -154,15 +190,24 @@ Result<Context> Context::create(const ContextCreateInfo& info) {
     VkPhysicalDeviceMemoryProperties memory{};
     instance_functions->vkGetPhysicalDeviceMemoryProperties(info.physical_device, &memory);
     caps.verdicts = known_verdicts(info.self_test, caps, Log(info.log));
+    const auto make_sibling = sibling_maker(info.device, *device_functions, memory, cache_info);
+    const LentQueue lent{.device = info.device,
+                         .queue = info.self_test.queue,
+                         .family = info.self_test.queue_family};
+    const auto families = queue_families(*instance_functions, info.physical_device);
     SelfTester::MakeTest make_test;
-    if (info.self_test.queue != VK_NULL_HANDLE) {
-      const auto families = queue_families(*instance_functions, info.physical_device);
-      if (auto checked = check_queue(info.self_test, families); !checked) return checked.error();
-      make_test = test_maker(info, *device_functions, memory, caps, cache_info);
+    if (lent.queue != VK_NULL_HANDLE) {
+      if (auto checked = check_queue(lent, families, "self_test."); !checked) {
+        return checked.error();
+      }
+      make_test = test_maker(lent, info.self_test.timeout_ms, memory, caps, make_sibling);
     }
     auto impl = std::make_shared<Impl>(info, *device_functions, memory, std::move(caps),
                                        std::move(cache_info), std::move(loaded->tables),
                                        compute_families(*instance_functions, info.physical_device));
+    impl->make_sibling = [make_sibling, &known = *impl] { return make_sibling(known.caps()); };
+    impl->submits = {lent, memory, families,
+                     ns_per_tick(*instance_functions, info.physical_device)};
     if (make_test) {
       impl->self_tester = std::make_unique<SelfTester>(info.self_test, std::move(make_test),
                                                        impl->caps(), impl->log);
@@ -218,10 +263,11 @@ Result<std::vector<Candidate>> Context::candidates(const Problem& problem) const
     if (device_lost()) return device_lost_error();
     Result<ResolvedProblem> resolved = resolve(problem);
     if (!resolved) return resolved.error();
-    if (auto error = impl_->tables.set_orders(*resolved, impl_->usable_caps())) return *error;
+    const auto tables = impl_->tables();
+    if (auto error = tables->set_orders(*resolved, impl_->usable_caps())) return *error;
     std::vector<Candidate> candidates;
     if (resolved->is_empty()) return candidates;
-    for (const ScoredRow& scored : impl_->tables.rank(*resolved, impl_->usable_caps())) {
+    for (const ScoredRow& scored : tables->rank(*resolved, impl_->usable_caps())) {
       candidates.push_back(
           {scored.config, provenance_of(*scored.row, scored.config, problem.a.type)});
     }

@@ -18,12 +18,21 @@
 #include "problem/resolved_problem.hpp"
 #include "runtime/abort_counter.hpp"
 #include "runtime/pipeline_cache.hpp"
+#include "runtime/submission.hpp"
 #include "tuning/device_tables.hpp"
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
 
 class SelfTester;
+
+// What a device says of its queues, memory and clock.
+struct SubmitInfo {
+  LentQueue lent;  // SelfTest::queue; may be null
+  VkPhysicalDeviceMemoryProperties memory{};
+  std::vector<VkQueueFamilyProperties> families;
+  double ns_per_tick = 1.0;
+};
 
 struct Context::Impl {
   // `queue_families`: those that plans may run on; none: one at a time.
@@ -54,6 +63,19 @@ struct Context::Impl {
     return aborts.count() == 0 ? known.caps : known.after_abort;
   }
 
+  // The tuning tables as they are now.
+  std::shared_ptr<const DeviceTables> tables() const {
+    const std::scoped_lock lock(guarding_tables_);
+    return tables_;
+  }
+
+  // Keeps a context and its pipelines for ever: the device may still use them, and no call tells
+  // when it ends.
+  static void keep(std::shared_ptr<Impl> impl);
+
+  // Adds a shape that was timed on this device, before all that was loaded.
+  void learn(TunedShape shape);
+
   // Tests on the lent queue what `wanted` names for the device as it is known, until it names
   // nothing. Without a queue it does nothing.
   using Wanted = std::function<std::vector<KernelKind>(const DeviceCaps&)>;
@@ -72,13 +94,21 @@ struct Context::Impl {
   std::forward_list<Known> all_known_;
   std::atomic<const Known*> known_;
 
+  mutable std::mutex guarding_tables_;
+  std::shared_ptr<const DeviceTables> tables_;
+  bool has_learned_ = false;  // the first table is learn()'s
+
  public:
-  DeviceTables tables;
   PipelineCache pipelines;
   AbortCounter aborts;
   std::mutex testing;                       // guards the tester, and additions to what is known
   std::unique_ptr<SelfTester> self_tester;  // null: no queue was lent
-  bool tells_plans = true;                  // the log: the self-test's own context doesn't
+
+  // What tune() needs of the device: another context on it, whose pipelines end with it, and where
+  // it can submit.
+  std::function<Result<std::shared_ptr<Impl>>()> make_sibling;
+  SubmitInfo submits;
+  bool tells_plans = true;  // the log: the self-test's own context doesn't
   std::atomic<bool> lost = false;
   std::atomic<bool> told_of_untested = false;  // the log; true if there is nothing to tell
 };

@@ -61,7 +61,7 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
 std::string packed_again(const Plan::Impl& plan) {
   ResolvedProblem problem = plan.resolved;
   problem.a.in_rows = problem.b.in_rows = false;
-  const DeviceTables& tables = plan.context->tables;
+  const DeviceTables& tables = *plan.tables;
   if (tables.set_orders(problem, *plan.caps)) return {};
   const auto best = tables.best(problem, *plan.caps);
   if (!best || !descriptor(best->config).takes_fragments()) return {};
@@ -149,7 +149,7 @@ bool is_measured(const TunedShape& shape, const Plan::Impl& plan) {
 
 // The part that a loaded table, or a shape that was tuned, has in the choice.
 std::string describe_tuning(const Plan::Impl& plan) {
-  const DeviceTables& tables = plan.context->tables;
+  const DeviceTables& tables = *plan.tables;
   std::string text;
   const TuningTable* const table =
       plan.row != nullptr ? tables.loaded_table_of(*plan.row) : nullptr;
@@ -202,7 +202,7 @@ std::string describe_conversion(const Plan::Impl& plan) {
 std::string describe_f32_arithmetic(const Plan::Impl& plan) {
   const Input& asked = input_of(plan.problem);
   if (asked.parts == 1) return {};
-  const DeviceTables& tables = plan.context->tables;
+  const DeviceTables& tables = *plan.tables;
   if (plan.resolved.input != &asked) {
     const std::string line =
         concat("  f32 arithmetic: ieee in place of ", asked.arithmetic_name, ": ");
@@ -233,8 +233,7 @@ std::string describe_f32_arithmetic(const Plan::Impl& plan) {
 // An estimate by another device's times is good for comparing configurations, not for a limit.
 std::string describe_source(const Plan::Impl& plan) {
   if (plan.choice ? plan.choice->timed : !plan.times) return {};
-  const std::string_view source =
-      plan.context->tables.source_of_estimate(plan.config, plan.resolved);
+  const std::string_view source = plan.tables->source_of_estimate(plan.config, plan.resolved);
   if (source.empty() || source.starts_with("measured: ")) return {};
   return concat("\n  the estimate rests on another device's times: ", source);
 }
@@ -295,7 +294,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
   if (!multiplied) return why_not_multiplied(first->loop, input, *plan.caps);
   // With a lent queue, what is untested was not wanted: it is not faster, even if it passed.
   const DeviceCaps known = context.self_tester != nullptr ? hopeful(*plan.caps) : *plan.caps;
-  for (const ScoredRow& scored : context.tables.rank(plan.resolved, known)) {
+  for (const ScoredRow& scored : plan.tables->rank(plan.resolved, known)) {
     if (scored.row->config.path() != path) continue;
     if (!plan.choice) return "the caller chose the configuration";
     if (plan.choice->tuned != nullptr) {
@@ -303,7 +302,7 @@ std::string why_not(const Plan::Impl& plan, Path path) {
     }
     return "legal, but estimated to be slower: " + to_string(scored.config);
   }
-  const std::string reason = context.tables.why_not_path(path, plan.resolved, known);
+  const std::string reason = plan.tables->why_not_path(path, plan.resolved, known);
   return reason.empty() ? "the tuning tables have no row for this problem" : reason;
 }
 
@@ -317,9 +316,9 @@ std::string Plan::Impl::provenance() const {
 // Names a configuration that would be chosen if its kind had passed the self-test, which it needs.
 std::string Plan::Impl::untested() const {
   if (!choice) return {};
-  const auto best = context->tables.best(resolved, hopeful(*caps));
+  const auto best = tables->best(resolved, hopeful(*caps));
   if (!best || !descriptor(best->config).needs_verdict) return {};
-  const auto reason = why_illegal(best->config, resolved, context->tables.target(*caps));
+  const auto reason = why_illegal(best->config, resolved, tables->target(*caps));
   if (!reason) return {};
   return concat("might be faster: ", to_string(best->config), "; ", *reason);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -205,14 +204,10 @@ Result<bool> KindTest::multiply(const Product& tested, Verdict& verdict) {
   return true;
 }
 
-// Keeps the pipelines for ever: the device may still use them, and no call tells when it ends.
 void KindTest::keep_if_in_flight(const Submission& submission) {
   if (!submission.in_flight() || left_in_flight_) return;
   left_in_flight_ = true;
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<std::shared_ptr<Context::Impl>>;
-  const std::scoped_lock lock(mutex);
-  kept->push_back(impl_);
+  Context::Impl::keep(impl_);
 }
 
 }  // namespace vkgemm

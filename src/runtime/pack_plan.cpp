@@ -129,13 +129,14 @@ Result<Step> pack_elements(OperandRules& rules, const Problem& problem, PackedOp
 Result<std::optional<ResolvedProblem>> resolve_packed(Context::Impl& context,
                                                       const Problem& problem,
                                                       PackedOperand operand) {
+  const auto tables = context.tables();
   const auto wanted = [&](const DeviceCaps& caps) -> std::vector<KernelKind> {
-    const auto packed = resolve_packed(context.tables, problem, operand, hopeful(caps));
+    const auto packed = resolve_packed(*tables, problem, operand, hopeful(caps));
     if (!packed || !*packed) return {};
-    return wanted_by_orders(**packed, context.tables, caps);
+    return wanted_by_orders(**packed, *tables, caps);
   };
   if (auto tested = context.test_wanted(wanted); !tested) return tested.error();
-  return resolve_packed(context.tables, problem, operand, context.usable_caps());
+  return resolve_packed(*tables, problem, operand, context.usable_caps());
 }
 
 }  // namespace

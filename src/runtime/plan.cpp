@@ -171,7 +171,7 @@ Result<void> build_pipelines(Plan::Impl& plan) {
 
 Error Context::Impl::nothing_is_legal(const ResolvedProblem& problem,
                                       const DeviceCaps& usable) const {
-  const std::vector<std::string> reasons = tables.why_nothing_is_legal(problem, usable);
+  const std::vector<std::string> reasons = tables()->why_nothing_is_legal(problem, usable);
   std::string message =
       concat("no configuration computes this problem on ", caps().name, ": ", reasons.front());
   if (reasons.size() > 1) {
@@ -191,10 +191,11 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   Result<ResolvedProblem> resolved = resolve(problem);
   if (!resolved) return resolved.error();
   const auto wanted = [&](const DeviceCaps& known) {
-    return wanted_kinds(*resolved, config, tables, known);
+    return wanted_kinds(*resolved, config, *tables(), known);
   };
   if (auto tested = test_wanted(wanted); !tested) return tested.error();
   auto plan = std::make_shared<Plan::Impl>(self);
+  const DeviceTables& tables = *plan->tables;
   if (auto error = tables.set_orders(*resolved, *plan->caps)) return *error;
 
   plan->is_product = true;

@@ -19,11 +19,12 @@ namespace vkgemm {
 
 struct Plan::Impl {
   explicit Impl(std::shared_ptr<Context::Impl> from)
-      : context(std::move(from)), caps(&context->usable_caps()) {}
+      : context(std::move(from)), caps(&context->usable_caps()), tables(context->tables()) {}
 
-  std::shared_ptr<Context::Impl> context;  // keeps the pipeline
-  const DeviceCaps* caps;                  // the context's, as they were when this was planned
-  bool is_product = false;                 // or it prepares an operand, in the product's place
+  std::shared_ptr<Context::Impl> context;      // keeps the pipeline
+  const DeviceCaps* caps;                      // the context's, as they were when this was planned
+  std::shared_ptr<const DeviceTables> tables;  // likewise
+  bool is_product = false;                     // or it prepares an operand, in the product's place
   Problem problem;
   ResolvedProblem resolved;
   Config config;                      // of no meaning for an empty problem

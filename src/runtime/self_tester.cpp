@@ -63,16 +63,15 @@ std::vector<Verdict> known_verdicts(const SelfTest& options, const DeviceCaps& c
   return verdicts;
 }
 
-Result<void> check_queue(const SelfTest& options,
-                         std::span<const VkQueueFamilyProperties> families) {
-  const std::uint32_t family = options.queue_family;
-  if (family >= families.size()) {
-    return invalid_argument(concat("self_test.queue_family is ", family, ", the device has ",
+Result<void> check_queue(const LentQueue& lent, std::span<const VkQueueFamilyProperties> families,
+                         std::string_view prefix) {
+  if (lent.family >= families.size()) {
+    return invalid_argument(concat(prefix, "queue_family is ", lent.family, ", the device has ",
                                    families.size(), " families"));
   }
-  if ((families[family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
+  if ((families[lent.family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) {
     return invalid_argument(
-        concat("self_test.queue_family is ", family, ", whose queues cannot compute"));
+        concat(prefix, "queue_family is ", lent.family, ", whose queues cannot compute"));
   }
   return {};
 }

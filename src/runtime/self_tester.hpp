@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "runtime/kind_test.hpp"
@@ -18,9 +19,9 @@ namespace vkgemm {
 std::vector<Verdict> known_verdicts(const SelfTest& options, const DeviceCaps& caps,
                                     const Log& log);
 
-// invalid_argument if the lent queue cannot compute.
-Result<void> check_queue(const SelfTest& options,
-                         std::span<const VkQueueFamilyProperties> families);
+// invalid_argument if the lent queue cannot compute. `prefix` stands before the names of fields.
+Result<void> check_queue(const LentQueue& lent, std::span<const VkQueueFamilyProperties> families,
+                         std::string_view prefix);
 
 // Tests kinds on the lent queue, keeps the verdicts in the file, and tells the log of them. The
 // caller synchronises the calls.

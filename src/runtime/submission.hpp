@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "device/host_buffer.hpp"
+#include "device/buffer.hpp"
 #include "device/vk.hpp"
 #include "vkgemm/result.hpp"
 
@@ -57,7 +57,7 @@ class Submission {
 
   const DeviceFunctions& vk_;
   const LentQueue queue_;
-  HostBuffer buffer_;
+  Buffer buffer_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::byte* mapped_ = nullptr;

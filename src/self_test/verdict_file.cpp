@@ -4,13 +4,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/cache_file.hpp"
-#include "base/environment.hpp"
 #include "base/errors.hpp"
 #include "base/json.hpp"
-#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
+#include "device/user_file.hpp"
 #include "kernels/kernel_words.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_test/self_test.hpp"
@@ -31,16 +29,6 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-template <class Number>
-std::array<std::uint8_t, sizeof(Number)> big_endian(Number number) {
-  std::array<std::uint8_t, sizeof(Number)> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[bytes.size() - 1 - i] = static_cast<std::uint8_t>(number >> (8 * i));
-  }
-  return bytes;
-}
-
-// Everything that must be the same for verdicts to hold.
 Json identity(const DeviceCaps& caps) {
   return {{"version", file_version},
           {"kernels", kernels_digest()},
@@ -138,23 +126,8 @@ Verdict parse_verdict(const Json& object) {
 }
 
 std::filesystem::path default_verdict_file(const DeviceCaps& caps) {
-  std::filesystem::path folder = path_of(environment_variable("XDG_CACHE_HOME"));
-  // By its specification a relative one is none.
-  if (!folder.is_absolute()) folder.clear();
-  if (folder.empty()) folder = path_of(environment_variable("LOCALAPPDATA"));
-  if (const std::string home = environment_variable("HOME"); folder.empty() && !home.empty()) {
-    folder = path_of(home) / ".cache";
-  }
-  if (folder.empty()) return {};
-  const auto hex = [](std::uint32_t id) {
-    const std::string digits = hexadecimal(big_endian(id));
-    return id > 0xffff ? digits : digits.substr(4);
-  };
   // Each device, driver and build has its own file.
-  const std::string all = json_text(identity(caps));
-  return folder / "vkgemm" /
-         concat("self-test-", hex(caps.vendor_id), "-", hex(caps.device_id), "-",
-                hexadecimal(big_endian(fnv1a(std::as_bytes(std::span(all))))), ".json");
+  return user_file("self-test", caps, json_text(identity(caps)));
 }
 
 void settle(VerdictFile& file, const AttemptView& view) {

@@ -18,9 +18,6 @@
 namespace vkgemm::tool {
 namespace {
 
-using tuner::Measured;
-using tuner::TuneCase;
-using tuner::TuneOutcome;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
@@ -59,7 +56,7 @@ constexpr std::uint64_t large_results = std::uint64_t{1} << 30;
 
 bool is_denied(const Bench& bench, std::size_t index, const Config& config) {
   const DataType type = unwrap(resolve(bench.task.problems[index].problem)).input_type();
-  return is_denied(bench.task, config, type) || tuner::is_denied(bench.session, config, type);
+  return is_denied(bench.task, config, type) || is_denied(bench.session, config, type);
 }
 
 class CaseTuner {
@@ -87,15 +84,14 @@ class CaseTuner {
       throw Failure(usage_error, "no configuration is legal here, or may be tried");
     }
     guide_ = proposal.guide;
-    say(tuner::says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
+    say(says::searches(index_, proposal.choices, proposal.space.size(), proposal.legal));
     prepare();
     // The tables' choices and one of each path are looked at whatever the time, all else while
     // there is some.
     std::vector<Config> first, others;
     for (const Config& config : configs_of(proposal)) {
       const bool is_choice = std::ranges::any_of(
-          proposal.choices,
-          [&](const tuner::NamedConfig& choice) { return choice.config == config; });
+          proposal.choices, [&](const NamedConfig& choice) { return choice.config == config; });
       const bool is_first =
           std::ranges::find(proposal.first_of_paths, config) != proposal.first_of_paths.end();
       (is_choice || is_first ? first : others).push_back(config);
@@ -151,7 +147,7 @@ class CaseTuner {
     throw StartAgain{};
   }
 
-  void found(const Measured& measured) { say(tuner::says::found(index_, measured)); }
+  void found(const Measured& measured) { say(says::found(index_, measured)); }
 
   // The plan, if the configuration can be built. Else that is told.
   const Plan* plan_of(const Config& config, bool eligible) {
@@ -223,7 +219,7 @@ class CaseTuner {
       return;
     }
     if (is_denied(bench_, index_, config)) return;
-    say(tuner::says::tries(index_, config));
+    say(says::tries(index_, config));
     const Plan* plan = plan_of(config, eligible);
     if (plan == nullptr) return;
     // Verification takes a host's cores, and large results its memory.
@@ -247,7 +243,7 @@ class CaseTuner {
     } catch (const Failure& failure) {
       give_up(config, eligible, failure);
     }
-    say(tuner::says::begins(index_));
+    say(says::begins(index_));
     conclude(most_pending);
   }
 
@@ -259,7 +255,7 @@ class CaseTuner {
   }
   void keep_busy() {
     const Config config = kept_busy_by_->config();
-    say(tuner::says::tries(index_, config));
+    say(says::tries(index_, config));
     try {
       data_->time(*kept_busy_by_, {.warm_up_ms = pause_ms / 2.0, .flush = bench_.flush});
       last_timing_ = Clock::now();
@@ -268,7 +264,7 @@ class CaseTuner {
       kept_busy_by_ = nullptr;
       give_up(config, true, failure);
     }
-    say(tuner::says::begins(index_));
+    say(says::begins(index_));
   }
 
   // Tells what was verified, and waits until at most so many are not.
@@ -301,12 +297,12 @@ class CaseTuner {
   std::shared_ptr<void> rest() {
     if (!shares_the_host_) return nullptr;
     bench_.builder.rest();
-    return {&bench_.builder, [](PlanBuilder* builder) { builder->go_on(); }};
+    return {&bench_.builder, [](tuner::PlanBuilder* builder) { builder->go_on(); }};
   }
 
   // Takes the times of the best by turns.
   void rounds(std::uint32_t first, std::uint32_t count, double within, std::size_t most) {
-    const std::vector<Config> taking_turns = tuner::survivors(tuned_, within, most);
+    const std::vector<Config> taking_turns = survivors(tuned_, within, most);
     const auto resting = rest();
     for (std::uint32_t round = first; round < first + count; ++round) {
       // One round there must be: the first looks are not to be compared.
@@ -320,7 +316,7 @@ class CaseTuner {
   void take_turn(const Config& config, std::uint32_t round) {
     const Measured known = *tuned_.find(config);
     if (known.outcome != TuneOutcome::good) return;
-    say(tuner::says::tries(index_, config));
+    say(says::tries(index_, config));
     const Plan* plan = plan_of(config, known.eligible);
     if (plan == nullptr) return;
     try {
@@ -336,7 +332,7 @@ class CaseTuner {
   // From the best to the best of its neighbours, until there is no better one or no time.
   void climb() {
     while (spent() < share_before_last_rounds) {
-      const Measured* best = tuner::fastest(tuned_);
+      const Measured* best = fastest(tuned_);
       if (best == nullptr) return;
       const Config from = best->config;
       const std::uint32_t round = best->round;
@@ -351,10 +347,10 @@ class CaseTuner {
       if (tuned_.measured.size() == before) return;
       // Configurations that look better join the rounds, beside the one that they are to replace.
       const auto resting = rest();
-      for (const Config& config : tuner::survivors(tuned_, first_within, first_most)) {
+      for (const Config& config : survivors(tuned_, first_within, first_most)) {
         take_turn(config, std::max(round, 1u));
       }
-      const Measured* after = tuner::fastest(tuned_);
+      const Measured* after = fastest(tuned_);
       if (after == nullptr || after->config == from) return;
     }
   }

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "headless/runner.hpp"
-#include "tool/plan_builder.hpp"
 #include "tool/timing.hpp"
 #include "tool/tune_proposal.hpp"
+#include "tool/tune_session.hpp"
 #include "tool/tune_task.hpp"
-#include "tuner/tune_session.hpp"
+#include "tuner/plan_builder.hpp"
 #include "tuning/device_tables.hpp"
 
 namespace vkgemm::tool {
@@ -19,9 +19,9 @@ namespace vkgemm::tool {
 // The parts that all problems of a process share.
 struct Bench {
   const TuneTask& task;
-  const tuner::TuneSession& session;
+  const TuneSession& session;
   headless::Runner& runner;
-  PlanBuilder& builder;
+  tuner::PlanBuilder& builder;
   OperandPool& pool;
   const headless::Buffer* flush;  // null: none
   const DeviceTables& tables;

@@ -24,9 +24,6 @@
 namespace vkgemm::tool {
 namespace {
 
-using tuner::TuneCase;
-using tuner::TuneOutcome;
-using tuner::TuneSession;
 using Clock = std::chrono::steady_clock;
 
 constexpr double seconds_per_problem = 60.0;
@@ -133,7 +130,7 @@ class Tuner {
         break;
       }
       if (end.ending == headless::Ending::finished) break;
-      learn(tuner::says::died(end.reason));
+      learn(says::died(end.reason));
       progress.update();
       // The device's name alone is no start.
       false_starts = lines_ <= heard + 1 ? false_starts + 1 : 0;
@@ -148,7 +145,7 @@ class Tuner {
 
   // True if the line makes sense. The next process learns it, too.
   bool learn(std::string_view line) {
-    if (!tuner::take_in(session_, line)) return false;
+    if (!tool::take_in(session_, line)) return false;
     history_.append(line) += '\n';
     return true;
   }
@@ -183,9 +180,9 @@ class Tuner {
   void save() {
     if (options_.out.empty() || !has_measured()) return;
     const std::string text =
-        tuner::to_table(session_, task_.before ? &*task_.before : nullptr,
-                        "measured: " + session_.device + ", driver " + session_.driver + ", " +
-                            today() + ", commit " + VKGEMM_COMMIT);
+        to_table(session_, task_.before ? &*task_.before : nullptr,
+                 "measured: " + session_.device + ", driver " + session_.driver + ", " + today() +
+                     ", commit " + VKGEMM_COMMIT);
     const auto saved = write_file(path_of(options_.out), std::as_bytes(std::span(text)));
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
@@ -213,7 +210,7 @@ class Tuner {
   }
 
   std::string result_of(const TuneCase& tuned) const {
-    return tuner::to_json(session_, tuned, VKGEMM_COMMIT, today());
+    return to_json(session_, tuned, VKGEMM_COMMIT, today());
   }
 
   // Prints each result when it is done, so that a kill loses none.
@@ -233,9 +230,9 @@ class Tuner {
     bool wrong = false, good = false;
     std::string error;
     for (const TuneCase& tuned : session_.cases) {
-      wrong = wrong || std::ranges::count(tuned.measured, TuneOutcome::wrong,
-                                          &tuner::Measured::outcome) != 0;
-      good = good || tuner::fastest(tuned, true) != nullptr;
+      wrong =
+          wrong || std::ranges::count(tuned.measured, TuneOutcome::wrong, &Measured::outcome) != 0;
+      good = good || fastest(tuned, true) != nullptr;
       if (error.empty()) error = tuned.error;
     }
     if (wrong) {
@@ -277,7 +274,7 @@ ExitCode report_stored(const TuneOptions& options) {
     TuneTask task = task_of(options);
     take_over(task, line);
     TuneSession session = session_of(task);
-    while (std::getline(lines, line)) tuner::take_in(session, line);
+    while (std::getline(lines, line)) take_in(session, line);
     return tune_work(task, std::move(session), say);
   });
 }
@@ -298,7 +295,7 @@ int tune(const TuneOptions& options) {
   if (task.before) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
-      return tuner::is_complete(*task.before, problem.arguments);
+      return is_complete(*task.before, problem.arguments);
     });
     std::fprintf(stderr, "%s has %zu of %zu problems\n", options.out.c_str(),
                  all - task.problems.size(), all);

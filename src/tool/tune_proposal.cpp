@@ -1,14 +1,13 @@
 #include "tool/tune_proposal.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "device/caps.hpp"
 #include "tool/planning.hpp"
+#include "tuner/candidates.hpp"
 #include "tuning/table_file.hpp"
 
 namespace vkgemm::tool {
@@ -20,28 +19,6 @@ namespace {
 bool has_path(const std::vector<ProposedConfig>& space, Path path) {
   return std::ranges::any_of(
       space, [path](const ProposedConfig& proposed) { return proposed.config.path() == path; });
-}
-
-// The best estimates, as many as the limits say, and some of each path.
-std::vector<ProposedConfig> worth_a_look(const std::vector<ProposedConfig>& space,
-                                         const TuneLimits& limits) {
-  struct OfPath {
-    std::size_t count = 0;
-    double best = 0.0;
-  };
-  std::map<Path, OfPath> paths;
-  std::vector<ProposedConfig> out;
-  for (const ProposedConfig& proposed : space) {
-    OfPath& path = paths[proposed.config.path()];
-    if (path.count == 0) path.best = proposed.estimate;
-    if (proposed.estimate > limits.within * path.best) continue;
-    const bool is_good = out.size() < limits.per_problem &&
-                         proposed.estimate <= limits.within * space.front().estimate;
-    if (!is_good && path.count >= std::min(least_of_a_path, limits.per_problem)) continue;
-    ++path.count;
-    out.push_back(proposed);
-  }
-  return out;
 }
 
 }  // namespace
@@ -73,23 +50,12 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
   const auto allowed = [&](const Config& config) {
     return is_wanted(task, config) && !is_denied(task, config, problem.input_type());
   };
-  const auto search = [&](std::string_view architecture) {
-    return tuner::search_space(built_in_table(architecture), problem, target, allowed);
-  };
-  std::string guide = task.from_generic ? "generic" : caps.architecture;
-  out.space = search(guide);
-  // An architecture's table may have nothing for a path, or for a problem.
-  if (guide != "generic") {
-    std::vector<ProposedConfig> others = search("generic");
-    std::erase_if(others, [&](const ProposedConfig& other) {
-      return has_path(out.space, other.config.path());
-    });
-    if (out.space.empty()) guide = "generic";
-    std::ranges::move(others, std::back_inserter(out.space));
-  }
-  out.guide = &built_in_table(guide);
-  out.legal = out.space.size();
-  out.space = worth_a_look(out.space, task.limits);
+  tuner::Candidates found =
+      tuner::candidates(task.from_generic ? "generic" : caps.architecture, problem, target,
+                        {.most = task.limits.per_problem, .within = task.limits.within}, allowed);
+  out.guide = found.guide;
+  out.legal = found.legal;
+  out.space = std::move(found.space);
   const auto add_first = [&](const Config& config) {
     if (!allowed(config) || !has_path(out.space, config.path())) return;
     if (std::ranges::find(out.first_of_paths, config.path(), &Config::path) ==
@@ -110,7 +76,7 @@ std::vector<Config> configs_of(const Proposal& proposal) {
   const auto add = [&](const Config& config) {
     if (std::ranges::find(configs, config) == configs.end()) configs.push_back(config);
   };
-  for (const tuner::NamedConfig& choice : proposal.choices) add(choice.config);
+  for (const NamedConfig& choice : proposal.choices) add(choice.config);
   for (const Config& config : proposal.first_of_paths) add(config);
   for (const ProposedConfig& proposed : proposal.space) add(proposed.config);
   return configs;
@@ -130,7 +96,7 @@ Result<void> check_tables(const TuneTask& task, const DeviceCaps& caps) {
   }
   if (!task.before) return {};
   if (auto checked = check_device(*task.before, caps); !checked) return checked;
-  if (const auto reason = tuner::why_not_resumed(*task.before, caps.name, driver_text(caps))) {
+  if (const auto reason = why_not_continued(*task.before, caps.name, driver_text(caps))) {
     return Error{Status::invalid_argument, "--resume: " + *reason};
   }
   return {};

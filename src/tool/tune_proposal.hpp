@@ -5,20 +5,16 @@
 #include <vector>
 
 #include "problem/resolved_problem.hpp"
+#include "tool/tune_session.hpp"
 #include "tool/tune_task.hpp"
 #include "tuner/config_space.hpp"
-#include "tuner/tune_session.hpp"
 #include "tuning/device_tables.hpp"
 #include "vkgemm/device.hpp"
 
 namespace vkgemm::tool {
 
-// Estimates compare configurations of one path; another one may be off by any factor. So each path
-// that can compute a problem has some in its search.
-inline constexpr std::size_t least_of_a_path = 4;
-
 struct Proposal {
-  std::vector<tuner::NamedConfig> choices;  // what tables choose
+  std::vector<NamedConfig> choices;  // what tables choose
   std::vector<tuner::ProposedConfig> space;
   std::vector<Config> first_of_paths;  // one of each, looked at whatever the time
   const TuningTable* guide = nullptr;  // whose estimates the search follows

@@ -10,11 +10,6 @@
 namespace vkgemm::tool {
 namespace {
 
-using tuner::label;
-using tuner::Measured;
-using tuner::TuneCase;
-using tuner::TuneOutcome;
-
 constexpr auto between_lines = std::chrono::seconds(30);
 constexpr auto between_updates = std::chrono::milliseconds(200);
 
@@ -32,7 +27,7 @@ std::string microseconds(const Measured* measured) {
 }
 
 const Measured* chosen_by(const TuneCase& tuned, const std::string& name) {
-  for (const tuner::NamedConfig& choice : tuned.choices) {
+  for (const NamedConfig& choice : tuned.choices) {
     if (choice.name == name) return tuned.find(choice.config);
   }
   return nullptr;
@@ -40,14 +35,14 @@ const Measured* chosen_by(const TuneCase& tuned, const std::string& name) {
 
 // How much slower than the fastest, in per cent.
 std::string loss(const TuneCase& tuned, const Measured* measured) {
-  const Measured* best = tuner::fastest(tuned, true);
+  const Measured* best = fastest(tuned, true);
   if (measured == nullptr || best == nullptr || measured->outcome != TuneOutcome::good) return "";
   return format("%+.1f %%", 100.0 * (measured->median() / best->median() - 1.0));
 }
 
 }  // namespace
 
-TuneProgress::TuneProgress(const tuner::TuneSession& session, Clock::time_point deadline)
+TuneProgress::TuneProgress(const TuneSession& session, Clock::time_point deadline)
     : session_(session),
       begin_(Clock::now()),
       deadline_(deadline),
@@ -87,7 +82,7 @@ std::string TuneProgress::state() const {
   const TuneCase& tuned = session_.cases[*session_.at];
   std::string text = format("[%zu/%zu] ", *session_.at + 1, session_.cases.size()) +
                      label(tuned.problem) + format(": %zu tried", tuned.measured.size());
-  if (const Measured* best = tuner::fastest(tuned)) {
+  if (const Measured* best = fastest(tuned)) {
     text += ", best " + microseconds(best) + " us";
   }
   return text + ", " + left();
@@ -106,7 +101,7 @@ void TuneProgress::update() {
           (m.outcome == TuneOutcome::late ? "; another process goes on" : "; denied from now on"));
     }
     if (!tuned.done || !told_.insert(tuned.arguments).second) continue;
-    const Measured* best = tuner::fastest(tuned);
+    const Measured* best = fastest(tuned);
     say(label(tuned.problem) + ": " +
         (best == nullptr ? (tuned.error.empty() ? "nothing could be timed" : tuned.error)
                          : microseconds(best) + " us, " + to_string(best->config) +
@@ -125,7 +120,7 @@ void TuneProgress::update() {
   }
 }
 
-void print_comparison(const tuner::TuneSession& session) {
+void print_comparison(const TuneSession& session) {
   const bool table = std::ranges::any_of(
       session.cases, [](const TuneCase& tuned) { return chosen_by(tuned, "table") != nullptr; });
   std::size_t width = 7;
@@ -139,8 +134,8 @@ void print_comparison(const tuner::TuneSession& session) {
   double built_in = 0.0, tuned_log = 0.0;
   int both = 0;
   for (const TuneCase& tuned : session.cases) {
-    const Measured* best = tuner::fastest(tuned, true);
-    const Measured* chosen = tuner::fastest(tuned);
+    const Measured* best = fastest(tuned, true);
+    const Measured* chosen = fastest(tuned);
     const Measured* own = chosen_by(tuned, "built_in");
     const auto column = [&](const Measured* m) {
       std::printf("%10s %9s ", microseconds(m).c_str(), loss(tuned, m).c_str());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/loss.hpp"
-#include "tuner/tune_session.hpp"
+#include "tool/tune_session.hpp"
 
 namespace vkgemm::tool {
 
@@ -18,7 +18,7 @@ class TuneProgress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  TuneProgress(const tuner::TuneSession& session, Clock::time_point deadline);
+  TuneProgress(const TuneSession& session, Clock::time_point deadline);
   ~TuneProgress();
   TuneProgress(const TuneProgress&) = delete;
   TuneProgress& operator=(const TuneProgress&) = delete;
@@ -31,7 +31,7 @@ class TuneProgress {
   std::string left() const;
   void clear();
 
-  const tuner::TuneSession& session_;
+  const TuneSession& session_;
   Clock::time_point begin_, deadline_, last_;
   bool terminal_;
   bool shown_ = false;
@@ -40,7 +40,7 @@ class TuneProgress {
 
 // A table on stdout: what tables choose, what was chosen of what was measured, and what was fastest
 // of all.
-void print_comparison(const tuner::TuneSession& session);
+void print_comparison(const TuneSession& session);
 
 // Each problem whose choice loses something, the most first.
 void print_losses(const std::vector<report::LossRow>& rows);

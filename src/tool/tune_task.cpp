@@ -61,11 +61,11 @@ void compare_with(TuneTask& task, const std::string& file) {
   task.table_is_optional = true;
 }
 
-tuner::TuneSession session_of(const TuneTask& task) {
-  tuner::TuneSession session;
+TuneSession session_of(const TuneTask& task) {
+  TuneSession session;
   session.threads = task.limits.threads;
   for (const TuneProblem& problem : task.problems) {
-    tuner::TuneCase tuned;
+    TuneCase tuned;
     tuned.arguments = problem.arguments;
     tuned.list = problem.list;
     tuned.problem = tuned_problem(unwrap(resolve(problem.problem)));

@@ -12,7 +12,7 @@
 
 #include "tool/planning.hpp"
 #include "tool/tune_problems.hpp"
-#include "tuner/tune_session.hpp"
+#include "tool/tune_session.hpp"
 #include "tuning/table.hpp"
 
 namespace vkgemm::tool {
@@ -49,7 +49,7 @@ void go_on_with(TuneTask& task, const std::string& out, bool resumes);
 void compare_with(TuneTask& task, const std::string& file);
 
 // A session that has measured nothing yet.
-tuner::TuneSession session_of(const TuneTask& task);
+TuneSession session_of(const TuneTask& task);
 
 // What a process must be told of the task, beside the options that it is started with: a line.
 std::string handed_on(const TuneTask& task);

@@ -7,14 +7,13 @@
 
 #include "device/caps.hpp"
 #include "tool/case_tuner.hpp"
+#include "tool/fault.hpp"
 #include "tool/tool.hpp"
 
 namespace vkgemm::tool {
 namespace {
 
 using headless::Runner;
-using tuner::TuneCase;
-using tuner::TuneSession;
 using Clock = std::chrono::steady_clock;
 
 // Problems whose plans are built while another is measured.
@@ -41,7 +40,7 @@ void tune_all(const Bench& bench) {
         std::ranges::any_of(session.cases, &TuneCase::done)) {
       break;
     }
-    bench.say(tuner::says::begins(i));
+    bench.say(says::begins(i));
     std::size_t ahead = 0;
     for (std::size_t next = i; next < session.cases.size() && ahead <= problems_ahead; ++next) {
       if (session.cases[next].done) continue;
@@ -57,7 +56,7 @@ void tune_all(const Bench& bench) {
     }
     // Before the problem is done: a thread that hangs at one of its plans is noticed here.
     bench.builder.forget(i);
-    bench.say(tuner::says::done(i, error));
+    bench.say(says::done(i, error));
     proposals.erase(i);
     if (alone) throw StartAgain{};  // the next process has threads again
   }
@@ -70,30 +69,34 @@ bool tune_work(const TuneTask& task, TuneSession session,
   // This process has its own copy of the session, which learns the same as the other one.
   const auto tell = [&](const std::string& line) {
     say(line);
-    tuner::take_in(session, line);
+    take_in(session, line);
   };
   try {
     const std::unique_ptr<Runner> runner = task.device.open();
     const DeviceCaps& caps = runner->caps();
-    tell(tuner::says::device(caps.name, driver_text(caps), caps.architecture));
+    tell(says::device(caps.name, driver_text(caps), caps.architecture));
     unwrap(check_tables(task, caps));
     headless::Buffer flush;
     if (!task.limits.warm_l2) flush = unwrap(runner->allocate(flush_bytes(caps)));
     OperandPool pool(*runner);
-    PlanBuilder builder(runner->context(), session.builders());
+    tuner::PlanBuilder builder(
+        [&context = runner->context()](const Problem& problem, const Config& config) {
+          crash_or_hang(tune_fault, to_string(config));
+          return context.plan(problem, config);
+        },
+        session.builders());
     const DeviceTables tables(caps.architecture);
     tune_all({task, session, *runner, builder, pool, task.limits.warm_l2 ? nullptr : &flush, tables,
               tell});
     if (runner->validation_messages() != 0) {
-      tell(tuner::says::fatal(std::to_string(runner->validation_messages()) +
-                              " validation messages"));
+      tell(says::fatal(std::to_string(runner->validation_messages()) + " validation messages"));
     }
     return true;
   } catch (const StartAgain& again) {
-    if (again.explained) tell(tuner::says::lost());
+    if (again.explained) tell(says::lost());
     return false;
   } catch (const Failure& failure) {
-    tell(tuner::says::fatal(failure.what()));
+    tell(says::fatal(failure.what()));
     return true;
   }
 }

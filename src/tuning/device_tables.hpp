@@ -28,6 +28,9 @@ class DeviceTables {
   DeviceTables(const DeviceTables&) = delete;  // rows are pointed at
   DeviceTables& operator=(const DeviceTables&) = delete;
 
+  // The tables that were loaded, the preferred one first.
+  const std::vector<TuningTable>& loaded() const noexcept { return loaded_; }
+
   // A device with what these tables know of it: its refusals, and the timing of the table that is
   // preferred. Points at them and at the capabilities.
   Target target(const DeviceCaps& caps) const;

@@ -1,15 +1,23 @@
 #include "tuning/table_file.hpp"
 
+#include <chrono>
+#include <span>
 #include <system_error>
 #include <utility>
 
+#include "base/errors.hpp"
 #include "base/file.hpp"
+#include "base/file_lock.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
+#include "tuning/table_text.hpp"
 
 namespace vkgemm {
 namespace {
+
+// A change takes far less.
+constexpr std::chrono::seconds writers_patience{2};
 
 // Adds warnings about a table that is used all the same.
 void warn_of(const TuningTable& table, const DeviceCaps& caps, std::vector<std::string>& warnings) {
@@ -56,26 +64,76 @@ Result<void> check_device(const TuningTable& table, const DeviceCaps& caps) {
                                                 " is ", in_quotes(caps.architecture))};
 }
 
-Result<LoadedTables> load_tables(const std::filesystem::path& file, std::string_view variable,
-                                 const DeviceCaps& caps) {
+Result<LoadedTables> load_tables(const TableSources& sources, const DeviceCaps& caps) {
   LoadedTables loaded;
   const auto add = [&](TuningTable table) {
     warn_of(table, caps, loaded.warnings);
     loaded.tables.push_back(std::move(table));
   };
-  if (!variable.empty()) {
-    if (auto table = load(path_of(variable), caps)) {
+  const auto add_if_valid = [&](std::string_view name, const std::filesystem::path& path) {
+    if (auto table = load(path, caps)) {
       add(*std::move(table));
     } else {
-      loaded.warnings.push_back(concat("VKGEMM_TUNING is left out: ", table.error().message));
+      loaded.warnings.push_back(concat(name, " is left out: ", table.error().message));
     }
+  };
+  const bool none = sources.variable == "0";
+  if (!sources.variable.empty() && !none) {
+    add_if_valid("VKGEMM_TUNING", path_of(sources.variable));
   }
-  if (!file.empty()) {
-    auto table = load(file, caps);
+  if (!sources.file.empty()) {
+    auto table = load(sources.file, caps);
     if (!table) return table.error();
     add(*std::move(table));
   }
+  std::error_code error;
+  if (!none && !sources.user_file.empty() && std::filesystem::exists(sources.user_file, error)) {
+    add_if_valid("the user's tuning table", sources.user_file);
+  }
   return loaded;
+}
+
+Result<void> add_to_file(const std::filesystem::path& path, const TunedShape& shape,
+                         const DeviceCaps& caps) {
+  // What is wrong with the folder shows when the file is written.
+  (void)os::create_private_folders(path.parent_path());
+  std::filesystem::path lock_path = path;
+  lock_path += ".lock";
+  Result<LockFile> lock = LockFile::open(lock_path);
+  const bool locked = lock && lock->lock(0, writers_patience);
+  TuningTable table{.architecture = caps.architecture};
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    auto before = read_tuning_file(path);
+    if (!before) return before.error();
+    if (auto checked = check_device(*before, caps); !checked) return checked;
+    if (!before->rows.empty() || !before->refused.empty() || before->has_timing) {
+      return invalid_argument(
+          concat(utf8(path), " has rows, refused or timing, which tuning does not write"));
+    }
+    if (auto reason = why_not_continued(*before, caps.name, driver_text(caps))) {
+      return invalid_argument(*reason);
+    }
+    table = *std::move(before);
+  }
+  table.device = caps.name;
+  table.driver = driver_text(caps);
+  add_tuned(table, shape);
+  const std::string text = table_text(table);
+  Result<void> written = write_file(path, std::as_bytes(std::span(text)), os::Links::refuse);
+  if (locked) lock->unlock(0);
+  return written;
+}
+
+std::optional<std::string> why_not_continued(const TuningTable& table, std::string_view device,
+                                             std::string_view driver) {
+  const auto differs = [](const std::string& theirs, std::string_view ours) {
+    return !theirs.empty() && theirs != ours;
+  };
+  if (!differs(table.device, device) && !differs(table.driver, driver)) return std::nullopt;
+  return concat(table.source, " was measured on ", in_quotes(table.device), ", driver ",
+                in_quotes(table.driver), ", this is ", in_quotes(device), ", driver ",
+                in_quotes(driver));
 }
 
 }  // namespace vkgemm

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuning/table.hpp"
@@ -24,9 +26,24 @@ struct LoadedTables {
   std::vector<std::string> warnings;  // of what was left out, or measured elsewhere
 };
 
-// The tables that ContextCreateInfo::tuning_file and VKGEMM_TUNING name (`file` and `variable`;
-// empty: none), as context.hpp says.
-Result<LoadedTables> load_tables(const std::filesystem::path& file, std::string_view variable,
-                                 const DeviceCaps& caps);
+// The files that ContextCreateInfo and the environment name; empty: none.
+struct TableSources {
+  std::string variable;             // VKGEMM_TUNING; "0": no table but `file`
+  std::filesystem::path file;       // ContextCreateInfo::tuning_file
+  std::filesystem::path user_file;  // read if it exists
+};
+
+// Their tables, as context.hpp says.
+Result<LoadedTables> load_tables(const TableSources& sources, const DeviceCaps& caps);
+
+// Adds a shape to the file, or makes it. Processes may do so at the same time. Errors:
+// invalid_argument for a file that has parts which tuning does not write, or is of another device
+// or driver; io_error.
+Result<void> add_to_file(const std::filesystem::path& path, const TunedShape& shape,
+                         const DeviceCaps& caps);
+
+// Why what this device and driver measure may not be added to the table, if it may not.
+std::optional<std::string> why_not_continued(const TuningTable& table, std::string_view device,
+                                             std::string_view driver);
 
 }  // namespace vkgemm

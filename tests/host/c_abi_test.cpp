@@ -67,7 +67,8 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [k1, k2, k3] = KernelKind{};
   [[maybe_unused]] const auto& [v1, v2, v3, v4] = Verdict{};
   [[maybe_unused]] const auto& [st1, st2, st3, st4, st5, st6, st7, st8, st9] = SelfTest{};
-  [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11] = ContextCreateInfo{};
+  [[maybe_unused]] const auto& [i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12] =
+      ContextCreateInfo{};
   [[maybe_unused]] const auto& [dc1, dc2, dc3, dc4, dc5, dc6, dc7, dc8, dc9, dc10, dc11, dc12, dc13,
                                 dc14, dc15, dc16, dc17, dc18, dc19, dc20, dc21, dc22, dc23, dc24] =
       DeviceCaps{};

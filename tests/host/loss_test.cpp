@@ -6,14 +6,14 @@
 #include <algorithm>
 
 #include "test_devices.hpp"
-#include "tuner/tune_session.hpp"
+#include "tool/tune_session.hpp"
 
 namespace vkgemm::report {
 namespace {
 
 using test::contains;
-using tuner::TuneSession;
-namespace says = tuner::says;
+using tool::TuneSession;
+namespace says = tool::says;
 
 const Config config_a = test::config("fma:tile=32x32x16,fragment=4x4");
 const Config config_b = test::config("fma:tile=64x64x16,fragment=4x4");
@@ -25,7 +25,7 @@ std::string line(const Problem& problem, const std::string& list, double built_i
   TuneSession session;
   session.device = "a \"GPU\"";
   session.driver = "driver 1";
-  tuner::TuneCase tuned;
+  tool::TuneCase tuned;
   tuned.arguments = to_command_line(problem);
   tuned.list = list;
   tuned.problem = tuned_problem(test::resolved(problem));
@@ -34,7 +34,7 @@ std::string line(const Problem& problem, const std::string& list, double built_i
   const auto found = [&](const Config& config, double us) {
     take_in(session, says::found(0, {.config = config, .microseconds = {us}, .round = 1}));
   };
-  std::vector<tuner::NamedConfig> choices = {{"built_in", config_a}};
+  std::vector<tool::NamedConfig> choices = {{"built_in", config_a}};
   if (estimate > 0.0) choices.push_back({"estimate", config_c});
   take_in(session, says::searches(0, choices, 5, 90));
   if (built_in > 0.0) found(config_a, built_in);

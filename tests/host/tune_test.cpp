@@ -6,10 +6,11 @@
 
 #include "headless/supervisor.hpp"
 #include "test_devices.hpp"
-#include "tuner/tune_session.hpp"
+#include "tool/tune_session.hpp"
+#include "tuning/table_file.hpp"
 #include "worker.hpp"
 
-namespace vkgemm::tuner {
+namespace vkgemm::tool {
 namespace {
 
 using headless::Ending;
@@ -274,13 +275,13 @@ TEST(TuneSession, IsResumedByTheSameDeviceAndDriver) {
   auto table = parse_tuning_table(to_table(measured_session(), nullptr, "measured: here"), "t");
   ASSERT_TRUE(table);
   table->source = "t.json";
-  EXPECT_FALSE(why_not_resumed(*table, "a \"GPU\"", "driver 1"));
-  EXPECT_EQ(why_not_resumed(*table, "a \"GPU\"", "driver 2"),
+  EXPECT_FALSE(why_not_continued(*table, "a \"GPU\"", "driver 1"));
+  EXPECT_EQ(why_not_continued(*table, "a \"GPU\"", "driver 2"),
             "t.json was measured on 'a \"GPU\"', driver 'driver 1', this is 'a \"GPU\"', driver "
             "'driver 2'");
-  EXPECT_TRUE(why_not_resumed(*table, "another", "driver 1"));
+  EXPECT_TRUE(why_not_continued(*table, "another", "driver 1"));
   table->device = table->driver = "";
-  EXPECT_FALSE(why_not_resumed(*table, "another", "driver 2"));
+  EXPECT_FALSE(why_not_continued(*table, "another", "driver 2"));
 }
 
 class TuneWorker : public testing::Test {
@@ -374,4 +375,4 @@ TEST_F(TuneWorker, FindsTheGuiltyOneAmongMany) {
 }
 
 }  // namespace
-}  // namespace vkgemm::tuner
+}  // namespace vkgemm::tool

@@ -72,7 +72,7 @@ class TuningFile : public testing::Test {
 
 TEST_F(TuningFile, IsRead) {
   const auto path = write("good.json", table("nvidia_sm90", small_tile));
-  const auto loaded = load_tables(path, "", test::h200());
+  const auto loaded = load_tables({.file = path}, test::h200());
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_TRUE(loaded->warnings.empty());
   ASSERT_EQ(loaded->tables.size(), 1u);
@@ -124,14 +124,14 @@ TEST_F(TuningFile, ErrorsNameFileLineAndField) {
   };
   for (const auto& [text, expected] : cases) {
     const auto path = write("bad.json", text);
-    const auto loaded = load_tables(path, "", test::h200());
+    const auto loaded = load_tables({.file = path}, test::h200());
     ASSERT_FALSE(loaded) << text;
     EXPECT_EQ(loaded.error().status, Status::invalid_argument);
     EXPECT_TRUE(contains(loaded.error().message, path.string())) << loaded.error().message;
     EXPECT_TRUE(contains(loaded.error().message, expected))
         << expected << ": " << loaded.error().message;
     // The variable's file is left out, with the same words.
-    const auto variable = load_tables({}, path.string(), test::h200());
+    const auto variable = load_tables({.variable = path.string()}, test::h200());
     ASSERT_TRUE(variable);
     EXPECT_TRUE(variable->tables.empty());
     ASSERT_EQ(variable->warnings.size(), 1u);
@@ -144,7 +144,7 @@ TEST_F(TuningFile, WhatIsNoFileForThisDevice) {
   const DeviceCaps h200 = test::h200();
   const auto refused = [&](const std::filesystem::path& path, Status status,
                            std::string_view text) {
-    const auto loaded = load_tables(path, "", h200);
+    const auto loaded = load_tables({.file = path}, h200);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().status, status);
     EXPECT_TRUE(contains(loaded.error().message, text)) << loaded.error().message;
@@ -162,9 +162,9 @@ TEST_F(TuningFile, WhatIsNoFileForThisDevice) {
   for (int i = 0; i < 5000; ++i) rows += ",0";
   refused(write("many.json", rows + "]}"), Status::invalid_argument, "rows has 5001 elements");
 
-  const auto loaded = load_tables(
-      write("h100.json", table("nvidia_sm90", small_tile, R"(, "device": "NVIDIA H100")")), "",
-      h200);
+  const auto path =
+      write("h100.json", table("nvidia_sm90", small_tile, R"(, "device": "NVIDIA H100")"));
+  const auto loaded = load_tables({.file = path}, h200);
   ASSERT_TRUE(loaded);
   ASSERT_EQ(loaded->warnings.size(), 1u);
   EXPECT_TRUE(contains(loaded->warnings[0], "'NVIDIA H100', this is 'NVIDIA H200'"));
@@ -174,7 +174,7 @@ TEST_F(TuningFile, TheVariableComesFirst) {
   const auto small = write("small.json", table("nvidia_sm90", small_tile));
   const auto large = write("large.json", table("nvidia_sm90", large_tile));
   const auto chosen = [&](const std::filesystem::path& file, const std::string& variable) {
-    auto loaded = load_tables(file, variable, test::h200());
+    auto loaded = load_tables({.variable = variable, .file = file}, test::h200());
     EXPECT_TRUE(loaded);
     const DeviceTables tables("nvidia_sm90", std::move(loaded->tables));
     return to_string(tables.best(resolved(gemm(4096, 4096, 4096)), test::h200())->config);

@@ -1,7 +1,9 @@
-#include "device/host_buffer.hpp"
+#include "device/buffer.hpp"
 
 #include <cstdint>
 #include <optional>
+
+#include "base/text.hpp"
 
 namespace vkgemm {
 namespace {
@@ -21,35 +23,36 @@ std::optional<std::uint32_t> find_memory_type(const VkPhysicalDeviceMemoryProper
 
 }  // namespace
 
-Result<void> HostBuffer::allocate(const VkPhysicalDeviceMemoryProperties& memory,
-                                  VkDeviceSize bytes,
-                                  std::span<const std::uint32_t> queue_families) {
-  auto allocated = allocate_memory(memory, bytes, queue_families);
+Result<void> Buffer::allocate(const VkPhysicalDeviceMemoryProperties& memory, VkDeviceSize bytes,
+                              Placement placement, std::span<const std::uint32_t> queue_families) {
+  free();
+  auto allocated = allocate_memory(memory, bytes, placement, queue_families);
   if (!allocated) free();
   return allocated;
 }
 
-void HostBuffer::abandon() noexcept {
+void Buffer::abandon() noexcept {
   buffer_ = VK_NULL_HANDLE;
   memory_ = VK_NULL_HANDLE;
 }
 
-void HostBuffer::free() noexcept {
+void Buffer::free() noexcept {
   if (buffer_ != VK_NULL_HANDLE) functions_.vkDestroyBuffer(device_, buffer_, nullptr);
   if (memory_ != VK_NULL_HANDLE) functions_.vkFreeMemory(device_, memory_, nullptr);
   abandon();
 }
 
-Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties& memory,
-                                         VkDeviceSize bytes,
-                                         std::span<const std::uint32_t> queue_families) {
+Result<void> Buffer::allocate_memory(const VkPhysicalDeviceMemoryProperties& memory,
+                                     VkDeviceSize bytes, Placement placement,
+                                     std::span<const std::uint32_t> queue_families) {
   const bool shared = queue_families.size() > 1;
   const VkBufferCreateInfo buffer_info{
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
       .pNext = nullptr,
       .flags = 0,
       .size = bytes,
-      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
       .sharingMode = shared ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
       .queueFamilyIndexCount = shared ? static_cast<std::uint32_t>(queue_families.size()) : 0,
       .pQueueFamilyIndices = shared ? queue_families.data() : nullptr,
@@ -65,10 +68,12 @@ Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties&
       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
       .deviceMask = 0,
   };
-  // Memory of the device if there is such memory, and some of it left.
+  // Mapped memory of the device if there is such memory, and some of it left.
+  const bool mapped = placement == Placement::mapped;
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   result = VK_ERROR_FEATURE_NOT_PRESENT;
   for (const VkMemoryPropertyFlags needed :
-       {coherent | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, coherent}) {
+       {mapped ? coherent | local : local, mapped ? coherent : local}) {
     const auto type = find_memory_type(memory, requirements.memoryTypeBits, needed);
     if (!type) continue;
     const VkMemoryAllocateInfo memory_info{
@@ -81,22 +86,24 @@ Result<void> HostBuffer::allocate_memory(const VkPhysicalDeviceMemoryProperties&
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
   }
   if (result == VK_ERROR_FEATURE_NOT_PRESENT) {
-    return Error{Status::driver_error, "no host-coherent memory for a storage buffer"};
+    return Error{Status::driver_error, concat("no ", mapped ? "host-coherent" : "device-local",
+                                              " memory for a storage buffer")};
   }
   if (result != VK_SUCCESS) return driver_error("vkAllocateMemory", result);
   result = functions_.vkBindBufferMemory(device_, buffer_, memory_, 0);
   if (result != VK_SUCCESS) return driver_error("vkBindBufferMemory", result);
-  void* mapped = nullptr;
-  result = functions_.vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
-  if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
-
+  if (mapped) {
+    void* pointer = nullptr;
+    result = functions_.vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &pointer);
+    if (result != VK_SUCCESS) return driver_error("vkMapMemory", result);
+    mapped_ = static_cast<std::byte*>(pointer);
+  }
   const VkBufferDeviceAddressInfo address_info{
       .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
       .pNext = nullptr,
       .buffer = buffer_,
   };
   address_ = functions_.vkGetBufferDeviceAddress(device_, &address_info);
-  mapped_ = static_cast<std::byte*>(mapped);
   return {};
 }
 

@@ -13,7 +13,7 @@
 #include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 
-namespace vkgemm::tuner {
+namespace vkgemm::tool {
 
 // How the trial of a configuration ended.
 enum class TuneOutcome : std::uint8_t {
@@ -131,10 +131,6 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
 // True if the search for this problem came to its end.
 bool is_complete(const TuningTable& table, std::string_view arguments);
 
-// Why what this device and driver measure may not be added to the table, if it may not.
-std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
-                                           std::string_view driver);
-
 // "4096x4096x4096 f16", with what else is not as most have it
 std::string label(const TunedProblem& problem);
 
@@ -144,4 +140,4 @@ std::string label(const TunedProblem& problem);
 std::string to_json(const TuneSession& session, const TuneCase& tuned, const std::string& commit,
                     const std::string& date);
 
-}  // namespace vkgemm::tuner
+}  // namespace vkgemm::tool

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,12 +16,13 @@
 
 #include "vkgemm/vkgemm.hpp"
 
-namespace vkgemm::tool {
+namespace vkgemm::tuner {
 
 class PlanBuilder {
  public:
-  // The context must outlive it. Without threads, take() builds.
-  PlanBuilder(const Context& context, std::uint32_t threads);
+  // `build` is called from several threads at once. Without threads, take() builds.
+  using Build = std::function<Result<Plan>(const Problem&, const Config&)>;
+  PlanBuilder(Build build, std::uint32_t threads);
   ~PlanBuilder();  // waits for those that are being built
   PlanBuilder(const PlanBuilder&) = delete;
   PlanBuilder& operator=(const PlanBuilder&) = delete;
@@ -61,7 +63,7 @@ class PlanBuilder {
   std::shared_ptr<Job> find(std::size_t index, const Config& config) const;
   std::shared_ptr<Job> first_wanted() const;
 
-  const Context& context_;
+  const Build build_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::map<std::size_t, Jobs> jobs_;
@@ -71,4 +73,4 @@ class PlanBuilder {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace vkgemm::tool
+}  // namespace vkgemm::tuner

@@ -1,4 +1,4 @@
-#include "tuner/tune_session.hpp"
+#include "tool/tune_session.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,9 @@
 #include "base/enum_names.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "tuning/table_text.hpp"
 
-namespace vkgemm::tuner {
+namespace vkgemm::tool {
 namespace {
 
 constexpr double noise = 1.01;
@@ -92,32 +93,6 @@ void apply_message(TuneSession& session, const Json& message) {
   }
 }
 
-Json to_row(const TunedShape& shape) {
-  const TunedProblem& p = shape.problem;
-  Json row = {{"family", p.family},
-              {"input_type", to_string(p.input_type)},
-              {"a_layout", to_string(p.a_layout)},
-              {"b_layout", to_string(p.b_layout)},
-              {"aligned", p.aligned},
-              {"epilogue", to_string(p.epilogue)},
-              {"d_type", to_string(p.d_type)},
-              {"d_col_major", p.d_col_major},
-              {"m", p.m},
-              {"n", p.n},
-              {"k", p.k},
-              {"count", p.count},
-              {"config", to_string(shape.row.config)},
-              {"microseconds", shape.microseconds},
-              {"problem", shape.arguments}};
-  if (p.f32_arithmetic != F32Arithmetic::ieee) {
-    row["f32_arithmetic"] = to_string(p.f32_arithmetic);
-  }
-  if (p.packed != PackedOperands::none) row["packed"] = to_string(p.packed);
-  if (!shape.complete) row["complete"] = false;
-  row["provenance"] = shape.row.provenance;
-  return row;
-}
-
 TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::string& provenance) {
   const double us = best.median();
   char figures[160];
@@ -132,16 +107,6 @@ TunedShape tuned_shape(const TuneCase& tuned, const Measured& best, const std::s
   shape.row.config = best.config;
   shape.row.provenance = provenance + figures;
   return shape;
-}
-
-// An object a line is easier to read and to compare.
-std::string list(const std::vector<Json>& rows) {
-  std::string out = "[";
-  for (const Json& row : rows) {
-    out += out.size() > 1 ? ",\n    " : "\n    ";
-    out += json_text(row);
-  }
-  return out + (rows.empty() ? "]" : "\n  ]");
 }
 
 }  // namespace
@@ -290,19 +255,13 @@ void blame(TuneSession& session, const std::string& reason) {
 
 std::string to_table(const TuneSession& session, const TuningTable* before,
                      const std::string& provenance) {
-  std::vector<Json> rows, denied;
-  std::vector<DeniedConfig> all_denied;
+  TuningTable out{
+      .architecture = session.architecture, .device = session.device, .driver = session.driver};
   const auto deny = [&](const DeniedConfig& d) {
     const auto same = [&](const DeniedConfig& other) {
       return other.config == d.config && other.input_type == d.input_type && other.wrong == d.wrong;
     };
-    if (std::ranges::any_of(all_denied, same)) return;
-    all_denied.push_back(d);
-    Json entry = {{"config", to_string(d.config)}};
-    if (d.input_type) entry["input_type"] = to_string(*d.input_type);
-    entry["verdict"] = name_of(outcome_names, d.wrong ? TuneOutcome::wrong : TuneOutcome::failed);
-    entry["reason"] = d.reason;
-    denied.push_back(std::move(entry));
+    if (std::ranges::none_of(out.denied, same)) out.denied.push_back(d);
   };
   for (const TuneCase& tuned : session.cases) {
     for (const Measured& m : tuned.measured) {
@@ -315,48 +274,28 @@ std::string to_table(const TuneSession& session, const TuningTable* before,
     }
   }
   if (before != nullptr) std::ranges::for_each(before->denied, deny);
-  const auto known = [&](const std::string& arguments) -> const TunedShape* {
-    if (before == nullptr) return nullptr;
-    const auto it = std::ranges::find(before->tuned, arguments, &TunedShape::arguments);
-    return it == before->tuned.end() ? nullptr : &*it;
+  const auto shape_of = [](const TuningTable& table, const std::string& arguments) {
+    const auto it = std::ranges::find(table.tuned, arguments, &TunedShape::arguments);
+    return it == table.tuned.end() ? nullptr : &*it;
   };
-  std::vector<std::string_view> again;
   for (const TuneCase& tuned : session.cases) {
     const Measured* best = fastest(tuned);
     if (best == nullptr) continue;
     const TunedShape shape = tuned_shape(tuned, *best, provenance);
-    const TunedShape* old = known(tuned.arguments);
+    const TunedShape* old = before != nullptr ? shape_of(*before, tuned.arguments) : nullptr;
     if (old != nullptr && !shape.complete && old->microseconds <= shape.microseconds) continue;
-    rows.push_back(to_row(shape));
-    again.push_back(tuned.arguments);
+    out.tuned.push_back(shape);
   }
-  if (before != nullptr) {
-    for (const TunedShape& shape : before->tuned) {
-      if (std::ranges::find(again, shape.arguments) == again.end()) rows.push_back(to_row(shape));
-    }
+  for (const TunedShape& shape : before != nullptr ? before->tuned : std::vector<TunedShape>()) {
+    if (shape_of(out, shape.arguments) == nullptr) out.tuned.push_back(shape);
   }
-  const auto text = [](const std::string& value) { return json_text(value); };
-  return "{\n  \"architecture\": " + text(session.architecture) +
-         ",\n  \"device\": " + text(session.device) + ",\n  \"driver\": " + text(session.driver) +
-         ",\n  \"rows\": [],\n  \"tuned\": " + list(rows) + ",\n  \"denied\": " + list(denied) +
-         "\n}\n";
+  return table_text(out);
 }
 
 bool is_complete(const TuningTable& table, std::string_view arguments) {
   return std::ranges::any_of(table.tuned, [&](const TunedShape& shape) {
     return shape.complete && shape.arguments == arguments;
   });
-}
-
-std::optional<std::string> why_not_resumed(const TuningTable& table, std::string_view device,
-                                           std::string_view driver) {
-  const auto differs = [](const std::string& theirs, std::string_view ours) {
-    return !theirs.empty() && theirs != ours;
-  };
-  if (!differs(table.device, device) && !differs(table.driver, driver)) return std::nullopt;
-  return concat(table.source, " was measured on ", in_quotes(table.device), ", driver ",
-                in_quotes(table.driver), ", this is ", in_quotes(device), ", driver ",
-                in_quotes(driver));
 }
 
 std::string label(const TunedProblem& p) {
@@ -425,4 +364,4 @@ std::string to_json(const TuneSession& session, const TuneCase& tuned, const std
   return json_text(out);
 }
 
-}  // namespace vkgemm::tuner
+}  // namespace vkgemm::tool

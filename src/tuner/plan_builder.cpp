@@ -1,22 +1,12 @@
-#include "tool/plan_builder.hpp"
+#include "tuner/plan_builder.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "tool/fault.hpp"
+namespace vkgemm::tuner {
 
-namespace vkgemm::tool {
-namespace {
-
-Result<Plan> build(const Context& context, const Problem& problem, const Config& config) {
-  crash_or_hang(tune_fault, to_string(config));
-  return context.plan(problem, config);
-}
-
-}  // namespace
-
-PlanBuilder::PlanBuilder(const Context& context, std::uint32_t threads) : context_(context) {
+PlanBuilder::PlanBuilder(Build build, std::uint32_t threads) : build_(std::move(build)) {
   for (std::uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -60,7 +50,7 @@ Result<Plan> PlanBuilder::take(std::size_t index, const Problem& problem, const 
   if (job == nullptr || job->state == State::wanted) {
     if (job != nullptr) std::erase(jobs_[index], job);
     lock.unlock();
-    return build(context_, problem, config);
+    return build_(problem, config);
   }
   changed_.wait(lock, [&] { return job->state == State::ready; });
   std::erase(jobs_[index], job);
@@ -106,7 +96,7 @@ void PlanBuilder::work() {
     job->state = State::building;
     ++building_;
     lock.unlock();
-    Result<Plan> plan = build(context_, *job->problem, job->config);
+    Result<Plan> plan = build_(*job->problem, job->config);
     lock.lock();
     job->plan = std::move(plan);
     job->state = State::ready;
@@ -132,4 +122,4 @@ std::shared_ptr<PlanBuilder::Job> PlanBuilder::first_wanted() const {
   return nullptr;
 }
 
-}  // namespace vkgemm::tool
+}  // namespace vkgemm::tuner

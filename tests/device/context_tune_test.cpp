@@ -1,0 +1,177 @@
+// Context::tune(): its result is chosen from then on, in the next process, too, and is right.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "../set_environment.hpp"
+#include "harness.hpp"
+#include "self_tests.hpp"
+#include "trial.hpp"
+
+namespace vkgemm::test {
+namespace {
+
+class ContextTune : public SelfTests {
+ protected:
+  void SetUp() override {
+    SelfTests::SetUp();
+    set_environment("XDG_CACHE_HOME", folder_.c_str());
+  }
+  void TearDown() override {
+    set_environment("XDG_CACHE_HOME");
+    SelfTests::TearDown();
+  }
+
+  TuneInfo quick() const {
+    return {.queue = runner_->queue(),
+            .queue_family = runner_->queue_family(),
+            .budget_ms = 1500.0,
+            .max_candidates = 3};
+  }
+};
+
+TEST_F(ContextTune, ItsResultIsChosenFromThenOn) {
+  const Problem problem = gemm({96, 80, 64}, DataType::f32);
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  const auto before = context->plan(problem);
+  ASSERT_TRUE(succeeds(before));
+  TuneInfo info = quick();
+  info.file = default_tuning_file(caps());
+  ASSERT_TRUE(info.file.string().starts_with(folder_.string())) << info.file;
+  std::uint32_t calls = 0;
+  info.progress = [&](const TuneProgress& progress) {
+    ++calls;
+    EXPECT_GE(progress.timed, 1u);
+    EXPECT_GT(progress.best_us, 0.0);
+    EXPECT_LE(progress.best_us, progress.chosen_us);
+    return true;
+  };
+  const auto tuned = context->tune(problem, info);
+  ASSERT_TRUE(succeeds(tuned));
+  EXPECT_GT(calls, 0u);
+  EXPECT_EQ(tuned->chosen, before->config());
+  EXPECT_LE(tuned->microseconds, tuned->chosen_us);
+  EXPECT_GE(tuned->timed, 1u);
+  const auto expect_tuned = [&](const Context& made) {
+    const auto plan = made.plan(problem);
+    ASSERT_TRUE(succeeds(plan));
+    EXPECT_EQ(plan->config(), tuned->config);
+    const std::string text = plan->explain();
+    for (const std::string& part : {"provenance: measured: " + caps().name, std::string("-"),
+                                    std::string("timings, the fastest of"), std::string("took")}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    }
+  };
+  expect_tuned(*context);
+  EXPECT_EQ(before->config(), tuned->chosen) << "plans that exist keep their configuration";
+  // Other contexts read the user's file.
+  const auto other = create({});
+  ASSERT_TRUE(succeeds(other));
+  expect_tuned(*other);
+  // A second run replaces the shape.
+  ASSERT_TRUE(succeeds(other->tune(problem, info)));
+  EXPECT_EQ(log_, "");
+}
+
+// A callback that says no ends the run, and what was timed counts.
+TEST_F(ContextTune, ACallbackEndsIt) {
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  TuneInfo info = quick();
+  info.budget_ms = 600000.0;
+  info.max_candidates = 1000;
+  std::uint32_t calls = 0;
+  info.progress = [&](const TuneProgress&) { return ++calls < 2; };
+  const auto tuned = context->tune(gemm({64, 64, 64}, DataType::f16), info);
+  ASSERT_TRUE(succeeds(tuned));
+  EXPECT_FALSE(tuned->is_complete);
+  EXPECT_EQ(calls, 2u);
+}
+
+TEST_F(ContextTune, RefusalsNameTheField) {
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  const Problem problem = gemm({64, 64, 64}, DataType::f32);
+  const auto refuses = [&](const TuneInfo& info, const Problem& p, Status status,
+                           const std::string& text) {
+    EXPECT_TRUE(fails_with(context->tune(p, info), status, {text}));
+  };
+  TuneInfo info = quick();
+  info.budget_ms = 0.0;
+  refuses(info, problem, Status::invalid_argument, "budget_ms is 0");
+  info = quick();
+  info.max_candidates = 0;
+  refuses(info, problem, Status::invalid_argument, "max_candidates is 0");
+  refuses({}, problem, Status::invalid_argument, "queue is VK_NULL_HANDLE");
+  info = quick();
+  info.queue_family = 99;
+  refuses(info, problem, Status::invalid_argument, "queue_family is 99");
+  refuses(quick(), gemm({0, 64, 64}, DataType::f32), Status::invalid_argument, "m is 0");
+  Problem bad = problem;
+  bad.a.ld = 3;
+  refuses(quick(), bad, Status::invalid_argument, "a.ld is 3");
+  info = quick();
+  info.file = folder_;
+  fs::create_directories(folder_);
+  refuses(info, problem, Status::io_error, folder_.string());
+}
+
+// Every form of problem has operands of its own, and what is chosen for it then computes right.
+TEST_F(ContextTune, EveryFormIsTunedAndRight) {
+  std::vector<Problem> problems;
+  const Problem plain = gemm({96, 80, 64}, DataType::f16);
+  problems.push_back(plain);
+  problems.back().epilogue.beta = 0.5f;
+  problems.back().epilogue.bias = Bias::along_n;
+  problems.push_back(plain);
+  problems.back().row_reduction = RowReduction{.op = RowOp::rms_norm, .gamma = true};
+  problems.push_back(plain);
+  problems.back().gated = Gated{.gate = Gate::swiglu};
+  problems.push_back(plain);
+  problems.back().grouping = Grouping{.groups = 3, .b = GroupedB::per_group};
+  problems.push_back(plain);
+  problems.back().b.packing = Packing::packed;
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  for (const Problem& problem : problems) {
+    SCOPED_TRACE(to_command_line(problem));
+    TuneInfo info = quick();
+    info.max_candidates = 2;
+    const auto tuned = context->tune(problem, info);
+    ASSERT_TRUE(succeeds(tuned));
+    const auto plan = context->plan(problem);
+    ASSERT_TRUE(succeeds(plan));
+    EXPECT_EQ(plan->config(), tuned->config);
+  }
+  EXPECT_EQ(log_, "");
+}
+
+// Results that differ from the choice's are left out, and the log says so.
+TEST_F(ContextTune, OtherResultsAreLeftOut) {
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  TuneInfo info = quick();
+  info.progress = [](const TuneProgress& progress) {
+    fault.forgets_a_workgroup = progress.timed >= 1;
+    return true;
+  };
+  const auto tuned = context->tune(gemm({96, 80, 64}, DataType::f32), info);
+  ASSERT_TRUE(succeeds(tuned));
+  EXPECT_EQ(tuned->config, tuned->chosen);
+  EXPECT_EQ(tuned->timed, 1u);
+  EXPECT_NE(log_.find("gave other results"), std::string::npos) << log_;
+}
+
+TEST_F(ContextTune, ALostDeviceIsAnError) {
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  fault.submit = VK_ERROR_DEVICE_LOST;
+  EXPECT_TRUE(fails_with(context->tune(gemm({64, 64, 64}, DataType::f32), quick()),
+                         Status::device_lost, {}));
+  EXPECT_TRUE(context->device_lost());
+}
+
+}  // namespace
+}  // namespace vkgemm::test
