@@ -98,7 +98,7 @@ Context::Impl::Impl(const ContextCreateInfo& info, const DeviceFunctions& device
       functions(device_functions),
       all_known_{Known(std::move(device_caps))},
       known_(&all_known_.front()),
-      tables_(std::make_shared<DeviceTables>(caps().architecture, std::move(loaded))),
+      tables_(std::make_shared<DeviceTables>(caps(), std::move(loaded))),
       pipelines(functions, log, std::move(cache_info)),
       aborts(functions, memory, info.device, std::move(queue_families)) {}
 
@@ -118,13 +118,13 @@ void Context::Impl::learn(TunedShape shape) {
     TuningTable learned{.architecture = caps().architecture,
                         .device = caps().name,
                         .driver = driver_text(caps()),
-                        .timing = built_in_table(caps().architecture).timing,
+                        .timing = built_in_table(table_name(caps())).timing,
                         .source = "Context::tune()"};
     loaded.insert(loaded.begin(), std::move(learned));
     has_learned_ = true;
   }
   add_tuned(loaded.front(), std::move(shape));
-  tables_ = std::make_shared<DeviceTables>(caps().architecture, std::move(loaded));
+  tables_ = std::make_shared<DeviceTables>(caps(), std::move(loaded));
 }
 
 Result<void> Context::Impl::test_wanted(const Wanted& wanted) {

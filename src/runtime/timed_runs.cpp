@@ -40,18 +40,14 @@ std::uint64_t front_of(const Buffer& buffer) {
   return aligned_span(buffer.address()) - buffer.address();
 }
 
-// Where groups of equal size begin, and where the last one ends.
-void write_offsets(std::byte* to, const Problem& problem) {
-  const Grouping& grouping = *problem.grouping;
-  const std::uint64_t capacity = grouping.along == GroupAlong::m ? problem.m : problem.k;
-  for (std::uint64_t i = 0; i <= grouping.groups; ++i) {
-    const std::uint64_t at = capacity * i / std::max(grouping.groups, 1U);
-    if (grouping.offsets == OffsetType::int64) {
-      std::memcpy(to + i * sizeof at, &at, sizeof at);
-    } else {
-      const auto narrow = static_cast<std::uint32_t>(at);
-      std::memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
-    }
+// Where groups of equal size begin, and where the last one ends, as little-endian numbers of
+// `element` bytes.
+void write_offsets(std::byte* to, const Problem& problem, std::uint32_t element) {
+  const auto& groups = *problem.grouping;
+  const std::uint64_t capacity = groups.along == GroupAlong::m ? problem.m : problem.k;
+  for (std::uint64_t i = 0; i <= groups.groups; ++i) {
+    const std::uint64_t at = capacity * i / std::max(groups.groups, 1U);
+    std::memcpy(to + i * element, &at, element);
   }
 }
 
@@ -149,7 +145,8 @@ Result<void> TimedRuns::prepare(const Plan& plan, std::uint64_t flush_bytes) {
     own_.push_back({&row, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
     Own& own = own_.back();
     if (is_offsets) {
-      write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem());
+      write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(),
+                    row.shape(plan.problem()).element());
     } else if (!row.written) {
       if (auto filled = fill(own); !filled) return filled;
     }

@@ -159,7 +159,7 @@ std::vector<Config> TuneRun::candidates() const {
     return !tables.why_denied(config, chosen_.resolved, caps);
   };
   const tuner::Candidates found =
-      tuner::candidates(caps.architecture, chosen_.resolved, tables.target(caps),
+      tuner::candidates(table_name(caps), chosen_.resolved, tables.target(caps),
                         {.most = info_.max_candidates, .of_a_path = 1}, allowed);
   std::vector<Config> configs;
   for (const tuner::ProposedConfig& proposed : found.space) {

@@ -196,7 +196,7 @@ std::string to_string(const KernelKind& kind) {
 std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   std::vector<Config> proposed;
   for (const TuningTable* table :
-       {&built_in_table(caps.architecture), &built_in_table("generic")}) {
+       {&built_in_table(table_name(caps)), &built_in_table("generic")}) {
     for (const TuningRow& row : table->rows) proposed.push_back(row.config);
   }
   std::vector<KernelKind> kinds;
@@ -220,7 +220,7 @@ Result<std::vector<Trial>> self_test_trials(const KernelKind& kind, const Device
                                              to_string(descriptor(kind.loop).kin))};
   }
   const DeviceCaps trusted = trusting(caps);
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   std::vector<Trial> trials;
   std::string first_reason;
   for (const Config& config : loop.trials(kind, caps)) {

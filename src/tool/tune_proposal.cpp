@@ -41,7 +41,7 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
   const auto best = built_in.best(problem, caps);
   choose("built_in", best);
   if (task.table && check_device(*task.table, caps)) {
-    choose("table", DeviceTables(caps.architecture, {*task.table}).best(problem, caps));
+    choose("table", DeviceTables(caps, {*task.table}).best(problem, caps));
   }
   // The choice for shapes that nobody tuned, so that a tuned one does not hide it.
   if (task.compare && best && best->tuned != nullptr) {
@@ -51,7 +51,7 @@ Proposal propose(const TuneTask& task, const ResolvedProblem& problem, const Dev
     return is_wanted(task, config) && !is_denied(task, config, problem.input_type());
   };
   tuner::Candidates found =
-      tuner::candidates(task.from_generic ? "generic" : caps.architecture, problem, target,
+      tuner::candidates(task.from_generic ? "generic" : table_name(caps), problem, target,
                         {.most = task.limits.per_problem, .within = task.limits.within}, allowed);
   out.guide = found.guide;
   out.legal = found.legal;

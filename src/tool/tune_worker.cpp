@@ -85,7 +85,7 @@ bool tune_work(const TuneTask& task, TuneSession session,
           return context.plan(problem, config);
         },
         session.builders());
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     tune_all({task, session, *runner, builder, pool, task.limits.warm_l2 ? nullptr : &flush, tables,
               tell});
     if (runner->validation_messages() != 0) {

@@ -40,7 +40,8 @@ std::optional<FragmentOrder> order_of(const Config& config, bool of_a) {
 
 }  // namespace
 
-DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded)
+DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded,
+                           std::string_view built_in)
     : loaded_(std::move(loaded)),
       refused_(built_in_refusals(architecture)),
       built_in_refusals_(refused_.size()) {
@@ -48,7 +49,7 @@ DeviceTables::DeviceTables(std::string_view architecture, std::vector<TuningTabl
     tables_.push_back(&table);
     refused_.insert(refused_.end(), table.refused.begin(), table.refused.end());
   }
-  const TuningTable& own = built_in_table(architecture);
+  const TuningTable& own = built_in_table(built_in);
   const TuningTable& generic = built_in_table("generic");
   if (&own != &generic) tables_.push_back(&own);
   tables_.push_back(&generic);

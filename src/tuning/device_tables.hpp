@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/target.hpp"
@@ -24,7 +25,11 @@ namespace vkgemm {
 class DeviceTables {
  public:
   // With those that were loaded, the preferred one first.
-  explicit DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded = {});
+  explicit DeviceTables(const DeviceCaps& caps, std::vector<TuningTable> loaded = {})
+      : DeviceTables(caps.architecture, std::move(loaded), table_name(caps)) {}
+  // Of any device of the architecture.
+  explicit DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded = {})
+      : DeviceTables(architecture, std::move(loaded), architecture) {}
   DeviceTables(const DeviceTables&) = delete;  // rows are pointed at
   DeviceTables& operator=(const DeviceTables&) = delete;
 
@@ -91,6 +96,9 @@ class DeviceTables {
   std::string why_not_path(Path path, const ResolvedProblem& problem, const DeviceCaps& caps) const;
 
  private:
+  DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded,
+               std::string_view built_in);
+
   // A rate for a configuration, with the first table that has a similar row.
   struct Rated {
     const TuningTable* table = nullptr;

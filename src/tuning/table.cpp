@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "device/caps.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
 #include "kernels/refusals.hpp"
@@ -263,14 +266,17 @@ constexpr TimingField timing_fields[] = {
     {"registers", &TimingModel::registers},
 };
 
-TimingModel parse_timing(const Node& node) {
+// `base`: the timing that this one changes; null: it stands alone.
+TimingModel parse_timing(const Node& node, const TimingModel* base) {
   std::vector<std::string_view> keys = {"provenance"};
   for (const TimingField& field : timing_fields) keys.push_back(field.name);
   node.check_keys(keys);
   TimingModel timing;
   for (const TimingField& field : timing_fields) {
-    const bool left_out = field.left_out && !node.find(field.name);
-    timing.*field.value = left_out ? *field.left_out : node.at(field.name).positive();
+    const bool left_out = (base != nullptr || field.left_out) && !node.find(field.name);
+    timing.*field.value = !left_out         ? node.at(field.name).positive()
+                          : base != nullptr ? base->*field.value
+                                            : *field.left_out;
   }
   timing.provenance = parse_provenance(node.at("provenance"));
   return timing;
@@ -361,24 +367,57 @@ std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
   return elements;
 }
 
-TuningTable parse_table(std::string_view text) {
+// The architecture's own table, of those that were parsed before.
+using Tables = std::map<std::string, TuningTable, std::less<>>;
+
+std::uint32_t parse_device_id(const Node& node) {
+  const std::string& text = node.text();
+  std::uint32_t id = 0;
+  const char* const end = text.data() + text.size();
+  const bool has_prefix = text.starts_with("0x");
+  if (!has_prefix || std::from_chars(text.data() + 2, end, id, 16).ptr != end || text.size() < 3) {
+    node.refuse(concat("is ", in_quotes(text), ", not a PCI id such as '0x2335'"));
+  }
+  return id;
+}
+
+TuningTable parse_table(std::string_view text, const Tables& architectures) {
   const Json document = parse_json(text);
   if (!document.is_object()) {
     throw TableError("", 1, concat("is ", document.type_name(), ", not an object"));
   }
   const Node root(document, "");
-  root.check_keys(
-      {"architecture", "device", "driver", "rows", "tuned", "timing", "refused", "denied"});
+  root.check_keys({"architecture", "device", "driver", "device_ids", "rows", "tuned", "timing",
+                   "refused", "denied"});
   TuningTable table;
   table.architecture = parse_architecture(root.at("architecture"));
   if (const auto device = root.find("device")) table.device = device->nonempty_text();
   if (const auto driver = root.find("driver")) table.driver = driver->nonempty_text();
-  for (const Node& row : list(root.at("rows"), most_rows)) table.rows.push_back(parse_row(row));
+  for (const Node& id : list(root.find("device_ids"), most_rows)) {
+    table.device_ids.push_back(parse_device_id(id));
+  }
+  const TuningTable* base = nullptr;
+  if (!table.device_ids.empty()) {
+    const auto found = architectures.find(table.architecture);
+    if (found == architectures.end()) {
+      root.at("device_ids")
+          .refuse(
+              "only tables of this library have them, in addition to one for "
+              "the whole architecture");
+    }
+    base = &found->second;
+    if (const auto rows = root.find("rows")) rows->refuse("a table with device_ids has none");
+    table.rows = base->rows;
+    table.timing = base->timing;
+    table.has_timing = base->has_timing;
+  } else {
+    for (const Node& row : list(root.at("rows"), most_rows)) table.rows.push_back(parse_row(row));
+  }
   for (const Node& entry : list(root.find("tuned"), most_tuned_shapes)) {
     table.tuned.push_back(parse_tuned(entry));
   }
   if (const auto timing = root.find("timing")) {
-    table.timing = parse_timing(*timing);
+    table.timing = parse_timing(*timing, base != nullptr ? &base->timing : nullptr);
     table.has_timing = true;
   }
   for (const Node& entry : list(root.find("refused"), most_rows)) {
@@ -390,17 +429,37 @@ TuningTable parse_table(std::string_view text) {
   return table;
 }
 
-using Tables = std::map<std::string, TuningTable, std::less<>>;
+Result<TuningTable> parse(std::string_view text, std::string_view source,
+                          const Tables& architectures) {
+  if (text.size() > longest_tuning_table) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": is ", text.size(), " bytes long, at most ", longest_tuning_table,
+                        " are read")};
+  }
+  try {
+    return parse_table(text, architectures);
+  } catch (const TableError& error) {
+    const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
+    return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
+  } catch (const JsonRefusal& refusal) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": line ", refusal.line, ": ", refusal.what())};
+  } catch (const Json::exception& error) {
+    // Says line and column.
+    return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
+  }
+}
 
 const Tables& built_in_tables() {
   static const Tables tables = [] {
+    // In the order of their names: an architecture's own comes before those of its devices.
+    std::map<std::string_view, const embedded::File*> files;
+    for (const embedded::File& file : embedded::tables()) files.emplace(file.name, &file);
     Tables out;
-    for (const embedded::File& file : embedded::tables()) {
-      auto table = parse_tuning_table(embedded::text(file), file.name);
+    for (const auto& [name, file] : files) {
+      auto table = parse(embedded::text(*file), name, out);
       assert(table && "a table that is built in must parse: tuning_test says what is wrong");
-      if (!table) continue;
-      std::string name = table->architecture;
-      out.insert_or_assign(std::move(name), *std::move(table));
+      if (table) out.insert_or_assign(std::string(name), *std::move(table));
     }
     out.try_emplace("generic");
     return out;
@@ -426,23 +485,7 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {
-  if (text.size() > longest_tuning_table) {
-    return Error{Status::invalid_argument,
-                 concat(source, ": is ", text.size(), " bytes long, at most ", longest_tuning_table,
-                        " are read")};
-  }
-  try {
-    return parse_table(text);
-  } catch (const TableError& error) {
-    const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
-    return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
-  } catch (const JsonRefusal& refusal) {
-    return Error{Status::invalid_argument,
-                 concat(source, ": line ", refusal.line, ": ", refusal.what())};
-  } catch (const Json::exception& error) {
-    // Says line and column.
-    return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
-  }
+  return parse(text, source, {});
 }
 
 const DeniedConfig* denial(const TuningTable& table, const Config& config, DataType input_type) {
@@ -484,10 +527,24 @@ std::vector<RefusedConfig> built_in_refusals(std::string_view architecture) {
   return out;
 }
 
-const TuningTable& built_in_table(std::string_view architecture) {
+const TuningTable& built_in_table(std::string_view name) {
   const Tables& tables = built_in_tables();
-  const auto it = tables.find(architecture);
+  const auto it = tables.find(name);
   return it != tables.end() ? it->second : tables.find("generic")->second;
+}
+
+std::string_view table_name(const DeviceCaps& caps) {
+  const std::string* nearest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [name, table] : built_in_tables()) {
+    if (table.architecture != caps.architecture || table.device_ids.empty()) continue;
+    if (std::ranges::find(table.device_ids, caps.device_id) != table.device_ids.end()) return name;
+    const double unlike = std::abs(std::log2(table.timing.compute_units / compute_units(caps)));
+    if (unlike >= least) continue;
+    least = unlike;
+    nearest = &name;
+  }
+  return nearest != nullptr ? std::string_view(*nearest) : std::string_view(caps.architecture);
 }
 
 }  // namespace vkgemm

@@ -64,6 +64,9 @@ struct DeniedConfig {
 
 struct TuningTable {
   std::string architecture;
+  // Of a table for devices of the architecture: their PCI ids. Its rows are the architecture's, its
+  // timing that of the architecture, with changes.
+  std::vector<std::uint32_t> device_ids;
   std::string device;  // that `tuned` was measured on, as the driver names it; may be empty
   std::string driver;
   TimingModel timing;
@@ -90,7 +93,7 @@ std::string provenance_of(const TuningRow& row, const Config& config, DataType i
 //    "timing": {"compute_units": 132, "launch": 1.6, …, "provenance": "measured: …"},
 //    "refused": [{"architecture": "amd_rdna3", "family": "grouped", "config": "khr:tile=…",
 //                 "reason": "…"}, {"architecture": "amd_rdna3", "rows": "panel", "reason": "…"}],
-//    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04",
+//    "device": "NVIDIA H200", "driver": "NVIDIA 580.159.04", "device_ids": ["0x2335"],
 //    "tuned": [{"family": "gemm", "input_type": "f16", "a_layout": "row_major",
 //               "b_layout": "row_major", "aligned": true, "packed": "b",
 //               "epilogue": "c_aux", "d_type": "f16", "d_col_major": false,
@@ -102,7 +105,9 @@ std::string provenance_of(const TuningRow& row, const Config& config, DataType i
 // Only architecture, rows, and in a row config, rate and provenance are required, of a tuned shape
 // all but packed, epilogue, d_type (the input type), d_col_major, f32_arithmetic (ieee), count,
 // problem and complete, and of what is denied config and reason (verdict: "wrong" or "failed"); a
-// timing has all members of TimingModel. The last four are what `vkgemm tune` writes.
+// timing has all members of TimingModel. A table with device_ids is for devices of an architecture
+// that has a table: it has no rows, and of a timing only what differs. device, driver, tuned and
+// denied are what `vkgemm tune` writes.
 Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
 
 // What the table denies the configuration for, with inputs of this type; null: nothing.
@@ -115,8 +120,13 @@ bool is_denied(const TuningTable& table, const Config& config, DataType input_ty
 // legality for all who make plans (Target): no caller of a Context gets around it.
 std::vector<RefusedConfig> built_in_refusals(std::string_view architecture);
 
-// The table of an architecture as built in; "generic" for those that have none of their own.
-// Parsed once per process.
-const TuningTable& built_in_table(std::string_view architecture);
+// The table with that name as built in: an architecture, or one of its devices. "generic" for
+// architectures that have none of their own. Parsed once per process.
+const TuningTable& built_in_table(std::string_view name);
+
+// The name of the built-in table for a device: that of the table with its PCI id, else of the table
+// for a device of its architecture with the most similar number of compute units, else the
+// architecture.
+std::string_view table_name(const DeviceCaps& caps);
 
 }  // namespace vkgemm

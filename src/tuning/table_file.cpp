@@ -35,7 +35,7 @@ Result<TuningTable> load(const std::filesystem::path& path, const DeviceCaps& ca
   if (!table) return table;
   if (auto checked = check_device(*table, caps); !checked) return checked.error();
   // Rates of one table are compared by one model: by that of the device, unless it has its own.
-  if (!table->has_timing) table->timing = built_in_table(caps.architecture).timing;
+  if (!table->has_timing) table->timing = built_in_table(table_name(caps)).timing;
   return table;
 }
 

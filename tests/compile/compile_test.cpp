@@ -240,7 +240,7 @@ constexpr std::string_view extras[] = {
 
 // The device with what the tables that are built in refuse.
 Target target() {
-  static const DeviceTables tables(runner().caps().architecture);
+  static const DeviceTables tables(runner().caps());
   return tables.target(runner().caps());
 }
 

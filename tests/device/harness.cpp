@@ -186,7 +186,7 @@ headless::Runner& runner() {
 }
 
 Target target() {
-  static const DeviceTables tables(caps().architecture);
+  static const DeviceTables tables(caps());
   return tables.target(caps());
 }
 

@@ -50,7 +50,7 @@ void use(const TuningTable& table) {
     for (const ResolvedProblem& problem : all) {
       const auto best = tables ? tables->best(problem, caps) : std::nullopt;
       require(!best || is_legal(best->config, problem, caps), "what is chosen is legal");
-      require(best || !tables || !DeviceTables(caps.architecture).best(problem, caps),
+      require(best || !tables || !DeviceTables(caps).best(problem, caps),
               "a table takes nothing away");
       const std::vector<ScoredRow> ranked = rank(table, problem, caps);
       for (const ScoredRow& scored : ranked) {

@@ -94,7 +94,7 @@ TEST(Rank, PathsFollowWhatTheDeviceCan) {
 // A CPU takes matrices apart again: path fma is faster (bench/NOTES.md), whatever the type.
 TEST(Rank, OnACpuTheFasterPathIsChosen) {
   const DeviceCaps caps = test::lavapipe();
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   for (const std::uint64_t size : {16u, 64u, 128u, 256u, 512u}) {
     for (const Problem& problem : {gemm(size, 256, size), gemm(size, 512, 512)}) {
       const auto best = tables.best(resolved(problem), caps);
@@ -112,7 +112,7 @@ TEST(Rank, OnACpuTheFasterPathIsChosen) {
 // of the smallest ones a matrix path's may be the quickest to compile.
 TEST(Rank, OnACpuFewColumnsTakeWhatCompilesQuickly) {
   const DeviceCaps caps = test::lavapipe();
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   for (const DataType input : {DataType::f16, DataType::bf16, DataType::f32, DataType::s8}) {
     for (const std::uint64_t size : {1u, 16u, 64u, 128u}) {
       const Problem problem = gemm(size, size, size, input);
@@ -188,7 +188,7 @@ TEST(Rank, SkipsWhatTheTableRefuses) {
   p.max_workspace_bytes = 0;
   const ResolvedProblem r = resolved(p);
   const auto ranked_on = [&](const DeviceCaps& caps) {
-    return DeviceTables(caps.architecture, {table}).rank(r, caps);
+    return DeviceTables(caps, {table}).rank(r, caps);
   };
   const auto is_refused = [&](const ScoredRow& scored) {
     return scored.config == table.rows[0].config;
@@ -299,7 +299,7 @@ TEST(WhyNothingIsLegal, OneObjectionARow) {
 
 // What is named is enough, and less is not.
 void expect_least_workspace(Problem p, const DeviceCaps& caps) {
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   if (tables.best(resolved(p), caps)) return;
   const std::vector<std::string> why = tables.why_nothing_is_legal(resolved(p), caps);
   ASSERT_EQ(why.size(), 1u) << why.front();

@@ -63,7 +63,7 @@ TEST(ConfigSpace, IsLegalEverywhereAndSorted) {
 TEST(ConfigSpace, TakesWhatIsPacked) {
   const DeviceCaps untested = test::h200(), tested = trusting(untested);
   for (const DeviceCaps* caps : {&untested, &tested}) {
-    const DeviceTables tables(caps->architecture);
+    const DeviceTables tables(*caps);
     for (const bool packs_a : {false, true}) {
       Problem problem = gemm(1024, 4096, 512);
       problem.b = {.packing = Packing::packed};
@@ -72,7 +72,7 @@ TEST(ConfigSpace, TakesWhatIsPacked) {
       ASSERT_FALSE(tables.set_orders(p, *caps));
       EXPECT_EQ(p.b.fragments.has_value(), caps == &tested);
       const Target target = tables.target(*caps);
-      const auto space = search_space(built_in_table(caps->architecture), p, target);
+      const auto space = search_space(built_in_table(table_name(*caps)), p, target);
       const std::size_t rows = tables.rank(p, *caps).size();
       EXPECT_GT(space.size(), 2 * rows) << to_command_line(problem);
       for (const ProposedConfig& proposed : space) {
@@ -81,7 +81,7 @@ TEST(ConfigSpace, TakesWhatIsPacked) {
         ASSERT_EQ(c.main_loop() == MainLoop::khr_direct, caps == &tested) << to_string(c);
       }
       const auto around =
-          neighbours(built_in_table(caps->architecture), space.front().config, p, target);
+          neighbours(built_in_table(table_name(*caps)), space.front().config, p, target);
       EXPECT_FALSE(around.empty());
       for (const Config& c : around) ASSERT_TRUE(c.pack_b && is_legal(c, p, target));
     }

@@ -29,7 +29,7 @@ struct Limited {
 };
 Limited limited(const Problem& problem, const DeviceCaps& caps) {
   const ResolvedProblem r = resolved(problem);
-  const auto best = DeviceTables(caps.architecture).best(r, caps);
+  const auto best = DeviceTables(caps).best(r, caps);
   EXPECT_TRUE(best);
   Limited out{.choice = *best, .whole = lower(best->config, r, caps), .cut = {}, .times = {}};
   out.cut = out.whole;
@@ -160,7 +160,7 @@ TEST(DispatchLimit, PanelsStayWhole) {
   problem.max_dispatch_ms = 1e-6;
   const ResolvedProblem r = resolved(problem);
   int panels = 0;
-  for (const ScoredRow& row : DeviceTables(caps.architecture).rank(r, caps)) {
+  for (const ScoredRow& row : DeviceTables(caps).rank(r, caps)) {
     if (row.config.rows != RowStrategy::panel) continue;
     DispatchPlan kernel = lower(row.config, r, caps);
     limit_dispatches(kernel, row.cost, row.config, r, caps);
@@ -178,7 +178,7 @@ TEST(DispatchLimit, WhatCannotBeCutIsNotChosen) {
   Problem problem = gemm(64, 64, 65536, DataType::f32);
   problem.split_k.reduction_mode = ReductionMode::device_barrier;
   problem.split_k.slices = 64;
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   ASSERT_TRUE(tables.best(resolved(problem), caps));
   problem.max_dispatch_ms = 1000.0;
   EXPECT_TRUE(tables.best(resolved(problem), caps));
@@ -206,7 +206,7 @@ TEST(DispatchLimit, NoEstimate) {
   Problem problem = gemm(4096, 4096, 512);
   problem.max_dispatch_ms = 1000.0;
   const ResolvedProblem r = resolved(problem);
-  const Config config = DeviceTables(caps.architecture).best(r, caps)->config;
+  const Config config = DeviceTables(caps).best(r, caps)->config;
   DispatchPlan kernel = lower(config, r, caps);
   const auto times = limit_dispatches(kernel, std::nullopt, config, r, caps);
   EXPECT_FALSE(times->kept);
@@ -232,7 +232,7 @@ TEST(DispatchLimit, TheEstimateIsScaled) {
   unknown.max_dispatch_ms = 1000.0;
   unknown.estimate_scale = std::numeric_limits<double>::infinity();
   unknown.split_k = {.slices = 64, .reduction_mode = ReductionMode::device_barrier};
-  EXPECT_FALSE(DeviceTables(caps.architecture).best(resolved(unknown), caps))
+  EXPECT_FALSE(DeviceTables(caps).best(resolved(unknown), caps))
       << "what can't be cut may take for ever";
   for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     problem.estimate_scale = wrong;
@@ -245,7 +245,7 @@ TEST(DispatchLimit, TheEstimateIsScaled) {
 // Tables say whose times an estimate rests on.
 TEST(DispatchLimit, TheEstimatesSourceIsKnown) {
   const auto source = [](const DeviceCaps& caps) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     const ResolvedProblem r = resolved(gemm(512, 512, 512));
     return std::string(tables.source_of_estimate(tables.best(r, caps)->config, r));
   };

@@ -209,7 +209,7 @@ TEST(OperandCheckGated, TheRightHalfIsAnOperand) {
 // A gated product is the work of a plain one with twice the columns.
 TEST(ChooseGated, AsAPlainProductOfTwiceTheColumns) {
   const DeviceCaps caps = test::h200();
-  const TuningTable& table = built_in_table(caps.architecture);
+  const TuningTable& table = built_in_table(table_name(caps));
   struct Shape {
     std::uint64_t m, n, k;
     DataType type;

@@ -16,7 +16,7 @@ using test::resolved;
 using test::rows_in_groups;
 
 Config best(const Problem& problem, const DeviceCaps& caps = test::h200()) {
-  const auto ranked = rank(built_in_table(caps.architecture), resolved(problem), caps);
+  const auto ranked = rank(built_in_table(table_name(caps)), resolved(problem), caps);
   EXPECT_FALSE(ranked.empty());
   return ranked.empty() ? Config{} : ranked.front().config;
 }

@@ -254,7 +254,7 @@ TEST(TrustedDrivers, AreOnlyThoseThatWereSeen) {
 TEST(TrustedDrivers, MakeLoopsLegal) {
   DeviceCaps caps = trusted_h200();
   const ResolvedProblem problem = test::resolved(test::gemm(4096, 4096, 4096));
-  const DeviceTables tables(caps.architecture);
+  const DeviceTables tables(caps);
   const auto best = [&] { return tables.best(problem, caps).value().config; };
   EXPECT_FALSE(descriptor(best()).needs_verdict);
   caps.verdicts = trusted_verdicts(known_drivers(), caps);

@@ -23,13 +23,13 @@ TEST(Legality, RefusedByATable) {
             "khr:tile=64x64x32,fragment=8x16x16,subgroups=2x2,subgroup_size=16,subtiles=2") +
         std::string(swizzle));
     const DeviceCaps caps = test::battlemage();
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     const auto reason = why_illegal(spills, r, tables.target(caps));
     ASSERT_TRUE(reason);
     EXPECT_TRUE(contains(*reason, "refused on intel_xe2")) << *reason;
     DeviceCaps other = test::battlemage();
     other.architecture = "generic";
-    const DeviceTables generic(other.architecture);
+    const DeviceTables generic(other);
     EXPECT_EQ(why_illegal(spills, r, generic.target(other)), std::nullopt);
   }
 }

@@ -40,7 +40,7 @@ TuningTable table_of(std::vector<TunedShape> shapes) {
 }
 
 std::optional<ScoredRow> best_with(const TuningTable& table, const Problem& problem) {
-  return DeviceTables("nvidia_sm90", {table}).best(resolved(problem), test::h200());
+  return DeviceTables(test::h200(), {table}).best(resolved(problem), test::h200());
 }
 
 TEST(Nearest, DistanceIsSymmetricAndCountsDoublings) {
@@ -187,15 +187,14 @@ TEST(Nearest, OpinionsAreCorrectedByErrors) {
 // A table that leaves nothing is overruled: the choice is the one without it.
 TEST(LoadedTables, TheirDenialsLeaveSomething) {
   for (const DeviceCaps& caps : test::all_devices()) {
-    const DeviceTables built_in(caps.architecture);
+    const DeviceTables built_in(caps);
     TuningTable denying, refusing;
     for (TuningTable* table : {&denying, &refusing}) {
       table->architecture = caps.architecture;
-      table->timing = built_in_table(caps.architecture).timing;
+      table->timing = built_in_table(table_name(caps)).timing;
       table->source = "mine.json";
     }
-    for (const std::string_view name :
-         {std::string_view(caps.architecture), std::string_view("generic")}) {
+    for (const std::string_view name : {table_name(caps), std::string_view("generic")}) {
       const TuningTable& known = built_in_table(name);
       std::vector<Config> configs;
       for (const TuningRow& row : known.rows) configs.push_back(row.config);
@@ -213,7 +212,7 @@ TEST(LoadedTables, TheirDenialsLeaveSomething) {
       ASSERT_TRUE(without);
       EXPECT_EQ(built_in.why_denied(without->config, resolved(p), caps), std::nullopt);
       for (const TuningTable& table : {denying, refusing}) {
-        const DeviceTables tables(caps.architecture, {table});
+        const DeviceTables tables(caps, {table});
         const auto best = tables.best(resolved(p), caps);
         ASSERT_TRUE(best) << caps.name;
         EXPECT_EQ(best->config, without->config) << caps.name;
@@ -244,7 +243,7 @@ TEST(Nearest, WhatMayNotBeChosenIsPassedOver) {
   const auto model = best_with(table_of({}), p);
   TuningTable other = table_of({});
   other.denied.push_back({model->config, "wrong"});
-  const DeviceTables tables("nvidia_sm90", {other});
+  const DeviceTables tables(test::h200(), {other});
   const auto ranked = tables.rank(resolved(p), test::h200());
   ASSERT_FALSE(ranked.empty());
   for (const ScoredRow& row : ranked) EXPECT_NE(row.config, model->config);
@@ -264,10 +263,10 @@ TEST(Nearest, WhatMayNotBeChosenIsPassedOver) {
 TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
   for (const DeviceCaps& caps : test::all_devices()) {
     for (const Problem& p : {gemm(1, 4096, 4096), gemm(512, 512, 512), gemm(4097, 4095, 4093)}) {
-      const auto& own = built_in_table(caps.architecture);
+      const auto& own = built_in_table(table_name(caps));
       auto ranked = rank(own, resolved(p), caps);
       if (ranked.empty()) ranked = rank(built_in_table("generic"), resolved(p), caps);
-      const auto best = DeviceTables(caps.architecture).best(resolved(p), caps);
+      const auto best = DeviceTables(caps).best(resolved(p), caps);
       ASSERT_TRUE(best);
       const auto known = std::ranges::find_if(own.tuned, [&](const TunedShape& shape) {
         return shape.problem == tuned_problem(resolved(p)) &&
@@ -287,7 +286,7 @@ TEST(Nearest, BuiltInTablesChooseAsWithoutAFile) {
 // A shape may have two entries: the first is for devices whose self-test allows for its main loop.
 TEST(Nearest, TheFirstOneThatIsLegal) {
   const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
-  const DeviceTables tables("nvidia_sm90");
+  const DeviceTables tables(test::h200());
   const DeviceCaps h200 = test::h200();
   const auto untested = tables.best(p, h200), tested = tables.best(p, trusting(h200));
   ASSERT_TRUE(untested && tested);
@@ -300,7 +299,7 @@ TEST(Nearest, TheFirstOneThatIsLegal) {
 // The nearer one speaks of what is loaded and what is built in, what is loaded where both are as
 // near, and alone where the loaded table has rows.
 TEST(Nearest, LoadedAndBuiltInShapes) {
-  const auto& built_in = built_in_table("nvidia_sm90").tuned;
+  const auto& built_in = built_in_table("nvidia_sm90_h200").tuned;
   const auto known = std::ranges::find_if(built_in, [](const TunedShape& shape) {
     const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
     return shape.problem == tuned_problem(p) && is_legal(shape.row.config, p, test::h200());
@@ -326,7 +325,7 @@ TEST(Nearest, AnotherDeviceHasOtherTimes) {
   h100.name = "NVIDIA H100 PCIe";
   h100.limits.compute_units = 114;
   const ResolvedProblem p = resolved(gemm(4096, 4096, 4096));
-  const DeviceTables tables("nvidia_sm90");
+  const DeviceTables tables(test::h200());
   const auto here = tables.best(p, test::h200());
   const auto there = tables.best(p, h100);
   ASSERT_TRUE(here && there);

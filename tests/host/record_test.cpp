@@ -133,11 +133,11 @@ TEST(Record, Decisions) {
   std::vector<DeviceCaps> devices = tabled_devices();
   for (DeviceCaps& caps : devices) caps = trusting(caps);
   for (const DeviceCaps& caps : devices) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     AnyProblem any;
     for (int i = 0; i < 4000; ++i) {
       const Problem problem = any.next();
-      record("decision " + caps.architecture + " " + std::to_string(i) + ": " +
+      record("decision " + std::string(table_name(caps)) + " " + std::to_string(i) + ": " +
              to_command_line(problem) + ": " + decision(problem, caps, tables));
     }
   }

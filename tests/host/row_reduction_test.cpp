@@ -169,7 +169,7 @@ TEST(RowReduction, WidestRows) {
       {test::lavapipe(), DataType::f32, "fma:tile=16x32x8,fragment=4x4,swizzle=1", 32, any},
   };
   for (const Band& band : bands) {
-    const DeviceTables tables(band.caps.architecture);
+    const DeviceTables tables(band.caps);
     const auto legal = [&](RowStrategy strategy, std::uint64_t n) {
       Config c = config(band.tile);
       c.rows = strategy;
@@ -205,7 +205,7 @@ TEST(RowReduction, ProposalsAreLegalAndFit) {
            {1u, 31u, 64u, 255u, 256u, 257u, 512u, 1000u, 1024u, 1025u, 5000u, 70000u}) {
         for (const RowOp op : {RowOp::layer_norm, RowOp::logsumexp}) {
           const ResolvedProblem problem = resolved(reduced(4000, n, 512, op, type));
-          const auto ranked = DeviceTables(caps.architecture).rank(problem, caps);
+          const auto ranked = DeviceTables(caps).rank(problem, caps);
           ASSERT_FALSE(ranked.empty()) << caps.name << " " << n << " " << to_string(type);
           for (const ScoredRow& scored : ranked) {
             ASSERT_EQ(why_illegal(scored.config, problem, caps), std::nullopt)

@@ -107,7 +107,7 @@ TEST(KernelKinds, HaveConfigurations) {
         else
           EXPECT_EQ(p.k, 1u);
         ResolvedProblem problem = resolved(p);
-        EXPECT_FALSE(DeviceTables(caps.architecture).set_orders(problem, trusting(caps)));
+        EXPECT_FALSE(DeviceTables(caps).set_orders(problem, trusting(caps)));
         const DispatchPlan plan = lower(config, problem, trusting(caps));
         narrow += plan.product.key.constants[SPEC_NARROW_SLICES];
         cut_off = cut_off || p.m % config.tile_m + p.n % config.tile_n != 0;

@@ -75,7 +75,7 @@ TEST_P(ShapeLists, HasAllProblemsOfAFairSize) {
 TEST_P(ShapeLists, HaveAConfigurationOrAReason) {
   for (const DeviceCaps& caps :
        {test::h200(), trusting(test::h200()), test::navi31(), test::lavapipe()}) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     for (const TuneProblem& one : problems_) {
       ResolvedProblem problem = test::resolved(one.problem);
       if (const auto error = tables.set_orders(problem, caps)) {
@@ -99,7 +99,7 @@ class UnseenShapes : public ShapeLists {};
 // A table that is tuned to these shapes says nothing of others any more. (Nobody can see in a table
 // that rates were not fitted to their timings.)
 TEST_P(UnseenShapes, AreInNoTable) {
-  EXPECT_FALSE(built_in_table("nvidia_sm90").tuned.empty());
+  EXPECT_FALSE(built_in_table("nvidia_sm90_h200").tuned.empty());
   for (const embedded::File& table : embedded::tables()) {
     for (const TunedShape& shape : built_in_table(table.name).tuned) {
       for (const TuneProblem& one : problems_) {

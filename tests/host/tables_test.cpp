@@ -30,9 +30,12 @@ using test::size_within;
 constexpr DataType all_types[] = {DataType::f16, DataType::bf16, DataType::f32};
 constexpr Layout all_layouts[] = {Layout::row_major, Layout::col_major};
 
-std::vector<std::string_view> table_names() {
+// Those of devices have the rows of an architecture.
+std::vector<std::string_view> table_names(bool of_devices = false) {
   std::vector<std::string_view> names;
-  for (const embedded::File& text : embedded::tables()) names.push_back(text.name);
+  for (const embedded::File& text : embedded::tables()) {
+    if (of_devices || built_in_table(text.name).device_ids.empty()) names.push_back(text.name);
+  }
   return names;
 }
 
@@ -79,7 +82,7 @@ TEST(Tables, EveryRowIsLegalWhereItIsFor) {
     for (const TuningRow& row : built_in_table(name).rows) {
       for (const Problem& p : problems_for(row)) {
         ResolvedProblem r = resolved(p);
-        EXPECT_FALSE(DeviceTables(name, {}).set_orders(r, trusted));
+        EXPECT_FALSE(DeviceTables(built_in_table(name).architecture).set_orders(r, trusted));
         EXPECT_TRUE(row.matches(r)) << name << ": " << to_string(row.config);
         EXPECT_EQ(why_illegal(row.config, r, trusted), std::nullopt)
             << name << ": " << to_string(row.config);
@@ -132,7 +135,7 @@ TEST(Tables, SayHowTheyKnow) {
 
 // Shapes are timed, and the table says on which device.
 TEST(Tables, TunedShapesAreMeasured) {
-  for (const std::string_view name : table_names()) {
+  for (const std::string_view name : table_names(true)) {
     const TuningTable& table = built_in_table(name);
     EXPECT_EQ(table.tuned.empty(), table.device.empty()) << name;
     for (const TunedShape& shape : table.tuned) {
@@ -144,13 +147,14 @@ TEST(Tables, TunedShapesAreMeasured) {
       EXPECT_GT(shape.microseconds, 0.0);
     }
   }
-  EXPECT_GT(built_in_table("nvidia_sm90").tuned.size(), 360u);
+  EXPECT_GT(built_in_table("nvidia_sm90_h100").tuned.size(), 360u);
+  EXPECT_GT(built_in_table("nvidia_sm90_h200").tuned.size(), 360u);
 }
 
 // Rows that many timings were fitted to must fit them: half of the estimates for plain products of
 // aligned operands within 15 %, the others not much worse.
 TEST(Tables, EstimatesFitWhatWasMeasured) {
-  const TuningTable& table = built_in_table("nvidia_sm90");
+  const TuningTable& table = built_in_table("nvidia_sm90_h200");
   std::vector<double> errors;
   for (const TunedShape& shape : table.tuned) {
     const TunedProblem& t = shape.problem;
@@ -217,7 +221,7 @@ void expect_choice(const DeviceTables& tables, const DeviceCaps& caps, const Pro
 
 TEST(Tables, SomethingIsChosenForEveryProblem) {
   for (const DeviceCaps& caps : test::tabled_devices()) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     for (const Kind& kind : kinds) {
       for (const auto& [m, n, k] : shapes) {
         for (const DataType type : all_types) {
@@ -241,7 +245,7 @@ TEST(Tables, SomethingIsChosenForEveryProblem) {
 
 TEST(Tables, OwnRowsDecideOnDevicesThatHaveThem) {
   for (const DeviceCaps& caps : test::tabled_devices()) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     const auto best = [&](const Problem& p) { return tables.best(resolved(p), caps)->config; };
     if (caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU) continue;
     EXPECT_NE(best(gemm(4096, 4096, 4096)).path(), Path::fma) << caps.name;
@@ -250,7 +254,7 @@ TEST(Tables, OwnRowsDecideOnDevicesThatHaveThem) {
     EXPECT_EQ(best(gemm(1, 12288, 4096, DataType::f32)).path(), Path::fma) << caps.name;
     EXPECT_EQ(best(gemm(512, 512, 512, DataType::f32)).path(), Path::fma) << caps.name;
     const auto chosen = tables.best(resolved(gemm(4096, 4096, 4096)), caps);
-    const TuningTable& own = built_in_table(caps.architecture);
+    const TuningTable& own = built_in_table(table_name(caps));
     const auto is_chosen = [&](const TuningRow& row) { return &row == chosen->row; };
     EXPECT_TRUE(std::ranges::any_of(own.rows, is_chosen) ||
                 std::ranges::any_of(own.tuned, is_chosen, &TunedShape::row))

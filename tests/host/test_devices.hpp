@@ -57,6 +57,7 @@ inline DeviceCaps base_device(std::string name, std::string architecture) {
 
 inline DeviceCaps h200() {
   DeviceCaps caps = base_device("NVIDIA H200", "nvidia_sm90");
+  caps.device_id = 0x2335;
   caps.limits.max_shared_memory_bytes = 49152;
   caps.limits.min_subgroup_size = 32;
   caps.limits.max_subgroup_size = 32;
@@ -89,6 +90,11 @@ inline DeviceCaps like_h200(std::string name, std::string architecture, std::uin
   caps.name = std::move(name);
   caps.architecture = std::move(architecture);
   caps.limits.compute_units = units;
+  return caps;
+}
+inline DeviceCaps h100() {
+  DeviceCaps caps = like_h200("NVIDIA H100 80GB HBM3", "nvidia_sm90", 132);
+  caps.device_id = 0x2330;
   return caps;
 }
 inline DeviceCaps b200() { return like_h200("NVIDIA B200", "nvidia_sm100", 148); }
@@ -152,10 +158,10 @@ inline std::vector<DeviceCaps> all_devices() {
   return {h200(), lavapipe(), navi31(), battlemage(), dg2()};
 }
 
-// One of each architecture that has a table of its own, and one without.
+// One of each table, and one without.
 inline std::vector<DeviceCaps> tabled_devices() {
-  return {h200(),   b200(),       rtx4090(), rtx5090(), navi31(),
-          navi48(), battlemage(), dg2(),     lavapipe()};
+  return {h200(),   h100(),   b200(),       rtx4090(), rtx5090(),
+          navi31(), navi48(), battlemage(), dg2(),     lavapipe()};
 }
 
 inline Problem gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k,

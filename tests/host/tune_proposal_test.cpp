@@ -25,7 +25,7 @@ std::set<Path> paths_of(const std::vector<Config>& configs) {
 // few configurations the search begins with.
 TEST(Proposal, EveryPathIsTimed) {
   for (const DeviceCaps& caps : test::tabled_devices()) {
-    const DeviceTables tables(caps.architecture);
+    const DeviceTables tables(caps);
     for (const Problem& problem : {gemm(64, 64, 64), gemm(1, 4096, 4096), gemm(4096, 4096, 4096)}) {
       const ResolvedProblem p = resolved(problem);
       for (const bool from_generic : {false, true}) {
@@ -56,8 +56,7 @@ TEST(Proposal, HasOnePathIfThatIsAskedFor) {
   TuneTask task;
   task.limits.path = Path::fma;
   task.limits.per_problem = 2;
-  const Proposal proposal =
-      propose(task, resolved(gemm(512, 512, 512)), DeviceTables(caps.architecture), caps);
+  const Proposal proposal = propose(task, resolved(gemm(512, 512, 512)), DeviceTables(caps), caps);
   EXPECT_EQ(proposal.space.size(), 2u);
   EXPECT_EQ(paths_of(proposal.first_of_paths), std::set{Path::fma});
 }

@@ -83,7 +83,7 @@ TEST_F(TuningFile, IsRead) {
   EXPECT_NEAR(read.tuned[0].row.rate, 311.3, 0.1);
   // The device's own model, since the file has none.
   EXPECT_EQ(read.timing.provenance, built_in_table("nvidia_sm90").timing.provenance);
-  EXPECT_EQ(to_string(DeviceTables("nvidia_sm90", {read})
+  EXPECT_EQ(to_string(DeviceTables(test::h200(), {read})
                           .best(resolved(gemm(4096, 4096, 4096)), test::h200())
                           ->config),
             small_tile);
@@ -176,7 +176,7 @@ TEST_F(TuningFile, TheVariableComesFirst) {
   const auto chosen = [&](const std::filesystem::path& file, const std::string& variable) {
     auto loaded = load_tables({.variable = variable, .file = file}, test::h200());
     EXPECT_TRUE(loaded);
-    const DeviceTables tables("nvidia_sm90", std::move(loaded->tables));
+    const DeviceTables tables(test::h200(), std::move(loaded->tables));
     return to_string(tables.best(resolved(gemm(4096, 4096, 4096)), test::h200())->config);
   };
   EXPECT_EQ(chosen(small, ""), small_tile);

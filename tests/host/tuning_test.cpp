@@ -260,14 +260,38 @@ TEST(Tuning, EveryTruncationIsAnErrorAndNothingWorse) {
 TEST(BuiltInTables, Parse) {
   ASSERT_FALSE(embedded::tables().empty());
   for (const embedded::File& file : embedded::tables()) {
-    const auto table = parse_tuning_table(embedded::text(file), file.name);
-    ASSERT_TRUE(table) << table.error().message;
-    EXPECT_EQ(table->architecture, file.name);
-    EXPECT_FALSE(table->rows.empty());
-    EXPECT_EQ(&built_in_table(file.name), &built_in_table(table->architecture));
+    const TuningTable& table = built_in_table(file.name);
+    EXPECT_FALSE(table.rows.empty()) << file.name;
+    if (!table.device_ids.empty()) {
+      EXPECT_TRUE(std::string_view(file.name).starts_with(table.architecture + "_")) << file.name;
+      continue;
+    }
+    EXPECT_EQ(table.architecture, file.name);
+    const auto parsed = parse_tuning_table(embedded::text(file), file.name);
+    ASSERT_TRUE(parsed) << parsed.error().message;
   }
   EXPECT_EQ(built_in_table("generic").architecture, "generic");
   EXPECT_EQ(&built_in_table("no_such_architecture"), &built_in_table("generic"));
+}
+
+// A device has the table with its id, else the one of a device of its architecture that has as many
+// units. Its rows are the architecture's.
+TEST(BuiltInTables, OfDevices) {
+  DeviceCaps caps = test::h200();
+  EXPECT_EQ(table_name(caps), "nvidia_sm90_h200");
+  EXPECT_EQ(table_name(test::h100()), "nvidia_sm90_h100");
+  EXPECT_LT(built_in_table("nvidia_sm90_h100").timing.memory,
+            built_in_table("nvidia_sm90_h200").timing.memory);
+  EXPECT_EQ(built_in_table("nvidia_sm90_h100").rows.size(),
+            built_in_table("nvidia_sm90").rows.size());
+  caps.device_id = 0x2331;
+  EXPECT_TRUE(table_name(caps).starts_with("nvidia_sm90_h")) << table_name(caps);
+  EXPECT_EQ(table_name(test::navi31()), "amd_rdna3");
+  EXPECT_EQ(table_name(test::b200()), "nvidia_sm100");
+  const auto loaded = parse_tuning_table(
+      R"({"architecture": "nvidia_sm90", "device_ids": ["0x2330"], "tuned": []})", "mine");
+  ASSERT_FALSE(loaded);
+  EXPECT_TRUE(test::contains(loaded.error().message, "device_ids")) << loaded.error().message;
 }
 
 TEST(BuiltInTables, RowsAreDistinctAndPrintable) {
@@ -315,7 +339,7 @@ TEST(BuiltInTables, EveryDeviceHasRowsForItsPaths) {
   for (const DeviceCaps& caps : test::all_devices()) {
     std::map<Path, int> legal;
     const TuningTable& generic = built_in_table("generic");
-    const TuningTable& own = built_in_table(caps.architecture);
+    const TuningTable& own = built_in_table(table_name(caps));
     std::set<const TuningTable*> tables{&generic, &own};
     for (const TuningTable* table : tables) {
       for (const TuningRow& row : table->rows) {
