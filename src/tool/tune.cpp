@@ -378,6 +378,13 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
       "Print a JSON object for each problem, a line each; with --compare bench/plot.py draws "
       "the losses");
   command.add_flag("--worker", options.worker)->group("");
+  command
+      .add_option(
+          "--context-tune", options.limits.context_ms,
+          "Also time what Context::tune() chooses within so many milliseconds: `context` in "
+          "the JSON lines")
+      ->type_name("MS")
+      ->check(CLI::Range(1.0, 1e6));
   command.add_flag("--warm-l2", options.limits.warm_l2,
                    "Don't flush the L2 cache between executions");
   add_size(command, "--repeat", options.limits.repeat,

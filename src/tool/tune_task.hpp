@@ -25,6 +25,7 @@ struct TuneLimits {
   bool static_shapes = false;
   std::optional<Path> path;
   std::uint32_t threads = 0;  // that build ahead
+  double context_ms = 0.0;    // the budget of Context::tune(), whose choice is timed, too; 0: none
 };
 
 struct TuneTask {

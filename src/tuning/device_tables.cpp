@@ -191,20 +191,61 @@ std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
   return nearest(estimated(problem, caps, denials), problem, caps, denials);
 }
 
+std::optional<Nearest> DeviceTables::nearest(const TuningTable& table,
+                                             const ResolvedProblem& problem, const DeviceCaps& caps,
+                                             Denials denials) const {
+  return nearest_shape(table, problem, [&](const Config& config) {
+    return is_usable(config, problem, target(caps, denials)) &&
+           !denied(config, problem.input_type(), denials);
+  });
+}
+
 std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& other,
                                              const ResolvedProblem& problem, const DeviceCaps& caps,
                                              Denials denials) const {
   std::optional<Nearest> nearest;
   for (const TuningTable* table : tables_) {
-    const auto found = nearest_shape(*table, problem, [&](const Config& config) {
-      return is_usable(config, problem, target(caps, denials)) &&
-             !denied(config, problem.input_type(), denials);
-    });
+    const auto found = this->nearest(*table, problem, caps, denials);
     if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
     // Rows that were loaded go before shapes that are built in.
     if (other && other->table == table) break;
   }
   return nearest;
+}
+
+namespace {
+
+bool is_of(const TuningTable& table, const DeviceCaps& caps) {
+  return table.device.empty() || table.device == caps.name;
+}
+
+ScoredRow scored_shape(const Nearest& found, const DeviceCaps& caps) {
+  const TunedShape& shape = *found.shape;
+  return {.row = &shape.row,
+          .config = shape.row.config,
+          .cost = shape.microseconds,
+          .unsplit_cost = shape.microseconds,
+          .tuned = &shape,
+          .distance = found.distance,
+          .timed = found.distance == 0.0 && is_of(*found.table, caps)};
+}
+
+}  // namespace
+
+std::optional<ScoredRow> DeviceTables::timed(const ResolvedProblem& problem, const DeviceCaps& caps,
+                                             Denials denials) const {
+  for (const TuningTable* table : tables_) {
+    const auto found = nearest(*table, problem, caps, denials);
+    if (found && found->distance == 0.0) {
+      const ScoredRow scored = scored_shape(*found, caps);
+      if (scored.timed && !exceeds_dispatch_limit(scored.config, scored.cost, problem)) {
+        return scored;
+      }
+      return std::nullopt;
+    }
+    if (!table->rows.empty()) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
@@ -214,18 +255,11 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
   if (!found) return std::nullopt;
   const TunedShape& shape = *found->shape;
   const Config& config = shape.row.config;
-  ScoredRow scored{.row = &shape.row,
-                   .config = config,
-                   .cost = shape.microseconds,
-                   .unsplit_cost = shape.microseconds,
-                   .tuned = &shape,
-                   .distance = found->distance};
+  ScoredRow scored = scored_shape(*found, caps);
   const auto unless_too_long = [&]() -> std::optional<ScoredRow> {
     if (exceeds_dispatch_limit(config, scored.cost, problem)) return std::nullopt;
     return scored;
   };
-  const bool same_device = found->table->device.empty() || found->table->device == caps.name;
-  scored.timed = found->distance == 0.0 && same_device;
   if (scored.timed || !other) return unless_too_long();
   const TuningTable& table = *other->table;
   const auto rate = similar_rate(table, config, problem);
@@ -244,7 +278,7 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
   };
   if (opinion.objects()) return std::nullopt;
   // As much better or worse than its estimate as it was found to be there.
-  const double error = same_device ? shape.microseconds / opinion.there : 1.0;
+  const double error = is_of(*found->table, caps) ? shape.microseconds / opinion.there : 1.0;
   scored.cost = scored.unsplit_cost = opinion.here * error;
   return unless_too_long();
 }
@@ -257,6 +291,7 @@ std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
 
 std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem, const DeviceCaps& caps,
                                             Denials denials) const {
+  if (auto scored = timed(problem, caps, denials)) return scored;
   const auto other = estimated(problem, caps, denials);
   if (auto scored = tuned(other, problem, caps, denials)) return scored;
   if (!other) return std::nullopt;

@@ -123,8 +123,13 @@ class DeviceTables {
                                 Denials denials) const;
   std::optional<Estimated> estimated(const ResolvedProblem& problem, const DeviceCaps& caps,
                                      Denials denials) const;
+  std::optional<Nearest> nearest(const TuningTable& table, const ResolvedProblem& problem,
+                                 const DeviceCaps& caps, Denials denials) const;
   std::optional<Nearest> nearest(const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps,
+                                 Denials denials) const;
+  // The configuration that was timed for this very shape on this device: it needs no estimate.
+  std::optional<ScoredRow> timed(const ResolvedProblem& problem, const DeviceCaps& caps,
                                  Denials denials) const;
   std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps,
