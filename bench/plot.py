@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws the rows that `vkgemm bench --json` and `vkgemm tune --compare --json` print.
+"""Draws the rows that `vkgemm bench --json`, `vkgemm tune --compare --json` and an example print.
 
   bars      the fraction of the ceiling, and the speed relative to the peer that a row names:
             vkgemm bench --from rows.jsonl --peers peers.jsonl --json > with_peers.jsonl
   roofline  TFLOP/s over FLOP/byte, with the memory's bandwidth and the ceiling of f16 matrices
   loss      for each problem of tune, the time of the built-in choice over the time of the fastest
             configuration that was tried
+  scaling   speed-up over GPUs: rows of tests/examples/tensor_parallel_mlp.py --json
 """
 
 import argparse
@@ -35,6 +36,8 @@ BENCH = {**CASE, **ORIGIN, "config": "", "error": "", "median_ms": 0.0, "tflops"
          "ceiling_tflops": 0.0, "bandwidth_gbs": 0.0, "relative_error": -1.0, "verified": False,
          "peer": "", "peer_driver": "", "peer_ms": 0.0}
 LOSS = {**ORIGIN, "problem": str, "list": "problems", "label": "", "built_in": {}, "best": {}}
+SCALING = {**ORIGIN, "processes": int, "parts": 1, "ms": float, "alone_ms": float,
+           "torch_ms": float, "torch_alone_ms": float}
 KINDS = {int: "a size", float: "a finite number of at least 0", str: "a string",
          bool: "true or false", dict: "an object"}
 
@@ -262,18 +265,46 @@ def draw_loss(lines):
     return figure
 
 
+def draw_scaling(lines):
+    rows = [checked(row, SCALING, place) for place, row in lines]
+    rows = [row for row in rows if row.processes and row.ms and row.torch_ms]
+    if not rows:
+        fail("nothing to draw: no row has processes and a time")
+    figure = new_figure(4, "Speed-up over GPUs", rows)
+    axes = figure.subplots()
+    most = max(row.processes for row in rows)
+    axes.plot([1, most], [1, most], "--", color=GREY, lw=1, label="n times as fast")
+    for parts in sorted({row.parts for row in rows}):
+        cut = f", rows in {parts} parts" * (parts > 1)
+        for name, color, speed in (
+                ("vkgemm", FAMILIES["dense"], lambda row: row.alone_ms / row.ms),
+                ("torch", FAMILIES["split-K"], lambda row: row.torch_alone_ms / row.torch_ms)):
+            points = sorted({1: 1, **{row.processes: speed(row) for row in rows
+                                      if row.parts == parts}}.items())
+            axes.plot(*zip(*points), "o-" if parts == 1 else "s:", color=color,
+                      label=name + cut + ": {1:.2f} at {0}".format(*points[-1]))
+    axes.set(xlabel="GPUs", ylabel="times as fast as one", xlim=(0.8, 1.1 * most),
+             xticks=sorted({1, *(row.processes for row in rows)}))
+    axes.legend(loc="upper left", frameon=False)
+    return figure
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="+", metavar="FILE", help="JSON lines of bench or of tune")
-    parser.add_argument("--kind", choices=["bars", "roofline", "loss"],
-                        help="default: loss for rows of tune, otherwise bars")
+    parser.add_argument("rows", nargs="+", metavar="FILE", help="JSON lines")
+    parser.add_argument("--kind", choices=["bars", "roofline", "loss", "scaling"],
+                        help="default: loss for rows of tune, scaling for rows with processes, "
+                             "otherwise bars")
     parser.add_argument("--out", required=True, metavar="FILE", help="a name in .svg or .png")
     options = parser.parse_args(arguments)
     check(options.out)
     lines = [line for file in options.rows for line in read(file)]
-    kind = options.kind or ("loss" if lines and "problem" in lines[0][1] else "bars")
-    draw = {"bars": draw_bars, "roofline": draw_roofline, "loss": draw_loss}[kind]
+    first = lines[0][1] if lines else {}
+    kind = options.kind or ("loss" if "problem" in first else
+                            "scaling" if "processes" in first else "bars")
+    draw = {"bars": draw_bars, "roofline": draw_roofline, "loss": draw_loss,
+            "scaling": draw_scaling}[kind]
     save(draw(lines), options.out)
 
 

@@ -1,15 +1,19 @@
 """The adapters in bench/ and the example of several GPUs, on the CPU."""
 
 import importlib.util
+import json
+import os
+import socket
 import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from launcher import PYTHON
 
 ROOT = Path(__file__).parents[2]
-
+GLOO = {"USE_LIBUV": "0"}  # Debian builds torch without libuv.
 
 # TritonBench's decorator in short.  It keeps the names of an operator and of a method, which is to be
 # found in the operator's class.
@@ -75,10 +79,10 @@ for _, name in METHODS:
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
 class OnTheCpu(unittest.TestCase):
-    def run_code(self, folder, code, *arguments, expect=0, cwd=None):
+    def run_code(self, folder, code, *arguments, expect=0, cwd=None, env=None):
         code = f"import sys; sys.path.insert(0, {str(ROOT / folder)!r})\n{code}"
         ended = subprocess.run([*PYTHON, "-c", code, *arguments], capture_output=True, text=True,
-                               cwd=cwd)
+                               cwd=cwd, env={**os.environ, **(env or {})})
         self.assertEqual(ended.returncode, expect, ended.stdout + ended.stderr)
         return ended.stdout
 
@@ -149,5 +153,24 @@ sys.exit(run.main())""", "--cpu", "--only", "gemm", expect=1)
 import multiprocessing, tensor_parallel_mlp
 multiprocessing.set_executable({str(python)!r})
 if __name__ == "__main__":
-    tensor_parallel_mlp.main()""", "--cpu", "--repeat", "2")
-        self.assertRegex(output, r"2 processes .* ms, one .* ms, .* differ by \d\.\de-0[5-9]")
+    tensor_parallel_mlp.main()""", "--cpu", "--repeat", "2", env=GLOO)
+        self.assertRegex(output, r"y differs by \d\.\de-0[5-9] \(\d\.\de-05 is allowed\)")
+        self.assertRegex(output, r"\n\| 2 \|( \d+\.\d{3} \|){6}\n$")
+
+    def test_tensor_parallel_mlp_by_torchrun(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+        code = "import tensor_parallel_mlp; tensor_parallel_mlp.main()"
+        arguments = "--cpu", "--repeat", "1", "--parts", "2", "--json"
+        with ThreadPoolExecutor() as pool:
+            first, *others = pool.map(
+                lambda rank: self.run_code("tests/examples", code, *arguments, env={
+                    **GLOO, **where, "RANK": str(rank), "WORLD_SIZE": "3"}), range(3))
+        row = json.loads(first)
+        self.assertEqual((others, row["processes"], row["parts"]), (["", ""], 3, 2))
+        self.assertLess(row["error"], row["allowed"])
+        self.run_code("tests/examples", code, "--cpu", "--processes", "5", expect=2)
+        self.run_code("tests/examples", code, "--cpu", "--parts", "49", expect=2)
+        self.run_code("tests/examples", code, "--cpu", "--processes", "2",
+                      env={"WORLD_SIZE": "3"}, expect=2)

@@ -100,6 +100,17 @@ class Plot(unittest.TestCase):
         self.assertIn("dense: 1 problem, geometric mean 90.000, worst 90.000", texts)
         self.assertIn("triangle: a loss above 4", texts)
 
+    def test_scaling(self):
+        row = {"device": "card", "driver": "d 1", "ms": 15.0, "alone_ms": 30.0, "torch_ms": 10.0,
+               "torch_alone_ms": 19.0}
+        texts = self.texts([{**row, "processes": 2}, {**row, "processes": 4, "ms": 8.0},
+                            {**row, "processes": 2, "parts": 2, "ms": 20.0}])
+        for text in ("GPUs", "vkgemm: 3.75 at 4", "torch: 1.90 at 4",
+                     "vkgemm, rows in 2 parts: 1.50 at 2", "card, d 1; vkgemm ?"):
+            self.assertIn(text, texts)
+        self.refused(r"rows\.jsonl:1: ms is missing", [{"processes": 2}])
+        self.refused("nothing to draw: no row has processes", [{**row, "processes": 0}])
+
     def test_the_same_rows_give_the_same_file(self):
         first = self.run_on([ROW], out="first.svg").read_bytes()
         self.assertEqual(first, self.run_on([ROW], out="second.svg").read_bytes())
