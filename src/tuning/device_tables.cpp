@@ -177,8 +177,10 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const 
 std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
                                                                const DeviceCaps& caps,
                                                                Denials denials) const {
+  // The first one, unless it may be denied.
+  const std::size_t most = loaded_.empty() || denials == Denials::overruled ? 1 : SIZE_MAX;
   for (const TuningTable* table : tables_) {
-    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials), most)) {
       if (!denied(scored.config, problem.input_type(), denials)) return Estimated{table, scored};
     }
   }
@@ -269,7 +271,7 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
     return unless_too_long();
   }
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
-  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials));
+  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials), 1);
   const Opinion opinion{
       .here = estimate_cost(config, *rate, table.timing, problem, caps),
       .best_here = other->row.cost,

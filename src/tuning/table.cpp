@@ -501,12 +501,9 @@ bool is_denied(const TuningTable& table, const Config& config, DataType input_ty
 }
 
 std::string provenance_of(const TuningRow& row, const Config& config, DataType input) {
-  const Config& own = row.config;
-  const bool reshaped = config.tile_m != own.tile_m || config.tile_n != own.tile_n ||
-                        config.tile_k != own.tile_k || config.main_loop() != own.main_loop();
   std::string text = row.provenance;
-  if (reshaped) {
-    text = concat("derived: whole rows in a tile, made from ", to_string(own), ", ", text);
+  if (is_reshaped(config, row.config)) {
+    text = concat("derived: whole rows in a tile, made from ", to_string(row.config), ", ", text);
   }
   // "…: 43 TFLOP/s at 4096x4096x4096 f16", in a row that serves all input types.
   const auto timed = parse_data_type(std::string_view(text).substr(text.rfind(' ') + 1));

@@ -81,6 +81,12 @@ struct TuningTable {
 // Longer ones are not read.
 inline constexpr std::size_t longest_tuning_table = std::size_t{16} << 20;
 
+// True if the tile or the main loop is another one.
+inline bool is_reshaped(const Config& config, const Config& from) noexcept {
+  return config.tile_m != from.tile_m || config.tile_n != from.tile_n ||
+         config.tile_k != from.tile_k || config.main_loop() != from.main_loop();
+}
+
 // The provenance of a configuration that was made from a row, for inputs of this type.
 std::string provenance_of(const TuningRow& row, const Config& config, DataType input);
 
