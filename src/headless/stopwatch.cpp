@@ -4,9 +4,9 @@
 #include <array>
 #include <chrono>
 
+#include "base/statistics.hpp"
 #include "device/vk.hpp"
 #include "headless/instance.hpp"
-#include "report/statistics.hpp"
 
 namespace vkgemm::headless {
 namespace {
@@ -105,7 +105,7 @@ Result<std::vector<double>> Stopwatch::time(const Submit& submit, const Commands
     while (milliseconds_since(start) < ms) {
       if (auto run = run_and_adapt(kMaxBatch); !run) return run.error();
     }
-    return times.empty() ? 0.0 : report::median(times);
+    return times.empty() ? 0.0 : median(times);
   };
   Result<double> last = warm_up(warm_up_ms);
   for (int more = 0; last && *last > 0.0 && more < kMoreWarmUps; ++more) {

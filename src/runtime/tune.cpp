@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/date.hpp"
 #include "base/errors.hpp"
+#include "base/statistics.hpp"
 #include "base/text.hpp"
 #include "device/caps.hpp"
 #include "device/user_file.hpp"
@@ -62,19 +63,6 @@ constexpr double worth_a_change = 1.01;
 constexpr double agreement = 0x1p-6;
 
 constexpr std::uint64_t flush_bytes = std::uint64_t{256} << 20;
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[16] = "";
-  if (const std::tm* utc = std::gmtime(&now)) std::strftime(text, sizeof text, "%Y-%m-%d", utc);
-  return text;
-}
-
-double median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
-  return *middle;
-}
 
 bool agree(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0.0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/statistics.hpp"
 #include "commit.hpp"
 #include "device/caps.hpp"
 #include "problem/inputs/input.hpp"
@@ -198,7 +199,7 @@ class BenchRun {
       }
     }
     row.repeats = times.size();
-    row.median_ms = report::median(times);
+    row.median_ms = median(times);
     row.min_ms = *std::min_element(times.begin(), times.end());
     row.tflops = report::tera_flops(multiply_adds(one.groups.worked(problem)), row.median_ms);
     row.bytes = data.bytes();

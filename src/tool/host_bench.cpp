@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/statistics.hpp"
 #include "headless/allocation_count.hpp"
 #include "oracle/heavy_epilogue.hpp"
 #include "problem/operands.hpp"
-#include "report/statistics.hpp"
 #include "tool/packing.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
@@ -45,7 +45,7 @@ void bench_host(headless::Runner& runner) {
   std::vector<double> warm;
   warm.reserve(kPlans);
   for (int i = 0; i < kPlans; ++i) warm.push_back(time_plan(context, problem));
-  std::printf("plan(), warm             %10.3f us (median)\n", report::median(warm));
+  std::printf("plan(), warm             %10.3f us (median)\n", median(warm));
 
   const Plan plan = unwrap(context.plan(problem));
   const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
@@ -71,8 +71,8 @@ void bench_host(headless::Runner& runner) {
       return {};
     }));
   }
-  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n",
-              report::median(batches), *std::max_element(batches.begin(), batches.end()));
+  std::printf("record()                 %10.3f us (median; slowest batch %.3f)\n", median(batches),
+              *std::max_element(batches.begin(), batches.end()));
   if (headless::allocation_count()) {
     std::printf("allocations in record()  %10llu in %d recordings\n",
                 static_cast<unsigned long long>(allocations), kBatches * kRecordings);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/paths.hpp"
+#include "base/statistics.hpp"
 #include "device/caps.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/quantised.hpp"
@@ -193,7 +194,7 @@ void print_problem(const Problem& p) {
 
 void print_times(const Problem& problem, const std::vector<double>& times) {
   if (times.empty()) return;
-  const double middle = report::median(times);
+  const double middle = median(times);
   std::printf("time           %.4f ms, median of %zu (min %.4f)\n", middle, times.size(),
               *std::min_element(times.begin(), times.end()));
   std::printf("throughput     %.4g TFLOP/s\n", report::tera_flops(multiply_adds(problem), middle));

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <sstream>
 #include <thread>
 #include <utility>
 
+#include "base/date.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "commit.hpp"
@@ -54,13 +54,6 @@ volatile std::sig_atomic_t stop_requested = 0;
 void request_stop(int signal_number) {
   stop_requested = 1;
   std::signal(signal_number, SIG_DFL);
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[16] = "";
-  if (const std::tm* utc = std::gmtime(&now)) std::strftime(text, sizeof text, "%Y-%m-%d", utc);
-  return text;
 }
 
 std::vector<TuneProblem> list_problems(const TuneOptions& options) {

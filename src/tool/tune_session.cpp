@@ -9,6 +9,7 @@
 #include "base/enum_names.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "report/statistics.hpp"
 #include "tuning/table_text.hpp"
 
 namespace vkgemm::tool {

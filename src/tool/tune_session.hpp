@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/statistics.hpp"
+#include "base/statistics.hpp"
 #include "tuning/table.hpp"
 #include "vkgemm/config.hpp"
 
@@ -35,7 +35,7 @@ struct Measured {
   // True if it may be chosen: not if only another table proposed it, which it is compared with.
   bool eligible = true;
 
-  double median() const { return report::median(microseconds); }
+  double median() const { return vkgemm::median(microseconds); }
 };
 
 struct NamedConfig {
