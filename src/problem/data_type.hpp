@@ -85,7 +85,8 @@ constexpr const DataTypeRow& row_of(DataType type) noexcept {
   return data_types[static_cast<std::size_t>(type)];
 }
 
-constexpr bool is_integer(DataType type) noexcept { return row_of(type).unit_roundoff == 0.0; }
+constexpr bool is_floating(DataType type) noexcept { return row_of(type).unit_roundoff != 0.0; }
+constexpr bool is_integer(DataType type) noexcept { return !is_floating(type); }
 
 static_assert(
     [] {

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "oracle/heavy_epilogue.hpp"
 #include "problem/fields.hpp"
+#include "problem/inputs/input.hpp"
 #include "tool/options.hpp"
 #include "tool/planning.hpp"
 #include "tool/tool.hpp"
@@ -101,8 +102,7 @@ std::string name_epilogue(const CaseOptions& options) {
 void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
-  app.add_option("--dtype", types, names_of<DataType>() + "; may be repeated")
-      ->capture_default_str();
+  app.add_option("--dtype", types, names_of(is_input) + "; may be repeated")->capture_default_str();
   add_named(app, "--layout-a", layout_a, "Layout of A");
   add_named(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
@@ -125,10 +125,10 @@ void CaseOptions::add(CLI::App& app) {
 std::vector<BenchCase> CaseOptions::cases() const {
   std::vector<BenchCase> cases;
   for (const std::string& text : types) {
-    const auto type = parse_data_type(text);
+    const auto type = parse_type(text, is_input);
     if (!type) {
       throw Failure(usage_error,
-                    "--dtype is '" + text + "': one of " + names_of<DataType>() + " is needed");
+                    "--dtype is '" + text + "': one of " + names_of(is_input) + " is needed");
     }
     for (Shape shape : groups.shapes(shapes)) {
       if (shape.m == 0U || shape.n == 0 || shape.k == 0U || product.values.batch == 0) {

@@ -5,6 +5,7 @@
 
 #include "oracle/groups.hpp"
 #include "problem/fields.hpp"
+#include "problem/inputs/input.hpp"
 #include "runtime/fingerprint.hpp"
 #include "tool/tool.hpp"
 
@@ -265,7 +266,7 @@ void JobOptions::add(CLI::App& app) {
 void JobOptions::add_problem(CLI::App& app) {
   app.option_defaults()->group("Generated operands");
   tool::add(app, product, {"m", "n", "k", "batch", "f32_arithmetic"});
-  add_named(app, "--dtype", type, "Element type of A and B (default f16)");
+  add_type(app, "--dtype", type, "Element type of A and B (default f16)", is_input);
   add_fill(app, fill);
   add_size(app, "--seed", seed, "Other seeds give other values", UINT64_MAX >> 1);
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -104,6 +103,19 @@ CLI::Option* add_fill(CLI::App& app, Fill& value) {
                    "random|integers", parse_fill);
 }
 
+std::string names_of(bool (*accepts)(DataType)) {
+  std::string names;
+  for (const DataTypeRow& row : data_types) {
+    if (accepts(row.type)) names.append(names.empty() ? "" : "|").append(row.name);
+  }
+  return names;
+}
+
+std::optional<DataType> parse_type(std::string_view text, bool (*accepts)(DataType)) {
+  const auto type = parse_data_type(text);
+  return type && accepts(*type) ? type : std::nullopt;
+}
+
 DataType default_result(const Problem& problem) {
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
@@ -148,9 +160,13 @@ class AddFields {
 
   template <class Enum>
   void enumerator(const Field& field, Enum& value, Enum&) {
-    if (matrix_ == "a" && std::is_same_v<Enum, DataType>) return;  // --dtype
     if (!is_wanted(field)) return;
     told(field, add_named(app_, named(field.option), value, named(field.help)));
+  }
+  void enumerator(const Field& field, DataType& value, DataType&) {
+    if (matrix_ == "a" || !is_wanted(field)) return;  // A's is --dtype
+    const auto accepts = matrix_ == "b" ? is_input : matrix_ == "d" ? is_result : is_floating;
+    told(field, add_type(app_, named(field.option), value, named(field.help), accepts));
   }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {

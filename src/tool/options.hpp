@@ -93,6 +93,16 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, std::optional<En
   return add_named(app, names, value, help, names_of<Enum>(), parse_enumerator<Enum>);
 }
 
+// The same for an element type that `accepts` returns true for.
+std::string names_of(bool (*accepts)(DataType));
+std::optional<DataType> parse_type(std::string_view text, bool (*accepts)(DataType));
+template <class Type>
+CLI::Option* add_type(CLI::App& app, const std::string& names, Type& value, const std::string& help,
+                      bool (*accepts)(DataType)) {
+  return add_named(app, names, value, help, names_of(accepts),
+                   [accepts](const std::string& text) { return parse_type(text, accepts); });
+}
+
 // A structure of a problem whose fields are options, and which of these were given.
 template <class T>
 struct FieldOptions {

@@ -8,6 +8,8 @@
 #include "device/caps.hpp"
 #include "oracle/groups.hpp"
 #include "oracle/reference.hpp"
+#include "problem/inputs/codes.hpp"
+#include "problem/inputs/input.hpp"
 #include "runtime/fingerprint.hpp"
 #include "tool/matrices.hpp"
 #include "tool/options.hpp"
@@ -190,7 +192,8 @@ void add_options(CLI::App& command, const std::shared_ptr<PackCommand>& options,
   tool::add(command, options->product,
             quantises ? std::vector<std::string_view>{"n", "k", "batch"}
                       : std::vector<std::string_view>{"m", "n", "k", "batch", "f32_arithmetic"});
-  add_named(command, "--dtype", options->type, "Element type (default f16)");
+  add_type(command, "--dtype", options->type, "Element type (default f16)",
+           quantises ? multiplies_codes : is_input);
   add_fill(command, options->fill);
   add_size(command, "--seed", options->seed, "Other seeds give other values", UINT64_MAX >> 1);
   if (!quantises) options->a.add(command, "a");

@@ -173,7 +173,7 @@ std::optional<Error> check_quantised(const Problem& problem) {
     if (q.group_n != 1) return wrong("group_n", q.group_n, "it must be 1");
   }
   if (q.zeros && q.type != CodeType::int4) return wrong("zeros", "true", "int4 has zero points");
-  if (size_in_bytes(problem.b.type) != 2) {
+  if (!multiplies_codes(problem.b.type)) {
     return unsupported(concat("b.type is ", to_string(problem.b.type), " and quantised_b.type is ",
                               type, ": codes are multiplied as f16 or bf16"));
   }

@@ -14,6 +14,9 @@ namespace vkgemm {
 // The family of table rows that are for codes alone.
 inline constexpr std::string_view codes_family = "quantised";
 
+// True if codes may be multiplied as elements of this type.
+constexpr bool multiplies_codes(DataType type) noexcept { return size_in_bytes(type) == 2; }
+
 // The value of the constant CODES.
 std::uint32_t constant_of(CodeType type) noexcept;
 

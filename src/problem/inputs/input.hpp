@@ -71,6 +71,11 @@ inline const Input& input_of(const Problem& problem) noexcept {
 // The input of f32 that an arithmetic names; null: no arithmetic has this value.
 const Input* find_input(F32Arithmetic arithmetic) noexcept;
 
+// True if A and B may have this type.
+inline bool is_input(DataType type) noexcept { return find_input(type) != nullptr; }
+// True if D may have it, with some input.
+bool is_result(DataType type) noexcept;
+
 // True if kernels may load elements of a type.
 inline bool loads(const DeviceCaps& caps, const Input& input) {
   return input.is_loaded == nullptr || input.is_loaded(caps);

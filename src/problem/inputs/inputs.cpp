@@ -1,6 +1,7 @@
 // inputs.cpp: the list of inputs.
 #include <algorithm>
 
+#include "problem/data_type.hpp"
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm {
@@ -24,6 +25,11 @@ const Input* find_input(DataType given, F32Arithmetic arithmetic) noexcept {
 
 const Input* find_input(F32Arithmetic arithmetic) noexcept {
   return find_input(DataType::f32, arithmetic);
+}
+
+bool is_result(DataType type) noexcept {
+  return is_floating(type) ||
+         std::ranges::find(inputs(), type, &Input::accumulator) != inputs().end();
 }
 
 }  // namespace vkgemm

@@ -70,7 +70,7 @@ MaybeError check_types(const Problem& problem) {
   const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
                                                           {"b", problem.b.type}};
   for (const auto& [name, type] : inputs) {
-    if (find_input(type) == nullptr) {
+    if (!is_input(type)) {
       return unsupported(
           concat(name, ".type is ", to_string(type), ": A and B are f16, bf16, f32 or s8"));
     }
