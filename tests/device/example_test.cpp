@@ -39,6 +39,21 @@ Bytes downloaded(const headless::Buffer& buffer, std::uint64_t bytes) {
   return data;
 }
 
+// Executes the product that record(commands, D, workspace) records, and compares all of D with the
+// reference.
+template <class Record>
+void expect_product(const Problem& problem, const oracle::HostOperands& operands,
+                    std::uint64_t workspace_bytes, const Record& record) {
+  const std::uint64_t d_bytes = operand_bytes(problem)[OperandId::d];
+  const headless::Buffer at_d = output(d_bytes), workspace = output(workspace_bytes);
+  ASSERT_TRUE(succeeds(runner().submit(
+      [&](VkCommandBuffer commands) { return record(commands, at_d.span(), workspace.span()); })));
+  const Bytes d = downloaded(at_d, d_bytes);
+  const auto checked = oracle::verify(problem, operands.with({{OperandId::d, d.data()}}));
+  EXPECT_TRUE(checked.passed()) << checked.first_failure;
+  EXPECT_EQ(checked.checked, problem.m * problem.n);
+}
+
 TEST(Examples, TransformerMlp) {
   constexpr std::uint64_t tokens = 33, width = 72, hidden = 104;
   const auto mlp = plan_mlp(context(), tokens, width, hidden);
@@ -102,23 +117,16 @@ TEST(Examples, Minimal) {
   const auto plan = plan_layer(*own, m, n, k);
   ASSERT_TRUE(succeeds(plan));
   EXPECT_FALSE(own->verdicts().empty());  // the queue was used
-  const Problem& problem = plan->problem();
   const Bytes a = filled(m * k, DataType::f16, 1), b = filled(k * n, DataType::f16, 2);
   const Bytes bias = filled(n, DataType::f32, 3);
   const headless::Buffer at_a = uploaded(a), at_b = uploaded(b), at_bias = uploaded(bias);
-  const std::uint64_t d_bytes = operand_bytes(problem)[OperandId::d];
-  const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    return record_layer(*plan, commands, at_a.span(), at_b.span(), at_bias.span(), at_d.span(),
-                        workspace.span());
-  })));
-  const Bytes d = downloaded(at_d, d_bytes);
-  const auto checked = oracle::verify(problem, {{OperandId::a, a.data()},
-                                                {OperandId::b, b.data()},
-                                                {OperandId::bias, bias.data()},
-                                                {OperandId::d, d.data()}});
-  EXPECT_TRUE(checked.passed()) << checked.first_failure;
-  EXPECT_EQ(checked.checked, m * n);
+  expect_product(
+      plan->problem(),
+      {{OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::bias, bias.data()}},
+      plan->workspace_bytes(), [&](VkCommandBuffer commands, DeviceSpan d, DeviceSpan workspace) {
+        return record_layer(*plan, commands, at_a.span(), at_b.span(), at_bias.span(), d,
+                            workspace);
+      });
 }
 
 TEST(Examples, Packed) {
@@ -132,21 +140,15 @@ TEST(Examples, Packed) {
   ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
     return packing->record(commands, {.source = at_b.span(), .packed = packed.span()});
   })));
-  const Problem plain{.m = m, .n = n, .k = k};
-  const std::uint64_t d_bytes = operand_bytes(plain)[OperandId::d];
-  const headless::Buffer at_d = output(d_bytes), workspace = output(plan->workspace_bytes());
-  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
-    return plan->record(commands, {.a = at_a.span(),
-                                   .b = layout.bytes > 0 ? packed.span() : at_b.span(),
-                                   .d = at_d.span(),
-                                   .workspace = workspace.span(),
-                                   .b_fingerprint = layout.fingerprint});
-  })));
-  const Bytes d = downloaded(at_d, d_bytes);
-  const auto checked = oracle::verify(
-      plain, {{OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::d, d.data()}});
-  EXPECT_TRUE(checked.passed()) << checked.first_failure;
-  EXPECT_EQ(checked.checked, m * n);
+  expect_product(
+      {.m = m, .n = n, .k = k}, {{OperandId::a, a.data()}, {OperandId::b, b.data()}},
+      plan->workspace_bytes(), [&](VkCommandBuffer commands, DeviceSpan d, DeviceSpan workspace) {
+        return plan->record(commands, {.a = at_a.span(),
+                                       .b = layout.bytes > 0 ? packed.span() : at_b.span(),
+                                       .d = d,
+                                       .workspace = workspace,
+                                       .b_fingerprint = layout.fingerprint});
+      });
 }
 
 TEST(Examples, PlansOfTheReadme) {
