@@ -1,14 +1,18 @@
-// Plans and recordings from several threads at once; record() without a single allocation; the line
-// that a plan logs.
+// Plans, self-tests and recordings from several threads at once; record() without a single
+// allocation; the line that a plan logs.
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "c/handles.hpp"
 #include "command_watch.hpp"
 #include "harness.hpp"
 #include "headless/allocation_count.hpp"
+#include "self_tests.hpp"
 #include "trial.hpp"
 
 namespace vkgemm::test {
@@ -86,6 +90,18 @@ TEST(Concurrency, PlansAndRecordsFromFourThreads) {
   }
   for (std::thread& worker : workers) worker.join();
   EXPECT_EQ(failures, 0);
+}
+
+// Threads that plan at the same time share a lent queue.
+TEST_F(SelfTests, PlansOfSeveralThreadsTakeTurns) {
+  auto made = create(lent());
+  ASSERT_TRUE(succeeds(made));
+  std::array<std::optional<Result<Plan>>, 4> plans;
+  on_threads(plans.size(), [&](std::uint64_t i) {
+    plans[i] = made->plan(gemm({64, 64, 64}, i % 2 == 0 ? DataType::f32 : DataType::s8));
+  });
+  for (const auto& plan : plans) EXPECT_TRUE(succeeds(*plan));
+  EXPECT_EQ(made->verdicts().size(), 2u);
 }
 
 // One plan recorded by four threads into four command buffers; all of them compute.

@@ -1,15 +1,12 @@
 // Tests the self-test on a device: its verdicts, their effect, and drivers that fail.
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/parallel.hpp"
 #include "kernels/main_loop.hpp"
 #include "self_tests.hpp"
 #include "trial.hpp"
@@ -152,18 +149,6 @@ TEST_F(SelfTests, PackingTestsTheKindOfTheOrder) {
     EXPECT_EQ(verdict.kind.input, DataType::f16);
     EXPECT_EQ(verdict.outcome, Outcome::passed) << verdict.detail;
   }
-}
-
-// Threads that plan at the same time share a lent queue.
-TEST_F(SelfTests, PlansOfSeveralThreadsTakeTurns) {
-  auto made = create(lent());
-  ASSERT_TRUE(succeeds(made));
-  std::array<std::optional<Result<Plan>>, 4> plans;
-  on_threads(plans.size(), [&](std::uint64_t i) {
-    plans[i] = made->plan(gemm({64, 64, 64}, i % 2 == 0 ? DataType::f32 : DataType::s8));
-  });
-  for (const auto& plan : plans) EXPECT_TRUE(succeeds(*plan));
-  EXPECT_EQ(made->verdicts().size(), 2u);
 }
 
 TEST_F(SelfTests, WhatFailedIsNotChosen) {
