@@ -43,7 +43,7 @@ struct Fingerprint {
 // is 3". Empty if they are alike.
 VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
 
-// The packing of bytes with this fingerprint. They may lie in rows although the device would pack
+// The packing of bytes with this fingerprint. They may be in rows although the device would pack
 // fragments today: they were packed before the kernels that read fragments passed the self-test, or
 // with other tables. As Matrix::packing, packed_rows lets a product use them, at the speed of rows.
 // The fingerprint must be one that a PackedLayout gave; for others the result is unspecified.
@@ -339,20 +339,31 @@ class VKGEMM_API Context {
   //   the queue may still be busy.
   Result<TuneResult> tune(const Problem& problem, const TuneInfo& info = {}) const;
 
-  // The layout of an operand of the problem when it is packed: in rows if the problem's
-  // Matrix::packing is packed_rows, else in the device's order. Returns 0 bytes if packing is not
-  // supported or gains nothing: then leave the operand plain. These are f32 (unless multiplied in
-  // parts), A of a grouped product, both operands if groups are along K, and any operand on some
-  // devices. A quantised B can be packed on every device. Fails as plan() does if the fields that
-  // plan_pack() reads contradict each other.
+  // The layout of an operand of the problem when it is packed: in the order that the problem's
+  // Matrix::packing asks for by packed_rows or packed_fragments, otherwise in the device's order.
+  //
+  // The device's order is fragments if all of these hold, otherwise rows:
+  // - the tuning tables propose main loop khr_direct for the input, or for the codes of B;
+  // - its configuration is legal here, so its kernels passed the self-test;
+  // - by the estimates of the same table, no configuration that reads rows is faster.
+  // The estimates are those of a product whose M, N and K are 4096, with both operands packed, or B
+  // as codes. The order depends on the device, the tables, the verdicts and the type, and not on
+  // the problem's sizes. So one packed B serves every M, and a packed A fits a packed B. s8 and f32
+  // in parts have no rows. explain() of the plan that packs gives the order and the reason.
+  //
+  // Returns 0 bytes if packing is not supported or gains nothing: then leave the operand plain.
+  // These are f32 (unless multiplied in parts), A of a grouped product, both operands if groups are
+  // along K, and any operand on some devices. A quantised B can be packed on every device. Fails as
+  // plan() does if the fields that plan_pack() reads contradict each other, and with unsupported if
+  // the operand has no such order here.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Plans the packing of an operand. Pack weights once: they serve every product that
   // PackedLayout::fingerprint allows. The problem describes the source: any layout, leading
-  // dimension, strides and alignment. Packing::plain asks for the device's order, packed_rows for
-  // rows. plan_pack() reads only this operand's matrix and
-  // sizes, batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with row_reduction.
-  // With GatedB::separate, pack b and b_right one by one with the same plan.
+  // dimension, strides and alignment. Packing::plain asks for the device's order,
+  // packed_rows for rows, packed_fragments for fragments. plan_pack() reads only this operand's
+  // matrix and sizes, batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with
+  // row_reduction. With GatedB::separate, pack b and b_right one by one with the same plan.
   //
   // Operands: reads `source`. For a quantised B (Problem::quantised_b) reads `codes` and, if they
   // are separate, `scales` and `zeros`. Writes `packed`: all matrices, with zeros for padding, but

@@ -57,10 +57,11 @@ enum class Layout : std::uint8_t {
 // The form of an operand.
 enum class Packing : std::uint8_t {
   plain,   // rows or columns
-  packed,  // as Context::plan_pack() writes it, in the order that suits the device. For A and B of
-           // 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
-  packed_rows,  // in rows: the bytes that packed gives if the device has no fragments. Not for
-                // f32. See packing_of()
+  packed,  // as Context::plan_pack() writes it, in the device's order (see packed_layout()). For A
+           // and B of 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
+  packed_rows,  // in rows: the bytes that packed gives if these are the device's order. Not for s8
+                // and f32. See packing_of()
+  packed_fragments,  // in fragments: unsupported if main loop khr_direct is not legal here
 };
 
 // The memory layout of one operand. Units are elements unless a name says bytes.
@@ -96,7 +97,7 @@ struct Matrix {
   // batch_stride and the row length also allow it.
   std::uint32_t alignment = 16;
 
-  // packed, packed_rows: the caller packed it (Context::plan_pack()). C, D and aux must be plain.
+  // All but plain: the caller packed it (Context::plan_pack()). C, D and aux must be plain.
   Packing packing = Packing::plain;
 
   bool operator==(const Matrix&) const = default;

@@ -138,9 +138,11 @@ typedef enum VkgemmPacking {
   // In the order that vkgemm_plan_pack() writes, which suits the device. For A and B of 16-bit
   // types and s8, and of f32 if VkgemmProblem::f32_arithmetic is not IEEE.
   VKGEMM_PACKING_PACKED = 1,
-  // In rows: the bytes that PACKED gives if the device has no fragments. Not for f32. See
+  // In rows: the bytes that PACKED gives if these are the device's order. Not for s8 and f32. See
   // vkgemm_packing_of().
   VKGEMM_PACKING_PACKED_ROWS = 2,
+  // In fragments: VKGEMM_ERROR_UNSUPPORTED if main loop khr_direct is not legal here.
+  VKGEMM_PACKING_PACKED_FRAGMENTS = 3,
   VKGEMM_PACKING_MAX_ENUM = 0x7FFFFFFF
 } VkgemmPacking;
 
@@ -1136,15 +1138,17 @@ typedef struct VkgemmPackedLayout {
   VkgemmFingerprint fingerprint;
 } VkgemmPackedLayout;
 
-// The layout of an operand of the problem when it is packed: in rows if the problem's packing is
-// VKGEMM_PACKING_PACKED_ROWS, otherwise in the device's order. Any thread.
+// The layout of an operand of the problem when it is packed: in the order that
+// VKGEMM_PACKING_PACKED_ROWS or _FRAGMENTS asks for, otherwise in the device's. That depends on the
+// device, the tuning tables, the verdicts and the type, and not on the problem's sizes.
+// vkgemm_plan_explain() of the plan that packs gives the reason. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
                                              const VkgemmProblem* problem,
                                              VkgemmPackedOperand operand,
                                              VkgemmPackedLayout* layout, VkgemmError* error);
 
 // Plans the packing of an operand. The problem describes the source. Its packing is
-// VKGEMM_PACKING_PLAIN for the device's order, or VKGEMM_PACKING_PACKED_ROWS for rows;
+// VKGEMM_PACKING_PLAIN for the device's order, or VKGEMM_PACKING_PACKED_ROWS or _FRAGMENTS;
 // VKGEMM_PACKING_PACKED is VKGEMM_ERROR_INVALID_ARGUMENT. With VKGEMM_GATED_B_SEPARATE, pack b and
 // b_right one by one with the same plan. If packing gains nothing (a layout of 0 bytes), the plan
 // is valid and records nothing.

@@ -68,7 +68,8 @@ VKGEMM_ENUM_TABLE(Layout, LAYOUT, {Layout::row_major, VKGEMM_LAYOUT_ROW_MAJOR},
 
 VKGEMM_ENUM_TABLE(Packing, PACKING, {Packing::plain, VKGEMM_PACKING_PLAIN},
                   {Packing::packed, VKGEMM_PACKING_PACKED},
-                  {Packing::packed_rows, VKGEMM_PACKING_PACKED_ROWS})
+                  {Packing::packed_rows, VKGEMM_PACKING_PACKED_ROWS},
+                  {Packing::packed_fragments, VKGEMM_PACKING_PACKED_FRAGMENTS})
 
 #define VKGEMM_PAIR(name, NAME, value) {Activation::name, VKGEMM_ACTIVATION_##NAME},
 VKGEMM_ENUM_TABLE(Activation, ACTIVATION, {Activation::none, VKGEMM_ACTIVATION_NONE},

@@ -35,7 +35,7 @@ inline constexpr auto enumerator_names<Layout> = std::to_array<std::string_view>
                                                                                   "col_major"});
 template <>
 inline constexpr auto enumerator_names<Packing> =
-    std::to_array<std::string_view>({"plain", "packed", "packed_rows"});
+    std::to_array<std::string_view>({"plain", "packed", "packed_rows", "packed_fragments"});
 #define VKGEMM_NAME(name, NAME, value) #name,
 template <>
 inline constexpr auto enumerator_names<Activation> =

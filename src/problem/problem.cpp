@@ -27,6 +27,7 @@ class CommandLine {
     add(field, value != usual, is_switch ? "" : to_string(value));
     if constexpr (std::is_same_v<Enum, Packing>) {
       if (value == Packing::packed_rows) text_ += "-rows";
+      if (value == Packing::packed_fragments) text_ += "-fragments";
     }
   }
   void boolean(const Field& field, bool value, bool usual) { add(field, value != usual, ""); }

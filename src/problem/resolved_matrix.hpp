@@ -33,7 +33,7 @@ inline constexpr std::uint64_t packed_depth = 128;
 // How an operand comes to the product.
 enum class Form : std::uint8_t {
   plain,
-  given_packed,   // by the caller: Packing::packed, packed_rows
+  given_packed,   // by the caller: any Packing but plain
   copied_packed,  // into the workspace, by a dispatch before the product
 };
 
@@ -52,7 +52,7 @@ struct ResolvedMatrix {
 
   // A packed operand has K as its outer direction, and its padding belongs to rows and cols.
   Form form = Form::plain;
-  bool in_rows = false;  // Packing::packed_rows: whatever the device's order is
+  Packing packing = Packing::plain;  // as the caller packed it
   // Packed B of a gated product: the right half lies behind the left one, each `cols` wide.
   bool halves_apart = false;
   // Packed codes, B: strides are their bytes, counted in elements of `type`.

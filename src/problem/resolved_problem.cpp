@@ -86,7 +86,7 @@ Result<ResolvedMatrix> resolve_packed(const OperandInfo& info, const Matrix& mat
                      .ld = rounded_up(width, packed_width),
                      .alignment = packed_alignment,
                      .form = Form::given_packed,
-                     .in_rows = matrix.packing == Packing::packed_rows,
+                     .packing = matrix.packing,
                      .halves_apart = halves == 2};
   set_input(out, input);
   if (quantisation && !is_a) out.quantisation = as_packed(*quantisation);

@@ -60,7 +60,9 @@ std::string describe_access(std::string_view name, const ResolvedMatrix& matrix,
 // Names the configuration that operands in rows would have if they were packed again.
 std::string packed_again(const Plan::Impl& plan) {
   ResolvedProblem problem = plan.resolved;
-  problem.a.in_rows = problem.b.in_rows = false;
+  for (ResolvedMatrix* matrix : {&problem.a, &problem.b}) {
+    if (matrix->is_packed()) matrix->packing = Packing::packed;
+  }
   const DeviceTables& tables = *plan.tables;
   if (tables.set_orders(problem, *plan.caps)) return {};
   const auto best = tables.best(problem, *plan.caps);
@@ -89,12 +91,13 @@ std::string describe_operands(const Plan::Impl& plan) {
   const auto describe_input = [&](std::string_view name, const ResolvedMatrix& matrix, bool copied,
                                   std::size_t id, bool allowed) {
     if (matrix.form == Form::given_packed) {
-      return describe_matrix(name, matrix,
-                             concat("packed by the caller, in ",
-                                    matrix.fragments      ? "fragment order"
-                                    : matrix.quantisation ? "codes"
-                                                          : "rows",
-                                    matrix.in_rows ? packed_again(plan) : std::string()));
+      return describe_matrix(
+          name, matrix,
+          concat("packed by the caller, in ",
+                 matrix.fragments      ? "fragment order"
+                 : matrix.quantisation ? "codes"
+                                       : "rows",
+                 matrix.packing == Packing::packed_rows ? packed_again(plan) : std::string()));
     }
     if (copied && p.k != 0) {
       const bool fragments = descriptor(plan.config).takes_fragments();
@@ -263,6 +266,31 @@ std::string describe_times(const Plan::Impl& plan) {
   return text + "\n";
 }
 
+// The reason for the order in which a plan packs an operand.
+std::string why_order(const Plan::Impl& plan) {
+  const ResolvedMatrix& packed = *plan.packed;
+  const DeviceTables& tables = *plan.tables;
+  if (packed.packing != Packing::packed) return concat("packing is ", to_string(packed.packing));
+  if (!packed.quantisation && !packed.input->packed_in_rows) {
+    return concat(to_string(packed.input->given), " is packed in fragments only");
+  }
+  PackedOrder order = tables.order(packed, *plan.caps);
+  if (order.row == nullptr && !order.rows_us) {
+    order = tables.order(packed, hopeful(*plan.caps));
+    if (order.row != nullptr)
+      return "khr_direct, which takes fragments, has not passed a self-test";
+    if (!order.rows_us)
+      return "no tuning table has a configuration of khr_direct that is legal here";
+  }
+  if (!order.fragments_us || !order.rows_us) {
+    return "the tuning table that proposes khr_direct has no estimates of both orders";
+  }
+  constexpr auto size = size_of_orders;
+  return concat("a product of ", size, 'x', size, 'x', size, " is estimated to take ",
+                microseconds(*order.fragments_us), " with fragments, ",
+                microseconds(*order.rows_us), " with rows");
+}
+
 // A plan that prepares an operand.
 std::string describe_step(const Plan::Impl& plan) {
   if (plan.dispatch_count == 0) return "nothing to do: record() records nothing\n";
@@ -273,7 +301,9 @@ std::string describe_step(const Plan::Impl& plan) {
     if (operand.bytes == 0) continue;
     text += concat(operand.written ? "  writes " : "  reads ", operand.name, ": ", operand.bytes,
                    " bytes");
-    if (operand.name == "packed") text += concat(", in ", order_text(plan.layout.fingerprint));
+    if (operand.name == "packed") {
+      text += concat(", in ", order_text(plan.layout.fingerprint), "\n  order: ", why_order(plan));
+    }
     text += '\n';
   }
   return text;

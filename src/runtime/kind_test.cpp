@@ -51,7 +51,7 @@ Result<std::vector<KindTest::Product>> KindTest::plan_products(std::span<const T
                          codes && rounds_elements(plan->config(), *codes, trial.problem.b.type));
     if (!codes) return Product{std::move(numbers), *std::move(plan), std::nullopt};
     Problem source = trial.problem;
-    source.b = {.type = source.b.type};
+    source.b = {.type = source.b.type, .packing = source.b.packing};
     Result<Plan> packing = impl_->make_pack_plan(impl_, source, PackedOperand::b);
     if (!packing) return packing.error();
     return Product{std::move(numbers), *std::move(plan), *std::move(packing)};

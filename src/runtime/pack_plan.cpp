@@ -81,7 +81,7 @@ Result<std::optional<ResolvedProblem>> resolve_packed(const DeviceTables& tables
        (input == nullptr || !tables.gains_by_packing(*input, caps)))) {
     return out;
   }
-  const Packing packing = matrix.packing == Packing::packed_rows ? matrix.packing : Packing::packed;
+  const Packing packing = matrix.packing == Packing::plain ? Packing::packed : matrix.packing;
   Result<ResolvedProblem> resolved = resolve(reduced(problem, operand, packing));
   if (!resolved) return resolved.error();
   if (auto error = tables.set_orders(*resolved, caps)) return *error;
@@ -160,8 +160,9 @@ Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
   const std::string_view name = operand == PackedOperand::a ? "a" : "b";
   const Matrix& given = operand == PackedOperand::a ? problem.a : problem.b;
   if (given.packing == Packing::packed) {
-    return invalid_argument(concat(name, ".packing is ", to_string(given.packing),
-                                   ": plan_pack takes plain, or packed_rows to pack in rows"));
+    return invalid_argument(
+        concat(name, ".packing is ", to_string(given.packing),
+               ": plan_pack takes plain, or packed_rows or packed_fragments for one order"));
   }
   const auto packed = resolve_packed(*this, problem, operand);
   if (!packed) return packed.error();
@@ -169,6 +170,7 @@ Result<Plan> Context::Impl::make_pack_plan(const std::shared_ptr<Impl>& self,
   if (!*packed) return finish(std::move(plan));
 
   const ResolvedMatrix& copy = operand_of(**packed, operand);
+  plan->packed = copy;
   plan->layout = layout_of(**packed, operand, caps());
   const std::uint64_t all = &copy == &(**packed).a ? (**packed).a_count() : (**packed).b_count();
   const std::uint64_t count = copy.batch_stride != 0 ? all : 1;

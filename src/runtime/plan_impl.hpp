@@ -27,13 +27,14 @@ struct Plan::Impl {
   bool is_product = false;                     // or it prepares an operand, in the product's place
   Problem problem;
   ResolvedProblem resolved;
-  Config config;                      // of no meaning for an empty problem
-  PackedLayout layout;                // of what it packs
-  std::optional<ScoredRow> choice;    // what the tables chose, unless the caller did
-  std::optional<double> estimate_us;  // before Problem::estimate_scale
-  std::string overruled;              // what a loaded table says against it, and why that is void
-  const TuningRow* row = nullptr;     // null: no table proposes it, the caller did
-  DispatchPlan dispatch_plan;         // no dispatches for an empty problem
+  Config config;                         // of no meaning for an empty problem
+  std::optional<ResolvedMatrix> packed;  // what it packs
+  PackedLayout layout;                   // the same for the caller
+  std::optional<ScoredRow> choice;       // what the tables chose, unless the caller did
+  std::optional<double> estimate_us;     // before Problem::estimate_scale
+  std::string overruled;           // what a loaded table says against it, and why that is void
+  const TuningRow* row = nullptr;  // null: no table proposes it, the caller did
+  DispatchPlan dispatch_plan;      // no dispatches for an empty problem
   OperandRules rules;
   Fingerprints fingerprints;
   std::vector<VkPipeline> before;  // of the dispatch plan's steps

@@ -112,7 +112,7 @@ std::vector<Problem> layouts(const KernelKind& kind, const Config& config, const
     // sums; zero points.
     const auto add = [&](const Quantisation& q, Layout a) {
       problems.push_back(product(config, kind.input, a, Layout::row_major, true));
-      problems.back().b = {.type = kind.input, .packing = Packing::packed};
+      problems.back().b = {.type = kind.input, .packing = Packing::packed_fragments};
       problems.back().quantised_b = q;
     };
     add({.type = CodeType::int4, .group_k = 32}, Layout::row_major);

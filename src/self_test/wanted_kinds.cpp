@@ -40,7 +40,7 @@ void add_kinds(std::vector<KernelKind>& kinds, const Hope& hope, const Config& c
 void add_kinds_of_orders(std::vector<KernelKind>& kinds, const Hope& hope,
                          const ResolvedProblem& problem, const DeviceTables& tables) {
   for (const ResolvedMatrix* const matrix : {&problem.a, &problem.b}) {
-    const TuningRow* const row = tables.order_row(*matrix, matrix == &problem.a, hope.caps);
+    const TuningRow* const row = tables.order(*matrix, hope.caps).row;
     if (row != nullptr) add_kinds(kinds, hope, row->config, inputs_of(problem));
   }
 }

@@ -69,10 +69,14 @@ void PackOptions::add(CLI::App& app) {
   const auto add_operand = [&](const std::string& name, Packing& packing, const std::string& help) {
     app.add_flag_callback(
         name, [&packing] { packing = Packing::packed; }, help);
+    CLI::Option* const rows = app.add_flag_callback(
+        name + "-rows", [&packing] { packing = Packing::packed_rows; },
+        "The same in rows, which every main loop but khr_direct reads");
     app.add_flag_callback(
-           name + "-rows", [&packing] { packing = Packing::packed_rows; },
-           "The same in rows, which every main loop but khr_direct reads")
-        ->excludes(name);
+           name + "-fragments", [&packing] { packing = Packing::packed_fragments; },
+           "The same in fragments, which khr_direct alone reads")
+        ->excludes(name)
+        ->excludes(rows->excludes(name));
   };
   add_operand("--packed-a", a,
               "A plain A is packed first, once, in the order that kernels load best: layout, "
@@ -95,7 +99,7 @@ Problem PackOptions::packed(const Problem& source) const {
 Problem to_be_packed(Problem source, const Problem& packed) {
   for (Matrix Problem::*const matrix : {&Problem::a, &Problem::b}) {
     const Packing packing = (packed.*matrix).packing;
-    (source.*matrix).packing = packing == Packing::packed_rows ? packing : Packing::plain;
+    (source.*matrix).packing = packing == Packing::packed ? Packing::plain : packing;
   }
   source.quantised_b = packed.quantised_b;
   return source;

@@ -19,23 +19,37 @@
 namespace vkgemm {
 namespace {
 
-// A plain product of an input, with B of these codes.
-ResolvedProblem packed_product(const Input& input, const std::optional<Quantisation>& codes) {
-  constexpr std::uint64_t size = 128;
-  const Matrix matrix{.type = input.given};
-  Problem out{.m = size,
-              .n = size,
-              .k = size,
-              .a = matrix,
-              .b = matrix,
-              .f32_arithmetic = input.arithmetic};
-  if (codes) out.b.packing = Packing::packed;
-  out.quantised_b = codes;
-  return resolve(out).value();
+// A product of an input, with A and B in this form, or with B of these codes.
+ResolvedProblem product_of(const Input& input, const std::optional<Quantisation>& codes,
+                           std::uint64_t size, Packing packing) {
+  const Matrix plain{.type = input.given}, packed{.type = input.given, .packing = packing};
+  return resolve({.m = size,
+                  .n = size,
+                  .k = size,
+                  .a = codes ? plain : packed,
+                  .b = codes ? Matrix{.type = input.given, .packing = Packing::packed} : packed,
+                  .quantised_b = codes,
+                  .f32_arithmetic = input.arithmetic})
+      .value();
 }
 
-std::optional<FragmentOrder> order_of(const Config& config, bool of_a) {
-  return descriptor(config).fragment_order(config, of_a);
+// The order in which the configuration takes a packed operand. Packed matrices tell A from B by
+// their layout.
+std::optional<FragmentOrder> order_of(const Config& config, const ResolvedMatrix& matrix) {
+  return descriptor(config).fragment_order(config, matrix.layout == Layout::col_major);
+}
+
+// The estimate for a product with operands that are packed in the order of this row, or in rows.
+std::optional<double> time_of_order(const TuningTable& table, const TuningRow* row,
+                                    const ResolvedProblem& packed, const Target& target) {
+  ResolvedProblem problem = packed;
+  for (ResolvedMatrix* matrix : {&problem.a, &problem.b}) {
+    if (matrix->is_packed() && row != nullptr) {
+      matrix->fragments = order_of(row->config, *matrix);
+    }
+  }
+  const auto ranked = vkgemm::rank(table, problem, target);
+  return ranked.empty() ? std::nullopt : std::optional(ranked.front().cost);
 }
 
 }  // namespace
@@ -73,7 +87,8 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
     if (matrix->form != Form::given_packed) continue;
     const bool of_a = matrix == &problem.a;
     const std::string_view name = of_a != problem.transposed ? "a" : "b";
-    if (matrix->in_rows && !matrix->quantisation && !matrix->input->packed_in_rows) {
+    if (matrix->packing == Packing::packed_rows && !matrix->quantisation &&
+        !matrix->input->packed_in_rows) {
       return Error{Status::unsupported,
                    concat(name, ".packing is packed_rows and ", name, ".type is ",
                           to_string(matrix->input->given), ": it is packed in fragments only")};
@@ -83,43 +98,54 @@ std::optional<Error> DeviceTables::set_orders(ResolvedProblem& problem,
                    concat(name, ".packing is packed: ", caps.name, " gains nothing by it, ",
                           "Context::packed_layout() says 0 bytes")};
     }
-    const TuningRow* const row = order_row(*matrix, of_a, caps);
-    set_order(*matrix, row != nullptr ? order_of(row->config, of_a) : std::nullopt);
+    const TuningRow* const row = order(*matrix, caps).row;
+    if (row == nullptr && matrix->packing == Packing::packed_fragments) {
+      return Error{Status::unsupported,
+                   concat(name, ".packing is packed_fragments: no configuration of main loop ",
+                          "khr_direct that takes them is legal here, which takes a self-test")};
+    }
+    set_order(*matrix, row != nullptr ? order_of(row->config, *matrix) : std::nullopt);
   }
   return std::nullopt;
 }
 
 bool DeviceTables::gains_by_packing(const Input& input, const DeviceCaps& caps) const {
   if (!input.packed_in_fragments || why_not_built("pack")) return false;
-  if (!input.packed_in_rows) return order_row(input, std::nullopt, true, caps) != nullptr;
+  if (!input.packed_in_rows) {
+    return order(input, std::nullopt, Packing::packed_fragments, caps).row != nullptr;
+  }
   return std::ranges::any_of(main_loops(), [&](const auto* loop) {
     return !takes_every_input(loop->loop) && has_kernels(loop->loop, input) &&
            caps.path(path_of(loop->loop)).available;
   });
 }
 
-const TuningRow* DeviceTables::order_row(const ResolvedMatrix& matrix, bool of_a,
-                                         const DeviceCaps& caps) const {
-  if (matrix.form != Form::given_packed || matrix.in_rows) return nullptr;
-  return order_row(*matrix.input, matrix.quantisation, of_a, caps);
+PackedOrder DeviceTables::order(const ResolvedMatrix& matrix, const DeviceCaps& caps) const {
+  if (matrix.form != Form::given_packed || matrix.packing == Packing::packed_rows) return {};
+  return order(*matrix.input, matrix.quantisation, matrix.packing, caps);
 }
 
-const TuningRow* DeviceTables::order_row(const Input& input,
-                                         const std::optional<Quantisation>& codes, bool of_a,
-                                         const DeviceCaps& caps) const {
+PackedOrder DeviceTables::order(const Input& input, const std::optional<Quantisation>& codes,
+                                Packing packing, const DeviceCaps& caps) const {
+  const Target all = target(caps, Denials::overruled);
   // A product that each of these rows can compute: only what the device can do tells them apart.
-  ResolvedProblem product = packed_product(input, codes);
+  ResolvedProblem product = product_of(input, codes, 128, Packing::plain);
   for (const TuningTable* table : tables_) {
     for (const TuningRow& row : table->rows) {
       if (!descriptor(row.config).takes_fragments() || !row.matches_kind(product)) continue;
-      if (codes) product.b.fragments = order_of(row.config, of_a);
-      if (is_legal(as_given(row.config, product, caps), product,
-                   target(caps, Denials::overruled))) {
-        return &row;
-      }
+      if (codes) product.b.fragments = order_of(row.config, product.b);
+      if (!is_legal(as_given(row.config, product, caps), product, all)) continue;
+      PackedOrder out{.row = &row};
+      const bool has_rows = codes || input.packed_in_rows;
+      if (packing == Packing::packed_fragments || !has_rows) return out;
+      const ResolvedProblem packed = product_of(input, codes, size_of_orders, Packing::packed);
+      out.fragments_us = time_of_order(*table, &row, packed, all);
+      out.rows_us = time_of_order(*table, nullptr, packed, all);
+      if (out.fragments_us && out.rows_us && *out.rows_us < *out.fragments_us) out.row = nullptr;
+      return out;
     }
   }
-  return nullptr;
+  return {};
 }
 
 Target DeviceTables::target_without_denials(const DeviceCaps& caps) const {

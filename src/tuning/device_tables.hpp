@@ -16,6 +16,15 @@
 
 namespace vkgemm {
 
+// The order in which an operand of the caller is packed, and the reason. The estimates are those of
+// the best configurations of one table for a product of size_of_orders along M, N and K, in
+// microseconds. They are there if the table has a legal row for each order.
+struct PackedOrder {
+  const TuningRow* row = nullptr;  // gives the order of fragments; null: in rows
+  std::optional<double> fragments_us, rows_us;
+};
+inline constexpr std::uint64_t size_of_orders = 4096;
+
 // The tuning tables of one device. Estimates of two tables cannot be compared (their rates have
 // different scales), so the first one that has a legal row decides: those that were loaded, the
 // architecture's own, the generic one. Before its rows comes what was tuned (nearest.hpp), in that
@@ -49,15 +58,15 @@ class DeviceTables {
   std::optional<std::string> why_denied(const Config& config, const ResolvedProblem& problem,
                                         const DeviceCaps& caps) const;
 
-  // Sets the order of the operands that the caller packed: in fragments where a row that takes them
-  // so is legal here, else in rows. An error if the device gains nothing by packing. If f32 in
-  // parts has no order here, the problem's input becomes f32.
+  // Sets the order of the operands that the caller packed. An error if the device gains nothing by
+  // packing. If f32 in parts has no order here, the problem's input becomes f32.
   std::optional<Error> set_orders(ResolvedProblem& problem, const DeviceCaps& caps) const;
   bool gains_by_packing(const Input& input, const DeviceCaps& caps) const;
 
-  // The row that gives an operand of the caller its order in fragments: null if the operand is not
-  // packed, or packed in rows.
-  const TuningRow* order_row(const ResolvedMatrix& matrix, bool of_a, const DeviceCaps& caps) const;
+  // The order of an operand that the caller packed: in fragments if a row that takes them is legal
+  // here, and by the estimates no row of its table is faster, otherwise in rows. An order that the
+  // caller asks for is not compared. Context::packed_layout() has the rule.
+  PackedOrder order(const ResolvedMatrix& matrix, const DeviceCaps& caps) const;
 
   // Rows that are legal here, best first, without repetitions of a configuration.
   std::vector<ScoredRow> rank(const ResolvedProblem& problem, const DeviceCaps& caps) const;
@@ -106,8 +115,8 @@ class DeviceTables {
   };
   std::optional<Rated> rated(const Config& config, const ResolvedProblem& problem) const;
 
-  const TuningRow* order_row(const Input& input, const std::optional<Quantisation>& codes,
-                             bool of_a, const DeviceCaps& caps) const;
+  PackedOrder order(const Input& input, const std::optional<Quantisation>& codes, Packing packing,
+                    const DeviceCaps& caps) const;
 
   // The row that a table estimates to be best, with the table.
   struct Estimated {

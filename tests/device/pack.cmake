@@ -1,6 +1,6 @@
 # Packed operands: the same bits from files, from packing first and from plain operands; in rows, and in fragments
-# once there are verdicts. What was cut short, altered, or packed in another order is refused. TOOL, FOLDER; LAUNCHER
-# may be empty.
+# once there are verdicts and a table that prefers them. What was cut short, altered, or packed in another order is
+# refused. TOOL, FOLDER; LAUNCHER may be empty.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(ENV{XDG_CACHE_HOME} ${FOLDER}/cache)  # no verdicts yet
@@ -81,6 +81,14 @@ check(rows)
 file(COPY_FILE ${FOLDER}/b.vkp ${FOLDER}/rows.vkp)
 
 tool(0 "khr_direct.*passed" info --self-test --only "khr_direct" --device 0)
+# The estimates of lavapipe's table prefer rows all the same.
+tool(0 "in rows\n" pack --b b.npy --out b.vkp)
+tool(0 "packed by the caller, in fragment order.*PASSED" run --a a.npy --b b.npy --packed-b-fragments --explain
+     --repeat 0)
+file(WRITE ${FOLDER}/fragments.json "{\"architecture\": \"cpu\", \"rows\": [{\"input_types\": [\"f16\"], \"rate\": 1, \
+\"config\": \"khr_direct:tile=16x16x16,fragment=8x8x8,subgroups=2x1,subgroup_size=8,peel=0,pack=ab\", \
+\"provenance\": \"derived: for a test\"}]}")
+set(ENV{VKGEMM_TUNING} ${FOLDER}/fragments.json)
 check("fragments of 8x8 for subgroups of 8")
 # What was packed in rows before stays usable, and the tool says what packing it again would give.
 tool(0 "packed by the caller, in rows; packed again, in fragments: khr_direct" run --a a.npy --b rows.vkp

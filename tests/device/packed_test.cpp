@@ -1,5 +1,5 @@
-// Operands that the caller packs once: in fragment order, where the direct loop is trusted, in
-// rows, where it isn't, and in rows although it is (Packing::packed_rows).
+// Operands that the caller packs once: in fragments, where the direct loop is trusted, in rows,
+// where it isn't, and in rows although it is (Packing::packed_rows).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,13 +19,11 @@ class Packed : public testing::TestWithParam<Order> {
   static void TearDownTestSuite() { untrusting().reset(); }
 
   void SetUp() override {
-    const auto layout = on().context().packed_layout(gemm({64, 64, 64}), PackedOperand::b);
+    const auto layout =
+        on().context().packed_layout(as_packed(gemm({64, 64, 64})), PackedOperand::b);
+    if (layout && layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packing";
+    if (!layout && GetParam() == Order::fragments) GTEST_SKIP() << layout.error().message;
     ASSERT_TRUE(succeeds(layout));
-    const bool fragments = layout->bytes > layout->matrix_bytes;
-    if (layout->bytes == 0) GTEST_SKIP() << caps().name << " gains nothing by packed operands";
-    if (fragments != (GetParam() != Order::rows)) {
-      GTEST_SKIP() << caps().name << " packs in another order";
-    }
   }
 
   static std::unique_ptr<headless::Runner>& untrusting() {
@@ -34,7 +32,13 @@ class Packed : public testing::TestWithParam<Order> {
   }
   headless::Runner& on() const { return GetParam() != Order::rows ? runner() : *untrusting(); }
   static Packing form() {
-    return GetParam() == Order::asked_for_rows ? Packing::packed_rows : Packing::packed;
+    return GetParam() == Order::fragments        ? Packing::packed_fragments
+           : GetParam() == Order::asked_for_rows ? Packing::packed_rows
+                                                 : Packing::packed;
+  }
+  static Problem as_packed(Problem problem) {
+    problem.b = {.type = problem.b.type, .packing = form()};
+    return problem;
   }
   const Context& ctx() const { return on().context(); }
 
@@ -231,9 +235,15 @@ TEST_P(Packed, RowsStayUsable) {
   if (GetParam() != Order::asked_for_rows) GTEST_SKIP() << "of two orders";
   Problem problem = gemm({64, 70, 71});
   const auto before = untrusting()->context().packed_layout(problem, PackedOperand::b);
+  const auto preferred = ctx().packed_layout(problem, PackedOperand::b);
+  problem.b = {.packing = Packing::packed_fragments};
   const auto after = ctx().packed_layout(problem, PackedOperand::b);
+  if (!after) GTEST_SKIP() << after.error().message;
+  const auto fragments = ctx().plan(problem);
   ASSERT_TRUE(succeeds(before));
-  ASSERT_TRUE(succeeds(after));
+  ASSERT_TRUE(succeeds(preferred));
+  ASSERT_TRUE(succeeds(fragments));
+  EXPECT_NE(fragments->command_line().find("--packed-b-fragments"), std::string::npos);
   EXPECT_EQ(packing_of(before->fingerprint), Packing::packed_rows);
   EXPECT_EQ(packing_of(after->fingerprint), Packing::packed);
   problem.b = {.packing = packing_of(before->fingerprint)};
@@ -243,13 +253,12 @@ TEST_P(Packed, RowsStayUsable) {
   const auto plan = ctx().plan(problem);
   ASSERT_TRUE(succeeds(plan));
   const std::string text = plan->explain();
-  EXPECT_NE(text.find("in rows; packed again, in fragments: khr_direct"), std::string::npos)
+  EXPECT_NE(text.find("packed by the caller, in rows"), std::string::npos) << text;
+  EXPECT_EQ(text.find("packed again, in fragments: khr_direct") != std::string::npos,
+            preferred->fingerprint == after->fingerprint)
       << text;
   EXPECT_NE(plan->command_line().find("--packed-b-rows"), std::string::npos);
-  // The device's order is another one, and the error says what helps.
-  problem.b = {.packing = Packing::packed};
-  const auto fragments = ctx().plan(problem);
-  ASSERT_TRUE(succeeds(fragments));
+  // Fragments are another order, and the error says what helps.
   auto memory = on().allocate(1 << 22);
   ASSERT_TRUE(succeeds(memory));
   const Operands operands{.a = memory->span(0, 64 * 71 * 2),
@@ -259,6 +268,30 @@ TEST_P(Packed, RowsStayUsable) {
                           .b_fingerprint = before->fingerprint};
   EXPECT_TRUE(fails_with(record_once(*fragments, operands), Status::wrong_fingerprint,
                          {"order is rows", "or plan with Packing::packed_rows"}));
+}
+
+// The plan that packs says which order it is, and why.
+TEST_P(Packed, TheOrderIsExplained) {
+  Problem problem = gemm({64, 70, 71});
+  const auto reason = [&](const Context& of) {
+    const auto plan = of.plan_pack(problem, PackedOperand::b);
+    return plan ? plan->explain() : plan.error().message;
+  };
+  const auto mentions = [](const std::string& text, std::string_view part) {
+    return testing::AssertionResult(text.find(part) != std::string::npos) << text;
+  };
+  problem.b.packing = form();
+  if (GetParam() == Order::rows) {
+    problem.b.packing = Packing::plain;
+    EXPECT_TRUE(mentions(reason(ctx()), "in rows\n  order: "));
+    return;
+  }
+  EXPECT_TRUE(mentions(reason(ctx()), "\n  order: packing is packed_"));
+  problem.b.packing = Packing::plain;
+  if (GetParam() == Order::fragments) {  // which the device could take, too
+    EXPECT_TRUE(
+        mentions(reason(ctx()), "\n  order: a product of 4096x4096x4096 is estimated to take "));
+  }
 }
 
 TEST_P(Packed, EachHalfHasAFingerprint) {

@@ -49,10 +49,8 @@ Problem with_codes(Problem problem, const Quantisation& q, Layout layout) {
 // Whether a configuration computes the problem with these codes.
 bool takes(const Config& config, const Problem& problem, const Quantisation& q,
            headless::Runner& on) {
-  Problem packed = problem;
-  packed.b = {.type = problem.b.type, .packing = Packing::packed};
-  packed.quantised_b = q;
-  return static_cast<bool>(on.context().plan(packed, config));
+  return static_cast<bool>(
+      on.context().plan(planned(problem, {.quantisation = q}, config), config));
 }
 
 // As it takes these codes.
@@ -475,7 +473,7 @@ TEST_F(QuantisedDirect, SameBitsAsElements) {
       const Problem problem = with_codes(gemm({19, 37, 192}, c.input), q, Layout::row_major);
       Config config = taking(c.config, q, c.input);
       if (!rounds_elements(config, q, c.input)) continue;
-      if (is_left_out(config, planned(problem, {.quantisation = q}))) continue;
+      if (is_left_out(config, planned(problem, {.quantisation = q}, config))) continue;
       Trial codes(problem, Fill::random, {.quantisation = q});
       ASSERT_TRUE(codes.run(config));
       std::get<KhrDirectLoop>(config.loop).code_run = 1;
@@ -498,9 +496,12 @@ TEST_F(QuantisedDirect, EveryCodeAndScale) {
 TEST_F(QuantisedDirect, WithoutAVerdictCodesLieInRows) {
   const auto untrusting = another_runner({}, false);
   Problem problem = gemm({64, 64, 64});
-  problem.b.packing = Packing::packed;
   problem.quantised_b = all_kinds[4];
+  problem.b.packing = Packing::packed_fragments;
   const auto trusted = context().packed_layout(problem, PackedOperand::b);
+  EXPECT_TRUE(fails_with(untrusting->context().packed_layout(problem, PackedOperand::b),
+                         Status::unsupported, {"b.packing is packed_fragments", "self-test"}));
+  problem.b.packing = Packing::packed;
   const auto other = untrusting->context().packed_layout(problem, PackedOperand::b);
   ASSERT_TRUE(succeeds(trusted));
   ASSERT_TRUE(succeeds(other));

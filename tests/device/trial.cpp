@@ -164,6 +164,12 @@ Problem planned(Problem problem, const TrialOptions& options) {
   return problem;
 }
 
+Problem planned(const Problem& problem, TrialOptions options, const Config& config) {
+  const bool fragments = descriptor(config).takes_fragments();
+  if (fragments && options.packing == Packing::packed) options.packing = Packing::packed_fragments;
+  return planned(problem, options);
+}
+
 testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   if (!plan) return succeeds(plan);
   const Problem& asked = plan->problem();
@@ -179,7 +185,8 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     operands.*row.span = copies[row.id].span();
     if (!is_packed(asked, row) || (is_quantised(asked, row) && codes_[row.id] == nullptr)) continue;
     Problem source = problem_;
-    if (options_.packing == Packing::packed_rows) (source.*row.matrix).packing = options_.packing;
+    const Packing packing = (asked.*row.matrix).packing;
+    if (packing != Packing::packed) (source.*row.matrix).packing = packing;
     const auto done = codes_[row.id] != nullptr
                           ? packed[row.id].pack_codes(
                                 device(), code_problem(source, *asked.quantised_b), *codes_[row.id])
@@ -236,7 +243,7 @@ void Trial::record_bits(const Config& config) const {
 headless::Runner& Trial::device() const { return options_.on != nullptr ? *options_.on : runner(); }
 
 testing::AssertionResult Trial::run(const Config& config) {
-  return run(device().context().plan(planned(problem_, options_), config));
+  return run(device().context().plan(planned(problem_, options_, config), config));
 }
 
 testing::AssertionResult Trial::run(const Plan& plan) { return run(Result<Plan>(plan)); }
@@ -296,7 +303,7 @@ testing::AssertionResult Trial::is_within_bound(oracle::Verify mode) const {
 }
 
 testing::AssertionResult Trial::repeats(const Config& config) {
-  const auto plan = device().context().plan(planned(problem_, options_), config);
+  const auto plan = device().context().plan(planned(problem_, options_, config), config);
   return plan ? repeats(*plan) : succeeds(plan);
 }
 
@@ -319,7 +326,7 @@ testing::AssertionResult Trial::has_bits_of(const Trial& first) const {
 
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
                                       const TrialOptions& options) {
-  if (is_left_out(config, planned(problem, options))) return testing::AssertionSuccess();
+  if (is_left_out(config, planned(problem, options, config))) return testing::AssertionSuccess();
   const auto with_context = [&](const char* gate, const testing::AssertionResult& result) {
     return testing::AssertionFailure()
            << gate << ": " << result.message() << "\n  " << describe(config, problem);

@@ -122,6 +122,8 @@ class Trial {
 
 // As it is planned: packed operands are.
 Problem planned(Problem problem, const TrialOptions& options);
+// The same for a configuration: one that takes fragments gets them, whatever the device prefers.
+Problem planned(const Problem& problem, TrialOptions options, const Config& config);
 
 // The three gates. Exactness is not asked of activations that are not exact.
 testing::AssertionResult passes_gates(const Config& config, const Problem& problem,
