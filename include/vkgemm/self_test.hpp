@@ -102,8 +102,8 @@ struct Denial {
 struct SelfTest {
   // A queue of the device that can compute. Null: nothing is tested. These functions test the kinds
   // of kernel that they would use and that have no verdict, and return when that is done:
-  // Context::plan(), plan_pack() and packed_layout(). create() tests those in `only`. Nothing else
-  // in vkgemm submits or waits.
+  // Context::plan(), plan_pack() and packed_layout(). create() tests those in `only`. Apart from
+  // these, only Context::tune() submits or waits.
   //
   // The queue is externally synchronised: while one of these functions runs, no other thread may
   // use the queue outside of this context. Afterwards it is idle. `log` must not call these

@@ -43,6 +43,10 @@ struct TuneInfo {
   // If false, each execution begins with a cold L2 cache: 256 MiB are written before.
   bool warm_l2 = false;
 
+  // If true, tune() times nothing for a problem that a table has timed on this device. The result
+  // then has the table's configuration and time, and `timed` is 0.
+  bool skip_timed = false;
+
   // The table that gets the result, as `vkgemm tune` writes one. It is made if it does not exist.
   // Empty: none. default_tuning_file() names the one that every context reads.
   std::filesystem::path file = {};
@@ -64,8 +68,7 @@ struct TuneResult {
 };
 
 // $XDG_CACHE_HOME/vkgemm/tuned-<vendor>-<device>-<hash>.json, where the hash is of the driver; or
-// in
-// ~/.cache, or %LOCALAPPDATA%. Empty if the environment names none of them.
+// in ~/.cache, or %LOCALAPPDATA%. Empty if the environment names none of them.
 VKGEMM_API std::filesystem::path default_tuning_file(const DeviceCaps& caps);
 
 }  // namespace vkgemm

@@ -849,8 +849,8 @@ typedef struct VkgemmSelfTest {
   // A queue of the device that can compute, and its family. These functions test on it the kinds of
   // kernel that they would use and that have no verdict: vkgemm_plan_create(), vkgemm_plan_pack()
   // and vkgemm_packed_layout(). vkgemm_context_create() tests those in `only`.
-  // Nothing else submits or waits. While one of these functions runs, no other thread may use the
-  // queue outside of this context. Default null: nothing is tested.
+  // Apart from these, only vkgemm_tune() submits or waits. While one of these functions runs, no
+  // other thread may use the queue outside of this context. Default null: nothing is tested.
   uint32_t queue_family;
   VkQueue queue;
 
@@ -913,15 +913,19 @@ typedef struct VkgemmContextCreateInfo {
   // Default null: its defaults.
   const VkgemmSelfTest* self_test;
 
-  // A tuning table, as `vkgemm tune` writes them. It comes before the built-in tables. A file that
-  // is not right fails vkgemm_context_create(), which names line and field. Null (the
-  // default) or empty: none.
+  // A tuning table, as `vkgemm tune` writes them. It comes before vkgemm_default_tuning_file() and
+  // the built-in tables. A file that is not right fails vkgemm_context_create(), which names line
+  // and field. Null (the default) or empty: none.
   const char* tuning_file;
 
   // Called for each message. Default null: silent, unless VKGEMM_LOG is set in the environment. It
   // and log_user_data must outlive the context and every plan made from it.
   VkgemmLogCallback log;
   void* log_user_data;
+
+  // vkgemm_default_tuning_file() is read, too. Default true.
+  VkBool32 read_default_tuning_file;
+  uint32_t reserved;
 } VkgemmContextCreateInfo;
 
 // Sets the first struct_size bytes to the defaults. Any thread.
@@ -1125,6 +1129,73 @@ VKGEMM_API VkgemmStatus vkgemm_context_record(const VkgemmContext* context, cons
                                               VkCommandBuffer command_buffer,
                                               const VkgemmOperands* operands,
                                               const VkgemmDispatchRange* range, VkgemmError* error);
+
+// --- Tuning: the fastest configuration of a problem on this device -------------------------------
+//
+// vkgemm/tune.hpp and Context::tune() say more.
+
+// The state of a tuning run. Times are medians in microseconds, 0 as long as there is none.
+typedef struct VkgemmTuneProgress {
+  uint32_t struct_size;
+  uint32_t timed;       // configurations
+  uint32_t candidates;  // that the run would time if the budget allowed
+  uint32_t reserved;
+  double elapsed_ms;
+  double best_us;    // of the fastest configuration so far
+  double chosen_us;  // of the configuration that vkgemm_plan_create() takes without the run
+} VkgemmTuneProgress;
+
+// Is handed the state of a run after each timing, and the progress_user_data. Returns VK_FALSE to
+// end the run: the fastest configuration so far is kept. Called from the thread that called
+// vkgemm_tune(). Must not throw, jump, or use the context.
+typedef VkBool32(VKAPI_PTR* VkgemmTuneCallback)(const VkgemmTuneProgress* progress,
+                                                void* user_data);
+
+// Options of vkgemm_tune().
+typedef struct VkgemmTuneInfo {
+  uint32_t struct_size;
+  uint32_t queue_family;
+  VkQueue queue;            // can compute and has timestamps; default null: VkgemmSelfTest::queue
+  double budget_ms;         // for the whole run; default 1000
+  uint32_t max_candidates;  // configurations that may be timed; default 48
+  uint32_t threads;         // that compile; default 0: one less than the processors
+  VkBool32 warm_l2;         // default false: the L2 cache is flushed before each execution
+  VkBool32 skip_timed;      // times nothing if a table has timed the problem here; default false
+  const char* file;         // the table that gets the result; null (the default) or empty: none
+  VkgemmTuneCallback progress;  // default null
+  void* progress_user_data;
+} VkgemmTuneInfo;
+
+// The result of vkgemm_tune().
+typedef struct VkgemmTuneResult {
+  uint32_t struct_size;
+  uint32_t timed;  // configurations; 0: skip_timed
+  uint32_t candidates;
+  VkBool32 is_complete;  // all candidates were timed
+  const char* config;    // vkgemm_plan_create() takes it from now on
+  const char* chosen;    // vkgemm_plan_create() took it before
+  double microseconds;   // the median of `config`
+  double chosen_us;      // the median of `chosen` in the same run
+} VkgemmTuneResult;
+
+// Sets the first struct_size bytes to the defaults. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_tune_info_init(VkgemmTuneInfo* info, size_t struct_size);
+
+// Times configurations of the problem on the queue, and keeps the fastest: from then on
+// vkgemm_plan_create() takes it for this problem. Plans that exist keep their configuration. `info`
+// may be null: the defaults. `result` may be null. Its texts are valid as long as the context.
+//
+// Any thread. During the call no other thread may use the queue outside of this context; afterwards
+// it is idle. Errors are those of Context::tune(). If `file` cannot be read or written, the context
+// keeps the configuration.
+VKGEMM_API VkgemmStatus vkgemm_tune(const VkgemmContext* context, const VkgemmProblem* problem,
+                                    const VkgemmTuneInfo* info, VkgemmTuneResult* result,
+                                    VkgemmError* error);
+
+// Writes the table that every context reads by default: VkgemmContextCreateInfo. Empty if the
+// environment names no folder for it. Any thread.
+VKGEMM_API VkgemmStatus vkgemm_default_tuning_file(const VkgemmCaps* caps, char* text,
+                                                   size_t* size);
 
 // --- Packed operands -----------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ MaybeFailure check_array(const void* array, std::string_view name, std::uint32_t
 MaybeFailure CreateInfo::read(const VkgemmContextCreateInfo& given) {
   auto c = defaults<VkgemmContextCreateInfo>();
   if (auto failure = read_structure(given, "info", c)) return failure;
+  if (auto failure = ToCpp::read(c, "info", cpp)) return failure;
   if (auto failure = check_array(c.enabled_extensions, "enabled_extensions",
                                  c.enabled_extension_count, "enabled_extension_count")) {
     return failure;

@@ -25,12 +25,16 @@ struct Fields<VkgemmSelfTest> {
   }
 };
 
+// Its other members, too.
 template <>
-inline VkgemmContextCreateInfo defaults<VkgemmContextCreateInfo>() {
-  VkgemmContextCreateInfo c{};
-  c.struct_size = sizeof c;
-  return c;
-}
+struct Fields<VkgemmContextCreateInfo> {
+  using Cpp = ContextCreateInfo;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.boolean("read_default_tuning_file", c.read_default_tuning_file,
+                cpp.read_default_tuning_file);
+    map.reserved(c.reserved);
+  }
+};
 
 // The name of a file, which is UTF-8; none if it is null.
 inline std::filesystem::path path_of(const char* file) {

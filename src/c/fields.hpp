@@ -247,6 +247,34 @@ struct Fields<VkgemmDispatchRange> {
   }
 };
 
+// Its other members refer to memory of the caller.
+template <>
+struct Fields<VkgemmTuneInfo> {
+  using Cpp = TuneInfo;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("queue_family", c.queue_family, cpp.queue_family);
+    map.number("queue", c.queue, cpp.queue);
+    map.number("budget_ms", c.budget_ms, cpp.budget_ms);
+    map.number("max_candidates", c.max_candidates, cpp.max_candidates);
+    map.number("threads", c.threads, cpp.threads);
+    map.boolean("warm_l2", c.warm_l2, cpp.warm_l2);
+    map.boolean("skip_timed", c.skip_timed, cpp.skip_timed);
+  }
+};
+
+template <>
+struct Fields<VkgemmTuneProgress> {
+  using Cpp = TuneProgress;
+  static void map(auto& map, auto& c, auto& cpp) {
+    map.number("timed", c.timed, cpp.timed);
+    map.number("candidates", c.candidates, cpp.candidates);
+    map.reserved(c.reserved);
+    map.number("elapsed_ms", c.elapsed_ms, cpp.elapsed_ms);
+    map.number("best_us", c.best_us, cpp.best_us);
+    map.number("chosen_us", c.chosen_us, cpp.chosen_us);
+  }
+};
+
 template <>
 struct Fields<VkgemmPackedLayout> {
   using Cpp = PackedLayout;

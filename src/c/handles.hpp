@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -80,6 +82,14 @@ struct VkgemmContext : vkgemm::c::Handle<vkgemm::c::magic("vkg:cont")> {
   explicit VkgemmContext(vkgemm::Context&& from) : context(std::move(from)), caps(context.caps()) {}
   vkgemm::Context context;
   VkgemmCaps caps;
+
+  // A copy of the text that lives as long as the context. One for all texts that are equal.
+  const char* keep(std::string text) const {
+    const std::scoped_lock lock(guarding_texts);
+    return texts.insert(std::move(text)).first->c_str();
+  }
+  mutable std::mutex guarding_texts;
+  mutable std::set<std::string> texts;
 };
 
 struct VkgemmCandidates : vkgemm::c::Handle<vkgemm::c::magic("vkg:cand")> {

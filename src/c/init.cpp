@@ -19,4 +19,5 @@ VKGEMM_INIT(SelfTest, self_test)
 VKGEMM_INIT(ContextCreateInfo, context_create_info)
 VKGEMM_INIT(Operands, operands)
 VKGEMM_INIT(DispatchRange, dispatch_range)
+VKGEMM_INIT(TuneInfo, tune_info)
 #undef VKGEMM_INIT

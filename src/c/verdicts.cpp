@@ -47,9 +47,5 @@ VKGEMM_GET(vkgemm_verdicts_count, const VkgemmVerdicts*, verdicts, uint32_t*, co
 VKGEMM_GET_ELEMENT(vkgemm_verdicts_get, const VkgemmVerdicts*, verdicts, VkgemmVerdict*, verdict,
                    verdicts->verdicts)
 
-VkgemmStatus vkgemm_default_verdict_file(const VkgemmCaps* caps, char* text, size_t* size) {
-  return call(nullptr, {handle(caps, "caps"), pointer(size, "size")}, [&] {
-    const std::u8string file = default_verdict_file(caps->caps).u8string();
-    return write_text(std::string(file.begin(), file.end()), text, size);
-  });
-}
+VKGEMM_GET_TEXT(vkgemm_default_verdict_file, const VkgemmCaps*, caps,
+                utf8(default_verdict_file(caps->caps)))

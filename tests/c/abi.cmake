@@ -54,7 +54,7 @@ foreach(enumeration IN LISTS enumerations)
   endforeach()
 endforeach()
 
-string(REGEX MATCHALL "typedef [a-z]+\\(VKAPI_PTR\\*[^@]*" callbacks "${text}")
+string(REGEX MATCHALL "typedef [A-Za-z0-9]+\\(VKAPI_PTR\\*[^@]*" callbacks "${text}")
 string(REGEX MATCHALL "VKGEMM_API [^@]*" functions "${text}")
 foreach(function IN LISTS callbacks functions)
   string(REPLACE "VKGEMM_API " "" function "${function}")

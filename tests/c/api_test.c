@@ -94,6 +94,7 @@ int main(int argc, char** argv) {
   test_products(&device);
   test_integers(&device);
   test_quantised_rows(&device);
+  test_tune(&device, argv[1]);
   test_lifetimes(&device, argv[1]);
   EXPECT(device.messages > 0);
   close_device(&device);

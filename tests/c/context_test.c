@@ -18,6 +18,10 @@ void test_create_info(const Device* device) {
   info = device->info;
   info.tuning_file = "/no/such/table.json";
   EXPECT_ERROR(vkgemm_context_create(&info, &context, error), VKGEMM_ERROR_IO, "table.json");
+  info = device->info;
+  info.read_default_tuning_file = 7;
+  EXPECT_ERROR(vkgemm_context_create(&info, &context, error), VKGEMM_ERROR_INVALID_ARGUMENT,
+               "info.read_default_tuning_file is 7");
 
   INIT(VkgemmSelfTest, self_test, vkgemm_self_test_init);
   info = device->info;

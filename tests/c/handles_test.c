@@ -48,6 +48,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(CAPS, vkgemm_caps_denial(bad, 0, &denial));
   NONE_OF(CAPS, vkgemm_caps_kernel_kind(bad, 0, &kernel_kind));
   NONE_OF(CAPS, vkgemm_default_verdict_file(bad, NULL, &size));
+  NONE_OF(CAPS, vkgemm_default_tuning_file(bad, NULL, &size));
   NONE_OF(CAPS, vkgemm_verdicts_load(bad, "none", &verdicts, error));
   NONE_OF(VERDICTS, vkgemm_verdicts_save(bad, NULL, "none", error));
   NONE_OF(VERDICTS, vkgemm_verdicts_add(bad, &verdict, error));
@@ -61,6 +62,7 @@ void refuse_everywhere(void* bad, Kind kind) {
   NONE_OF(CONTEXT, vkgemm_context_save_pipeline_cache(bad, error));
   NONE_OF(CONTEXT, vkgemm_candidates_create(bad, &problem, &candidates, error));
   NONE_OF(CONTEXT, vkgemm_plan_create(bad, &problem, NULL, &plan, error));
+  NONE_OF(CONTEXT, vkgemm_tune(bad, &problem, NULL, NULL, error));
   NONE_OF(CONTEXT, vkgemm_packed_layout(bad, &problem, b, &layout, error));
   NONE_OF(CONTEXT, vkgemm_plan_pack(bad, &problem, b, &plan, error));
   NONE_OF(CONTEXT, vkgemm_plan_quantise_rows(bad, &rows, &plan, error));

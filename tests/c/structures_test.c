@@ -90,6 +90,11 @@ static void test_defaults(void) {
   EXPECT(self_test.read_default_file == VK_TRUE && self_test.use_trusted_list == VK_TRUE);
   INIT(VkgemmContextCreateInfo, info, vkgemm_context_create_info_init);
   EXPECT(info.struct_size == sizeof info && info.device == VK_NULL_HANDLE && info.log == NULL);
+  EXPECT(info.read_default_tuning_file == VK_TRUE);
+  INIT(VkgemmTuneInfo, tune, vkgemm_tune_info_init);
+  EXPECT(tune.queue == VK_NULL_HANDLE && tune.budget_ms == 1000.0 && tune.max_candidates == 48);
+  EXPECT(tune.threads == 0 && tune.warm_l2 == VK_FALSE && tune.skip_timed == VK_FALSE);
+  EXPECT(tune.file == NULL && tune.progress == NULL && tune.progress_user_data == NULL);
 }
 
 static void test_older_callers(void) {

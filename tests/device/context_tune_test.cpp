@@ -1,5 +1,6 @@
 // Context::tune(): its result is chosen from then on, in the next process, too, and is right.
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,10 +17,12 @@ class ContextTune : public SelfTests {
  protected:
   void SetUp() override {
     SelfTests::SetUp();
+    const char* const cache = std::getenv("XDG_CACHE_HOME");
+    cache_ = cache != nullptr ? cache : "";
     set_environment("XDG_CACHE_HOME", folder_.c_str());
   }
   void TearDown() override {
-    set_environment("XDG_CACHE_HOME");
+    set_environment("XDG_CACHE_HOME", cache_.c_str());
     SelfTests::TearDown();
   }
 
@@ -29,6 +32,9 @@ class ContextTune : public SelfTests {
             .budget_ms = 1500.0,
             .max_candidates = 3};
   }
+
+ private:
+  std::string cache_;
 };
 
 TEST_F(ContextTune, ItsResultIsChosenFromThenOn) {
@@ -73,6 +79,47 @@ TEST_F(ContextTune, ItsResultIsChosenFromThenOn) {
   // A second run replaces the shape.
   ASSERT_TRUE(succeeds(other->tune(problem, info)));
   EXPECT_EQ(log_, "");
+}
+
+// A problem that was timed is left, also in the next process; one of another epilogue is not.
+TEST_F(ContextTune, TimedProblemsAreSkipped) {
+  const Problem problem = gemm({96, 80, 64}, DataType::f32);
+  TuneInfo info = quick();
+  info.max_candidates = 1;
+  info.skip_timed = true;
+  info.file = default_tuning_file(caps());
+  auto context = create({});
+  ASSERT_TRUE(succeeds(context));
+  const auto tuned = context->tune(problem, info);
+  ASSERT_TRUE(succeeds(tuned));
+  EXPECT_GE(tuned->timed, 1u);
+  info.progress = [](const TuneProgress&) {
+    ADD_FAILURE() << "timed again";
+    return true;
+  };
+  const auto expect_skipped = [&](const Context& made) {
+    const auto skipped = made.tune(problem, info);
+    ASSERT_TRUE(succeeds(skipped));
+    EXPECT_EQ(skipped->timed, 0u);
+    EXPECT_EQ(skipped->config, tuned->config);
+    EXPECT_EQ(skipped->chosen, tuned->config);
+    EXPECT_NEAR(skipped->microseconds, tuned->microseconds, 0.001);
+    EXPECT_EQ(skipped->chosen_us, skipped->microseconds);
+  };
+  expect_skipped(*context);
+  const auto other = create({});
+  ASSERT_TRUE(succeeds(other));
+  expect_skipped(*other);
+  info.progress = {};
+  Problem with_c = problem;
+  with_c.epilogue.beta = 0.5f;
+  const auto tuned_with_c = other->tune(with_c, info);
+  ASSERT_TRUE(succeeds(tuned_with_c));
+  EXPECT_GE(tuned_with_c->timed, 1u);
+  info.skip_timed = false;
+  const auto again = other->tune(problem, info);
+  ASSERT_TRUE(succeeds(again));
+  EXPECT_GE(again->timed, 1u);
 }
 
 // A callback that says no ends the run, and what was timed counts.

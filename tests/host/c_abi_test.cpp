@@ -55,6 +55,9 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16, o17, o18, o19, o20, o21, o22] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
+  [[maybe_unused]] const auto& [ti1, ti2, ti3, ti4, ti5, ti6, ti7, ti8, ti9] = TuneInfo{};
+  [[maybe_unused]] const auto& [tp1, tp2, tp3, tp4, tp5] = TuneProgress{};
+  [[maybe_unused]] const auto& [tr1, tr2, tr3, tr4, tr5, tr6, tr7] = TuneResult{};
   [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5] = RowQuantisation{};
   [[maybe_unused]] const auto& [pl1, pl2, pl3, pl4] = PackedLayout{};
   [[maybe_unused]] const auto& [c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14] =
@@ -194,6 +197,25 @@ TEST(CAbi, OperandsComeOver) {
   EXPECT_TRUE(back.a_fingerprint == cpp.a_fingerprint);
   EXPECT_TRUE(back.b_fingerprint == cpp.b_fingerprint);
   EXPECT_TRUE(back.b_right_fingerprint == cpp.b_right_fingerprint);
+}
+
+// Fields beside the file and the callback.
+TEST(CAbi, TuneInfoComesOver) {
+  const TuneInfo cpp{.queue = reinterpret_cast<VkQueue>(std::uintptr_t{64}),
+                     .queue_family = 1,
+                     .budget_ms = 2.0,
+                     .max_candidates = 3,
+                     .threads = 4,
+                     .warm_l2 = true,
+                     .skip_timed = true};
+  TuneInfo back;
+  ASSERT_FALSE(ToCpp::read(ToC::structure<VkgemmTuneInfo>(cpp), "info", back));
+  EXPECT_EQ(back.queue, cpp.queue);
+  EXPECT_EQ(back.queue_family, 1u);
+  EXPECT_EQ(back.budget_ms, 2.0);
+  EXPECT_EQ(back.max_candidates, 3u);
+  EXPECT_EQ(back.threads, 4u);
+  EXPECT_TRUE(back.warm_l2 && back.skip_timed);
 }
 
 TEST(CAbi, NoExceptionGetsOut) {
