@@ -229,6 +229,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const RunnerOptions& options) {
   info.pipeline_cache = options.pipeline_cache;
   info.pipeline_cache_file = options.pipeline_cache_file;
   info.tuning_file = options.tuning_file;
+  info.read_default_tuning_file = options.reads_default_tuning_file;
   info.log = options.log;
   info.self_test = options.self_test;
   if (options.runs_self_test) {

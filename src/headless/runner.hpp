@@ -39,6 +39,7 @@ struct RunnerOptions {
   bool runs_self_test = false;  // on the runner's queue
   bool reads_verdicts = false;  // of default_verdict_file()
   std::string tuning_file;
+  bool reads_default_tuning_file = false;
 };
 
 class Runner;

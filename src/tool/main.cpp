@@ -28,7 +28,8 @@ constexpr const char* kFooter = R"(exit codes:
 environment:
   VKGEMM_LOG=stderr|<file>  messages of the library
   VKGEMM_VALIDATION=1       validation layers; they see no access by device address
-  VKGEMM_TUNING=<file>      tuning table, as `vkgemm tune` writes them; comes before all others
+  VKGEMM_TUNING=<file>|0    tuning table, as `vkgemm tune` writes them; comes before all others.
+                            0: without the table of `vkgemm tune --default-table`
   VKGEMM_DEVICE_BARRIER=0   no dispatches whose workgroups wait for one another
   VKGEMM_DENY_LIST=0        use drivers that are known to be bad
 

@@ -47,15 +47,16 @@ void DeviceOptions::add(CLI::App& app) {
   app.add_option("--pipeline-cache", pipeline_cache_file, "File to keep compiled pipelines in");
 }
 
-std::unique_ptr<headless::Runner> DeviceOptions::open() const {
+std::unique_ptr<headless::Runner> DeviceOptions::open(bool reads_default_tuning_file) const {
   headless::RunnerOptions options;
   options.device = device;
   options.validation = validation;
   options.pipeline_cache_file = pipeline_cache_file;
   options.reads_verdicts = true;
-  // A user who names a table wants to know if it is left out. Else there is no log: it costs every
-  // plan a line.
-  if (!environment_variable("VKGEMM_TUNING").empty()) {
+  options.reads_default_tuning_file = reads_default_tuning_file;
+  // A table that is left out is worth a warning. Otherwise there is no log: it costs every plan a
+  // line.
+  if (reads_default_tuning_file || !environment_variable("VKGEMM_TUNING").empty()) {
     options.log = [](LogLevel level, std::string_view message) {
       if (level != LogLevel::warning) return;
       std::fprintf(stderr, "vkgemm: %.*s\n", static_cast<int>(message.size()), message.data());

@@ -19,7 +19,8 @@ struct DeviceOptions {
   std::string pipeline_cache_file;
 
   void add(CLI::App& app);
-  std::unique_ptr<headless::Runner> open() const;
+  // Commands that time or compare the built-in choices leave default_tuning_file() out.
+  std::unique_ptr<headless::Runner> open(bool reads_default_tuning_file = false) const;
 };
 
 // The best plan, the best one of `path`, or the one of `config`, which the problem's split_k

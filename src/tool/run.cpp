@@ -322,7 +322,7 @@ int run(const RunOptions& options) {
   Problem& problem = job.problem;
   unwrap(resolve(problem));
 
-  const std::unique_ptr<Runner> runner = options.device.open();
+  const std::unique_ptr<Runner> runner = options.device.open(true);
   const DeviceCaps& caps = runner->caps();
   std::printf("device         %s (%s, %s)\n", caps.name.c_str(), type_of(caps).c_str(),
               caps.architecture.c_str());

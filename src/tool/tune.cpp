@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <sstream>
 #include <thread>
@@ -12,7 +13,9 @@
 #include "base/date.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/system.hpp"
 #include "commit.hpp"
+#include "headless/devices.hpp"
 #include "headless/process.hpp"
 #include "headless/supervisor.hpp"
 #include "report/loss.hpp"
@@ -20,6 +23,8 @@
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
 #include "tool/tune_worker.hpp"
+#include "tuning/table_file.hpp"
+#include "tuning/table_text.hpp"
 
 namespace vkgemm::tool {
 namespace {
@@ -38,6 +43,7 @@ struct TuneOptions {
   std::vector<std::string> logs;
   std::vector<std::string> reports;
   std::string out;
+  bool default_table = false;  // `out` is default_tuning_file()
   std::string table;
   std::string from = "built-in";
   std::optional<double> time_limit;
@@ -172,13 +178,33 @@ class Tuner {
   // Readers see the old table or the new one, never a part.
   void save() {
     if (options_.out.empty() || !has_measured()) return;
-    const std::string text =
-        to_table(session_, task_.before ? &*task_.before : nullptr,
-                 "measured: " + session_.device + ", driver " + session_.driver + ", " + today() +
-                     ", commit " + VKGEMM_COMMIT);
-    const auto saved = write_file(path_of(options_.out), std::as_bytes(std::span(text)));
+    Result<void> saved;
+    if (options_.default_table) {
+      saved = change_file(path_of(options_.out), [this](const TuningTable* now) {
+        if (now != nullptr) keep_shapes_of_others(*now);
+        return Result<std::string>(table());
+      });
+    } else {
+      const std::string text = table();
+      saved = write_file(path_of(options_.out), std::as_bytes(std::span(text)));
+    }
     save_error_.reset();
     if (!saved) save_error_ = saved.error();
+  }
+
+  std::string table() const {
+    return to_table(session_, before_ ? &*before_ : nullptr,
+                    "measured: " + session_.device + ", driver " + session_.driver + ", " +
+                        today() + ", commit " + VKGEMM_COMMIT);
+  }
+
+  // Applications may add to the file while this process runs.
+  void keep_shapes_of_others(const TuningTable& now) {
+    if (!before_) before_.emplace();
+    for (const TunedShape& shape : now.tuned | std::views::reverse) {
+      const auto is_own = [&](const TuneCase& tuned) { return tuned.arguments == shape.arguments; };
+      if (std::ranges::none_of(session_.cases, is_own)) add_tuned(*before_, shape);
+    }
   }
 
   void sum_up() const {
@@ -240,6 +266,7 @@ class Tuner {
 
   const TuneOptions& options_;
   TuneTask task_;
+  std::optional<TuningTable> before_ = task_.before;
   TuneSession session_;
   std::string history_;  // the lines that the session learnt from
   std::size_t lines_ = 0;
@@ -272,20 +299,36 @@ ExitCode report_stored(const TuneOptions& options) {
   });
 }
 
-int tune(const TuneOptions& options) {
+// The file that --default-table means.
+std::string default_table(const DeviceOptions& options) {
+  const auto instance = unwrap(headless::Instance::create(false));
+  auto devices = unwrap(headless::find_devices(*instance));
+  const headless::FoundDevice& device = *unwrap(headless::choose_device(devices, options.device));
+  if (!device.caps) throw Failure(device_error, device.name + ": " + device.reason);
+  const std::filesystem::path file = default_tuning_file(*device.caps);
+  if (file.empty()) {
+    throw Failure(usage_error, "--default-table: the environment names no folder for it");
+  }
+  (void)os::create_private_folders(file.parent_path());
+  return utf8(file);
+}
+
+int tune(TuneOptions options) {
   if (options.worker) measure(options);
   if (!options.reports.empty()) return report_stored(options);
+  if (options.default_table) options.out = default_table(options.device);
   if (options.out.empty() && !options.compare) {
-    throw Failure(usage_error, "give --out FILE for the table, or --compare to measure only");
+    throw Failure(usage_error,
+                  "give --out FILE or --default-table for the table, or --compare to measure only");
   }
   if (options.resume && options.out.empty()) {
     throw Failure(usage_error, "--resume needs --out, the table to go on with");
   }
   TuneTask task = task_of(options);
   task.problems = list_problems(options);
-  go_on_with(task, options.out, options.resume);
+  go_on_with(task, options.out, options.resume || options.default_table);
   compare_with(task, options.table);
-  if (task.before) {
+  if (task.before && options.resume) {
     const std::size_t all = task.problems.size();
     std::erase_if(task.problems, [&](const TuneProblem& problem) {
       return is_complete(*task.before, problem.arguments);
@@ -315,7 +358,8 @@ void add_report_option(CLI::App& command, TuneOptions& options) {
                       "problems")
           ->type_name("FILE")
           ->allow_extra_args(false);
-  for (const char* name : {"--log", "--shapes", "--m", "--out", "--compare", "--json"}) {
+  for (const char* name :
+       {"--log", "--shapes", "--m", "--out", "--default-table", "--compare", "--json"}) {
     stored->excludes(command.get_option(name));
   }
 }
@@ -324,6 +368,10 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
   command
       .add_option("--out", options.out, "The table to write, also from time to time while it runs")
       ->type_name("FILE");
+  command
+      .add_flag("--default-table", options.default_table,
+                "Add to the table of this device and driver that every context reads")
+      ->excludes("--out");
   command.add_flag(
       "--resume", options.resume,
       "Go on with the table at --out: skip its problems, and the configurations that it denies");
@@ -402,7 +450,8 @@ void add_tune(CLI::App& app, int& exit_code) {
       "so "
       "that a drifting clock affects all alike. The table denies configurations that are wrong or "
       "crash their process. Ctrl-C keeps what was measured (exit code 130). Use the "
-      "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file.");
+      "table through VKGEMM_TUNING=FILE, or ContextCreateInfo::tuning_file. The table of "
+      "--default-table needs neither.");
   command.option_defaults()->group("Problems");
   command
       .add_option(

@@ -32,18 +32,17 @@ void read_table_json(const Json& object, std::optional<TuningTable>& table, std:
 
 }  // namespace
 
-void go_on_with(TuneTask& task, const std::string& out, bool resumes) {
+void go_on_with(TuneTask& task, const std::string& out, bool may_exist) {
   std::error_code error;
   if (out.empty() || !std::filesystem::exists(path_of(out), error)) return;
-  if (!resumes) {
+  if (!may_exist) {
     throw Failure(
         usage_error,
         "--out: " + out + " is there already: give --resume to go on with it, or another name");
   }
   TuningTable table = unwrap(read_tuning_file(path_of(out), &task.before_text));
   if (!table.rows.empty() || !table.refused.empty() || table.has_timing) {
-    throw Failure(usage_error,
-                  "--resume: " + out + " has rows, refused or timing, which tune does not write");
+    throw Failure(usage_error, out + " has rows, refused or timing, which tune does not write");
   }
   task.before = std::move(table);
 }
@@ -54,7 +53,7 @@ void compare_with(TuneTask& task, const std::string& file) {
     return;
   }
   const std::string variable = environment_variable("VKGEMM_TUNING");
-  if (variable.empty()) return;
+  if (variable.empty() || variable == "0") return;
   auto table = read_tuning_file(path_of(variable), &task.table_text);
   if (!table) return;  // the context that is made says so
   task.table = *std::move(table);

@@ -41,9 +41,9 @@ struct TuneTask {
   std::chrono::steady_clock::time_point deadline;
 };
 
-// Reads the table at `out`, if it exists, so that tuning continues it. A Failure if `resumes` is
+// Reads the table at `out`, if it exists, so that tuning continues it. A Failure if `may_exist` is
 // false, or if the table holds parts that tune does not write.
-void go_on_with(TuneTask& task, const std::string& out, bool resumes);
+void go_on_with(TuneTask& task, const std::string& out, bool may_exist);
 
 // Reads the table to compare with: `file` or, if that is empty, the one that VKGEMM_TUNING names.
 // The latter is ignored if it can't be used, because it may be the table to be written.

@@ -93,36 +93,50 @@ Result<LoadedTables> load_tables(const TableSources& sources, const DeviceCaps& 
   return loaded;
 }
 
-Result<void> add_to_file(const std::filesystem::path& path, const TunedShape& shape,
-                         const DeviceCaps& caps) {
+Result<void> change_file(const std::filesystem::path& path,
+                         const std::function<Result<std::string>(const TuningTable*)>& change) {
   // What is wrong with the folder shows when the file is written.
   (void)os::create_private_folders(path.parent_path());
   std::filesystem::path lock_path = path;
   lock_path += ".lock";
   Result<LockFile> lock = LockFile::open(lock_path);
   const bool locked = lock && lock->lock(0, writers_patience);
-  TuningTable table{.architecture = caps.architecture};
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    auto before = read_tuning_file(path);
-    if (!before) return before.error();
-    if (auto checked = check_device(*before, caps); !checked) return checked;
-    if (!before->rows.empty() || !before->refused.empty() || before->has_timing) {
-      return invalid_argument(
-          concat(utf8(path), " has rows, refused or timing, which tuning does not write"));
+  const auto changed = [&]() -> Result<void> {
+    std::optional<TuningTable> before;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
+      auto read = read_tuning_file(path);
+      if (!read) return read.error();
+      before = *std::move(read);
     }
-    if (auto reason = why_not_continued(*before, caps.name, driver_text(caps))) {
-      return invalid_argument(*reason);
-    }
-    table = *std::move(before);
-  }
-  table.device = caps.name;
-  table.driver = driver_text(caps);
-  add_tuned(table, shape);
-  const std::string text = table_text(table);
-  Result<void> written = write_file(path, std::as_bytes(std::span(text)), os::Links::refuse);
+    const Result<std::string> text = change(before ? &*before : nullptr);
+    if (!text) return text.error();
+    return write_file(path, std::as_bytes(std::span(*text)), os::Links::refuse);
+  }();
   if (locked) lock->unlock(0);
-  return written;
+  return changed;
+}
+
+Result<void> add_to_file(const std::filesystem::path& path, const TunedShape& shape,
+                         const DeviceCaps& caps) {
+  return change_file(path, [&](const TuningTable* before) -> Result<std::string> {
+    TuningTable table{.architecture = caps.architecture};
+    if (before != nullptr) {
+      if (auto checked = check_device(*before, caps); !checked) return checked.error();
+      if (!before->rows.empty() || !before->refused.empty() || before->has_timing) {
+        return invalid_argument(
+            concat(utf8(path), " has rows, refused or timing, which tuning does not write"));
+      }
+      if (auto reason = why_not_continued(*before, caps.name, driver_text(caps))) {
+        return invalid_argument(*reason);
+      }
+      table = *before;
+    }
+    table.device = caps.name;
+    table.driver = driver_text(caps);
+    add_tuned(table, shape);
+    return table_text(table);
+  });
 }
 
 std::optional<std::string> why_not_continued(const TuningTable& table, std::string_view device,

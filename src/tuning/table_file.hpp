@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +37,13 @@ struct TableSources {
 // Their tables, as context.hpp says.
 Result<LoadedTables> load_tables(const TableSources& sources, const DeviceCaps& caps);
 
-// Adds a shape to the file, or makes it. Processes may do so at the same time. Errors:
-// invalid_argument for a file that has parts which tuning does not write, or is of another device
-// or driver; io_error.
+// Replaces the file by the text that `change` makes of its table, which is null if there is no
+// file. Processes may do so at the same time. Errors are those of read_tuning_file() and `change`.
+Result<void> change_file(const std::filesystem::path& path,
+                         const std::function<Result<std::string>(const TuningTable*)>& change);
+
+// Adds a shape to the file, or makes it. Errors: invalid_argument for a file that has parts which
+// tuning does not write, or is of another device or driver; io_error.
 Result<void> add_to_file(const std::filesystem::path& path, const TunedShape& shape,
                          const DeviceCaps& caps);
 

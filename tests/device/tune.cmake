@@ -67,6 +67,26 @@ expect("${output}" "give --resume")
 shell("$tool tune --log plans.log --out table.json --resume ${search} 2>&1" 0 output)
 expect("${output}" "table.json has 1 of 1 problems")
 
+# The user's table is added to, and chooses.
+set(home "XDG_CACHE_HOME=${FOLDER}/cache")
+shell("${home} $tool tune --log plans.log --default-table --time-limit 1 ${search} 2>&1" 0 output)
+expect("${output}" "wrote ${FOLDER}/cache/vkgemm/tuned-[0-9a-f-]+.json")
+shell("${home} $tool tune --m 8 --n 24 --k 16 --dtype f32 --default-table --time-limit 1 ${search} 2>&1" 0 output)
+shell("${home} $tool tune --log plans.log --default-table --resume ${search} 2>&1" 0 output)
+expect("${output}" "cache/vkgemm/tuned-[0-9a-f-]+.json has 1 of 1 problems")
+file(GLOB users_table ${FOLDER}/cache/vkgemm/tuned-*.json)
+file(READ ${users_table} table)
+expect("${table}" "\"m\":8,\"n\":24,\"k\":16.*\"m\":16,\"n\":24,\"k\":16")
+shell("${home} $tool run --m 16 --n 24 --k 16 --dtype f32 --explain --repeat 0" 0 output)
+expect("${output}" "tuning table: ${users_table}\n  tuned: this shape, measured [0-9.]+ us")
+shell("${home} VKGEMM_TUNING=0 $tool run --m 16 --n 24 --k 16 --dtype f32 --explain --repeat 0" 0 output)
+if(output MATCHES "tuned: this shape")
+  message(FATAL_ERROR "the user's table was to be left out here:\n${output}")
+endif()
+file(WRITE ${users_table} "[")
+shell("${home} $tool run --m 16 --n 24 --k 16 --dtype f32 --repeat 0 2>&1" 0 output)
+expect("${output}" "the user's tuning table is left out: tuning table ${users_table}: ")
+
 # A worker that is killed costs at most what it was at; a new one goes on, and what was there stays. Then an
 # interrupt keeps what there is: as soon as a second problem is written.
 set(shapes 16x24x16,24x16x16)
