@@ -9,7 +9,7 @@ from unittest import mock
 
 import vkgemm
 from host_peer import HostPeer, Stream, connect
-from vkgemm import vulkan
+from vkgemm import tuning, vulkan
 from vkgemm.binding import ffi
 from vkgemm.memory import Buffer
 
@@ -52,6 +52,20 @@ else:
             self.assertEqual(after, tuple(value + 1 for value in before))
             self.assertEqual(stream.arrived.value(), stream.value)
             self.assertEqual(submissions._done.value(), submissions.index)
+
+        def test_each_new_problem_is_tuned(self):
+            device = connect(vkgemm.Device(tune="first", tune_budget_ms=20))
+            self.addCleanup(device.close)
+            a, b = device.shared(self.random(24, 32)), device.shared(self.random(32, 48))
+            with mock.patch("vkgemm.device.tune", wraps=tuning.tune) as tuned:
+                d = device.gemm(a, b)
+                self.assertTrue(torch.equal(device.gemm(a, b), d))
+                self.assertEqual(tuned.call_count, 1)
+                with device.batch():
+                    twice = device.gemm(d, b.t())
+                    again = device.gemm(twice, b, c=d)
+                self.assertEqual(tuned.call_count, 3)
+            self.assert_right(again, twice.double() @ b.double() + d.double())
 
         def test_the_order_of_streams(self):
             """Two streams that lag; memory is let go while they still have to use it."""

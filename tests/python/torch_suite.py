@@ -34,6 +34,20 @@ class Tensors(WithTensors):
                 offsets = self.device.shared(torch.tensor([0, 9, 24]).to(self.place))
                 self.assert_right(self.device.grouped(a, b, offsets), product)
 
+    def test_tuning(self):
+        """A call that was recorded is planned anew, also in a batch."""
+        a, b = self.shared(24, 32), self.shared(32, 48)
+        product = a.double() @ b.double()
+        self.assert_right(self.device.gemm(a, b), product)
+        with self.device.batch():
+            c = self.device.gemm(a, b, alpha=2)
+            result = self.device.tune(a, b, budget_ms=50)
+            d = self.device.gemm(a, b)
+        self.assertIn(result.config, self.device.explain(a, b))
+        self.assert_right(c, 2 * product)
+        self.assert_right(d, product)
+        self.assert_right(self.device.gemm(a, b, alpha=2), 2 * product)
+
     def test_integers(self):
         generator = torch.Generator().manual_seed(0)
         a, b = (self.device.shared(torch.randint(-128, 128, shape, dtype=torch.int8,

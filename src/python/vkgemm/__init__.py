@@ -9,8 +9,9 @@ from .binding import ArgumentError, Error, version
 from .device import Device
 from .packed import PackedMatrix
 from .quantised import Codes, quantise
+from .tuning import TuneProgress, TuneResult
 from .vulkan import devices
 
 __version__ = version()
-__all__ = ["ArgumentError", "Codes", "Device", "Error", "PackedMatrix", "devices", "from_bf16",
-           "quantise", "to_bf16"]
+__all__ = ["ArgumentError", "Codes", "Device", "Error", "PackedMatrix", "TuneProgress",
+           "TuneResult", "devices", "from_bf16", "quantise", "to_bf16"]

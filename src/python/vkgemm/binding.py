@@ -67,6 +67,14 @@ def encoded(argument: str, value: object) -> bytes:
     return result
 
 
+def encoded_path(argument: str, path: str | bytes | os.PathLike[str]) -> bytes:
+    """The name of a file for the library; an exception that names the argument if it is none."""
+    try:
+        return encoded(argument, os.fspath(path))
+    except TypeError:
+        raise ArgumentError(f"{argument} is {path!r}: it must be a path") from None
+
+
 def text(pointer: Any) -> str:
     """A text of the library."""
     return str(ffi.string(pointer), "utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,17 +14,18 @@ import numpy as np
 
 from .arrays import INPUTS, Numpy, Operand, as_matrix
 from .binding import (ArgumentError, Error, check, enumerator_names, ffi, lib, output, text,
-                      value_of)
+                      value_of, written)
 from .gpu import Gpu
-from .names import suggests
+from .names import require_known, suggests
 from .packed import PackedMatrix
 from .plans import PackPlan, Plan, Plans
 from .problem import part
-from .products import Products, is_tensor
+from .products import EXPLAINED, Products, is_tensor
 from .quantised import (Codes, quantisation, quantised, require_in_f16,
                         require_product_element)
-from .request import Request
+from .request import Request, real
 from .staging import Staging
+from .tuning import TuneProgress, TuneResult, tune
 
 if TYPE_CHECKING:
     from .tensors import Tensors
@@ -64,7 +66,13 @@ class Device(Products):
         A kind that failed is not used, and some fast kinds are used only if they passed.  The
         file of `vkgemm info --self-test` keeps the verdicts.  Every device reads it.
     pipeline_cache_file: keeps compiled kernels between runs.  Only you may be able to write there.
-    tuning_file: a table that `vkgemm tune` wrote.  It precedes the built-in tables.
+    tuning_file: a table that `vkgemm tune` wrote.  It precedes default_tuning_file and the built-in
+        tables.
+    tune: "first" tunes each new problem at its first call, as Device.tune() does, and adds the
+        result to default_tuning_file.  A problem that a table has timed on this device is not tuned
+        again, also in later processes.  If the file or the memory fails, the logger gets a warning
+        and the call goes on.  None: only Device.tune() tunes.
+    tune_budget_ms: the milliseconds for each problem of tune="first".
 
     The attribute last_ms holds the milliseconds that the device took for the last product or
     quantise_rows(), without copies.  It is None if there is no such time: after a batch, after a
@@ -88,9 +96,18 @@ class Device(Products):
     @suggests
     def __init__(self, index: int | None = None, *, self_test: bool | str = False,
                  pipeline_cache_file: str | PathLike[str] | None = None,
-                 tuning_file: str | PathLike[str] | None = None):
+                 tuning_file: str | PathLike[str] | None = None, tune: str | None = None,
+                 tune_budget_ms: float = 200.0):
+        if tune not in (None, "first"):
+            raise ArgumentError(f"tune is {tune!r}: it must be None or 'first'")
+        if real("tune_budget_ms", tune_budget_ms) <= 0:
+            raise ArgumentError(f"tune_budget_ms is {tune_budget_ms!r}: it must be more than 0")
         self._gpu = Gpu(index, self_test, pipeline_cache_file=pipeline_cache_file,
                         tuning_file=tuning_file)
+        if tune is not None and not self._gpu.has_timestamps:
+            self._gpu.close()
+            raise Error("missing_feature", "tune is 'first': the device's queue has no timestamps")
+        self._tunes_first, self._tune_budget_ms = tune is not None, tune_budget_ms
         self._shown = f"<vkgemm.Device {self.name}>"
         self._staging = Staging(self._gpu)
         self._tensors: Tensors | None = None
@@ -128,7 +145,7 @@ class Device(Products):
         after an activation, write `d += x` after the block.
 
         These calls submit what was recorded before them:
-        - pack(), quantise(), pack_codes() and release_memory();
+        - pack(), quantise(), pack_codes(), release_memory() and, with tensors, tune();
         - a call with a numpy array that only overlaps an earlier result, or has another order;
         - a call with a result that must be copied, or with an `out` that must be copied.
 
@@ -382,11 +399,76 @@ class Device(Products):
         if self._tensors is not None:
             self._tensors.release()
 
+    @property
+    def default_tuning_file(self) -> str:
+        """The tuning table that every process of this user reads for this device and driver.
+
+        Empty if the environment names no folder for it.
+
+        >>> "tuned-" in device.default_tuning_file
+        True
+        """
+        return written(lib.vkgemm_default_tuning_file, self._caps())
+
+    def tune(self, a: Operand, b: Operand | PackedMatrix, *, budget_ms: float = 1000.0,
+             file: str | PathLike[str] | None = None,
+             progress: Callable[[TuneProgress], Any] | None = None, warm_l2: bool = False,
+             **arguments: Any) -> TuneResult:
+        """Time configurations of a product, and let later calls take the fastest.
+
+        a, b and the other arguments: as in explain(), without config.  Their values are not used.
+        budget_ms: the milliseconds for the whole run.  It ends at most one configuration later.
+        file: the table that gets the result, such as default_tuning_file.  None: no table.
+        progress: is called with a TuneProgress after each timing, and returns False to end the run.
+            It must not use this device.  An exception ends the run and is raised.
+        warm_l2: time with a warm L2 cache.  Otherwise the cache is flushed before each execution.
+
+        Other threads wait until it is done.  The last bits of later results may differ, because
+        another configuration may add in another order.
+        Returns a TuneResult.
+        Raises Error if memory for the operands is short, or the file cannot be read or written.  In
+        the latter case later calls take the fastest all the same.
+
+        >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        >>> result = device.tune(a, b, activation="relu", budget_ms=50)
+        >>> result.config in device.explain(a, b, activation="relu")
+        True
+        """
+        bf16 = arguments.pop("bf16", False)
+        require_known("tune", arguments, [name for name in EXPLAINED if name != "config"])
+        with self._gpu.lock:
+            self._require_open()
+            self._gpu.settle()
+            request = self._requested(a, b, bf16, arguments)
+            try:
+                return self._tune(request, budget_ms=budget_ms, file=file, progress=progress,
+                                  warm_l2=warm_l2)
+            finally:  # the context may have a result that no file has
+                self._plans.close()
+                if self._tensors is not None:
+                    self._tensors.forget()
+
+    def _tune(self, request: Request, **options: Any) -> TuneResult:
+        if self._tensors is not None:
+            self._tensors.settle()
+        return self._gpu.with_room(lambda: tune(self._gpu, request, **options))
+
+    def _tune_first(self, request: Request) -> None:
+        """Tunes a new problem, unless a table has timed it.  What of it may fail is logged."""
+        try:
+            self._tune(request, budget_ms=self._tune_budget_ms, file=self.default_tuning_file or None,
+                       skip_timed=True)
+        except Error as error:
+            if error.status not in ("io_error", "invalid_argument", "out_of_device_memory"):
+                raise
+            logging.getLogger("vkgemm").warning("not tuned, or not stored: %s", error)
+
     def _plan(self, request: Request) -> Plan:
         """The request's plan, from those that were kept or new."""
         self._require_open()
         self._gpu.settle()
-        return self._plans.find(request, self.max_plans)
+        return self._plans.find(request, self.max_plans,
+                                self._tune_first if self._tunes_first else None)
 
     def _call(self, build: Callable[..., Request], a: Any, *, bf16: bool, in_rows: bool = False,
               **arguments: Any) -> Any:

@@ -6,12 +6,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .binding import (ArgumentError, Calls, Error, check, encoded, enumerator_name, ffi,
+from .binding import (ArgumentError, Calls, Error, check, encoded_path, enumerator_name, ffi,
                       initialized, lib, output, owned, text, value_of, written)
 from .memory import Buffer
 from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, checked, created, listed,
@@ -52,13 +52,6 @@ def _with_timelines(features: Any) -> list[Any]:
         following = copy.pNext
     copies[-1].timelineSemaphore = 1
     return copies
-
-
-def _path(argument: str, path: str | bytes | PathLike[str]) -> bytes:
-    try:
-        return encoded(argument, fspath(path))
-    except TypeError:
-        raise ArgumentError(f"{argument} is {path!r}: it must be a path") from None
 
 
 def _kernel_kinds(caps: Any) -> list[Any]:
@@ -141,7 +134,7 @@ class Gpu:
         info.device = self.device
         info.get_instance_proc_addr = get_instance_proc_addr
         info.log = _log
-        paths = {name: ffi.new("char[]", _path(name, path))
+        paths = {name: ffi.new("char[]", encoded_path(name, path))
                  for name, path in files.items() if path is not None}
         for name, path in paths.items():
             setattr(info, name, path)
@@ -224,7 +217,7 @@ class Gpu:
             raise
 
     def _create_device(self, count: int, extensions: Any, features: Any) -> None:
-        self.family, self._has_timestamps = self._queue_family()
+        self.family, self.has_timestamps = self._queue_family()
         offered = self._offered_extensions()
         self.missing = [name for name in SHARING if name not in offered]
         more = [ffi.new("char[]", name.encode()) for name in SHARING if name in offered]
@@ -295,13 +288,13 @@ class Gpu:
 
     def stamp(self, index: int) -> None:
         """Notes the time when all before it is done."""
-        if self._has_timestamps:
+        if self.has_timestamps:
             call("vkCmdWriteTimestamp", self.commands,
                  vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, self._queries, index)
 
     def milliseconds(self) -> float | None:
         """The time between the two stamps; None if the queue keeps no time."""
-        if not self._has_timestamps:
+        if not self.has_timestamps:
             return None
         ticks = ffi.new("uint64_t[2]")
         self.ask("vkGetQueryPoolResults", self.device, self._queries, 0, 2, 16, ticks, 8,

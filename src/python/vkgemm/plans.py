@@ -25,6 +25,11 @@ class Plan:
                             lib.vkgemm_plan_destroy)
         self.workspace_bytes = value_of("uint64_t", lib.vkgemm_plan_workspace_bytes, self.handle)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it computes nothing."""
+        return bool(value_of("uint32_t", lib.vkgemm_plan_dispatch_count, self.handle) == 0)
+
     def operands(self, workspace: int = 0) -> Any:
         """No operand yet but the scratch memory, which is at this address."""
         operands = initialized("VkgemmOperands")
@@ -94,19 +99,35 @@ class Plans:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def find(self, request: Request, most: int) -> Plan:
-        """The request's plan, kept or new.  At most so many plans are kept."""
+    def find(self, request: Request, most: int,
+             tune: Callable[[Request], None] | None = None) -> Plan:
+        """The request's plan, kept or new.  At most so many plans are kept.
+
+        tune: is handed the request of a new product before its plan is made.
+        """
         key = (bits(request.problem), request.config)
         plan = self._kept.get(key)
         if plan is None:
-            plan = self._kept[key] = _planned(self._gpu, request)
+            plan = self._kept[key] = self._new(request, tune)
             if len(self._kept) > most:
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(key)
         return plan
 
+    def _new(self, request: Request, tune: Callable[[Request], None] | None) -> Plan:
+        plan = _planned(self._gpu, request)
+        if (tune is None or request.kind != "VkgemmProblem" or request.config is not None
+                or plan.is_empty):
+            return plan
+        try:
+            tune(request)
+        finally:  # an exception's traceback would keep it, beyond the device
+            ffi.release(plan.handle)
+        return _planned(self._gpu, request)
+
     def close(self) -> None:
+        """Destroys all plans.  Later requests are planned anew."""
         for plan in self._kept.values():
             ffi.release(plan.handle)
         self._kept.clear()

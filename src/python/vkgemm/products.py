@@ -243,8 +243,9 @@ class Products(Held):
         return self._call(row_quantisation, a, bf16=bf16, in_rows=True)
 
     def explain(self, a: Operand, b: Operand | PackedMatrix, **arguments: Any) -> str:
-        """Say which kernel computes a product, and why: several lines.  Nothing is computed.
+        """Say which kernel computes a product, and why: several lines.
 
+        The product is not computed.  A Device with tune="first" tunes a new problem first.
         The arguments are those of gemm().  With `gate` they are those of gated(), with `offsets` of
         grouped(), with `op` of row_reduction(), and errors are theirs.
 
@@ -253,14 +254,19 @@ class Products(Held):
         m 2, n 4, k 3, batch 1, f32 -> f32 on ...
         """
         bf16 = arguments.pop("bf16", False)
-        require_known("explain", arguments, _EXPLAINED)
+        require_known("explain", arguments, EXPLAINED)
         with self._gpu.lock:
-            if is_tensor(a):
-                request = self._tensors_of("a", a).request(self._request,
-                                                           dict(a=a, b=b, **arguments))
-            else:
-                request = self._request(Numpy(bf16), a, b, **arguments)
-            return written(lib.vkgemm_plan_explain, self._plan(request).handle)
+            plan = self._plan(self._requested(a, b, bf16, arguments))
+            return written(lib.vkgemm_plan_explain, plan.handle)
+
+    def _requested(self, a: Any, b: Any, bf16: bool, arguments: dict[str, Any]) -> Request:
+        """What a call with these arguments asks for.  Nothing is copied."""
+        if not is_tensor(a):
+            return self._request(Numpy(bf16), a, b, **arguments)
+        tensors = self._tensors_of("a", a)
+        request: Request = tensors.request(self._request, dict(a=a, b=b, **arguments))
+        return request
 
 
-_EXPLAINED = [name for name in arguments_of(product) if name != "arrays"]
+#: The arguments of explain().
+EXPLAINED = [name for name in arguments_of(product) if name != "arrays"]

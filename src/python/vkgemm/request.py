@@ -50,7 +50,8 @@ def _require_no_codes(argument: str, b: Any) -> None:
         raise ArgumentError(f"{argument} is vkgemm.Codes: pass what Device.pack_codes() returns")
 
 
-def _real(argument: str, value: Any, hint: str = "") -> float:
+def real(argument: str, value: Any, hint: str = "") -> float:
+    """A number; an exception that names the argument if it is none."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -226,7 +227,7 @@ class Builder:
                  c: Any = None, beta: float | None = None, activation: str | None = None,
                  aux: bool, clamp: Any) -> None:
         """alpha, scales, beta·C, bias, activation, aux and clamp."""
-        fields = part(alpha=_real("alpha", alpha), aux=int(bool(aux)))
+        fields = part(alpha=real("alpha", alpha), aux=int(bool(aux)))
         if row_scales is not None:
             fields += self._scales("row_scales", row_scales, self.m, len(self.lead) > 0)
         if column_scales is not None:
@@ -243,20 +244,20 @@ class Builder:
             shapes = [(*self.lead, self.m, self.n)]
             require_shape("c", array, *shapes, *([(self.m, self.n)] if self.lead else []))
             self.inputs["c"] = array
-            beta = 1.0 if beta is None else _real("beta", beta, _BETA_HINT)
+            beta = 1.0 if beta is None else real("beta", beta, _BETA_HINT)
             fields += part(beta=beta)
             self.parts["c"] = part(
                 type=self.arrays.element("c.dtype", array.dtype)) + self.arrays.rows(array)
             self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
-        elif beta is not None and _real("beta", beta, _BETA_HINT) != 0:
+        elif beta is not None and real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
         if clamp is not None:
             try:
                 low, high = clamp
             except (TypeError, ValueError):
                 raise ArgumentError(f"clamp is {clamp!r}: it must be (min, max)") from None
-            fields += part(clamp_min=None if low is None else _real("clamp[0]", low),
-                           clamp_max=None if high is None else _real("clamp[1]", high))
+            fields += part(clamp_min=None if low is None else real("clamp[0]", low),
+                           clamp_max=None if high is None else real("clamp[1]", high))
         self.parts["epilogue"] = fields
         self.has_aux = bool(aux)
         self.is_sum = self.is_sum and fields == part(alpha=1.0, aux=0)
@@ -281,7 +282,7 @@ class Builder:
         self.is_sum = False
         self.has_d = store_d or not gives_values
         self.parts["row_reduction"] = part(
-            op=op, eps=None if eps is None else _real("eps", eps), gamma=int(gamma is not None),
+            op=op, eps=None if eps is None else real("eps", eps), gamma=int(gamma is not None),
             beta=int(row_beta is not None), vector_type=next(iter(vectors.values()), None),
             store_d=int(self.has_d))
         if gives_values:

@@ -116,6 +116,16 @@ class Tensors:
             self._require_open()
             self._release()
 
+    def settle(self) -> None:
+        """Waits until streams and submissions are done, what a batch collected, too."""
+        with self._peer:
+            self._submissions.flush()
+            self._submissions.finish()
+
+    def forget(self) -> None:
+        """Lets every call be planned and recorded anew."""
+        self._forget()
+
     def pack(self, tensor: Any, gated_b: str | None, f32: str) -> PackedMatrix:
         """Device.pack() of a tensor, in the stream's order."""
         with self._gpu.lock, self._peer:
@@ -329,7 +339,7 @@ class Tensors:
                 self._submissions.recycle(commands)
 
     def _forget(self) -> None:
-        """Drops all calls, because addresses in them change."""
+        """Drops all calls, because addresses or plans in them change."""
         for call in self._calls.values():
             for commands in call.recorded.values():
                 self._submissions.recycle(commands)
