@@ -73,7 +73,7 @@ struct Api {
     handles: Vec<Item>,
     enums: Vec<Item>,
     structs: Vec<Item>,
-    callbacks: Vec<Item>,
+    callbacks: Vec<(String, Item)>, // with what they return
     functions: Vec<Item>,
 }
 
@@ -110,7 +110,13 @@ impl Api {
                     let name = member(String::new(), head.trim_end_matches(')')).name;
                     let parameters = parameters.split(',').map(|p| member(String::new(), p));
                     let item = item(&name, parameters.collect());
-                    if words[0] == "typedef" { &mut api.callbacks } else { &mut api.functions }.push(item);
+                    match words[0] {
+                        "typedef" => {
+                            let result = words[1].split('(').next().unwrap();
+                            api.callbacks.push((result.into(), item));
+                        }
+                        _ => api.functions.push(item),
+                    }
                 }
                 _ => {}
             }
@@ -140,7 +146,7 @@ impl Api {
             lifetimes.insert(name.clone(), lifetime);
             // Structures with pointers are not compared. Functions of the system have no Debug in 1.63.
             let equal = if lifetime.is_empty() { ", PartialEq" } else { "" };
-            let calls = |m: &Member| self.callbacks.iter().any(|c| c.name == m.kind);
+            let calls = |m: &Member| self.callbacks.iter().any(|(_, c)| c.name == m.kind);
             let debug = if members.iter().any(calls) { "" } else { ", Debug" };
             let sized = members[0].name == "struct_size";
             let set = if sized { "new.struct_size = StructSize::default();" } else { "" };
@@ -162,9 +168,10 @@ impl Api {
                 }} }}"
             );
         }
-        for Item { doc, name, members } in &self.callbacks {
+        for (result, Item { doc, name, members }) in &self.callbacks {
             let parameters = parameters(members);
-            add!(out, "{doc}pub type {name} = Option<unsafe extern \"system\" fn({parameters})>;");
+            let result = if result == "void" { String::new() } else { format!(" -> {}", rust_type(result)) };
+            add!(out, "{doc}pub type {name} = Option<unsafe extern \"system\" fn({parameters}){result}>;");
         }
         out += "extern \"C\" {\n";
         for Item { doc, name, members } in &self.functions {

@@ -332,6 +332,12 @@ impl<'a> Caps<'a> {
         text(|to, size, _| unsafe { vkgemm_default_verdict_file(self.0, to, size) }).expect("a text")
     }
 
+    /// The tuning table that every context reads by default; empty if the environment names no
+    /// folder for it.
+    pub fn default_tuning_file(self) -> String {
+        text(|to, size, _| unsafe { vkgemm_default_tuning_file(self.0, to, size) }).expect("a text")
+    }
+
     /// For functions of [`sys`].
     pub fn as_raw(self) -> *const VkgemmCaps {
         self.0
@@ -346,6 +352,18 @@ unsafe extern "system" fn forward(level: LogLevel, message: *const c_char, log: 
     let call = panic::AssertUnwindSafe(|| log(level, &CStr::from_ptr(message).to_string_lossy()));
     if panic::catch_unwind(call).is_err() {
         process::abort();
+    }
+}
+
+/// Is called with the state of a tuning run after each timing, and returns false to end the run. A
+/// panic ends the process.
+pub type Progress<'f> = dyn FnMut(&TuneProgress) -> bool + 'f;
+
+unsafe extern "system" fn report(state: *const TuneProgress, to: *mut c_void) -> VkBool32 {
+    let to = &mut *(to as *mut &mut Progress<'_>);
+    match panic::catch_unwind(panic::AssertUnwindSafe(|| to(&*state))) {
+        Ok(goes_on) => goes_on.into(),
+        Err(_) => process::abort(),
     }
 }
 
@@ -431,6 +449,37 @@ impl Context {
             must(vkgemm_candidates_destroy(list));
             Ok(all)
         }
+    }
+
+    /// Times configurations of the problem on a queue, and keeps the fastest: [`Context::plan`] takes
+    /// it from now on. Plans that exist keep their configuration. `vkgemm/tune.hpp` says more.
+    ///
+    /// Errors: [`Status::ERROR_INVALID_ARGUMENT`] if there is no queue, or an option is out of its
+    /// range; [`Status::ERROR_OUT_OF_DEVICE_MEMORY`]; [`Status::ERROR_IO`] if `file` cannot be read
+    /// or written: then the context keeps the configuration; those of [`Context::plan`].
+    ///
+    /// # Safety
+    /// - The queue is one of the context's device, and no other thread uses it during the call.
+    /// - `progress` may be called with `progress_user_data`.
+    pub unsafe fn tune(&self, problem: &Problem<'_>, info: &TuneInfo<'_>) -> Result<TuneResult<'_>> {
+        let mut result = TuneResult::default();
+        call(|error| vkgemm_tune(self.raw, problem, info, &mut result, error))?;
+        Ok(result)
+    }
+
+    /// [`Context::tune`] with a function that is handed the state of the run. It must not use the
+    /// context.
+    ///
+    /// # Safety
+    /// As [`Context::tune`].
+    pub unsafe fn tune_with(
+        &self,
+        problem: &Problem<'_>,
+        info: &TuneInfo<'_>,
+        mut progress: &mut Progress<'_>,
+    ) -> Result<TuneResult<'_>> {
+        let progress_user_data = &mut progress as *mut &mut Progress<'_> as *mut c_void;
+        self.tune(problem, &TuneInfo { progress: Some(report), progress_user_data, ..*info })
     }
 
     /// How an operand of the problem lies when it is packed. 0 bytes: this device gains nothing.

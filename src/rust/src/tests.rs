@@ -105,4 +105,5 @@ fn the_rest_needs_no_device_either() {
     let empty = ContextCreateInfo::default();
     let error = unsafe { Context::with_log(&empty, Box::new(|_, _| {})) }.err().unwrap();
     assert!(!error.message.is_empty());
+    assert_eq!((empty.read_default_tuning_file, TuneInfo::default().budget_ms), (1, 1000.0));
 }

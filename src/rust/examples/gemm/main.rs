@@ -7,7 +7,7 @@
 mod vulkan;
 
 use vkgemm::{sys, Activation, Bias, Context, DataType, DeviceSpan, Epilogue, Matrix, Operands};
-use vkgemm::{PackedOperand, Packing, Problem, Requirements};
+use vkgemm::{PackedOperand, Packing, Problem, Requirements, TuneInfo};
 use vulkan::{App, Buffer};
 
 const M: usize = 40;
@@ -89,7 +89,16 @@ unsafe fn multiply(app: &App, context: &Context) -> vkgemm::Result<()> {
     let packing = if is_packed { Packing::PACKED } else { Packing::PLAIN };
     let packed_matrix = Matrix { packing, ..Matrix::default() };
     let pack = context.plan_pack(&problem, PackedOperand::B)?; // of a plain B
-    let plan = context.plan(&Problem { b: Some(&packed_matrix), ..problem })?;
+    let problem = Problem { b: Some(&packed_matrix), ..problem };
+    // The fastest configuration on this device, of those that can be timed within 200 ms.
+    let (queue, queue_family) = (app.queue, app.queue_family);
+    let info = TuneInfo { queue, queue_family, budget_ms: 200.0, ..TuneInfo::default() };
+    let tuned = context.tune_with(&problem, &info, &mut |state| {
+        println!("{} of {} timed, best {} us", state.timed, state.candidates, state.best_us);
+        true
+    })?;
+    let plan = context.plan(&problem)?;
+    assert_eq!(plan.config(), tuned.config.as_str());
     println!("{}", plan.explain());
 
     let packed = app.create_buffer(layout.bytes);

@@ -65,7 +65,8 @@ pub struct App {
     pub instance: Handle,
     pub physical_device: Handle,
     pub device: Handle,
-    queue: Handle,
+    pub queue: Handle,
+    pub queue_family: u32,
     pool: u64,
 }
 
@@ -92,6 +93,7 @@ impl App {
             physical_device: NONE,
             device: NONE,
             queue: NONE,
+            queue_family: 0,
             pool: 0,
         };
         let application = ApplicationInfo { api: 1 << 22 | 3 << 12, ..Default::default() };
@@ -120,6 +122,7 @@ impl App {
         };
         check!(self, vkCreateDevice(self.physical_device, &info, NONE, &mut self.device));
         vk!(self, vkGetDeviceQueue(self.device, family, 0u32, &mut self.queue));
+        self.queue_family = family;
         let info = CommandPoolCreateInfo { family, ..Default::default() };
         check!(self, vkCreateCommandPool(self.device, &info, NONE, &mut self.pool));
     }
