@@ -48,7 +48,7 @@ std::optional<double> time_of_order(const TuningTable& table, const TuningRow* r
       matrix->fragments = order_of(row->config, *matrix);
     }
   }
-  const auto ranked = vkgemm::rank(table, problem, target);
+  const auto ranked = vkgemm::rank(table, problem, target, 1);
   return ranked.empty() ? std::nullopt : std::optional(ranked.front().cost);
 }
 
@@ -135,17 +135,30 @@ PackedOrder DeviceTables::order(const Input& input, const std::optional<Quantisa
       if (!descriptor(row.config).takes_fragments() || !row.matches_kind(product)) continue;
       if (codes) product.b.fragments = order_of(row.config, product.b);
       if (!is_legal(as_given(row.config, product, caps), product, all)) continue;
-      PackedOrder out{.row = &row};
       const bool has_rows = codes || input.packed_in_rows;
-      if (packing == Packing::packed_fragments || !has_rows) return out;
-      const ResolvedProblem packed = product_of(input, codes, size_of_orders, Packing::packed);
-      out.fragments_us = time_of_order(*table, &row, packed, all);
-      out.rows_us = time_of_order(*table, nullptr, packed, all);
-      if (out.fragments_us && out.rows_us && *out.rows_us < *out.fragments_us) out.row = nullptr;
-      return out;
+      if (packing == Packing::packed_fragments || !has_rows) return {.row = &row};
+      return compared(*table, row, input, codes, all);
     }
   }
   return {};
+}
+
+PackedOrder DeviceTables::compared(const TuningTable& table, const TuningRow& row,
+                                   const Input& input, const std::optional<Quantisation>& codes,
+                                   const Target& target) const {
+  const std::lock_guard lock(compared_mutex_);
+  for (const Compared& known : compared_) {
+    if (known.row == &row && known.input == &input && known.codes == codes) return known.order;
+  }
+  const ResolvedProblem packed = product_of(input, codes, size_of_orders, Packing::packed);
+  PackedOrder order{.row = &row,
+                    .fragments_us = time_of_order(table, &row, packed, target),
+                    .rows_us = time_of_order(table, nullptr, packed, target)};
+  if (order.fragments_us && order.rows_us && *order.rows_us < *order.fragments_us) {
+    order.row = nullptr;
+  }
+  compared_.push_back({&row, &input, codes, order});
+  return order;
 }
 
 Target DeviceTables::target_without_denials(const DeviceCaps& caps) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -117,6 +118,9 @@ class DeviceTables {
 
   PackedOrder order(const Input& input, const std::optional<Quantisation>& codes, Packing packing,
                     const DeviceCaps& caps) const;
+  // The fragments of a row of this table, or rows if these are faster.
+  PackedOrder compared(const TuningTable& table, const TuningRow& row, const Input& input,
+                       const std::optional<Quantisation>& codes, const Target& target) const;
 
   // The row that a table estimates to be best, with the table.
   struct Estimated {
@@ -152,6 +156,17 @@ class DeviceTables {
   std::vector<RefusedConfig> refused_;      // by all that are built in, then by loaded tables
   std::size_t built_in_refusals_;           // how many of these are built in
   std::vector<const TuningTable*> tables_;  // the preferred one first
+
+  // The comparisons that were made: each takes as long as the choice of a configuration, and a
+  // verdict that comes later does not change the order.
+  struct Compared {
+    const TuningRow* row = nullptr;
+    const Input* input = nullptr;
+    std::optional<Quantisation> codes;
+    PackedOrder order;
+  };
+  mutable std::mutex compared_mutex_;
+  mutable std::vector<Compared> compared_;
 };
 
 }  // namespace vkgemm
