@@ -92,8 +92,8 @@ class Products(Held):
         bf16: uint16 arrays hold the bits of bfloat16.
 
         Returns D, (M, N) or (batch, M, N).
-        Raises ArgumentError if an argument has a wrong type, shape or value, and Error if the
-        device cannot compute the product.
+        Raises ArgumentError if an argument has a wrong type, shape or value, and Error with status
+        "unsupported" if the device, or vkgemm itself, cannot compute this combination.
 
         >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
         >>> device.gemm(a, b, c=a[:, :2], alpha=-1, bias=np.float32([1, 4]), activation="relu")
