@@ -26,8 +26,8 @@ enum class MainLoop : std::uint8_t {
   khr,         // path khr: stages one k-tile of A and B at a time in shared memory
   khr_ring,    // path khr: three stages of half a k-tile each, so that loads, stores and products
                // overlap. For tiles so large that a compute unit holds one workgroup
-  khr_direct,  // path khr: loads fragments from memory to registers. B, and A unless its rows are
-               // aligned, is in the order in which the driver's matrices hold their elements
+  khr_direct,  // path khr: loads fragments from memory to registers. B is in fragment order, as the
+               // driver's matrices hold their elements; so is A, unless its rows are aligned
   fma,         // path fma: stages k-tiles in shared memory, and multiplies register tiles
   skinny,      // path fma: for few rows of A; loads pieces of B from memory to registers
 };
@@ -87,9 +87,9 @@ enum class RowStrategy : std::uint8_t {
   two_pass,
 };
 
-// How often a workgroup polls before it gives up waiting: 0.1 to 0.2 s. That is longer than any
-// product that is worth splitting, and shorter than watchdogs (Windows: 2 s, i915: from 0.6 s).
-// Derived from 0.5 to 1 us per poll, the latency of an atomic in L2.
+// The number of polls after which a workgroup gives up waiting. They take 0.07 to 0.13 s, derived
+// from 0.5 to 1 us per poll, the latency of an atomic in L2. That is longer than any product that
+// is worth splitting, and shorter than watchdogs (Windows: 2 s, i915: from 0.6 s).
 inline constexpr std::uint32_t default_spin_limit = 1u << 17;
 
 // The largest Config::spin_limit.
@@ -98,7 +98,7 @@ inline constexpr std::uint32_t most_spin_limit = 1u << 24;
 // The largest Config::slices.
 inline constexpr std::uint32_t most_slices = 512;
 
-// Parameters of each main loop. All sizes are elements, invocations or counts, and at least 1.
+// Parameters of each main loop. Sizes are elements, invocations or counts, and at least 1.
 // Fragments must be ones that the device lists, and tiles multiples of them. plan() names a
 // parameter that is not legal.
 

@@ -43,10 +43,10 @@ struct Fingerprint {
 // is 3". Empty if they are alike.
 VKGEMM_API std::string difference(const Fingerprint& given, const Fingerprint& wanted);
 
-// The packing of bytes with this fingerprint. They may be in rows although the device would pack
-// fragments today: they were packed before the kernels that read fragments passed the self-test, or
-// with other tables. As Matrix::packing, packed_rows lets a product use them, at the speed of rows.
-// The fingerprint must be one that a PackedLayout gave; for others the result is unspecified.
+// The packing of bytes with this fingerprint. Old bytes may be in rows although the device packs
+// fragments now, because a self-test or another table changed the order. As Matrix::packing,
+// packed_rows lets a product use them, at the speed of rows. The fingerprint must be one that a
+// PackedLayout gave; for others the result is unspecified.
 VKGEMM_API Packing packing_of(const Fingerprint& fingerprint);
 
 // The layout of a packed operand. Its matrices are contiguous.
@@ -188,7 +188,8 @@ class VKGEMM_API Plan {
   const PackedLayout& layout() const noexcept;
 
   // The bytes that a recording touches of each operand, from its first element to its last, the
-  // workspace included. Addresses are 0. record() ignores operands of 0 bytes.
+  // workspace included. Addresses are 0. record() ignores what it is given for an operand that
+  // needs 0 bytes.
   Operands operands() const noexcept;
 
   // Bytes of scratch memory that record() needs as operands.workspace, 256-byte aligned: for slices
@@ -316,7 +317,7 @@ class VKGEMM_API Context {
   // Times configurations of the problem on a lent queue, and keeps the fastest: from then on plan()
   // takes it for this problem, and explain() says when it was measured. Problems that tuning tables
   // can't tell apart (TUNING.md) share the result, nearby shapes consider it. Plans that exist keep
-  // their configuration.
+  // their configuration. A run that came to no candidate keeps nothing.
   //
   // The run allocates device memory for operands of its own, as large as the problem's, and fills
   // them with random numbers. Groups are of equal size. It times the configuration that plan()
@@ -352,8 +353,9 @@ class VKGEMM_API Context {
   // in parts have no rows. explain() of the plan that packs gives the order and the reason.
   //
   // Returns 0 bytes if packing is not supported or gains nothing: then leave the operand plain.
-  // These are f32 (unless multiplied in parts), A of a grouped product, both operands if groups are
-  // along K, and any operand on some devices. A quantised B can be packed on every device. Fails as
+  // That holds for f32 (unless multiplied in parts), for A of a grouped product, for both operands
+  // if groups are along K, and for any operand on some devices. A quantised B can be packed on
+  // every device. Fails as
   // plan() does if the fields that plan_pack() reads contradict each other, and with unsupported if
   // the operand has no such order here.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
@@ -400,8 +402,8 @@ class VKGEMM_API Context {
   // RowStrategy::panel). The results are still correct. After the first abort, later recordings
   // avoid the barrier (a row panel then takes about twice as long), and plan() no longer chooses
   // such plans. Counts finished work, on queues of any family. The first such plan allocates the
-  // counter, 64 bytes of host-visible memory; a context holds no other (a self-test allocates some
-  // while it runs).
+  // counter, 64 bytes of host-visible memory. A context holds no other; self-tests and tune()
+  // allocate memory while they run.
   std::uint32_t barrier_aborts() const noexcept;
 
   // Call this when the application sees VK_ERROR_DEVICE_LOST. From then on plan(), candidates(),

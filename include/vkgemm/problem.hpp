@@ -59,8 +59,8 @@ enum class Packing : std::uint8_t {
   plain,   // rows or columns
   packed,  // as Context::plan_pack() writes it, in the device's order (see packed_layout()). For A
            // and B of 16-bit types and s8, and of f32 if Problem::f32_arithmetic is not ieee
-  packed_rows,  // in rows: the bytes that packed gives if these are the device's order. Not for s8
-                // and f32. See packing_of()
+  packed_rows,  // in rows, on every device: packed gives the same bytes where rows are the device's
+                // order. Not for s8 and f32. See packing_of()
   packed_fragments,  // in fragments: unsupported if main loop khr_direct is not legal here
 };
 
@@ -262,7 +262,7 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // - vkgemm clamps negative offsets, and those beyond the capacity. A group that ends before it
 //   begins is empty. So no kernel accesses memory outside the operands.
 // - If offsets decrease, it is unspecified which group's result a row holds, or none.
-//   With operands packed along k (Config::pack_a) all of D is unspecified.
+//   If groups are along K and vkgemm copies operands to the workspace, all of D is unspecified.
 // - A plan reports bad offsets in the first 4 bytes of its workspace (Plan::workspace_bytes()),
 //   unless Problem::max_workspace_bytes is less than 4.
 struct Grouping {
@@ -292,11 +292,12 @@ enum class RowOp : std::uint8_t {
 // True if the operation gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
-// A reduction of whole rows of v, the value of the epilogue before its cast to D's type. All of it
-// is computed in f32 from v itself, never from rounded results. vkgemm keeps the mean of a part of
-// a row as two f32 numbers, so that a large mean does not make the variance less accurate. The
-// order of additions depends only on N: four columns, four of these fours, then a binary tree up to
-// 1024 columns, then from left to right. Every configuration reduces the same v to the same bits.
+// A reduction of whole rows of v = clamp(activation(pre)), the epilogue's value before its cast to
+// D's type. All of it is computed in f32 from v itself, never from rounded results. vkgemm keeps
+// the mean of a part of a row as two f32 numbers, so that a large mean does not make the variance
+// less accurate. The order of additions depends only on N: four columns, four of these fours, then
+// a binary tree up to 1024 columns, then from left to right. Every configuration reduces the same v
+// to the same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance

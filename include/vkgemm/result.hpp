@@ -15,14 +15,14 @@
 
 namespace vkgemm {
 
-// Why a call failed. Everything up to `wrong_context` is the caller's to mend and is found before
-// anything is recorded; the rest is the machine's.
+// Why a call failed. The caller's mistakes come first, up to `wrong_context`: a function finds them
+// before it records anything.
 enum class Status : std::uint8_t {
   invalid_argument,      // a field has a value that no device could accept
   unsupported,           // valid, but this device, path or version of vkgemm cannot compute it
   misaligned,            // an address or a stride is less aligned than the problem promised
   span_too_small,        // a DeviceSpan ends before the last element that the problem touches
-  overlapping_operands,  // D or aux shares bytes with an operand that it must not share with
+  overlapping_operands,  // an operand that is written shares bytes with another one
   workspace_too_small,   // the workspace span is smaller than Plan::workspace_bytes()
   wrong_fingerprint,     // a packed operand was packed for another device, driver, order or matrix
   wrong_context,         // a plan was handed to a context that did not make it
@@ -64,14 +64,15 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // The same by its name.
-  T& value() {
+  T& value() & {
     assert(has_value());
     return *std::get_if<0>(&state_);
   }
-  const T& value() const {
+  const T& value() const& {
     assert(has_value());
     return *std::get_if<0>(&state_);
   }
+  T&& value() && { return std::move(value()); }
 
   // Why there is none. Asserts that there is none.
   const Error& error() const {

@@ -52,7 +52,7 @@ enum class Outcome : std::uint8_t {
   driver_error,  // a pipeline was not built, or a call failed
   device_lost,
   timed_out,
-  crashed,   // its process ended during the test; without a supervisor twice (SelfTest::file)
+  crashed,   // its process ended during the test; in an application twice within a day
   unusable,  // it needs a property that no specification promises, and this driver lacks. Not a
              // fault of the driver: the kind is not legal, and there is no warning
   untested,  // no result: another cause ended the test, or no small configuration of this kind is
@@ -114,8 +114,8 @@ struct SelfTest {
   // context does not use the kind and tests no other one. The resources of the product leak, and
   // the queue may still be busy with it.
   //
-  // timeout_ms limits each product, from when the queue is free and the driver has compiled. If
-  // that takes longer than ten times timeout_ms, the kinds stay untested.
+  // timeout_ms limits the execution of each product. If the queue and the driver's compiler take
+  // ten times as long before it begins, the kinds stay untested.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
   std::uint32_t timeout_ms = 10000;
@@ -138,7 +138,8 @@ struct SelfTest {
   // file of verdicts, it stays as it is, and the log gets a warning.
   std::filesystem::path file = {};
 
-  // If `file` is empty, create() reads default_verdict_file(). Nothing changes that file.
+  // If `file` is empty, create() reads default_verdict_file(). The context does not
+  // change that file.
   bool read_default_file = true;
 
   // Verdicts that the application kept. They must be of this device, driver and build of vkgemm:

@@ -16,7 +16,7 @@ namespace vkgemm {
 // The state of a tuning run. Times are medians in microseconds, 0 as long as there is none.
 struct TuneProgress {
   std::uint32_t timed = 0;       // configurations
-  std::uint32_t candidates = 0;  // that the run would time if the budget allowed
+  std::uint32_t candidates = 0;  // the most that the run times, with the one that plan() takes
   double elapsed_ms = 0.0;
   double best_us = 0.0;    // of the fastest configuration so far
   double chosen_us = 0.0;  // of the configuration that plan() takes without the run
@@ -24,17 +24,18 @@ struct TuneProgress {
 
 // Options of Context::tune().
 struct TuneInfo {
-  // A queue of the device that can compute and has timestamps. Null: SelfTest::queue. The queue is
-  // externally synchronised: while tune() runs, no other thread may use it outside of this context.
-  // Afterwards it is idle.
+  // A queue of the device that can compute and has timestamps. Null: SelfTest::queue, and its
+  // family. The queue is externally synchronised: while tune() runs, no other thread may use it
+  // outside of this context. Afterwards it is idle.
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
 
-  // The time for the whole run, more than 0. The run ends at most one configuration later: its
-  // compilation and its first execution.
+  // The time for the whole run, compilation included; more than 0. The run may exceed it by one
+  // configuration's compilation and first execution.
   double budget_ms = 1000.0;
 
-  // Configurations that the run may time, the best estimates first.
+  // The most configurations that the run times beside the one that plan() takes, the best estimates
+  // first. At least 1.
   std::uint32_t max_candidates = 48;
 
   // Threads that compile pipelines while the device executes. 0: one less than the processors.
@@ -58,13 +59,13 @@ struct TuneInfo {
 
 // The result of Context::tune().
 struct TuneResult {
-  Config config;            // plan() takes it from now on
-  double microseconds = 0;  // the median of its executions
-  Config chosen;            // the configuration that plan() took before
-  double chosen_us = 0;     // its median in the same run
-  std::uint32_t timed = 0;  // configurations
-  std::uint32_t candidates = 0;
-  bool is_complete = false;  // true: all candidates were timed
+  Config config;                 // plan() takes it from now on
+  double microseconds = 0;       // the median of its executions
+  Config chosen;                 // the configuration that plan() took before
+  double chosen_us = 0;          // its median in the same run
+  std::uint32_t timed = 0;       // configurations
+  std::uint32_t candidates = 0;  // as TuneProgress has them
+  bool is_complete = false;      // true: all candidates were timed
 };
 
 // $XDG_CACHE_HOME/vkgemm/tuned-<vendor>-<device>-<hash>.json, where the hash is of the driver; or

@@ -17,12 +17,14 @@
 // that you fill has a function that sets its size and defaults, as in vkgemm_matrix_init(&a, sizeof
 // a). In a structure that vkgemm fills, set struct_size to sizeof yourself. If a structure is
 // smaller than the library's, its missing fields have their defaults. If it is larger, the
-// additional bytes must be zero. Fields named `reserved` must be zero. There is no padding.
-// VkgemmDeviceSpan and VkgemmFingerprint are plain values: they have no size and will never change.
+// additional bytes must be zero. A size of no version is VKGEMM_ERROR_INVALID_ARGUMENT. Fields
+// named `reserved` must be zero. There is no padding. VkgemmDeviceSpan and VkgemmFingerprint are
+// plain values: they have no size and will never change.
 //
-// Lifetime. vkgemm reads pointers that you pass only during the call. A pointer that you receive
-// belongs to the handle that you asked, and is valid as long as the handle, unless its declaration
-// says less.
+// Lifetime. vkgemm reads your structures during the call only. The handles and functions in
+// VkgemmContextCreateInfo, and log_user_data, outlive the context and its plans. A pointer that you
+// receive belongs to the handle that you asked, and is valid as long as the handle, unless its
+// declaration says less.
 //
 // Texts are UTF-8 and end with a zero byte; names of files, too. A function that writes a text
 // takes a buffer and its size. Before the call, `*size` holds the bytes of the buffer; afterwards,
@@ -138,8 +140,8 @@ typedef enum VkgemmPacking {
   // In the order that vkgemm_plan_pack() writes, which suits the device. For A and B of 16-bit
   // types and s8, and of f32 if VkgemmProblem::f32_arithmetic is not IEEE.
   VKGEMM_PACKING_PACKED = 1,
-  // In rows: the bytes that PACKED gives if these are the device's order. Not for s8 and f32. See
-  // vkgemm_packing_of().
+  // In rows, on every device: PACKED writes the same bytes where rows are the device's order. Not
+  // for s8 and f32. See vkgemm_packing_of().
   VKGEMM_PACKING_PACKED_ROWS = 2,
   // In fragments: VKGEMM_ERROR_UNSUPPORTED if main loop khr_direct is not legal here.
   VKGEMM_PACKING_PACKED_FRAGMENTS = 3,
@@ -166,8 +168,8 @@ typedef enum VkgemmBias {
   VKGEMM_BIAS_MAX_ENUM = 0x7FFFFFFF
 } VkgemmBias;
 
-// f32 factors for the rows or columns of A·B, contiguous. The vectors of a batch are contiguous,
-// too; with groups of M, so are the column scales of the groups.
+// f32 factors for the rows or columns of A·B, contiguous. Vectors of a batch follow each other
+// without gaps, and so do the column scales of groups of M.
 typedef enum VkgemmScales {
   VKGEMM_SCALES_NONE = 0,
   VKGEMM_SCALES_SHARED = 1,  // one vector for the whole batch
@@ -522,7 +524,7 @@ typedef struct VkgemmProblem {
 
   uint64_t m;                               // default 0; 0: nothing is done
   uint64_t n;                               // default 0; 0: nothing is done
-  uint64_t k;                               // default 0; 0: D = epilogue(beta * C)
+  uint64_t k;                               // default 0; 0: A·B is zero
   uint64_t batch;                           // default 1; 0: nothing is done
   const VkgemmMatrix* a;                    // M×K
   const VkgemmMatrix* b;                    // K×N; of a gated product K×2N, or its left half
@@ -974,8 +976,8 @@ VKGEMM_API VkgemmStatus vkgemm_context_save_pipeline_cache(const VkgemmContext* 
 // --- Plan ----------------------------------------------------------------------------------------
 
 // Makes a list of every legal configuration of the tuning tables' rows for this problem, preferred
-// ones first. The list is empty for an empty problem, and if no configuration computes it:
-// vkgemm_plan_create() then fails and gives the reasons. Any thread.
+// ones first. An empty problem has none. If nothing computes the problem, the list is empty, and
+// vkgemm_plan_create() gives the reasons. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_candidates_create(const VkgemmContext* context,
                                                  const VkgemmProblem* problem,
                                                  VkgemmCandidates** candidates, VkgemmError* error);
@@ -998,14 +1000,14 @@ VKGEMM_API VkgemmStatus vkgemm_candidates_get(const VkgemmCandidates* candidates
 // call returns; with pipeline_cache they are built one by one, on this thread.
 // VKGEMM_ERROR_INVALID_ARGUMENT for a problem that contradicts itself, VKGEMM_ERROR_UNSUPPORTED if
 // nothing computes it here, or the configuration doesn't. Any thread; if pipeline_cache is
-// externally synchronised, plans are, too.
+// externally synchronised, plans are, too. With VkgemmSelfTest::queue, no thread outside this
+// context may use that queue meanwhile.
 VKGEMM_API VkgemmStatus vkgemm_plan_create(const VkgemmContext* context,
                                            const VkgemmProblem* problem, const char* config,
                                            VkgemmPlan** plan, VkgemmError* error);
 
-// Destroys a plan. The last of the context and its plans destroys the pipelines. One of them must
-// live until every command buffer with a recorded plan has finished executing or was reset. One
-// thread.
+// Destroys a plan. Pipelines live as long as the context or any of its plans. Keep one of these
+// until command buffers with recorded plans have finished or were reset. One thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_destroy(VkgemmPlan* plan);
 
 // The problem that was planned; the defaults if the plan is no product. Its parts are valid as long
@@ -1057,7 +1059,9 @@ typedef struct VkgemmFingerprint {
 typedef struct VkgemmOperands {
   uint32_t struct_size;
   uint32_t reserved;
-  VkgemmDeviceSpan a;  // aligned, as b, b_right, c, d and aux, as VkgemmMatrix::alignment promises
+  // Plain matrices are aligned as VkgemmMatrix::alignment promises, packed ones as
+  // VkgemmPackedLayout::alignment says.
+  VkgemmDeviceSpan a;
   VkgemmDeviceSpan b;
   VkgemmDeviceSpan b_right;  // VKGEMM_GATED_B_SEPARATE: the right half of B
   VkgemmDeviceSpan c;        // if beta is not 0
@@ -1101,8 +1105,8 @@ VKGEMM_API VkgemmStatus vkgemm_operands_init(VkgemmOperands* operands, size_t st
 VKGEMM_API VkgemmStatus vkgemm_dispatch_range_init(VkgemmDispatchRange* range, size_t struct_size);
 
 // The bytes that a recording touches of each operand, from its first element to its last, the
-// workspace included. Addresses are 0. vkgemm_plan_record() ignores operands of 0 bytes. Any
-// thread.
+// workspace included. Addresses are 0. vkgemm_plan_record() ignores what it is given for an operand
+// that needs 0 bytes. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_plan_operands(const VkgemmPlan* plan, VkgemmOperands* operands);
 
 // Records the plan into a command buffer in the recording state, outside a render pass. Checks
@@ -1210,9 +1214,10 @@ typedef struct VkgemmPackedLayout {
 } VkgemmPackedLayout;
 
 // The layout of an operand of the problem when it is packed: in the order that
-// VKGEMM_PACKING_PACKED_ROWS or _FRAGMENTS asks for, otherwise in the device's. That depends on the
-// device, the tuning tables, the verdicts and the type, and not on the problem's sizes.
-// vkgemm_plan_explain() of the plan that packs gives the reason. Any thread.
+// VKGEMM_PACKING_PACKED_ROWS or _FRAGMENTS asks for, otherwise in the device's. The device's order
+// depends on device, tuning tables, verdicts and type; the bytes also depend on the sizes.
+// vkgemm_plan_explain() of the plan that packs gives the reason. Any thread, as for
+// vkgemm_plan_create().
 VKGEMM_API VkgemmStatus vkgemm_packed_layout(const VkgemmContext* context,
                                              const VkgemmProblem* problem,
                                              VkgemmPackedOperand operand,

@@ -81,10 +81,9 @@ Result<void> OperandRules::check(const Operands& operands) const {
                                      hex(span.address), " ends beyond 2^64"));
     }
     if (span.address % rule.alignment != 0) {
-      return Error{Status::misaligned, concat(rule.name, ".address is ", hex(span.address),
-                                              promised ? ": the problem promised a multiple of "
-                                                       : ": the plan wants a multiple of ",
-                                              rule.alignment, " bytes")};
+      return Error{Status::misaligned,
+                   concat(rule.name, ".address is ", hex(span.address), ": a multiple of ",
+                          rule.alignment, " bytes is needed")};
     }
   }
   for (const Operand& one : all_) {

@@ -137,6 +137,7 @@ class TuneRun {
   std::vector<double> expected_;
   std::size_t candidates_ = 0;
   std::size_t looked_at_ = 0;
+  std::uint32_t timed_count_ = 0;
   bool cancelled_ = false;
 };
 
@@ -151,6 +152,7 @@ std::vector<Config> TuneRun::candidates() const {
                         {.most = info_.max_candidates, .of_a_path = 1}, allowed);
   std::vector<Config> configs;
   for (const tuner::ProposedConfig& proposed : found.space) {
+    if (configs.size() == info_.max_candidates) break;
     if (proposed.config != chosen_.config) configs.push_back(proposed.config);
   }
   return configs;
@@ -159,8 +161,8 @@ std::vector<Config> TuneRun::candidates() const {
 void TuneRun::report() {
   if (!info_.progress || cancelled_) return;
   const Timed* const best = fastest();
-  cancelled_ = !info_.progress({.timed = static_cast<std::uint32_t>(timed_.size()),
-                                .candidates = static_cast<std::uint32_t>(candidates_),
+  cancelled_ = !info_.progress({.timed = timed_count_,
+                                .candidates = static_cast<std::uint32_t>(candidates_ + 1),
                                 .elapsed_ms = elapsed_ms(),
                                 .best_us = best != nullptr ? best->us() : 0.0,
                                 .chosen_us = timed_.empty() ? 0.0 : timed_.front().us()});
@@ -190,6 +192,7 @@ Result<void> TuneRun::first_look(const Config& config, Plan plan) {
     timed.looks = *more;
   }
   timed_.push_back(std::move(timed));
+  ++timed_count_;
   report();
   return {};
 }
@@ -283,7 +286,6 @@ Result<TuneResult> TuneRun::run() {
   } while (elapsed_ms() < warm_at_ms);
   if (auto looked = first_look(chosen_.config, *chosen); !looked) return looked.error();
   if (auto looked = look_at(configs); !looked) return looked.error();
-  const std::size_t timed = timed_.size();
   for (const Turns& turns : {first_turns, last_turns}) {
     if (auto taken = take_turns(turns); !taken) return taken.error();
   }
@@ -294,9 +296,10 @@ Result<TuneResult> TuneRun::run() {
                     .microseconds = best->us(),
                     .chosen = before.config,
                     .chosen_us = before.us(),
-                    .timed = static_cast<std::uint32_t>(timed),
+                    .timed = timed_count_,
                     .candidates = static_cast<std::uint32_t>(candidates_ + 1),
                     .is_complete = looked_at_ == candidates_};
+  if (timed_count_ == 1 && candidates_ > 0) return result;
   const TunedShape shape = shape_of(*best);
   context_.learn(shape);
   if (context_.log.enabled()) {

@@ -60,7 +60,7 @@ TEST(OperandCheck, RefusesOneByteTooFew) {
     expect_error(rules.check(operands), Status::invalid_argument, "address is 0");
     operands = full_operands();
     ++(operands.*span).address;
-    expect_error(rules.check(operands), Status::misaligned, "promised");
+    expect_error(rules.check(operands), Status::misaligned, "is needed");
     operands = full_operands();
     (operands.*span).address = ~std::uint64_t{15};
     expect_error(rules.check(operands), Status::invalid_argument, "2^64");
@@ -81,7 +81,7 @@ TEST(OperandCheck, RefusesASmallOrMisalignedWorkspace) {
   expect_error(rules.check(operands), Status::workspace_too_small, "workspace");
   operands = full_operands();
   operands.workspace.address += 128;
-  expect_error(rules.check(operands), Status::misaligned, "the plan wants a multiple of 256 bytes");
+  expect_error(rules.check(operands), Status::misaligned, "a multiple of 256 bytes is needed");
   operands = full_operands();
   operands.workspace = {operands.a.address, 4096};
   expect_error(rules.check(operands), Status::overlapping_operands, "overlaps a");
