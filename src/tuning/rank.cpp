@@ -211,7 +211,8 @@ std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& pro
   };
   constexpr double any = std::numeric_limits<double>::infinity();
   add(proposals.plain(), any, 0);
-  const double best_plain = out.empty() ? any : out.front().cost;
+  double best_plain = any;
+  if (!out.empty()) best_plain = out.front().cost;
   add(proposals.packed(), worth_a_workspace * best_plain, out.size());
   std::ranges::stable_sort(out, {}, &ScoredRow::cost);
   return out;

@@ -19,6 +19,7 @@
 #include "device/caps.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/legality.hpp"
+#include "kernels/occupancy.hpp"
 #include "kernels/refusals.hpp"
 
 namespace vkgemm {
