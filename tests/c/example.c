@@ -9,11 +9,12 @@
 #include "app.h"
 
 // tests/examples/minimal.c
-VkgemmStatus make_context(VkInstance instance, VkPhysicalDevice gpu, VkDevice device,
-                          PFN_vkGetInstanceProcAddr get_instance_proc_addr,
-                          const VkgemmRequirements* needs, VkgemmContext** context,
-                          VkgemmError* error);
-VkgemmStatus plan_layer(const VkgemmContext* context, VkgemmPlan** plan, VkgemmError* error);
+VkgemmRequirements* ask(VkInstance instance, VkPhysicalDevice gpu,
+                        PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkgemmError* error);
+VkgemmContext* make_context(VkInstance instance, VkPhysicalDevice gpu, VkDevice device,
+                            PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                            const VkgemmRequirements* needs, VkgemmError* error);
+VkgemmPlan* plan_layer(const VkgemmContext* context, VkgemmError* error);
 VkgemmStatus record_layer(const VkgemmPlan* plan, VkCommandBuffer commands, VkgemmDeviceSpan a,
                           VkgemmDeviceSpan b, VkgemmDeviceSpan c, VkgemmDeviceSpan d,
                           VkgemmDeviceSpan bias, VkgemmDeviceSpan workspace, VkgemmError* error);
@@ -26,6 +27,13 @@ static void check(VkgemmStatus status) {
   const char* message = "";
   vkgemm_error_message(error, &message);
   fail("vkgemm: status %d: %s", (int)status, message);
+}
+
+// Ends the program if a call made no handle.
+static void check_last(const void* handle) {
+  VkgemmStatus status = VKGEMM_SUCCESS;
+  if (handle == NULL) vkgemm_error_status(error, &status);
+  check(status);
 }
 
 // Multiples of 1/16 from -1/2 to 1/2, by their number, as f16.
@@ -57,21 +65,21 @@ static Buffer f16_matrix(App* app, uint32_t count, uint32_t seed) {
 int main(void) {
   App* app = app_open();
   check(vkgemm_error_create(&error));
-  VkgemmRequirements* needs = NULL;
-  check(vkgemm_requirements_query(app->instance, app->physical_device, app->get_instance_proc_addr,
-                                  &needs, error));
+  VkgemmRequirements* needs =
+      ask(app->instance, app->physical_device, app->get_instance_proc_addr, error);
+  check_last(needs);
   uint32_t extension_count = 0;
   const char* const* extensions = NULL;
   const VkPhysicalDeviceFeatures2* features = NULL;
   check(vkgemm_requirements_extensions(needs, &extension_count, &extensions));
   check(vkgemm_requirements_features(needs, &features));
   app_create_device(app, extension_count, extensions, features);
-  VkgemmContext* context = NULL;
-  check(make_context(app->instance, app->physical_device, app->device, app->get_instance_proc_addr,
-                     needs, &context, error));
+  VkgemmContext* context = make_context(app->instance, app->physical_device, app->device,
+                                        app->get_instance_proc_addr, needs, error);
+  check_last(context);
   check(vkgemm_requirements_destroy(needs));
-  VkgemmPlan* plan = NULL;
-  check(plan_layer(context, &plan, error));
+  VkgemmPlan* plan = plan_layer(context, error);
+  check_last(plan);
 
   size_t size = 0;
   check(vkgemm_plan_explain(plan, NULL, &size));

@@ -5,7 +5,8 @@ vkgemm::Result<vkgemm::Requirements> ask(VkInstance instance, VkPhysicalDevice g
   return vkgemm::query_requirements(instance, gpu, vkGetInstanceProcAddr);
 }
 
-// Once for each VkDevice. plan() tests kernels on the queue: use it from no other thread meanwhile.
+// Once for each VkDevice. plan() may test kernels on this queue. Meanwhile, other threads must not
+// use it.
 vkgemm::Result<vkgemm::Context> make_context(VkInstance instance, VkPhysicalDevice gpu,
                                              VkDevice device, VkQueue queue, std::uint32_t family,
                                              const vkgemm::Requirements& needs) {

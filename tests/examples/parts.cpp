@@ -32,7 +32,8 @@ vkgemm::Result<vkgemm::Plan> plan_gated_experts(const vkgemm::Context& context) 
        .grouping = vkgemm::Grouping{.groups = 64, .b = vkgemm::GroupedB::per_group}});
 }
 
-// Rows of D, normalised after the residual is added. aux keeps the rows before they are normalised.
+// Rows of D, normalised after the residual is added. aux keeps the sum: the values before an
+// activation, a clamp and the row reduction.
 vkgemm::Result<vkgemm::Plan> plan_normalised(const vkgemm::Context& context) {
   return context.plan(
       {.m = 512,
