@@ -64,19 +64,22 @@ class Device(Products):
     index: a position in devices().  None takes the best device, a GPU if there is one.
     self_test: True tests each kind of kernel when a call first needs it, "all" tests all kinds now.
         A kind that failed is not used, and some fast kinds are used only if they passed.  The
-        file of `vkgemm info --self-test` keeps the verdicts.  Every device reads it.
+        file of `vkgemm info --self-test` keeps the verdicts, and every device reads it.  So the
+        test delays the first call of each kind once per machine, driver and version of vkgemm.
+        False is the default, because a bad driver may crash the process during the test.
     pipeline_cache_file: keeps compiled kernels between runs.  Only you may be able to write there.
     tuning_file: a table that `vkgemm tune` wrote.  It precedes default_tuning_file and the built-in
         tables.
     tune: "first" tunes each new problem at its first call, as Device.tune() does, and adds the
-        result to default_tuning_file.  A problem that a table has timed on this device is not tuned
-        again, also in later processes.  If the file or the memory fails, the logger gets a warning
-        and the call goes on.  None: only Device.tune() tunes.
+        result to default_tuning_file.  vkgemm does not tune a problem that a table of this device
+        already contains, even if its search was incomplete.  If the file or the memory fails, the
+        logger gets a warning and the call goes on.  None: only Device.tune() tunes.
     tune_budget_ms: the milliseconds for each problem of tune="first".
 
     The attribute last_ms holds the milliseconds that the device took for the last product or
-    quantise_rows(), without copies.  It is None if there is no such time: after a batch, after a
-    call with torch tensors, and on a device without timestamps.
+    quantise_rows(), without copies.  In the first call it may include work that the driver delays
+    until the first execution, such as compilation.  It is None if there is no
+    such time: after a batch, after a call with torch tensors, and on a device without timestamps.
 
     Errors are vkgemm.Error, with a status and a message.  Messages that are not errors go to the
     logger "vkgemm" of the module logging.  A child made by fork() cannot use the device: calls
@@ -416,9 +419,16 @@ class Device(Products):
              **arguments: Any) -> TuneResult:
         """Time configurations of a product, and let later calls take the fastest.
 
+        Later calls of this device take the result if they have the same shapes, types, layouts and
+        packing of operands, gate, row operation, c and aux.  Calls with similar shapes may take it,
+        too.  Tune with the packed matrix that you will use.  tune() always times, also a problem
+        that a table contains.
+
         a, b and the other arguments: as in explain(), without config.  Their values are not used.
-        budget_ms: the milliseconds for the whole run.  It ends at most one configuration later.
-        file: the table that gets the result, such as default_tuning_file.  None: no table.
+        budget_ms: the milliseconds for the whole run, compilation included.  It ends at most one
+            configuration later.
+        file: the table that gets the result, such as default_tuning_file.  None stores nothing, and
+            only this Device takes the result.  (Device(tune="first") stores its results.)
         progress: is called with a TuneProgress after each timing, and returns False to end the run.
             It must not use this device.  An exception ends the run and is raised.
         warm_l2: time with a warm L2 cache.  Otherwise the cache is flushed before each execution.
@@ -426,8 +436,8 @@ class Device(Products):
         Other threads wait until it is done.  The last bits of later results may differ, because
         another configuration may add in another order.
         Returns a TuneResult.
-        Raises Error if memory for the operands is short, or the file cannot be read or written.  In
-        the latter case later calls take the fastest all the same.
+        Raises Error if memory for the operands is short, or the file cannot be read or written.  If
+        only the file fails, this Device still uses the fastest configuration.
 
         >>> a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
         >>> result = device.tune(a, b, activation="relu", budget_ms=50)
@@ -435,7 +445,9 @@ class Device(Products):
         True
         """
         bf16 = arguments.pop("bf16", False)
-        require_known("tune", arguments, [name for name in EXPLAINED if name != "config"])
+        require_known("tune", arguments, [
+            *(name for name in EXPLAINED if name != "config"),
+            "budget_ms", "file", "progress", "warm_l2"])
         with self._gpu.lock:
             self._require_open()
             self._gpu.settle()

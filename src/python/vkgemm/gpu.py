@@ -7,15 +7,15 @@ import os
 import threading
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .binding import (ArgumentError, Calls, Error, check, encoded_path, enumerator_name, ffi,
                       initialized, lib, output, owned, text, value_of, written)
-from .memory import Buffer
-from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, checked, created, listed,
-                     structure, vulkan)
+from .memory import Buffer, Pending
+from .vulkan import (WAIT_FOREVER, WHOLE_SIZE, Instance, call, created, listed, structure,
+                     vulkan)
 
 T = TypeVar("T")
 
@@ -242,21 +242,13 @@ class Gpu:
         queries = structure("VkQueryPoolCreateInfo", queryType=vulkan.VK_QUERY_TYPE_TIMESTAMP,
                             queryCount=2)
         self._queries = created("vkCreateQueryPool", "VkQueryPool", self.device, queries, ffi.NULL)
-        self._memory = ffi.new("VkPhysicalDeviceMemoryProperties *")
-        call("vkGetPhysicalDeviceMemoryProperties", self.physical, self._memory)
+        self.memory = created("vkGetPhysicalDeviceMemoryProperties",
+                              "VkPhysicalDeviceMemoryProperties", self.physical)
 
     def _offered_extensions(self) -> set[str]:
         offered = listed("vkEnumerateDeviceExtensionProperties", "VkExtensionProperties",
                          self.physical, ffi.NULL)
         return {text(extension.extensionName) for extension in offered}
-
-    def descriptor(self, function: str, info: Any) -> int:
-        """The file descriptor that an extension's function of this type gives."""
-        name = function.removeprefix("PFN_")
-        pointer = ffi.cast(function, vulkan.vkGetDeviceProcAddr(self.device, name.encode()))
-        fd = ffi.new("int *")
-        checked(name, pointer(self.device, info, fd))
-        return int(fd[0])
 
     def _queue_family(self) -> tuple[int, bool]:
         families = listed("vkGetPhysicalDeviceQueueFamilyProperties", "VkQueueFamilyProperties",
@@ -265,20 +257,6 @@ class Gpu:
             if family.queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT:
                 return index, family.timestampValidBits != 0
         raise Error("missing_feature", "the device has no queue that computes")
-
-    def memory_type(self, allowed: int, host: bool) -> int:
-        """The memory that suits best: cached by the host, or the device's own."""
-        needed = wanted = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-        if host:
-            needed = (vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
-                      | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
-            wanted = needed | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-        for flags in (wanted, needed):
-            for index in range(self._memory.memoryTypeCount):
-                if allowed >> index & 1 and (
-                        self._memory.memoryTypes[index].propertyFlags & flags == flags):
-                    return index
-        raise Error("out_of_device_memory", "the device has no memory of the kind that is needed")
 
     def begin(self) -> None:
         """Begins the commands anew."""
@@ -376,10 +354,3 @@ class Gpu:
         if self.instance is not None:
             self.instance.close()
             self.instance = None
-
-
-class Pending(Protocol):
-    """Work that nobody waited for."""
-
-    def retire(self, buffer: Buffer) -> None:
-        """Closes the buffer when what was submitted is done."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from .binding import ffi
-from .vulkan import WHOLE_SIZE, call, created, structure, vulkan
+from .vulkan import WHOLE_SIZE, call, created, descriptor, memory_type, structure, vulkan
 
-if TYPE_CHECKING:
-    from .gpu import Gpu
+T = TypeVar("T")
 
 # The usage flags of each buffer.
 BUFFER_USAGE = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
@@ -18,10 +18,33 @@ BUFFER_USAGE = (vulkan.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                 | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
 
+class Pending(Protocol):
+    """Work for which the host did not wait."""
+
+    def retire(self, buffer: Buffer) -> None:
+        """Closes the buffer when the submitted work is done."""
+
+
+class Owner(Protocol):
+    """The parts of a Gpu that its buffers use."""
+
+    device: Any
+    memory: Any  # VkPhysicalDeviceMemoryProperties
+    buffers: set[Buffer]
+    pending: Pending | None
+
+    @property
+    def is_inherited(self) -> bool:
+        """True in a child made by fork()."""
+
+    def with_room(self, allocate: Callable[[], T]) -> T:
+        """The result of `allocate`, which is called once more if memory is short."""
+
+
 class Buffer:
     """Memory of a device: `address` on it and, if it is the host's to see, `data`."""
 
-    def __init__(self, gpu: Gpu, size: int, host: bool, shared: bool = False):
+    def __init__(self, gpu: Owner, size: int, host: bool, shared: bool = False):
         self.size = size
         self.gpu = gpu
         external = ffi.NULL
@@ -56,7 +79,7 @@ class Buffer:
             chain.append(structure("VkMemoryDedicatedAllocateInfo", pNext=chain[-1],
                                    buffer=self.handle))
         info = structure("VkMemoryAllocateInfo", pNext=chain[-1], allocationSize=needs.size,
-                         memoryTypeIndex=self.gpu.memory_type(needs.memoryTypeBits, host))
+                         memoryTypeIndex=memory_type(self.gpu.memory, needs.memoryTypeBits, host))
         self.memory = created("vkAllocateMemory", "VkDeviceMemory", device, info, ffi.NULL)
         call("vkBindBufferMemory", device, self.handle, self.memory, 0)
         if host:
@@ -70,7 +93,7 @@ class Buffer:
         """A new file descriptor of the memory, which is shared.  It is the caller's to close."""
         info = structure("VkMemoryGetFdInfoKHR", memory=self.memory,
                          handleType=vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
-        return self.gpu.descriptor("PFN_vkGetMemoryFdKHR", info)
+        return descriptor(self.gpu.device, "PFN_vkGetMemoryFdKHR", info)
 
     def retire(self) -> None:
         """Closes it, once the work that may use it is done."""
@@ -93,7 +116,7 @@ class Arena:
     An operand has the same offset in both.  They grow to what the largest call needs.
     """
 
-    def __init__(self, gpu: Gpu):
+    def __init__(self, gpu: Owner):
         self._gpu = gpu
         self.device: Buffer | None = None
         self.host: Buffer | None = None

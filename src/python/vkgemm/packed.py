@@ -25,8 +25,9 @@ def _free(gpu: Gpu, buffer: Buffer) -> None:
 class PackedMatrix(Held):
     """A matrix B on its device, made by Device.pack(), quantise() or pack_codes().
 
-    It serves every product with its K and N.  On a device that gains nothing from another order,
-    it keeps the order of rows.  It never changes.  copy.copy() returns the matrix itself.
+    It serves every product with its K and N.  If packing would not make the device faster, the
+    matrix keeps its row order.  It never changes.  copy.copy() returns the matrix itself.
+    It cannot be stored.  Store the numpy array or the Codes, and pack again.
 
     >>> device.pack(np.ones((3, 2), np.float16)).shape
     (3, 2)
@@ -52,6 +53,11 @@ class PackedMatrix(Held):
         self.handle = str(self.serial)
         _matrices[self.handle] = self
         self._finalizer = weakref.finalize(self, _free, gpu, buffer)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Refuse to become a numpy array: numpy would make an array of one object."""
+        raise TypeError("a vkgemm.PackedMatrix cannot be stored or read back: store the numpy "
+                        "array or the Codes, and pack again")
 
     @property
     def nbytes(self) -> int:

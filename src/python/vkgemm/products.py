@@ -246,6 +246,7 @@ class Products(Held):
         """Say which kernel computes a product, and why: several lines.
 
         The product is not computed.  A Device with tune="first" tunes a new problem first.
+        "Reading explain()" in bench/TUNING.md describes the lines.
         The arguments are those of gemm().  With `gate` they are those of gated(), with `offsets` of
         grouped(), with `op` of row_reduction(), and errors are theirs.
 

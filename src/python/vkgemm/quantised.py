@@ -112,7 +112,7 @@ class Codes:
         2 ** (byte - 127).
     zeros: for int4, uint8 zero points with the shape of scales.
     group_k: 32, 64, 128, or 0 for all of K.  group_n: 1, 128, or 0 for all columns.
-    k: K.  By default all rows of codes.
+    k: K.  By default K is the number of rows, or twice that for 4-bit codes.
 
     Raises ArgumentError if an array has a wrong type or shape.
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from .binding import Error, ffi
 from .gpu import Gpu
 from .memory import BUFFER_USAGE, Buffer
-from .vulkan import WAIT_FOREVER, call, checked, created, structure, vulkan
+from .vulkan import WAIT_FOREVER, call, checked, created, descriptor, structure, vulkan
 
 
 def require_memory_export(gpu: Gpu) -> None:
@@ -55,7 +55,7 @@ class Timeline:
         """A new file descriptor of the semaphore.  It is the caller's to close."""
         info = structure("VkSemaphoreGetFdInfoKHR", semaphore=self.handle,
                          handleType=vulkan.VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT)
-        return self._gpu.descriptor("PFN_vkGetSemaphoreFdKHR", info)
+        return descriptor(self._gpu.device, "PFN_vkGetSemaphoreFdKHR", info)
 
     def value(self) -> int:
         """The value that it has now."""

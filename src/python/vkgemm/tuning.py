@@ -40,11 +40,14 @@ class TuneProgress:
 class TuneResult:
     """The result of Device.tune().
 
-    config: the configuration that vkgemm takes from now on, and microseconds, its median.
-    chosen: the configuration that vkgemm took before, and chosen_us, its median in the same run.
-    timed: the configurations that were timed.  0 if a table had the problem already.
-    candidates: the configurations that the run would time if the budget allowed.
-    is_complete: whether all candidates were timed.
+    config: the configuration that vkgemm takes from now on.
+    microseconds: the median time of config.
+    chosen: the configuration that vkgemm took before.
+    chosen_us: the median time of chosen in the same run.
+    timed: the number of configurations that were timed.
+    candidates: the number of configurations that the run would time if the budget allowed.
+    is_complete: True if all candidates were timed.  Otherwise call Device.tune() again with a
+        larger budget_ms, and the same `file`.
 
     >>> a = np.ones((2, 3), np.float32)
     >>> result = device.tune(a, a.T, budget_ms=50)

@@ -62,6 +62,32 @@ def listed(function: str, kind: str, *arguments: Any) -> Any:
     return found
 
 
+def descriptor(device: Any, function: str, info: Any) -> int:
+    """The file descriptor that an extension's function of this type returns."""
+    name = function.removeprefix("PFN_")
+    pointer = ffi.cast(function, vulkan.vkGetDeviceProcAddr(device, name.encode()))
+    fd = ffi.new("int *")
+    checked(name, pointer(device, info, fd))
+    return int(fd[0])
+
+
+def memory_type(memory: Any, allowed: int, host: bool) -> int:
+    """The best of the allowed memory types: cached by the host, or the device's own.
+
+    memory: VkPhysicalDeviceMemoryProperties.
+    """
+    needed = wanted = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+    if host:
+        needed = (vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
+                  | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+        wanted = needed | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    for flags in (wanted, needed):
+        for index in range(memory.memoryTypeCount):
+            if allowed >> index & 1 and memory.memoryTypes[index].propertyFlags & flags == flags:
+                return index
+    raise Error("out_of_device_memory", "the device has no memory of the kind that is needed")
+
+
 def structure(kind: str, **fields: Any) -> Any:
     """A structure with its sType: structure("VkSubmitInfo", pCommandBuffers=commands)."""
     words = re.findall("[A-Z]+(?=[A-Z][a-z]|$)|[A-Z][a-z]+|[0-9]+", kind.removeprefix("Vk"))

@@ -384,7 +384,10 @@ impl Context {
     /// - The four handles are valid and belong together. They outlive the context and its plans.
     /// - The device was created with `enabled_extensions` and `enabled_features`, which point to
     ///   valid memory.
-    /// - The self-test's queue has no other use during the call, and its pointers are valid.
+    /// - The pointers of the self-test are valid.
+    /// - Nothing outside this context uses the self-test's queue during this call, and later during
+    ///   [`Context::plan`], [`Context::plan_with`], [`Context::plan_pack`] and
+    ///   [`Context::packed_layout`].
     /// - If `pipeline_cache` is externally synchronised, plans are made by one thread at a time.
     /// - `log` may be called by any thread as long as the context or a plan lives.
     pub unsafe fn new(info: &ContextCreateInfo<'_>) -> Result<Self> {
@@ -418,7 +421,8 @@ impl Context {
     }
 
     /// Plans a product: chooses a configuration and builds its pipelines. This is the only slow
-    /// step, and only the first time that a pipeline is needed.
+    /// step, and only the first time that a pipeline is needed. It may test kernels on the
+    /// self-test's queue, which must have no other use meanwhile ([`Context::new`]).
     ///
     /// Errors: [`Status::ERROR_INVALID_ARGUMENT`] for a problem that contradicts itself,
     /// [`Status::ERROR_UNSUPPORTED`] if nothing computes it here.
@@ -428,7 +432,8 @@ impl Context {
     }
 
     /// [`Context::plan`] with a configuration, such as one of [`Context::candidates`].
-    /// [`Status::ERROR_UNSUPPORTED`] if it doesn't compute the problem.
+    /// [`Status::ERROR_UNSUPPORTED`] if it doesn't compute the problem. The self-test's queue must have
+    /// no other use meanwhile.
     pub fn plan_with(&self, problem: &Problem<'_>, config: &str) -> Result<Plan<'_>> {
         let config = c_text("config", config)?;
         let text = config.as_ptr();
@@ -459,7 +464,8 @@ impl Context {
     /// or written: then the context keeps the configuration; those of [`Context::plan`].
     ///
     /// # Safety
-    /// - The queue is one of the context's device, and no other thread uses it during the call.
+    /// - The queue is one of the context's device, and nothing outside this context uses it during the
+    ///   call.
     /// - `progress` may be called with `progress_user_data`.
     pub unsafe fn tune(&self, problem: &Problem<'_>, info: &TuneInfo<'_>) -> Result<TuneResult<'_>> {
         let mut result = TuneResult::default();
@@ -482,7 +488,8 @@ impl Context {
         self.tune(problem, &TuneInfo { progress: Some(report), progress_user_data, ..*info })
     }
 
-    /// How an operand of the problem lies when it is packed. 0 bytes: this device gains nothing.
+    /// The layout of an operand of the problem when it is packed. 0 bytes: this device gains nothing.
+    /// The self-test's queue must have no other use meanwhile.
     pub fn packed_layout(&self, problem: &Problem<'_>, of: PackedOperand) -> Result<PackedLayout> {
         let mut layout = PackedLayout::default();
         call(|error| unsafe { vkgemm_packed_layout(self.raw, problem, of, &mut layout, error) })?;
@@ -490,7 +497,8 @@ impl Context {
     }
 
     /// Plans the packing of an operand: reads [`Operands::source`], or codes, scales and zeros of a
-    /// quantised B. Writes [`Operands::packed`], [`PackedLayout::bytes`] long.
+    /// quantised B. Writes [`Operands::packed`], [`PackedLayout::bytes`] long. The self-test's queue
+    /// must have no other use meanwhile.
     pub fn plan_pack(&self, problem: &Problem<'_>, of: PackedOperand) -> Result<Plan<'_>> {
         Plan::make(|to, error| unsafe { vkgemm_plan_pack(self.raw, problem, of, to, error) })
     }
