@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <sstream>
 #include <thread>
@@ -201,9 +200,11 @@ class Tuner {
   // Applications may add to the file while this process runs.
   void keep_shapes_of_others(const TuningTable& now) {
     if (!before_) before_.emplace();
-    for (const TunedShape& shape : now.tuned | std::views::reverse) {
-      const auto is_own = [&](const TuneCase& tuned) { return tuned.arguments == shape.arguments; };
-      if (std::ranges::none_of(session_.cases, is_own)) add_tuned(*before_, shape);
+    for (auto shape = now.tuned.rbegin(); shape != now.tuned.rend(); ++shape) {
+      if (std::ranges::find(session_.cases, shape->arguments, &TuneCase::arguments) ==
+          session_.cases.end()) {
+        add_tuned(*before_, *shape);
+      }
     }
   }
 

@@ -101,7 +101,7 @@ Result<void> change_file(const std::filesystem::path& path,
   lock_path += ".lock";
   Result<LockFile> lock = LockFile::open(lock_path);
   const bool locked = lock && lock->lock(0, writers_patience);
-  const auto changed = [&]() -> Result<void> {
+  Result<void> changed = [&]() -> Result<void> {
     std::optional<TuningTable> before;
     std::error_code error;
     if (std::filesystem::exists(path, error)) {
