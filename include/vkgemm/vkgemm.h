@@ -1142,7 +1142,7 @@ VKGEMM_API VkgemmStatus vkgemm_context_record(const VkgemmContext* context, cons
 typedef struct VkgemmTuneProgress {
   uint32_t struct_size;
   uint32_t timed;       // configurations
-  uint32_t candidates;  // that the run would time if the budget allowed
+  uint32_t candidates;  // the most that the run times, with the one that is chosen without it
   uint32_t reserved;
   double elapsed_ms;
   double best_us;    // of the fastest configuration so far
@@ -1161,7 +1161,7 @@ typedef struct VkgemmTuneInfo {
   uint32_t queue_family;
   VkQueue queue;            // can compute and has timestamps; default null: VkgemmSelfTest::queue
   double budget_ms;         // for the whole run; default 1000
-  uint32_t max_candidates;  // configurations that may be timed; default 48
+  uint32_t max_candidates;  // the most that are timed beside the one that is chosen; default 48
   uint32_t threads;         // that compile; default 0: one less than the processors
   VkBool32 warm_l2;         // default false: the L2 cache is flushed before each execution
   VkBool32 skip_timed;      // times nothing if a table has timed the problem here; default false
@@ -1173,8 +1173,8 @@ typedef struct VkgemmTuneInfo {
 // The result of vkgemm_tune().
 typedef struct VkgemmTuneResult {
   uint32_t struct_size;
-  uint32_t timed;  // configurations; 0: skip_timed
-  uint32_t candidates;
+  uint32_t timed;        // configurations; 0: skip_timed
+  uint32_t candidates;   // as VkgemmTuneProgress has them
   VkBool32 is_complete;  // all candidates were timed
   const char* config;    // vkgemm_plan_create() takes it from now on
   const char* chosen;    // vkgemm_plan_create() took it before

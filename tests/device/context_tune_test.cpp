@@ -85,6 +85,7 @@ TEST_F(ContextTune, ItsResultIsChosenFromThenOn) {
 TEST_F(ContextTune, TimedProblemsAreSkipped) {
   const Problem problem = gemm({96, 80, 64}, DataType::f32);
   TuneInfo info = quick();
+  info.budget_ms = 60000.0;  // until the candidate is timed
   info.max_candidates = 1;
   info.skip_timed = true;
   info.file = default_tuning_file(caps());

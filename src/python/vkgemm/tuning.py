@@ -18,7 +18,7 @@ class TuneProgress:
     """The state of a tuning run.  Times are medians, 0 as long as there is none.
 
     timed: the configurations that were timed so far.
-    candidates: the configurations that the run would time if the budget allowed.
+    candidates: the most configurations that the run times, with the chosen one.
     elapsed_ms: the milliseconds since the run began.
     best_us: the microseconds of the fastest configuration so far.
     chosen_us: those of the configuration that vkgemm takes without the run.
@@ -45,7 +45,7 @@ class TuneResult:
     chosen: the configuration that vkgemm took before.
     chosen_us: the median time of chosen in the same run.
     timed: the number of configurations that were timed.
-    candidates: the number of configurations that the run would time if the budget allowed.
+    candidates: the most configurations that the run times, with the chosen one.
     is_complete: True if all candidates were timed.  Otherwise call Device.tune() again with a
         larger budget_ms, and the same `file`.
 
