@@ -200,12 +200,10 @@ class Tuner {
   // Applications may add to the file while this process runs.
   void keep_shapes_of_others(const TuningTable& now) {
     if (!before_) before_.emplace();
-    for (auto shape = now.tuned.rbegin(); shape != now.tuned.rend(); ++shape) {
-      if (std::ranges::find(session_.cases, shape->arguments, &TuneCase::arguments) ==
-          session_.cases.end()) {
-        add_tuned(*before_, *shape);
-      }
-    }
+    std::for_each(now.tuned.rbegin(), now.tuned.rend(), [this](const TunedShape& shape) {
+      const auto is_own = [&](const TuneCase& tuned) { return tuned.arguments == shape.arguments; };
+      if (std::ranges::none_of(session_.cases, is_own)) add_tuned(*before_, shape);
+    });
   }
 
   void sum_up() const {
