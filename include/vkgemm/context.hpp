@@ -196,8 +196,9 @@ class VKGEMM_API Plan {
   // of K, packed operands and row reductions. At most Problem::max_workspace_bytes, unless the
   // caller chose the configuration. 0: none.
   //
-  // A grouped plan uses the first 4 bytes to report bad offsets (none if max_workspace_bytes is
-  // less). Set the word to UINT32_MAX before execution, visible to shader reads and writes.
+  // A grouped plan uses the first 4 bytes to report bad offsets. If max_workspace_bytes is below 4,
+  // it reports nothing. Set the word to UINT32_MAX before execution, visible to shader reads and
+  // writes.
   // Once shader writes are visible to the reader, it holds the index of the first group whose
   // offsets decrease or are not within [0, capacity], or still UINT32_MAX. vkgemm does not clear
   // the word, so several plans may share it. If the plan packs operands, the copies begin at byte

@@ -583,6 +583,7 @@ VKGEMM_API VkgemmStatus vkgemm_problem_command_line(const VkgemmProblem* problem
 //                fragment=MxNxK, subgroups=MxN, subgroup_size=N, subtiles=1, peel=1
 //   khr_direct   ahead=1, swap_a=0, interleave_k=0, subgroups_k=1, code_run=1
 //   fma          fragment=MxN, peel=1
+//   skinny       nothing more
 // In a list of names the first one is the default.
 
 // The parameters that all main loops share. vkgemm/config.hpp says what each does.
