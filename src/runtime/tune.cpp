@@ -299,7 +299,7 @@ Result<TuneResult> TuneRun::run() {
                     .timed = timed_count_,
                     .candidates = static_cast<std::uint32_t>(candidates_ + 1),
                     .is_complete = looked_at_ == candidates_};
-  if (timed_count_ == 1 && candidates_ > 0) return result;
+  if (looked_at_ == 0 && candidates_ > 0) return result;
   const TunedShape shape = shape_of(*best);
   context_.learn(shape);
   if (context_.log.enabled()) {
