@@ -44,7 +44,7 @@ namespace vkgemm {
           required(vkEndCommandBuffer) required(vkQueueSubmit) required(vkWaitForFences)          \
               VKGEMM_TIMING_FUNCTIONS(required)
 
-// Those of tune() alone.
+// The functions that only tune() needs.
 #define VKGEMM_TIMING_FUNCTIONS(required)                                                    \
   required(vkCmdCopyBuffer) required(vkCmdFillBuffer) required(vkCmdResetQueryPool)          \
       required(vkCmdWriteTimestamp) required(vkCreateQueryPool) required(vkDestroyQueryPool) \

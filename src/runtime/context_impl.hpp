@@ -26,7 +26,7 @@ namespace vkgemm {
 
 class SelfTester;
 
-// What a device says of its queues, memory and clock.
+// A device's queues, memory and clock.
 struct SubmitInfo {
   LentQueue lent;  // SelfTest::queue; may be null
   VkPhysicalDeviceMemoryProperties memory{};
@@ -104,7 +104,7 @@ struct Context::Impl {
   std::mutex testing;                       // guards the tester, and additions to what is known
   std::unique_ptr<SelfTester> self_tester;  // null: no queue was lent
 
-  // What tune() needs of the device: another context on it, whose pipelines end with it, and where
+  // Parts that tune() needs: another context on the device, whose pipelines end with it, and where
   // it can submit.
   std::function<Result<std::shared_ptr<Impl>>()> make_sibling;
   SubmitInfo submits;

@@ -40,8 +40,7 @@ std::uint64_t front_of(const Buffer& buffer) {
   return aligned_span(buffer.address()) - buffer.address();
 }
 
-// Where groups of equal size begin, and where the last one ends, as little-endian numbers of
-// `element` bytes.
+// Writes the offsets of groups of equal size, as little-endian numbers of `element` bytes.
 void write_offsets(std::byte* to, const Problem& problem, std::uint32_t element) {
   const auto& groups = *problem.grouping;
   const std::uint64_t capacity = groups.along == GroupAlong::m ? problem.m : problem.k;

@@ -58,8 +58,8 @@ constexpr Turns last_turns{1.05, 4, 12};
 // The gain that replaces a choice: less is noise.
 constexpr double worth_a_change = 1.01;
 
-// How much results may differ, of the largest one: what sums in another order, rounded to the type,
-// can differ by.
+// Results agree if they differ by at most this part of the largest one: sums in another order,
+// rounded to the type, do.
 constexpr double agreement = 0x1p-6;
 
 constexpr std::uint64_t flush_bytes = std::uint64_t{256} << 20;
@@ -246,7 +246,7 @@ Result<void> TuneRun::take_turns(const Turns& turns) {
     }
     report();
   }
-  // Looks are not to be compared with turns.
+  // First looks can't be compared with turns.
   std::vector<Timed> stayed;
   for (Timed& timed : timed_) {
     if (std::ranges::find(taking, &timed) != taking.end()) stayed.push_back(std::move(timed));

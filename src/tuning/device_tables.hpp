@@ -37,7 +37,7 @@ class DeviceTables {
   // With those that were loaded, the preferred one first.
   explicit DeviceTables(const DeviceCaps& caps, std::vector<TuningTable> loaded = {})
       : DeviceTables(caps.architecture, std::move(loaded), table_name(caps)) {}
-  // Of any device of the architecture.
+  // For any device of the architecture.
   explicit DeviceTables(std::string_view architecture, std::vector<TuningTable> loaded = {})
       : DeviceTables(architecture, std::move(loaded), architecture) {}
   DeviceTables(const DeviceTables&) = delete;  // rows are pointed at

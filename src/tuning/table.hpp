@@ -64,8 +64,8 @@ struct DeniedConfig {
 
 struct TuningTable {
   std::string architecture;
-  // Of a table for devices of the architecture: their PCI ids. Its rows are the architecture's, its
-  // timing that of the architecture, with changes.
+  // The PCI ids of its devices, if the table is for some of the architecture. It then has the
+  // architecture's rows, and its timing with changes.
   std::vector<std::uint32_t> device_ids;
   std::string device;  // that `tuned` was measured on, as the driver names it; may be empty
   std::string driver;

@@ -95,7 +95,7 @@ Result<LoadedTables> load_tables(const TableSources& sources, const DeviceCaps& 
 
 Result<void> change_file(const std::filesystem::path& path,
                          const std::function<Result<std::string>(const TuningTable*)>& change) {
-  // What is wrong with the folder shows when the file is written.
+  // A fault of the folder shows when the file is written.
   (void)os::create_private_folders(path.parent_path());
   std::filesystem::path lock_path = path;
   lock_path += ".lock";

@@ -30,7 +30,7 @@ using test::size_within;
 constexpr DataType all_types[] = {DataType::f16, DataType::bf16, DataType::f32};
 constexpr Layout all_layouts[] = {Layout::row_major, Layout::col_major};
 
-// Those of devices have the rows of an architecture.
+// Tables of devices have the rows of an architecture.
 std::vector<std::string_view> table_names(bool of_devices = false) {
   std::vector<std::string_view> names;
   for (const embedded::File& text : embedded::tables()) {
