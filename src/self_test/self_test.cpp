@@ -195,8 +195,7 @@ std::string to_string(const KernelKind& kind) {
 
 std::vector<KernelKind> kernel_kinds(const DeviceCaps& caps) {
   std::vector<Config> proposed;
-  for (const TuningTable* table :
-       {&built_in_table(table_name(caps)), &built_in_table("generic")}) {
+  for (const TuningTable* table : {&built_in_table(table_name(caps)), &built_in_table("generic")}) {
     for (const TuningRow& row : table->rows) proposed.push_back(row.config);
   }
   std::vector<KernelKind> kinds;
