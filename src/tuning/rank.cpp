@@ -38,11 +38,10 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
   return config;
 }
 
-// A configuration that a row proposes, with its estimate. Whether it is legal is not known yet:
-// most of them don't matter, and legality takes longer than an estimate.
+// A configuration that a row proposes, with its estimate.
 struct Proposed {
   ScoredRow scored;
-  Config whole;  // the same without more slices, which must be legal, too
+  Config whole;  // the same without more slices, which is legal; with them that is not known yet
 };
 
 // Adds the configuration, and if slices of K are estimated to be better the same with these; or
@@ -166,8 +165,9 @@ class Proposals {
       if (!may_be_legal(variant.config, problem_, caps)) continue;
       // The parser of tables knows the ranges of rows; those of other tiles are not known.
       if (is_reshaped(variant.config, row.config) && !has_legal_ranges(variant.config)) continue;
-      score(row, row.rate * variant.rate_factor, Computation(problem_, variant.config),
-            table_.timing, target_, found_);
+      const Computation computation(problem_, variant.config);
+      if (!is_legal(computation, target_)) continue;
+      score(row, row.rate * variant.rate_factor, computation, table_.timing, target_, found_);
     }
   }
 
@@ -178,7 +178,6 @@ class Proposals {
 };
 
 bool is_legal(const Proposed& proposed, const ResolvedProblem& problem, const Target& target) {
-  if (!is_legal(Computation(problem, proposed.whole), target)) return false;
   return proposed.scored.config == proposed.whole ||
          is_legal(proposed.scored.config, problem, target);
 }
