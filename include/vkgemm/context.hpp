@@ -137,6 +137,7 @@ struct ContextCreateInfo {
   // A tuning table for this device's architecture, as `vkgemm tune` writes it. Priority: the file
   // that the environment variable VKGEMM_TUNING names, then tuning_file, then default_tuning_file()
   // if it exists, then the built-in tables.
+  //
   // A table only proposes: vkgemm never chooses a configuration that is not legal. It chooses one
   // that a table denies or refuses only if no other one computes the problem. Then the log gets a
   // warning, and Plan::explain() says so.
@@ -198,11 +199,10 @@ class VKGEMM_API Plan {
   //
   // A grouped plan uses the first 4 bytes to report bad offsets. If max_workspace_bytes is below 4,
   // it reports nothing. Set the word to UINT32_MAX before execution, visible to shader reads and
-  // writes.
-  // Once shader writes are visible to the reader, it holds the index of the first group whose
-  // offsets decrease or are not within [0, capacity], or still UINT32_MAX. vkgemm does not clear
-  // the word, so several plans may share it. If the plan packs operands, the copies begin at byte
-  // 256, and plans may share the workspace on one queue.
+  // writes. Once shader writes are visible to the reader, it holds the index of the first group
+  // whose offsets decrease or are not within [0, capacity], or still UINT32_MAX. vkgemm does not
+  // clear the word, so several plans may share it. If the plan packs operands, the copies begin at
+  // byte 256, and plans may share the workspace on one queue.
   std::uint64_t workspace_bytes() const noexcept;
 
   // Several lines for people: path, configuration and its provenance, grid, shared memory, and the
@@ -356,17 +356,16 @@ class VKGEMM_API Context {
   // Returns 0 bytes if packing is not supported or gains nothing: then leave the operand plain.
   // That holds for f32 (unless multiplied in parts), for A of a grouped product, for both operands
   // if groups are along K, and for any operand on some devices. A quantised B can be packed on
-  // every device. Fails as
-  // plan() does if the fields that plan_pack() reads contradict each other, and with unsupported if
-  // the operand has no such order here.
+  // every device. Fails as plan() does if the fields that plan_pack() reads contradict each other,
+  // and with unsupported if the operand has no such order here.
   Result<PackedLayout> packed_layout(const Problem& problem, PackedOperand operand) const;
 
   // Plans the packing of an operand. Pack weights once: they serve every product that
   // PackedLayout::fingerprint allows. The problem describes the source: any layout, leading
-  // dimension, strides and alignment. Packing::plain asks for the device's order,
-  // packed_rows for rows, packed_fragments for fragments. plan_pack() reads only this operand's
-  // matrix and sizes, batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with
-  // row_reduction. With GatedB::separate, pack b and b_right one by one with the same plan.
+  // dimension, strides and alignment. Packing::plain asks for the device's order, packed_rows for
+  // rows, packed_fragments for fragments. plan_pack() reads only this operand's matrix and sizes,
+  // batch, grouping, gated, f32_arithmetic, quantised_b, and d.layout with row_reduction. With
+  // GatedB::separate, pack b and b_right one by one with the same plan.
   //
   // Operands: reads `source`. For a quantised B (Problem::quantised_b) reads `codes` and, if they
   // are separate, `scales` and `zeros`. Writes `packed`: all matrices, with zeros for padding, but

@@ -41,7 +41,7 @@ struct TuneInfo {
   // Threads that compile pipelines while the device executes. 0: one less than the processors.
   std::uint32_t threads = 0;
 
-  // If false, each execution begins with a cold L2 cache: 256 MiB are written before.
+  // If false, each execution begins with a cold L2 cache: 256 MiB are written before (CPUs: 1 MiB).
   bool warm_l2 = false;
 
   // If true, tune() times nothing for a problem that a table has timed on this device. The result
@@ -65,7 +65,7 @@ struct TuneResult {
   double chosen_us = 0;          // its median in the same run
   std::uint32_t timed = 0;       // configurations
   std::uint32_t candidates = 0;  // as TuneProgress has them
-  bool is_complete = false;      // true: all candidates were timed
+  bool is_complete = false;      // true: all candidates were tried; those that fail are not timed
 };
 
 // $XDG_CACHE_HOME/vkgemm/tuned-<vendor>-<device>-<hash>.json, where the hash is of the driver; or

@@ -1176,7 +1176,7 @@ typedef struct VkgemmTuneResult {
   uint32_t struct_size;
   uint32_t timed;        // configurations; 0: skip_timed
   uint32_t candidates;   // as VkgemmTuneProgress has them
-  VkBool32 is_complete;  // all candidates were timed
+  VkBool32 is_complete;  // all candidates were tried; those that fail are not timed
   const char* config;    // vkgemm_plan_create() takes it from now on
   const char* chosen;    // vkgemm_plan_create() took it before
   double microseconds;   // the median of `config`

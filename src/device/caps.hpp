@@ -1,6 +1,7 @@
 // caps.hpp: what others ask capabilities in passing.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/text.hpp"
@@ -15,6 +16,11 @@ inline bool is_cpu(const DeviceCaps& caps) { return caps.type == VK_PHYSICAL_DEV
 inline std::string driver_text(const DeviceCaps& caps) {
   if (caps.driver_info.empty()) return caps.driver_name;
   return concat(caps.driver_name, ' ', caps.driver_info);
+}
+
+// The size of a buffer whose writing empties the caches: larger than any L2 cache.
+inline std::uint64_t flush_bytes(const DeviceCaps& caps) noexcept {
+  return is_cpu(caps) ? 1 << 20 : 256 << 20;
 }
 
 }  // namespace vkgemm

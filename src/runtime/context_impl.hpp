@@ -108,7 +108,7 @@ struct Context::Impl {
   // it can submit.
   std::function<Result<std::shared_ptr<Impl>>()> make_sibling;
   SubmitInfo submits;
-  bool tells_plans = true;  // the log: the self-test's own context doesn't
+  bool tells_plans = true;  // the log; contexts of self-tests and tune() don't
   std::atomic<bool> lost = false;
   std::atomic<bool> told_of_untested = false;  // the log; true if there is nothing to tell
 };

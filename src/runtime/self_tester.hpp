@@ -1,5 +1,5 @@
 // self_tester.hpp: verdicts that a context is given or reads, and those that it finds on a lent
-// queue: the one place that submits and waits.
+// queue.
 #pragma once
 
 #include <functional>

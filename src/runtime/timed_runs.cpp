@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "device/caps.hpp"
 #include "problem/convert.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
@@ -19,7 +20,7 @@ namespace {
 constexpr std::uint32_t most_timings = 64;  // of one submission
 constexpr std::uint64_t timeout_ms = 10'000;
 
-// Random values repeat after so many bytes: no power of two, so that rows differ.
+// The period of the random values in bytes. It is no power of two, so that rows differ.
 constexpr std::uint64_t pattern_bytes = 1'000'000;
 constexpr std::uint64_t sample_bytes = 4096;
 constexpr std::uint64_t samples_of_operand = 3;
@@ -117,7 +118,7 @@ Result<void> TimedRuns::fill(const Own& operand) {
   });
 }
 
-Result<void> TimedRuns::prepare(const Plan& plan, std::uint64_t flush_bytes) {
+Result<void> TimedRuns::prepare(const Plan& plan, bool flushes) {
   VkQueryPoolCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
@@ -127,9 +128,8 @@ Result<void> TimedRuns::prepare(const Plan& plan, std::uint64_t flush_bytes) {
   auto staging = allocate(pattern_bytes, Placement::mapped);
   if (!staging) return staging.error();
   staging_ = *std::move(staging);
-  flush_bytes_ = flush_bytes;
-  if (flush_bytes != 0) {
-    auto flush = allocate(flush_bytes, Placement::device);
+  if (flushes) {
+    auto flush = allocate(flush_bytes(*InternalAccess::impl(plan).caps), Placement::device);
     if (!flush) return flush.error();
     flush_ = *std::move(flush);
   }

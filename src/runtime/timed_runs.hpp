@@ -26,9 +26,9 @@ class TimedRuns {
   TimedRuns(const TimedRuns&) = delete;
   TimedRuns& operator=(const TimedRuns&) = delete;
 
-  // Allocates the operands of the plan's problem, with random values. flush_bytes: so many are
-  // written before each execution, to empty the caches; 0: none.
-  Result<void> prepare(const Plan& plan, std::uint64_t flush_bytes);
+  // Allocates the operands of the plan's problem, with random values. flushes: a buffer of
+  // flush_bytes() is written before each execution, to empty the caches.
+  Result<void> prepare(const Plan& plan, bool flushes);
 
   // Fills what plans write with NaN, so that samples() tell of what was not written.
   Result<void> clear_results();
@@ -59,7 +59,7 @@ class TimedRuns {
   const LentQueue queue_;
   std::vector<Own> own_;
   std::unique_ptr<Buffer> workspace_, flush_, staging_;
-  std::uint64_t workspace_bytes_ = 0, flush_bytes_ = 0;
+  std::uint64_t workspace_bytes_ = 0;
   Operands operands_;
   VkQueryPool queries_ = VK_NULL_HANDLE;
   bool in_flight_ = false;

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,8 +61,6 @@ constexpr double worth_a_change = 1.01;
 // rounded to the type, do.
 constexpr double agreement = 0x1p-6;
 
-constexpr std::uint64_t flush_bytes = std::uint64_t{256} << 20;
-
 bool agree(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0.0;
   for (const double value : a) {
@@ -93,7 +90,7 @@ class TuneRun {
         runs_(context.functions, context.submits, queue),
         builder_(
             [this](const Problem& problem, const Config& config) { return build(problem, config); },
-            threads()) {}
+            info.threads != 0 ? info.threads : tuner::PlanBuilder::default_threads()) {}
   ~TuneRun() {
     if (runs_.in_flight()) Context::Impl::keep(sibling_);
   }
@@ -103,10 +100,6 @@ class TuneRun {
   Result<TuneResult> run();
 
  private:
-  std::uint32_t threads() const {
-    if (info_.threads != 0) return info_.threads;
-    return std::max(std::thread::hardware_concurrency(), 2U) - 1;
-  }
   Result<Plan> build(const Problem& problem, const Config& config) const {
     return without_exceptions([&] { return sibling_->make_plan(sibling_, problem, &config); });
   }
@@ -222,36 +215,28 @@ Result<void> TuneRun::look_at(std::vector<Config> configs) {
   return {};
 }
 
+// Keeps the fastest configurations, and times them by turns. The others go: their first looks can't
+// be compared with turns. Each that stays has one turn at least, whatever the budget.
 Result<void> TuneRun::take_turns(const Turns& turns) {
-  std::vector<Timed*> taking;
-  for (Timed& timed : timed_) taking.push_back(&timed);
-  std::ranges::stable_sort(taking, {}, [](const Timed* timed) { return timed->us(); });
-  const double most_us = turns.within * taking.front()->us();
-  std::size_t count = 0;
-  std::erase_if(taking, [&](const Timed* timed) {
-    const bool stays = timed == &timed_.front() || (count < turns.most && timed->us() <= most_us);
-    count += stays ? 1 : 0;
-    return !stays;
-  });
+  std::ranges::stable_sort(timed_.begin() + 1, timed_.end(), {}, &Timed::us);
+  const double most_us = turns.within * fastest()->us();
+  const auto last = std::ranges::find_if(timed_.begin() + 1, timed_.end(),
+                                         [&](const Timed& timed) { return timed.us() > most_us; });
+  const auto stay = std::min<std::size_t>(last - timed_.begin(), turns.most);
+  timed_.erase(timed_.begin() + static_cast<std::ptrdiff_t>(stay), timed_.end());
   const double turn_ms = std::clamp(info_.budget_ms * 0.15 / static_cast<double>(turns.count) /
-                                        static_cast<double>(taking.size()),
+                                        static_cast<double>(timed_.size()),
                                     0.2, 20.0);
   for (int turn = 0; turn < turns.count; ++turn) {
-    for (Timed* timed : taking) {
-      if (!may_go_on(share_of_turns) && !timed->turns.empty()) return {};
-      const double executions = std::clamp(1000.0 * turn_ms / timed->us(), 1.0, 20.0);
-      const auto times = runs_.time(timed->plan, static_cast<std::uint32_t>(executions));
+    for (Timed& timed : timed_) {
+      if (!may_go_on(share_of_turns) && !timed.turns.empty()) return {};
+      const double executions = std::clamp(1000.0 * turn_ms / timed.us(), 1.0, 20.0);
+      const auto times = runs_.time(timed.plan, static_cast<std::uint32_t>(executions));
       if (!times) return times.error();
-      timed->turns.insert(timed->turns.end(), times->begin(), times->end());
+      timed.turns.insert(timed.turns.end(), times->begin(), times->end());
     }
     report();
   }
-  // First looks can't be compared with turns.
-  std::vector<Timed> stayed;
-  for (Timed& timed : timed_) {
-    if (std::ranges::find(taking, &timed) != taking.end()) stayed.push_back(std::move(timed));
-  }
-  timed_ = std::move(stayed);
   return {};
 }
 
@@ -266,7 +251,7 @@ TunedShape TuneRun::shape_of(const Timed& timed) const {
   shape.row.provenance =
       concat("measured: ", caps.name, ", driver ", driver_text(caps), ", ", today(), ", ",
              info_.warm_l2 ? "warm" : "cold", " L2: ", timings, " timings, the fastest of ",
-             looked_at_ + 1, "; ", to_string(timed_.front().config), " took ",
+             timed_count_, "; ", to_string(timed_.front().config), " took ",
              std::round(10.0 * timed_.front().us()) / 10.0, " us");
   return shape;
 }
@@ -277,8 +262,7 @@ Result<TuneResult> TuneRun::run() {
   builder_.want(0, chosen_.problem, configs);
   Result<Plan> chosen = build(chosen_.problem, chosen_.config);
   if (!chosen) return chosen.error();
-  const bool flushes = !info_.warm_l2 && !is_cpu(*chosen_.caps);
-  if (auto ready = runs_.prepare(*chosen, flushes ? flush_bytes : 0); !ready) return ready.error();
+  if (auto ready = runs_.prepare(*chosen, !info_.warm_l2); !ready) return ready.error();
   const double warm_up_ms = std::min(share_of_warm_up * info_.budget_ms, most_warm_up_ms);
   const double warm_at_ms = elapsed_ms() + (is_cpu(*chosen_.caps) ? 0.0 : warm_up_ms);
   do {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "device/caps.hpp"
 #include "oracle/quantised.hpp"
 #include "tool/matrices.hpp"
 #include "tool/planning.hpp"
@@ -14,8 +13,6 @@ namespace vkgemm::tool {
 
 using headless::Buffer;
 using headless::Runner;
-
-std::uint64_t flush_bytes(const DeviceCaps& caps) { return is_cpu(caps) ? 1 << 20 : 256 << 20; }
 
 OperandPool::Operand OperandPool::get(DataType type, std::uint64_t bytes, std::uint64_t seed) {
   Kept& kept = kept_[{type, seed}];

@@ -19,9 +19,6 @@
 
 namespace vkgemm::tool {
 
-// The size of a buffer that is written to flush caches: more than any L2 cache has.
-std::uint64_t flush_bytes(const DeviceCaps& caps);
-
 // Random operands on the host and on the device, kept for the problems that come after: an
 // element's value depends on its place and the seed alone, so that smaller problems use the front
 // of what there is.

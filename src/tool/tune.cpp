@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "base/date.hpp"
@@ -22,6 +21,7 @@
 #include "tool/tool.hpp"
 #include "tool/tune_report.hpp"
 #include "tool/tune_worker.hpp"
+#include "tuner/plan_builder.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/table_text.hpp"
 
@@ -421,8 +421,8 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
   command
       .add_option(
           "--context-tune", options.limits.context_ms,
-          "Also time what Context::tune() chooses within so many milliseconds: `context` in "
-          "the JSON lines")
+          "Also time the choice of Context::tune() with this budget in milliseconds: `context` "
+          "in the JSON lines")
       ->type_name("MS")
       ->check(CLI::Range(1.0, 1e6));
   command.add_flag("--warm-l2", options.limits.warm_l2,
@@ -441,7 +441,7 @@ void add_search_options(CLI::App& command, TuneOptions& options) {
 
 void add_tune(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TuneOptions>();
-  options->limits.threads = std::max(std::thread::hardware_concurrency(), 2U) - 1;
+  options->limits.threads = tuner::PlanBuilder::default_threads();
   CLI::App& command = *app.add_subcommand(
       "tune", "Find the fastest configurations of a list of problems, and write them as a table");
   command.footer(

@@ -14,8 +14,8 @@ namespace vkgemm::tuner {
 struct CandidateLimits {
   std::size_t most = 48;
   double within = 2.5;  // estimates up to this factor above the best one
-  // Estimates compare configurations of one path, and another path may be off by any factor: each
-  // path that can compute a problem has so many.
+  // The fewest candidates of each path that can compute the problem. Estimates compare
+  // configurations of one path; those of another path may be off by any factor.
   std::size_t of_a_path = 4;
 };
 

@@ -10,6 +10,10 @@ PlanBuilder::PlanBuilder(Build build, std::uint32_t threads) : build_(std::move(
   for (std::uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
+std::uint32_t PlanBuilder::default_threads() {
+  return std::max(std::thread::hardware_concurrency(), 2U) - 1;
+}
+
 PlanBuilder::~PlanBuilder() {
   {
     const std::scoped_lock lock(mutex_);

@@ -23,6 +23,9 @@ class PlanBuilder {
   // `build` is called from several threads at once. Without threads, take() builds.
   using Build = std::function<Result<Plan>(const Problem&, const Config&)>;
   PlanBuilder(Build build, std::uint32_t threads);
+
+  // One less than the processors: one is left for the thread that measures.
+  static std::uint32_t default_threads();
   ~PlanBuilder();  // waits for those that are being built
   PlanBuilder(const PlanBuilder&) = delete;
   PlanBuilder& operator=(const PlanBuilder&) = delete;

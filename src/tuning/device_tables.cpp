@@ -48,8 +48,23 @@ std::optional<double> time_of_order(const TuningTable& table, const TuningRow* r
       matrix->fragments = order_of(row->config, *matrix);
     }
   }
-  const auto ranked = vkgemm::rank(table, problem, target, 1);
+  const auto ranked = vkgemm::rank(table, problem, target);
   return ranked.empty() ? std::nullopt : std::optional(ranked.front().cost);
+}
+
+bool is_of(const TuningTable& table, const DeviceCaps& caps) {
+  return table.device.empty() || table.device == caps.name;
+}
+
+ScoredRow scored_shape(const Nearest& found, const DeviceCaps& caps) {
+  const TunedShape& shape = *found.shape;
+  return {.row = &shape.row,
+          .config = shape.row.config,
+          .cost = shape.microseconds,
+          .unsplit_cost = shape.microseconds,
+          .tuned = &shape,
+          .distance = found.distance,
+          .timed = found.distance == 0.0 && is_of(*found.table, caps)};
 }
 
 }  // namespace
@@ -216,10 +231,8 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const 
 std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
                                                                const DeviceCaps& caps,
                                                                Denials denials) const {
-  // The first one, unless it may be denied.
-  const std::size_t most = loaded_.empty() || denials == Denials::overruled ? 1 : SIZE_MAX;
   for (const TuningTable* table : tables_) {
-    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials), most)) {
+    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
       if (!denied(scored.config, problem.input_type(), denials)) return Estimated{table, scored};
     }
   }
@@ -253,25 +266,6 @@ std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& oth
   }
   return nearest;
 }
-
-namespace {
-
-bool is_of(const TuningTable& table, const DeviceCaps& caps) {
-  return table.device.empty() || table.device == caps.name;
-}
-
-ScoredRow scored_shape(const Nearest& found, const DeviceCaps& caps) {
-  const TunedShape& shape = *found.shape;
-  return {.row = &shape.row,
-          .config = shape.row.config,
-          .cost = shape.microseconds,
-          .unsplit_cost = shape.microseconds,
-          .tuned = &shape,
-          .distance = found.distance,
-          .timed = found.distance == 0.0 && is_of(*found.table, caps)};
-}
-
-}  // namespace
 
 std::optional<ScoredRow> DeviceTables::timed(const ResolvedProblem& problem, const DeviceCaps& caps,
                                              Denials denials) const {
@@ -310,7 +304,7 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
     return unless_too_long();
   }
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
-  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials), 1);
+  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials));
   const Opinion opinion{
       .here = estimate_cost(config, *rate, table.timing, problem, caps),
       .best_here = other->row.cost,

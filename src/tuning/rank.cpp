@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "base/text.hpp"
 #include "device/caps.hpp"
@@ -38,16 +37,10 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
   return config;
 }
 
-// A configuration that a row proposes, with its estimate.
-struct Proposed {
-  ScoredRow scored;
-  Config whole;  // the same without more slices, which is legal; with them that is not known yet
-};
-
 // Adds the configuration, and if slices of K are estimated to be better the same with these; or
 // with as many as the caller wants.
 void score(const TuningRow& row, double rate, const Computation& computation,
-           const TimingModel& timing, const Target& target, std::vector<Proposed>& out) {
+           const TimingModel& timing, const Target& target, std::vector<ScoredRow>& out) {
   const DeviceCaps& caps = target.caps;
   const Config& config = computation.config();
   const ResolvedProblem& problem = computation.asked();
@@ -59,27 +52,32 @@ void score(const TuningRow& row, double rate, const Computation& computation,
   const double plain = estimate.microseconds(config.slices);
   // A table's figures may be of any size.
   if (!std::isfinite(plain)) return;
-  const auto add = [&](const Config& c, double cost) {
-    if (exceeds_dispatch_limit(c, cost, problem)) return;
-    out.push_back({{.row = &row, .config = c, .cost = cost, .unsplit_cost = plain}, config});
-  };
+  ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
   if (const std::uint32_t wanted = problem.split_k.slices; wanted != 0) {
-    const Config split = with_slices(config, wanted, problem);
-    const double cost = estimate.microseconds(wanted);
-    if (std::isfinite(cost) && fits(split)) add(split, cost);
+    best.config = with_slices(config, wanted, problem);
+    best.cost = estimate.microseconds(wanted);
+    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, problem, target) &&
+        !exceeds_dispatch_limit(best.config, best.cost, problem)) {
+      out.push_back(best);
+    }
     return;
   }
-  add(config, plain);
+  if (!exceeds_dispatch_limit(config, plain, problem)) out.push_back(best);
   const bool whole = problem.rows && config.rows != RowStrategy::two_pass;
   if (config.slices > 1 || is_cpu(caps) || problem.grouping || whole) return;
   for (const std::uint32_t slices : slice_counts) {
     if (!estimate.has_use_for(slices)) break;
     const Config split = with_slices(config, slices, problem);
     if (!fits(split)) break;
-    // Not below: a figure that is none is not chosen, either.
     const double time = estimate.microseconds(slices);
-    if (time < worth_a_workspace * plain) add(split, time);
+    // Not below: a figure that is none is not chosen, either.
+    if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
+    if (!is_legal_row(split, problem, target) || exceeds_dispatch_limit(split, time, problem))
+      continue;
+    best.config = split;
+    best.cost = time;
   }
+  if (best.config.slices > 1) out.push_back(best);
 }
 
 // The operands that might be worth packing: those that the kernels load badly, of large products.
@@ -115,104 +113,61 @@ bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedP
   });
 }
 
-// All that the rows propose: without packing, and with operands packed.
-class Proposals {
- public:
-  Proposals(const TuningTable& table, const ResolvedProblem& problem, const Target& target)
-      : table_(table), problem_(problem), target_(target) {}
-
-  std::vector<Proposed> plain() {
-    for (const TuningRow& row : table_.rows) {
-      if (!packs(row) && counts(row)) consider(row, row.config);
-    }
-    return std::exchange(found_, {});
-  }
-
-  std::vector<Proposed> packed() {
-    for (const TuningRow& row : table_.rows) {
-      if (!packs(row) || !counts(row)) continue;
-      consider(row, row.config);
-      if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
-      if (problem_.a.is_packed()) continue;
-      Config a_in_rows = row.config;
-      a_in_rows.pack_a = false;
-      consider(row, a_in_rows);
-    }
-    for (const Config& option : pack_options(problem_, target_.caps)) {
-      for (const TuningRow& row : table_.rows) {
-        if (!gains_by_packing(descriptor(row.config))) continue;
-        Config config = row.config;
-        config.pack_a = option.pack_a;
-        config.pack_b = option.pack_b;
-        config = as_given(config, problem_, target_.caps);
-        if (row.matches(*Computation(problem_, config).chunk())) consider(row, config);
-      }
-    }
-    return std::exchange(found_, {});
-  }
-
- private:
-  static bool packs(const TuningRow& row) { return row.config.pack_a || row.config.pack_b; }
-  bool counts(const TuningRow& row) const {
-    return row.matches(problem_) && !is_replaced(row, table_, problem_);
-  }
-  void consider(const TuningRow& row, const Config& given) {
-    const DeviceCaps& caps = target_.caps;
-    // Variants have as many accumulators: they are as bad.
-    if (why_refused(target_.refused, row.config, problem_, caps.architecture)) return;
-    for (const RowVariant& variant :
-         row_variants(as_given(given, problem_, caps), problem_, caps)) {
-      if (!may_be_legal(variant.config, problem_, caps)) continue;
-      // The parser of tables knows the ranges of rows; those of other tiles are not known.
-      if (is_reshaped(variant.config, row.config) && !has_legal_ranges(variant.config)) continue;
-      const Computation computation(problem_, variant.config);
-      if (!is_legal(computation, target_)) continue;
-      score(row, row.rate * variant.rate_factor, computation, table_.timing, target_, found_);
-    }
-  }
-
-  const TuningTable& table_;
-  const ResolvedProblem& problem_;
-  const Target& target_;
-  std::vector<Proposed> found_;
-};
-
-bool is_legal(const Proposed& proposed, const ResolvedProblem& problem, const Target& target) {
-  return proposed.scored.config == proposed.whole ||
-         is_legal(proposed.scored.config, problem, target);
-}
-
 }  // namespace
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
-                            const Target& target, std::size_t most) {
-  Proposals proposals(table, problem, target);
+                            const Target& target) {
+  const DeviceCaps& caps = target.caps;
   std::vector<ScoredRow> out;
-  // A row appears once, and once more with the slices that are best.
-  const auto add = [&](const std::vector<Proposed>& proposed, double below, std::size_t first) {
-    std::vector<const Proposed*> sorted;
-    sorted.reserve(proposed.size());
-    for (const Proposed& one : proposed) sorted.push_back(&one);
-    std::ranges::stable_sort(sorted, {}, [](const Proposed* p) { return p->scored.cost; });
-    for (const Proposed* const each : sorted) {
-      const Proposed& one = *each;
-      if (out.size() - first >= most || !(one.scored.cost < below)) break;
-      const bool is_whole = one.scored.config == one.whole;
-      const bool repeats = !is_whole && std::ranges::any_of(out, [&](const ScoredRow& other) {
-        Config whole = other.config;
-        whole.slices = one.whole.slices;
-        whole.reduction_mode = one.whole.reduction_mode;
-        return other.row == one.scored.row && other.config.slices > one.whole.slices &&
-               whole == one.whole;
-      });
-      if (!repeats && is_legal(one, problem, target)) out.push_back(one.scored);
+  const auto consider = [&](const TuningRow& row, const Config& config) {
+    // Variants have as many accumulators: they are as bad.
+    if (why_refused(target.refused, row.config, problem, caps.architecture)) return;
+    for (const RowVariant& variant : row_variants(config, problem, caps)) {
+      if (!may_be_legal(variant.config, problem, caps)) continue;
+      // The parser of tables knows the ranges of rows; those of other tiles are not known.
+      if (problem.rows && variant.config != row.config && !has_legal_ranges(variant.config))
+        continue;
+      const Computation computation(problem, variant.config);
+      if (!is_legal(computation, target)) continue;
+      score(row, row.rate * variant.rate_factor, computation, table.timing, target, out);
     }
   };
-  constexpr double any = std::numeric_limits<double>::infinity();
-  add(proposals.plain(), any, 0);
-  double best_plain = any;
-  if (!out.empty()) best_plain = out.front().cost;
-  add(proposals.packed(), worth_a_workspace * best_plain, out.size());
+  const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
+  const auto counts = [&](const TuningRow& row) {
+    return row.matches(problem) && !is_replaced(row, table, problem);
+  };
+  for (const TuningRow& row : table.rows) {
+    if (!packs(row) && counts(row)) consider(row, as_given(row.config, problem, caps));
+  }
+  double best_plain = std::numeric_limits<double>::infinity();
+  for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
+  const std::size_t plain = out.size();
+  for (const TuningRow& row : table.rows) {
+    if (!packs(row) || !counts(row)) continue;
+    consider(row, as_given(row.config, problem, caps));
+    if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
+    if (problem.a.is_packed()) continue;
+    Config a_in_rows = row.config;
+    a_in_rows.pack_a = false;
+    consider(row, as_given(a_in_rows, problem, caps));
+  }
+  for (const Config& option : pack_options(problem, caps)) {
+    for (const TuningRow& row : table.rows) {
+      Config config = row.config;
+      config.pack_a = option.pack_a;
+      config.pack_b = option.pack_b;
+      config = as_given(config, problem, caps);
+      if (gains_by_packing(descriptor(row.config)) &&
+          row.matches(*Computation(problem, config).chunk())) {
+        consider(row, config);
+      }
+    }
+  }
+  const auto not_worth_it = [&](const ScoredRow& scored) {
+    return scored.cost >= worth_a_workspace * best_plain;
+  };
+  const auto first_packed = out.begin() + static_cast<std::ptrdiff_t>(plain);
+  out.erase(std::remove_if(first_packed, out.end(), not_worth_it), out.end());
   std::ranges::stable_sort(out, {}, &ScoredRow::cost);
   return out;
 }

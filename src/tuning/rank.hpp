@@ -1,7 +1,6 @@
 // rank.hpp: which legal configuration to prefer. Pure and printable.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,10 +26,9 @@ struct ScoredRow {
 
 // Rows of the table that match and are legal here, best first; ties keep the table's order. A row
 // appears once more with as many slices of K as pay, and with operands packed where that pays. None
-// wants more workspace than the problem allows. With `most`, the result ends after so many that
-// pack nothing, and so many that pack.
+// wants more workspace than the problem allows.
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
-                            const Target& target, std::size_t most = SIZE_MAX);
+                            const Target& target);
 
 // An estimate for people: "18.7 us".
 std::string microseconds(double time);

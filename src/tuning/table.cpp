@@ -368,9 +368,6 @@ std::vector<Node> list(const std::optional<Node>& node, std::size_t most) {
   return elements;
 }
 
-// The architecture's own table, of those that were parsed before.
-using Tables = std::map<std::string, TuningTable, std::less<>>;
-
 std::uint32_t parse_device_id(const Node& node) {
   const std::string& text = node.text();
   std::uint32_t id = 0;
@@ -382,7 +379,7 @@ std::uint32_t parse_device_id(const Node& node) {
   return id;
 }
 
-TuningTable parse_table(std::string_view text, const Tables& architectures) {
+TuningTable parse_table(std::string_view text, const TuningTables& architectures) {
   const Json document = parse_json(text);
   if (!document.is_object()) {
     throw TableError("", 1, concat("is ", document.type_name(), ", not an object"));
@@ -430,44 +427,6 @@ TuningTable parse_table(std::string_view text, const Tables& architectures) {
   return table;
 }
 
-Result<TuningTable> parse(std::string_view text, std::string_view source,
-                          const Tables& architectures) {
-  if (text.size() > longest_tuning_table) {
-    return Error{Status::invalid_argument,
-                 concat(source, ": is ", text.size(), " bytes long, at most ", longest_tuning_table,
-                        " are read")};
-  }
-  try {
-    return parse_table(text, architectures);
-  } catch (const TableError& error) {
-    const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
-    return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
-  } catch (const JsonRefusal& refusal) {
-    return Error{Status::invalid_argument,
-                 concat(source, ": line ", refusal.line, ": ", refusal.what())};
-  } catch (const Json::exception& error) {
-    // Says line and column.
-    return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
-  }
-}
-
-const Tables& built_in_tables() {
-  static const Tables tables = [] {
-    // In the order of their names: an architecture's own comes before those of its devices.
-    std::map<std::string_view, const embedded::File*> files;
-    for (const embedded::File& file : embedded::tables()) files.emplace(file.name, &file);
-    Tables out;
-    for (const auto& [name, file] : files) {
-      auto table = parse(embedded::text(*file), name, out);
-      assert(table && "a table that is built in must parse: tuning_test says what is wrong");
-      if (table) out.insert_or_assign(std::string(name), *std::move(table));
-    }
-    out.try_emplace("generic");
-    return out;
-  }();
-  return tables;
-}
-
 }  // namespace
 
 bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
@@ -485,8 +444,25 @@ bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
          n.contains(problem.product_n()) && k.contains(problem.typical_k());
 }
 
-Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source) {
-  return parse(text, source, {});
+Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source,
+                                       const TuningTables& architectures) {
+  if (text.size() > longest_tuning_table) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": is ", text.size(), " bytes long, at most ", longest_tuning_table,
+                        " are read")};
+  }
+  try {
+    return parse_table(text, architectures);
+  } catch (const TableError& error) {
+    const std::size_t line = error.line != 0 ? error.line : line_of(text, error.path);
+    return Error{Status::invalid_argument, concat(source, ": line ", line, ": ", error.what())};
+  } catch (const JsonRefusal& refusal) {
+    return Error{Status::invalid_argument,
+                 concat(source, ": line ", refusal.line, ": ", refusal.what())};
+  } catch (const Json::exception& error) {
+    // Says line and column.
+    return Error{Status::invalid_argument, concat(source, ": not JSON: ", excerpt(error.what()))};
+  }
 }
 
 const DeniedConfig* denial(const TuningTable& table, const Config& config, DataType input_type) {
@@ -513,36 +489,6 @@ std::string provenance_of(const TuningRow& row, const Config& config, DataType i
     text += concat("; vkgemm assumes the same rate for ", to_string(input));
   }
   return text;
-}
-
-std::vector<RefusedConfig> built_in_refusals(std::string_view architecture) {
-  std::vector<RefusedConfig> out;
-  for (const auto& [name, table] : built_in_tables()) {
-    std::ranges::copy_if(table.refused, std::back_inserter(out), [&](const RefusedConfig& refused) {
-      return refused.architecture == architecture;
-    });
-  }
-  return out;
-}
-
-const TuningTable& built_in_table(std::string_view name) {
-  const Tables& tables = built_in_tables();
-  const auto it = tables.find(name);
-  return it != tables.end() ? it->second : tables.find("generic")->second;
-}
-
-std::string_view table_name(const DeviceCaps& caps) {
-  const std::string* nearest = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& [name, table] : built_in_tables()) {
-    if (table.architecture != caps.architecture || table.device_ids.empty()) continue;
-    if (std::ranges::find(table.device_ids, caps.device_id) != table.device_ids.end()) return name;
-    const double unlike = std::abs(std::log2(table.timing.compute_units / compute_units(caps)));
-    if (unlike >= least) continue;
-    least = unlike;
-    nearest = &name;
-  }
-  return nearest != nullptr ? std::string_view(*nearest) : std::string_view(caps.architecture);
 }
 
 }  // namespace vkgemm

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,6 +80,9 @@ struct TuningTable {
   std::string source;  // the file it was loaded from; empty: built in
 };
 
+// Tables by their names.
+using TuningTables = std::map<std::string, TuningTable, std::less<>>;
+
 // Longer ones are not read.
 inline constexpr std::size_t longest_tuning_table = std::size_t{16} << 20;
 
@@ -114,7 +119,9 @@ std::string provenance_of(const TuningRow& row, const Config& config, DataType i
 // timing has all members of TimingModel. A table with device_ids is for devices of an architecture
 // that has a table: it has no rows, and of a timing only what differs. device, driver, tuned and
 // denied are what `vkgemm tune` writes.
-Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source);
+// `architectures`: the tables that one with device_ids may add to.
+Result<TuningTable> parse_tuning_table(std::string_view json, std::string_view source,
+                                       const TuningTables& architectures = {});
 
 // What the table denies the configuration for, with inputs of this type; null: nothing.
 const DeniedConfig* denial(const TuningTable& table, const Config& config, DataType input_type);

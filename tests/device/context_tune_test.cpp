@@ -166,24 +166,24 @@ TEST_F(ContextTune, RefusalsNameTheField) {
   refuses(info, problem, Status::io_error, folder_.string());
 }
 
-// Every form of problem has operands of its own, and what is chosen for it then computes right.
+// Every form of problem is tuned on operands of its own. The configuration computes right.
 TEST_F(ContextTune, EveryFormIsTunedAndRight) {
-  std::vector<Problem> problems;
+  struct Form {
+    Problem problem;
+    TrialOptions options = {};
+  };
   const Problem plain = gemm({96, 80, 64}, DataType::f16);
-  problems.push_back(plain);
-  problems.back().epilogue.beta = 0.5f;
-  problems.back().epilogue.bias = Bias::along_n;
-  problems.push_back(plain);
-  problems.back().row_reduction = RowReduction{.op = RowOp::rms_norm, .gamma = true};
-  problems.push_back(plain);
-  problems.back().gated = Gated{.gate = Gate::swiglu};
-  problems.push_back(plain);
-  problems.back().grouping = Grouping{.groups = 3, .b = GroupedB::per_group};
-  problems.push_back(plain);
-  problems.back().b.packing = Packing::packed;
+  std::vector<Form> forms(5, Form{plain});
+  forms[0].problem.epilogue = {.beta = 0.5f, .bias = Bias::along_n};
+  forms[1].problem.row_reduction = RowReduction{.op = RowOp::rms_norm, .gamma = true};
+  forms[2].problem.gated = Gated{.gate = Gate::swiglu};
+  forms[3].problem.grouping = Grouping{.groups = 3, .b = GroupedB::per_group};
+  forms[3].options.offsets = {0, 40, 40, 96};
+  forms[4].options.packs_b = true;
   auto context = create({});
   ASSERT_TRUE(succeeds(context));
-  for (const Problem& problem : problems) {
+  for (const Form& form : forms) {
+    const Problem problem = planned(form.problem, form.options);
     SCOPED_TRACE(to_command_line(problem));
     TuneInfo info = quick();
     info.max_candidates = 2;
@@ -192,6 +192,7 @@ TEST_F(ContextTune, EveryFormIsTunedAndRight) {
     const auto plan = context->plan(problem);
     ASSERT_TRUE(succeeds(plan));
     EXPECT_EQ(plan->config(), tuned->config);
+    EXPECT_TRUE(passes_gates(tuned->config, form.problem, form.options));
   }
   EXPECT_EQ(log_, "");
 }

@@ -294,6 +294,24 @@ TEST_P(Packed, TheOrderIsExplained) {
   }
 }
 
+TEST_P(Packed, WithoutAVerdictCodesLieInRows) {
+  if (GetParam() != Order::fragments) GTEST_SKIP() << "of the order in fragments";
+  const auto untrusting = another_runner({}, false);
+  Problem problem = gemm({64, 64, 64});
+  problem.quantised_b = {.type = CodeType::int4, .group_k = 32, .zeros = true};
+  problem.b.packing = Packing::packed_fragments;
+  const auto trusted = context().packed_layout(problem, PackedOperand::b);
+  EXPECT_TRUE(fails_with(untrusting->context().packed_layout(problem, PackedOperand::b),
+                         Status::unsupported, {"b.packing is packed_fragments", "self-test"}));
+  problem.b.packing = Packing::packed;
+  const auto other = untrusting->context().packed_layout(problem, PackedOperand::b);
+  ASSERT_TRUE(succeeds(trusted));
+  ASSERT_TRUE(succeeds(other));
+  EXPECT_EQ(trusted->matrix_bytes, other->matrix_bytes);
+  EXPECT_NE(difference(trusted->fingerprint, other->fingerprint).find("codes"), std::string::npos)
+      << difference(trusted->fingerprint, other->fingerprint);
+}
+
 TEST_P(Packed, EachHalfHasAFingerprint) {
   Problem problem = gemm({16, 64, 64});
   problem.gated = Gated{.gate = Gate::glu, .b = GatedB::separate};

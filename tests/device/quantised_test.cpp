@@ -493,22 +493,5 @@ TEST_F(QuantisedDirect, EveryCodeAndScale) {
   }
 }
 
-TEST_F(QuantisedDirect, WithoutAVerdictCodesLieInRows) {
-  const auto untrusting = another_runner({}, false);
-  Problem problem = gemm({64, 64, 64});
-  problem.quantised_b = all_kinds[4];
-  problem.b.packing = Packing::packed_fragments;
-  const auto trusted = context().packed_layout(problem, PackedOperand::b);
-  EXPECT_TRUE(fails_with(untrusting->context().packed_layout(problem, PackedOperand::b),
-                         Status::unsupported, {"b.packing is packed_fragments", "self-test"}));
-  problem.b.packing = Packing::packed;
-  const auto other = untrusting->context().packed_layout(problem, PackedOperand::b);
-  ASSERT_TRUE(succeeds(trusted));
-  ASSERT_TRUE(succeeds(other));
-  EXPECT_EQ(trusted->matrix_bytes, other->matrix_bytes);
-  EXPECT_NE(difference(trusted->fingerprint, other->fingerprint).find("codes"), std::string::npos)
-      << difference(trusted->fingerprint, other->fingerprint);
-}
-
 }  // namespace
 }  // namespace vkgemm::test
