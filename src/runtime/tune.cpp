@@ -220,10 +220,10 @@ Result<void> TuneRun::look_at(std::vector<Config> configs) {
 Result<void> TuneRun::take_turns(const Turns& turns) {
   std::ranges::stable_sort(timed_.begin() + 1, timed_.end(), {}, &Timed::us);
   const double most_us = turns.within * fastest()->us();
-  const auto last = std::ranges::find_if(timed_.begin() + 1, timed_.end(),
-                                         [&](const Timed& timed) { return timed.us() > most_us; });
-  const auto stay = std::min<std::size_t>(last - timed_.begin(), turns.most);
-  timed_.erase(timed_.begin() + static_cast<std::ptrdiff_t>(stay), timed_.end());
+  const auto slower = std::ranges::find_if(
+      timed_.begin() + 1, timed_.end(), [&](const Timed& timed) { return timed.us() > most_us; });
+  const auto stay = std::min(slower - timed_.begin(), static_cast<std::ptrdiff_t>(turns.most));
+  timed_.erase(timed_.begin() + stay, timed_.end());
   const double turn_ms = std::clamp(info_.budget_ms * 0.15 / static_cast<double>(turns.count) /
                                         static_cast<double>(timed_.size()),
                                     0.2, 20.0);
