@@ -3,6 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS SplitParams
+#define IS_SLICE true
 #include "lib/contract.glsl"
 #define CLAMPS_SLICES
 #include "lib/schedule/sum_partials.glsl"

@@ -3,6 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS GroupedParams
+#define IS_SLICE false
 #include "lib/contract.glsl"
 #include "lib/schedule/grouped.glsl"
 

@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define PARAMS ReduceTilesParams
 #define WHOLE_SLICES
+#define IS_SLICE false
 #include "lib/contract.glsl"
 #include "lib/rows/row_state.glsl"
 #include "lib/rows/row_result.glsl"
@@ -51,9 +52,11 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         const uvec2 place = value_place(i);
         const uint row = t.row + value_row(slice, place.x), col = t.col + place.y * 4;
         vec4 v = vec4(0.0);
-        if (is_inside(t, row, col))
+        if (is_inside(t, row, col)) {
             v = epilogue_value4(t, row, col, slice_value(acc, slice, i), epilogue_c4(t, row, col),
                                 epilogue_bias4(t, row, col));
+            v = finished4(t, row, col, v);
+        }
         values.x4[slice * SLICE_VALUES + i] = v;
     }
     [[unroll]] for (uint i = 0; i < SLICE_VALUES; ++i) {
@@ -111,7 +114,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
 // invocation's rows are not known.
 bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
     bool known = true;
-    uint left = p.spin_limit;
+    uint left = SPIN_LIMIT;
     [[dont_unroll]] for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE) {
         RowState s = no_row_state();
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
@@ -123,7 +126,7 @@ bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t bat
 }
 
 void main() {
-    const uint stage = ROW_SHARED == 0 ? ROW_STAGE_RESIDENT : p.row_stage & ROW_STAGE_MASK;
+    const uint stage = ROW_SHARED == 0 ? ROW_STAGE_RESIDENT : p.slices & ROW_STAGE_MASK;
     uint id = first_tile() + gl_WorkGroupID.x, batch = first_batch() + gl_WorkGroupID.y;
     if (stage == ROW_STAGE_PANEL) {
         const uint ticket = next_ticket(), tiles = tile_count();
@@ -134,7 +137,7 @@ void main() {
     const Tile tile = tile_at(id, batch, 0);
     const Panel panel = panel_of(tile, batch);
     if (ROW_SHARED != 0)
-        if ((p.row_stage & ROW_STAGE_GUARDED) != 0 && is_stored(panel)) return;
+        if ((p.slices & ROW_STAGE_GUARDED) != 0 && is_stored(panel)) return;
 
     Acc acc;
     acc_clear(acc);

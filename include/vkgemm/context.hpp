@@ -85,6 +85,10 @@ struct Operands {
   DeviceSpan gamma = {};    // RowReduction::gamma: N factors
   DeviceSpan beta = {};     // RowReduction::beta: N summands
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
+  DeviceSpan t0 = {};          // Epilogue::tensors; written if a step stores it
+  DeviceSpan t1 = {};
+  DeviceSpan t2 = {};
+  DeviceSpan t3 = {};
   DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
 
   // Plans that prepare operands use these: Context::plan_pack(), plan_quantise_rows().

@@ -1,6 +1,8 @@
 // vkgemm/problem.hpp: the problem to compute. config.hpp has the ways to compute it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -157,7 +159,29 @@ struct Quantisation {
 
 // The function that is applied to each element of the result, by its name in PyTorch. gelu uses
 // erf, or its approximation by tanh.
-enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu, sigmoid, tanh };
+enum class Activation : std::uint8_t {
+  none,
+  relu,
+  gelu_erf,
+  gelu_tanh,
+  silu,
+  sigmoid,
+  tanh,
+  softplus,    // log(1 + exp(v))
+  hard_swish,  // v · min(max(v + 3, 0), 6) / 6
+  exp,
+  abs,
+  square,
+  sqrt,
+  // These take a number, so they must be steps (EpilogueStep::number).
+  leaky_relu,  // v < 0 ? number · v : v
+  elu,         // v > 0 ? v : number · (exp(v) - 1)
+};
+
+// True if the activation takes a number.
+constexpr bool takes_number(Activation activation) noexcept {
+  return activation >= Activation::leaky_relu;
+}
 
 // The vector that is added to the product, if any.
 enum class Bias : std::uint8_t {
@@ -174,9 +198,65 @@ enum class Scales : std::uint8_t {
   per_matrix,  // one for each matrix; along n with groups of M, for each group
 };
 
+// What a step does to the value v of each element; x is its operand. NaN in v or x gives NaN.
+enum class StepOp : std::uint8_t {
+  none,
+  add,         // v + x
+  subtract,    // v - x
+  multiply,    // v · x
+  divide,      // v / x
+  maximum,     // max(v, x)
+  minimum,     // min(v, x)
+  activate,    // activation(v)
+  derivative,  // v · activation'(x): the gradient before an activation, x is what it was applied to
+  store,       // writes cast(v) to the tensor; v stays
+};
+
+// The operand of a step: EpilogueStep::number, or one of the problem's tensors.
+enum class StepOperand : std::uint8_t { number, t0, t1, t2, t3 };
+
+// The elements of a tensor that belong to element (i, j) of D.
+enum class TensorShape : std::uint8_t {
+  none,     // there is no such tensor
+  scalar,   // one number, in memory
+  along_n,  // N values: element j
+  along_m,  // M values: element i
+  matrix,   // M×N: element (i, j)
+};
+
+inline constexpr std::size_t most_steps = 8;
+inline constexpr std::size_t most_tensors = 4;
+
+// One step of an epilogue. Every step is computed in f32 and rounded once; functions have their
+// device's error.
+//
+// Derivatives are those of PyTorch at corners: relu'(0) = 0, leaky_relu'(0) = number, abs'(0) = 0,
+// hard_swish'(-3) = 0, hard_swish'(3) = 1. Those of gelu and silu are NaN at ±infinity.
+struct EpilogueStep {
+  StepOp op = StepOp::none;
+  Activation activation = Activation::none;  // of activate and derivative
+  StepOperand operand = StepOperand::number;
+
+  // The operand if that is StepOperand::number; for leaky_relu and elu their number, which must not
+  // be 0. It is compiled into the pipeline: use a scalar tensor for a number that changes often.
+  float number = 0.0f;
+
+  bool operator==(const EpilogueStep&) const = default;
+};
+
 // The elementwise epilogue, in this order, in f32 from the accumulator:
 //   pre = alpha * (row_scale * column_scale * (A·B)) + beta * C + bias      aux = cast(pre)
-//   D   = cast(clamp(activation(pre)))
+//   D   = cast(clamp(steps(activation(pre))))
+//
+// Steps are applied one after the other; the first one that is none ends them. Each tensor that a
+// step names must have a shape, and each that has a shape must be named. Problem::t0 … t3 are their
+// layouts, Operands::t0 … t3 their memory. C, aux, bias and tensors are at most four in all.
+//
+//   D = silu(A·B) · T0    problem.t0 = {.type = DataType::f16};
+//                         problem.epilogue.activation = Activation::silu;
+//                         problem.epilogue.tensors[0] = TensorShape::matrix;
+//                         problem.epilogue.steps[0] = {.op = StepOp::multiply,
+//                                                      .operand = StepOperand::t0};
 struct Epilogue {
   float alpha = 1.0f;
   Scales row_scales = Scales::none;  // M factors; with groups of M shared: one for each row
@@ -190,6 +270,8 @@ struct Epilogue {
   bool aux = false;  // also write pre, the value before the activation, to the aux operand
   std::optional<float> clamp_min = std::nullopt;
   std::optional<float> clamp_max = std::nullopt;
+  std::array<TensorShape, most_tensors> tensors = {};  // of t0 … t3
+  std::array<EpilogueStep, most_steps> steps = {};
 
   bool operator==(const Epilogue&) const = default;
 };
@@ -218,8 +300,8 @@ enum class GatedB : std::uint8_t {
 
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
-//   D = cast(clamp(gate(l, r)))
-// n is N, the columns of D. aux is M×2N, with columns arranged as in B. A bias along N has 2N
+//   D = cast(clamp(steps(gate(l, r))))
+// n is N, the columns of D and of the steps' tensors. aux is M×2N, with columns arranged as in B. A bias along N has 2N
 // values in the same order (separate: first those of l). A bias along M is added to both products.
 // A column-major D and aux are stored element by element. Not supported: beta, an activation, a row
 // reduction. 2N is at most 2^31 - 1. With a row-major B in halves, kernels load 16 bytes at a time
@@ -255,7 +337,8 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // contiguous along K, it is loaded element by element.
 //
 // epilogue.bias_batch_stride is the distance between the biases of two groups. With groups of M
-// there is one bias per group along N, or one along M for all rows. batch must be 1.
+// there is one bias per group along N, or one along M for all rows. So it is with tensors of the
+// epilogue that are scalars or vectors. batch must be 1.
 //
 // The offsets are groups + 1 numbers in device memory (Operands::offsets), which vkgemm never reads
 // back. Bad offsets:
@@ -292,8 +375,7 @@ enum class RowOp : std::uint8_t {
 // True if the operation gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
-// A reduction of whole rows of v = clamp(activation(pre)), the epilogue's value before its cast to
-// D's type. All of it is computed in f32 from v itself, never from rounded results. vkgemm keeps
+// A reduction of whole rows of v, the epilogue's value before its cast to D's type. All of it is computed in f32 from v itself, never from rounded results. vkgemm keeps
 // the mean of a part of a row as two f32 numbers, so that a large mean does not make the variance
 // less accurate. The order of additions depends only on N: four columns, four of these fours, then
 // a binary tree up to 1024 columns, then from left to right. Every configuration reduces the same v
@@ -347,7 +429,7 @@ struct SplitK {
 //   another arithmetic. f16 and bf16 products are accumulated in f32.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
-// - C, D, aux and bias may each be f16, bf16 or f32. C, D and aux have one layout.
+// - C, D, aux, bias and tensors may each be f16, bf16 or f32. C, D and aux have one layout.
 //
 // Rounding: the last cast rounds to nearest even. For bf16 vkgemm rounds itself; for f16 the
 // device's conversion does, to nearest even on every driver that the tests ran on. Devices may
@@ -370,6 +452,16 @@ struct Problem {
   Matrix d = {};
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
+
+  // The tensors of epilogue.steps, used if epilogue.tensors gives them a shape. Matrices may have
+  // any layout. Of vectors and scalars, vkgemm reads type, batch_stride and alignment; a
+  // batch_stride that is not set is 0: all matrices of the batch share them. A tensor must not
+  // overlap D.
+  Matrix t0 = {};
+  Matrix t1 = {};
+  Matrix t2 = {};
+  Matrix t3 = {};
+
   std::optional<Quantisation> quantised_b = std::nullopt;
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
@@ -453,6 +545,9 @@ VKGEMM_API std::string_view to_string(Packing packing) noexcept;
 VKGEMM_API std::string_view to_string(CodeType type) noexcept;
 VKGEMM_API std::string_view to_string(CodeLayout layout) noexcept;
 VKGEMM_API std::string_view to_string(Activation activation) noexcept;
+VKGEMM_API std::string_view to_string(StepOp op) noexcept;
+VKGEMM_API std::string_view to_string(StepOperand operand) noexcept;
+VKGEMM_API std::string_view to_string(TensorShape shape) noexcept;
 VKGEMM_API std::string_view to_string(Bias bias) noexcept;
 VKGEMM_API std::string_view to_string(Scales scales) noexcept;
 VKGEMM_API std::string_view to_string(Gate gate) noexcept;
@@ -468,6 +563,9 @@ VKGEMM_API std::optional<F32Arithmetic> parse_f32_arithmetic(std::string_view te
 VKGEMM_API std::optional<Layout> parse_layout(std::string_view text) noexcept;
 VKGEMM_API std::optional<CodeType> parse_code_type(std::string_view text) noexcept;
 VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
+VKGEMM_API std::optional<StepOp> parse_step_op(std::string_view text) noexcept;
+VKGEMM_API std::optional<StepOperand> parse_step_operand(std::string_view text) noexcept;
+VKGEMM_API std::optional<TensorShape> parse_tensor_shape(std::string_view text) noexcept;
 VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
 VKGEMM_API std::optional<Scales> parse_scales(std::string_view text) noexcept;
 VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
@@ -481,6 +579,11 @@ VKGEMM_API std::optional<RowOp> parse_row_op(std::string_view text) noexcept;
 // CodeLayout::ggml_blocks is ggml. An error of the inverse names the wrong part.
 VKGEMM_API std::string to_string(const Quantisation& quantisation);
 VKGEMM_API Result<Quantisation> parse_quantisation(std::string_view text);
+
+// A step as text, as the command line has it: "multiply:t0", "add:0.5", "activate:leaky_relu:0.1",
+// "derivative:gelu_erf:t1", "store:t2". An error of the inverse names the wrong part.
+VKGEMM_API std::string to_string(const EpilogueStep& step);
+VKGEMM_API Result<EpilogueStep> parse_epilogue_step(std::string_view text);
 
 // The problem as the arguments of a `vkgemm run` command line that computes it again.
 VKGEMM_API std::string to_command_line(const Problem& problem);

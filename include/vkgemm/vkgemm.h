@@ -157,8 +157,52 @@ typedef enum VkgemmActivation {
   VKGEMM_ACTIVATION_SILU = 4,
   VKGEMM_ACTIVATION_SIGMOID = 5,
   VKGEMM_ACTIVATION_TANH = 6,
+  VKGEMM_ACTIVATION_SOFTPLUS = 7,    // log(1 + exp(v))
+  VKGEMM_ACTIVATION_HARD_SWISH = 8,  // v · min(max(v + 3, 0), 6) / 6
+  VKGEMM_ACTIVATION_EXP = 9,
+  VKGEMM_ACTIVATION_ABS = 10,
+  VKGEMM_ACTIVATION_SQUARE = 11,
+  VKGEMM_ACTIVATION_SQRT = 12,
+  // These take a number, so they must be steps (VkgemmEpilogueStep::number).
+  VKGEMM_ACTIVATION_LEAKY_RELU = 13,  // v < 0 ? number · v : v
+  VKGEMM_ACTIVATION_ELU = 14,         // v > 0 ? v : number · (exp(v) - 1)
   VKGEMM_ACTIVATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmActivation;
+
+// What a step does to the value v of each element; x is its operand. NaN in v or x gives NaN.
+typedef enum VkgemmStepOp {
+  VKGEMM_STEP_OP_NONE = 0,
+  VKGEMM_STEP_OP_ADD = 1,         // v + x
+  VKGEMM_STEP_OP_SUBTRACT = 2,    // v - x
+  VKGEMM_STEP_OP_MULTIPLY = 3,    // v · x
+  VKGEMM_STEP_OP_DIVIDE = 4,      // v / x
+  VKGEMM_STEP_OP_MAXIMUM = 5,     // max(v, x)
+  VKGEMM_STEP_OP_MINIMUM = 6,     // min(v, x)
+  VKGEMM_STEP_OP_ACTIVATE = 7,    // activation(v)
+  VKGEMM_STEP_OP_DERIVATIVE = 8,  // v · activation'(x)
+  VKGEMM_STEP_OP_STORE = 9,       // writes cast(v) to the tensor; v stays
+  VKGEMM_STEP_OP_MAX_ENUM = 0x7FFFFFFF
+} VkgemmStepOp;
+
+// The operand of a step: its number, or one of the problem's tensors.
+typedef enum VkgemmStepOperand {
+  VKGEMM_STEP_OPERAND_NUMBER = 0,
+  VKGEMM_STEP_OPERAND_T0 = 1,
+  VKGEMM_STEP_OPERAND_T1 = 2,
+  VKGEMM_STEP_OPERAND_T2 = 3,
+  VKGEMM_STEP_OPERAND_T3 = 4,
+  VKGEMM_STEP_OPERAND_MAX_ENUM = 0x7FFFFFFF
+} VkgemmStepOperand;
+
+// The elements of a tensor that belong to element (i, j) of D.
+typedef enum VkgemmTensorShape {
+  VKGEMM_TENSOR_SHAPE_NONE = 0,     // there is no such tensor
+  VKGEMM_TENSOR_SHAPE_SCALAR = 1,   // one number, in memory
+  VKGEMM_TENSOR_SHAPE_ALONG_N = 2,  // N values: element j
+  VKGEMM_TENSOR_SHAPE_ALONG_M = 3,  // M values: element i
+  VKGEMM_TENSOR_SHAPE_MATRIX = 4,   // M×N: element (i, j)
+  VKGEMM_TENSOR_SHAPE_MAX_ENUM = 0x7FFFFFFF
+} VkgemmTensorShape;
 
 // The vector that is added to the product, if any.
 typedef enum VkgemmBias {
@@ -353,6 +397,9 @@ typedef enum VkgemmEnumeration {
   VKGEMM_ENUMERATION_CODE_LAYOUT = 22,
   VKGEMM_ENUMERATION_SCALES = 23,
   VKGEMM_ENUMERATION_F32_ARITHMETIC = 24,
+  VKGEMM_ENUMERATION_STEP_OP = 25,
+  VKGEMM_ENUMERATION_STEP_OPERAND = 26,
+  VKGEMM_ENUMERATION_TENSOR_SHAPE = 27,
   VKGEMM_ENUMERATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmEnumeration;
 
@@ -422,9 +469,20 @@ typedef struct VkgemmMatrix {
   uint32_t reserved;
 } VkgemmMatrix;
 
+// One step of an epilogue: what it does to the value v of each element, in f32. Three fields are
+// 0 where the step has no use for them.
+typedef struct VkgemmEpilogueStep {
+  VkgemmStepOp op;              // default none, which ends the steps
+  VkgemmActivation activation;  // of activate and derivative
+  VkgemmStepOperand operand;    // default number
+  // The operand if that is VKGEMM_STEP_OPERAND_NUMBER; for leaky_relu and elu their number, which
+  // must not be 0. It is compiled into the pipeline.
+  float number;
+} VkgemmEpilogueStep;
+
 // The elementwise epilogue, in this order, in f32 from the accumulator:
 //   pre = alpha * (row_scale * column_scale * (A·B)) + beta * C + bias      aux = cast(pre)
-//   D   = cast(clamp(activation(pre)))
+//   D   = cast(clamp(steps(activation(pre))))
 typedef struct VkgemmEpilogue {
   uint32_t struct_size;
   float alpha;                  // default 1
@@ -441,12 +499,17 @@ typedef struct VkgemmEpilogue {
   // Default none. N factors; for a gated product 2N, in the order of its bias.
   VkgemmScales column_scales;
   uint32_t reserved;
+
+  // The shapes of VkgemmProblem::t0 … t3: none, unless a step names the tensor. C, aux, bias and
+  // tensors are at most four in all.
+  VkgemmTensorShape tensors[4];
+  VkgemmEpilogueStep steps[8];  // applied one after the other
 } VkgemmEpilogue;
 
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
-//   D = cast(clamp(gate(l, r)))
-// n counts the columns of D. Aux, column scales and a bias along N have 2N, arranged as in B.
+//   D = cast(clamp(steps(gate(l, r))))
+// n counts the columns of D and of the steps' tensors. Aux, column scales and a bias along N have 2N, arranged as in B.
 typedef struct VkgemmGated {
   uint32_t struct_size;
   VkgemmGate gate;  // default swiglu
@@ -550,6 +613,13 @@ typedef struct VkgemmProblem {
   double estimate_scale;
 
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
+
+  // The tensors of epilogue->steps, plain, of any floating type. Of vectors and scalars, vkgemm
+  // reads type, alignment and batch_stride; VKGEMM_NOT_SET is 0 there: the whole batch shares them.
+  const VkgemmMatrix* t0;
+  const VkgemmMatrix* t1;
+  const VkgemmMatrix* t2;
+  const VkgemmMatrix* t3;
 } VkgemmProblem;
 
 // Each sets the first struct_size bytes to the defaults. Any thread.
@@ -1091,6 +1161,12 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan scales;  // likewise
   VkgemmDeviceSpan zeros;   // zero points of codes
   VkgemmDeviceSpan packed;  // written: VkgemmPackedLayout::bytes
+
+  // VkgemmEpilogue::tensors. One that a step stores is written; it must not overlap D.
+  VkgemmDeviceSpan t0;
+  VkgemmDeviceSpan t1;
+  VkgemmDeviceSpan t2;
+  VkgemmDeviceSpan t3;
 } VkgemmOperands;
 
 // Some of the dispatches of a plan, in the order in which they are recorded.

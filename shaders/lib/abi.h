@@ -41,8 +41,8 @@ using std::uint64_t;
     uint64_t a_batch; /* between matrices of the batch; so b_batch to aux_batch */                \
     uint64_t b_batch;                                                                             \
     uint64_t d_batch;                                                                             \
-    uint64_t partial; /* split-K: partial results, see split_k.glsl */                            \
-    uint slices;      /* split-K: slices of K */                                                  \
+    uint64_t partial; /* partial results: of slices of K (split_k.glsl), of rows (row_panel.glsl) */ \
+    uint slices;      /* split-K: slices of K. reduce_tiles.comp: ROW_STAGE_* */                  \
     uint batch;       /* matrices */                                                              \
     uint64_t c;                                                                                   \
     uint64_t c_batch;                                                                             \
@@ -52,6 +52,10 @@ using std::uint64_t;
     uint64_t bias_batch;                                                                          \
     uint64_t aux;                                                                                 \
     uint64_t aux_batch;                                                                           \
+    uint64_t extra; /* the fourth place for a tensor of the epilogue's steps: SLOT_* */           \
+    uint64_t extra_batch;                                                                         \
+    uint ld_bias; /* of a tensor that stands in the bias' place */                                \
+    uint ld_extra;                                                                                \
     float clamp_min;                                                                              \
     float clamp_max;                                                                              \
     uint64_t b_right; /* gated: from b to the right half of B, modulo 2^64 */                     \
@@ -88,8 +92,6 @@ struct GemmParams {
 VKGEMM_PRODUCT_BLOCK(SplitParams)
     uint64_t control;  // words that workgroups share (device_barrier.glsl)
     uint64_t aborts;   // a word that counts barriers that were given up; 0: nobody counts
-    uint spin_limit;   // how often a workgroup that waits asks before it gives up
-    uint unused;       // makes the size a multiple of 8
 };
 
 // grouped.comp.
@@ -100,7 +102,7 @@ VKGEMM_PRODUCT_BLOCK(GroupedParams)
     uint first_row;  // of groups of rows, of which this is a part: rows before it
 };
 
-// ReduceTilesParams::row_stage: what a dispatch of reduce_tiles.comp does, one of the first four,
+// ReduceTilesParams::slices: what a dispatch of reduce_tiles.comp does, one of the first four,
 // and whether it does anything.
 #define ROW_STAGE_RESIDENT 0    // a tile has whole rows (and ROW_SHARED is 0)
 #define ROW_STAGE_PANEL 1       // workgroups with the same rows tell each other, and wait
@@ -111,16 +113,11 @@ VKGEMM_PRODUCT_BLOCK(GroupedParams)
 
 // reduce_tiles.comp.
 VKGEMM_PRODUCT_BLOCK(ReduceTilesParams)
-    uint64_t control;     // as in SplitParams; so aborts, spin_limit
+    uint64_t control;     // as in SplitParams; so aborts
     uint64_t aborts;
     uint64_t gamma;       // a factor for each column (row_result.glsl)
     uint64_t shift;       // a summand for each column
     uint64_t row_values;  // one number a row, packed over the batch
-    uint64_t row_states;  // the workgroups' knowledge of their parts of rows (row_panel.glsl)
-    uint spin_limit;
-    float eps;       // against division by 0
-    uint row_stage;  // ROW_STAGE_*
-    uint unused;
 };
 
 // Elements in both directions that a workgroup of pack.comp or pack_fragments.comp copies, and its
@@ -208,7 +205,7 @@ struct ResetParams {
     uint first_tile;
     uint first_batch;
     uint64_t control;     // words that become 0
-    uint64_t row_states;  // states of rows that become unknown
+    uint64_t partial;     // states of rows that become unknown
     uint64_t aborts;      // a word that counts barriers that were given up; 0: nobody counts
     uint control_words;
     uint row_state_pieces;  // of RESET_PIECE_BYTES
@@ -233,8 +230,6 @@ struct ReduceRowsParams {
     uint n;
     uint values_ld;
     uint ldd;
-    float eps;  // against division by 0
-    uint unused;  // makes the size a multiple of 8
 };
 
 // Invocations of a workgroup of merge_states.comp, a row each.
@@ -245,7 +240,7 @@ struct MergeParams {
     uint first_tile;
     uint first_batch;
     uint64_t row_values;  // one number a row, packed over the batch
-    uint64_t row_states;  // as reduce_tiles.comp has written them
+    uint64_t partial;     // states of rows, as reduce_tiles.comp has written them
     uint m;
     uint n;
 };
@@ -295,6 +290,10 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(beta) \
     X(row_values) \
     X(offsets) \
+    X(t0) \
+    X(t1) \
+    X(t2) \
+    X(t3) \
     X(source) \
     X(codes) \
     X(scales) \
@@ -309,6 +308,7 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(d) \
     X(bias) \
     X(aux) \
+    X(extra) \
     X(row_scales) \
     X(column_scales) \
     X(offsets) \
@@ -318,7 +318,6 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(bad_group) /* parts of the workspace; so partial … values */ \
     X(partial) \
     X(control) \
-    X(row_states) \
     X(values) \
     X(parameters) /* the block of a kernel that reads it in memory */ \
     X(source) /* of a copy: what it reads and what it writes */ \

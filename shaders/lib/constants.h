@@ -12,6 +12,39 @@
 
 #define ACTIVATION_NONE 0  // others: epilogue/activation.h
 
+// The steps of an epilogue: StepOp. A step is a constant, the sum of its parts, each shifted.
+#define STEP_NONE 0
+#define STEP_ADD 1
+#define STEP_SUBTRACT 2
+#define STEP_MULTIPLY 3
+#define STEP_DIVIDE 4
+#define STEP_MAXIMUM 5
+#define STEP_MINIMUM 6
+#define STEP_ACTIVATE 7
+#define STEP_DERIVATIVE 8
+#define STEP_STORE 9
+
+#define STEP_ACTIVATION_SHIFT 4   // one of epilogue/activation.h
+#define STEP_OPERAND_SHIFT 9      // OPERAND_*
+#define STEP_TYPE_SHIFT 12        // TYPE_*
+#define STEP_SLOT_SHIFT 15        // SLOT_*
+#define STEP_COL_MAJOR_SHIFT 17   // the tensor is column-major
+#define STEP_VECTOR_SHIFT 18      // accesses to four elements at once are allowed
+
+// The second operand of a step: its number, or a tensor of one of the shapes of TensorShape.
+#define OPERAND_NUMBER 0
+#define OPERAND_SCALAR 1
+#define OPERAND_ALONG_N 2
+#define OPERAND_ALONG_M 3
+#define OPERAND_MATRIX 4
+
+// The parameters that a tensor has: those of C, aux or bias, where there is none, or its own.
+#define SLOT_C 0
+#define SLOT_AUX 1
+#define SLOT_BIAS 2
+#define SLOT_EXTRA 3
+#define SLOT_COUNT 4
+
 // The factors of rows and of columns: Scales.
 #define SCALES_NONE 0
 #define SCALES_SHARED 1
@@ -145,7 +178,27 @@
     /* f32 in parts: parts.glsl. */ \
     X(67, LAST_ORDER, 0)    /* parts are multiplied whose numbers add up to at most this */ \
     /* A quantised B in the direct loop. */ \
-    X(68, SCALES_OF, SCALES_OF_CODES)    /* what scales multiply: SCALES_OF_* */
+    X(68, SCALES_OF, SCALES_OF_CODES)    /* what scales multiply: SCALES_OF_* */ \
+    X(69, SPIN_LIMIT, 0)    /* how often a workgroup that waits asks before it gives up */ \
+    X(70, ROW_EPS, 0)    /* the bits of eps */ \
+    /* The steps of the epilogue, and the bits of their numbers: steps.glsl. */ \
+    X(71, STEP_COUNT, 0) \
+    X(72, STEP0, 0) \
+    X(73, STEP1, 0) \
+    X(74, STEP2, 0) \
+    X(75, STEP3, 0) \
+    X(76, STEP4, 0) \
+    X(77, STEP5, 0) \
+    X(78, STEP6, 0) \
+    X(79, STEP7, 0) \
+    X(80, STEP_NUMBER0, 0) \
+    X(81, STEP_NUMBER1, 0) \
+    X(82, STEP_NUMBER2, 0) \
+    X(83, STEP_NUMBER3, 0) \
+    X(84, STEP_NUMBER4, 0) \
+    X(85, STEP_NUMBER5, 0) \
+    X(86, STEP_NUMBER6, 0) \
+    X(87, STEP_NUMBER7, 0)
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -31,7 +31,7 @@
 // Its sums supply (floats.glsl, integers.glsl):
 //   ACC_SCALAR, ACC4            the scalar of accumulators, and a vector of four
 //   multiply_add(ACC4, ACC4, ACC4), acc_of_bits(uvec4), bits_of_acc(ACC4)
-//   EPILOGUE_STORE4             the function of epilogue.glsl that stores an x4 of accumulators
+//   D_IS_SUM                    whether D holds the bits of accumulators, without an epilogue
 //   HAS_FLOAT_SUMS              defined if the direct loop can store D in narrow slices
 //   HAS_CODES                   whether B holds codes
 //

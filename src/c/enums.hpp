@@ -76,6 +76,29 @@ VKGEMM_ENUM_TABLE(Activation, ACTIVATION, {Activation::none, VKGEMM_ACTIVATION_N
                   VKGEMM_ACTIVATIONS(VKGEMM_PAIR))
 #undef VKGEMM_PAIR
 
+VKGEMM_ENUM_TABLE(StepOp, STEP_OP, {StepOp::none, VKGEMM_STEP_OP_NONE},
+                  {StepOp::add, VKGEMM_STEP_OP_ADD},
+                  {StepOp::subtract, VKGEMM_STEP_OP_SUBTRACT},
+                  {StepOp::multiply, VKGEMM_STEP_OP_MULTIPLY},
+                  {StepOp::divide, VKGEMM_STEP_OP_DIVIDE},
+                  {StepOp::maximum, VKGEMM_STEP_OP_MAXIMUM},
+                  {StepOp::minimum, VKGEMM_STEP_OP_MINIMUM},
+                  {StepOp::activate, VKGEMM_STEP_OP_ACTIVATE},
+                  {StepOp::derivative, VKGEMM_STEP_OP_DERIVATIVE},
+                  {StepOp::store, VKGEMM_STEP_OP_STORE})
+
+VKGEMM_ENUM_TABLE(StepOperand, STEP_OPERAND, {StepOperand::number, VKGEMM_STEP_OPERAND_NUMBER},
+                  {StepOperand::t0, VKGEMM_STEP_OPERAND_T0},
+                  {StepOperand::t1, VKGEMM_STEP_OPERAND_T1},
+                  {StepOperand::t2, VKGEMM_STEP_OPERAND_T2},
+                  {StepOperand::t3, VKGEMM_STEP_OPERAND_T3})
+
+VKGEMM_ENUM_TABLE(TensorShape, TENSOR_SHAPE, {TensorShape::none, VKGEMM_TENSOR_SHAPE_NONE},
+                  {TensorShape::scalar, VKGEMM_TENSOR_SHAPE_SCALAR},
+                  {TensorShape::along_n, VKGEMM_TENSOR_SHAPE_ALONG_N},
+                  {TensorShape::along_m, VKGEMM_TENSOR_SHAPE_ALONG_M},
+                  {TensorShape::matrix, VKGEMM_TENSOR_SHAPE_MATRIX})
+
 VKGEMM_ENUM_TABLE(Bias, BIAS, {Bias::none, VKGEMM_BIAS_NONE}, {Bias::along_n, VKGEMM_BIAS_ALONG_N},
                   {Bias::along_m, VKGEMM_BIAS_ALONG_M})
 
@@ -197,7 +220,8 @@ constexpr void for_each_enumeration(Visit&& visit) {
   each.template operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate,
                            GatedB, OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop,
                            Schedule, ReductionMode, RowStrategy, MatrixScope, Outcome,
-                           PackedOperand, CodeType, CodeLayout, Scales, F32Arithmetic>();
+                           PackedOperand, CodeType, CodeLayout, Scales, F32Arithmetic, StepOp,
+                           StepOperand, TensorShape>();
 }
 
 }  // namespace vkgemm::c

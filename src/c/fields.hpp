@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,21 @@ class ToCpp {
     if (c != nullptr && !failure_) failure_ = read(*c, name, cpp.emplace());
   }
 
+  template <class C, class Cpp, std::size_t count>
+  void list(std::string_view name, const C (&c)[count], std::array<Cpp, count>& cpp) {
+    for (std::size_t i = 0; i < count && !failure_; ++i) {
+      const std::string element = concat(name, "[", i, "]");
+      if constexpr (std::is_enum_v<Cpp>) {
+        enumerator(element, c[i], cpp[i]);
+      } else {
+        const std::string whole = concat(structure_, structure_.empty() ? "" : ".", element);
+        ToCpp map(whole);
+        FieldsOf<Cpp>::visit(map, c[i], cpp[i]);
+        failure_ = map.failure_;
+      }
+    }
+  }
+
   // Reads a structure of the caller's.
   template <class C>
   static MaybeFailure read(const C& given, std::string_view name, typename Fields<C>::Cpp& cpp) {
@@ -183,6 +199,17 @@ class ToC {
   void part(std::string_view name, const C*& c, const std::optional<typename Fields<C>::Cpp>& cpp) {
     c = nullptr;
     if (cpp) part(name, c, *cpp);
+  }
+
+  template <class C, class Cpp, std::size_t count>
+  void list(std::string_view name, C (&c)[count], const std::array<Cpp, count>& cpp) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if constexpr (std::is_enum_v<Cpp>) {
+        enumerator(name, c[i], cpp[i]);
+      } else {
+        FieldsOf<Cpp>::visit(*this, c[i], cpp[i]);
+      }
+    }
   }
 
   // A structure for the caller. Texts in it are those of `cpp`.

@@ -1,9 +1,13 @@
 #include "kernels/epilogue.hpp"
 
+#include <bit>
+#include <span>
+
 #include "kernels/tiling.hpp"
 #include "lib/epilogue/activation.h"
 #include "problem/data_type.hpp"
 #include "problem/operands.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -38,6 +42,59 @@ static_assert(static_cast<std::uint32_t>(Activation::none) == ACTIVATION_NONE);
 VKGEMM_ACTIVATIONS(VKGEMM_SAME_VALUE)
 #undef VKGEMM_SAME_VALUE
 
+// A step as a constant.
+std::uint32_t step_word(const EpilogueStep& step, const ResolvedProblem& p,
+                        std::span<const std::uint32_t, most_tensors> slots, bool x4) {
+  std::uint32_t word = static_cast<std::uint32_t>(step.op) |
+                       static_cast<std::uint32_t>(step.activation) << STEP_ACTIVATION_SHIFT;
+  const auto tensor = tensor_of(step);
+  if (!tensor) return word;
+  const ResolvedMatrix& matrix = p.tensors[*tensor];
+  const TensorShape shape = p.epilogue.tensors[*tensor];
+  const bool is_matrix = shape == TensorShape::matrix;
+  const bool vector = is_matrix ? allows_epilogue_vectors(matrix)
+                                : shape == TensorShape::along_n &&
+                                      matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+  word |= static_cast<std::uint32_t>(shape) << STEP_OPERAND_SHIFT;
+  word |= row_of(matrix.type).constant << STEP_TYPE_SHIFT;
+  word |= slots[*tensor] << STEP_SLOT_SHIFT;
+  word |= (is_matrix && matrix.layout == Layout::col_major ? 1u : 0u) << STEP_COL_MAJOR_SHIFT;
+  word |= (x4 && vector ? 1u : 0u) << STEP_VECTOR_SHIFT;
+  return word;
+}
+
+void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
+  const auto steps = steps_of(p.epilogue);
+  const auto slots = slots_of(p);
+  constants.set(SPEC_STEP_COUNT, std::uint64_t{steps.size()});
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    constants.set(SPEC_STEP0 + i, step_word(steps[i], p, slots, x4));
+    constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));
+  }
+}
+
+#define VKGEMM_SAME_STEP(name, NAME) \
+  static_assert(static_cast<std::uint32_t>(StepOp::name) == (STEP_##NAME));
+VKGEMM_SAME_STEP(none, NONE)
+VKGEMM_SAME_STEP(add, ADD)
+VKGEMM_SAME_STEP(subtract, SUBTRACT)
+VKGEMM_SAME_STEP(multiply, MULTIPLY)
+VKGEMM_SAME_STEP(divide, DIVIDE)
+VKGEMM_SAME_STEP(maximum, MAXIMUM)
+VKGEMM_SAME_STEP(minimum, MINIMUM)
+VKGEMM_SAME_STEP(activate, ACTIVATE)
+VKGEMM_SAME_STEP(derivative, DERIVATIVE)
+VKGEMM_SAME_STEP(store, STORE)
+#undef VKGEMM_SAME_STEP
+#define VKGEMM_SAME_OPERAND(name, NAME) \
+  static_assert(static_cast<std::uint32_t>(TensorShape::name) == (OPERAND_##NAME));
+VKGEMM_SAME_OPERAND(none, NUMBER)
+VKGEMM_SAME_OPERAND(scalar, SCALAR)
+VKGEMM_SAME_OPERAND(along_n, ALONG_N)
+VKGEMM_SAME_OPERAND(along_m, ALONG_M)
+VKGEMM_SAME_OPERAND(matrix, MATRIX)
+#undef VKGEMM_SAME_OPERAND
+
 bool allows_aux_vectors(const ResolvedProblem& p) {
   const bool right_half = p.gated && p.gated->b != GatedB::interleaved;
   return allows_epilogue_vectors(p.aux) && !(right_half && p.n % 4 != 0);
@@ -54,6 +111,14 @@ void set_strides(gpu::GemmParams& params, const ResolvedProblem& p) {
   params.ldd = narrow(p.d.ld);
   if (p.has_c()) params.ldc = narrow(p.c.ld);
   if (p.has_aux()) params.ld_aux = narrow(p.aux.ld);
+  const auto slots = slots_of(p);
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (!has_tensor(p.epilogue, i)) continue;
+    std::uint32_t gpu::GemmParams::*const lds[SLOT_COUNT] = {
+        &gpu::GemmParams::ldc, &gpu::GemmParams::ld_aux, &gpu::GemmParams::ld_bias,
+        &gpu::GemmParams::ld_extra};
+    params.*lds[slots[i]] = narrow(p.tensors[i].ld);
+  }
 }
 
 void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
@@ -83,6 +148,7 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   constants.set(SPEC_COLUMN_SCALES, scales(p.b, e.column_scales));
   constants.set(SPEC_ACTIVATION, static_cast<std::uint32_t>(e.activation));
   constants.set(SPEC_CLAMP, e.clamp_min.has_value() || e.clamp_max.has_value());
+  set_steps(constants, p, x4);
 }
 
 }  // namespace vkgemm

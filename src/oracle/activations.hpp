@@ -12,12 +12,16 @@ struct Bounded {
   double bound = 0.0;
 };
 
-// The arguments' errors go through the function's slope, and it has one of its own.
-Bounded activate(Activation activation, Bounded x);
+// The arguments' errors go through the function's slope, and it has one of its own. `number`: of
+// activations that take one.
+Bounded activate(Activation activation, Bounded x, double number = 0.0);
+
+// The derivative of an activation at x, which is exact.
+Bounded derivative(Activation activation, double x, double number);
 Bounded apply_gate(Gate gate, Bounded l, Bounded r);
 
-// gelu and silu of minus infinity are -inf * 0 where the formula is evaluated as written, and 0 in
-// the limit: both are right.
+// gelu, silu and hard_swish of minus infinity are -inf * 0 where the formula is evaluated as
+// written, and 0 in the limit: both are right.
 bool is_ambiguous(Activation activation, double pre);
 bool is_ambiguous(Gate gate, double l, double r);
 

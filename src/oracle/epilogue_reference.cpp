@@ -5,8 +5,10 @@
 #include <cmath>
 
 #include "oracle/activations.hpp"
+#include "oracle/step_reference.hpp"
 #include "problem/convert.hpp"
 #include "problem/data_type.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/inputs/input.hpp"
 
 namespace vkgemm::oracle {
@@ -28,9 +30,37 @@ Expected EpilogueOracle::operator()(std::uint64_t batch, std::uint64_t i, std::u
     result = activate(epilogue_.activation, result);
     expected.ambiguous = is_ambiguous(epilogue_.activation, expected.pre[0]);
   }
-  expected.d = clamp(result.value);
+  expected.d = result.value;
   expected.d_bound = result.bound;
+  apply_steps(expected, batch, i, j);
+  expected.d = clamp(expected.d);
   return expected;
+}
+
+void EpilogueOracle::apply_steps(Expected& expected, std::uint64_t batch, std::uint64_t i,
+                                 std::uint64_t j) const {
+  for (const EpilogueStep& step : steps_of(epilogue_)) {
+    double x = static_cast<double>(step.number);
+    if (const auto tensor = tensor_of(step)) {
+      if (step.op == StepOp::store) {
+        expected.stored[*tensor] = expected.d;
+        expected.stored_bound[*tensor] = expected.d_bound;
+        continue;
+      }
+      const OperandId id = tensor_row(*tensor).id;
+      const TensorShape shape = epilogue_.tensors[*tensor];
+      const bool has_rows = shape == TensorShape::along_m || shape == TensorShape::matrix;
+      const bool has_columns = shape == TensorShape::along_n || shape == TensorShape::matrix;
+      x = load_element(operands_[id], views_[id].type,
+                       views_[id].index(batch, has_rows ? i : 0, has_columns ? j : 0));
+    }
+    const Stepped result = apply_step(step, {expected.d, expected.d_bound}, x);
+    expected.d = result.v.value;
+    expected.d_bound = result.v.bound;
+    // Zero is right no longer, once a step has used it.
+    expected.unpredictable =
+        expected.unpredictable || expected.ambiguous || result.unpredictable;
+  }
 }
 
 Expected EpilogueOracle::pre(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,

@@ -14,6 +14,8 @@ struct Expected {
   double pre_bound[2] = {};  // error of it in a correct f32 kernel
   double d = 0.0;
   double d_bound = 0.0;
+  double stored[most_tensors] = {};  // by steps, before the cast
+  double stored_bound[most_tensors] = {};
   // An intermediate value may exceed f32's range, and whether it does depends on the order of the
   // sum: any result is right.
   bool unpredictable = false;
@@ -34,6 +36,7 @@ class EpilogueOracle {
  private:
   Expected pre(std::uint64_t batch, std::uint64_t i, std::uint64_t j, double dot,
                double magnitude) const;
+  void apply_steps(Expected& expected, std::uint64_t batch, std::uint64_t i, std::uint64_t j) const;
   double clamp(double x) const;
   void bound(Expected& expected, double product_size, double magnitude, double scales,
              double size) const;

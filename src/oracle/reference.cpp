@@ -13,6 +13,7 @@
 #include "oracle/row_reference.hpp"
 #include "oracle/tile_reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm::oracle {
 namespace {
@@ -160,6 +161,18 @@ struct Element {
   bool unpredictable = false, ambiguous = false;  // see Expected
 };
 
+// Calls visit(element, thread index) for what steps store of element (i, j).
+template <class Visit>
+void visit_stored(const Problem& problem, std::uint64_t batch, std::uint64_t i, std::uint64_t j,
+                  const Expected& e, std::uint64_t thread, const Visit& visit) {
+  for (std::size_t tensor = 0; tensor < most_tensors; ++tensor) {
+    if (!is_stored(problem.epilogue, tensor)) continue;
+    visit(Element{tensor_row(tensor).id, batch, i, j, e.stored[tensor], e.stored_bound[tensor],
+                  e.unpredictable || e.ambiguous},
+          thread);
+  }
+}
+
 // Calls visit(element, thread index) for every element of the results in the chosen rows.
 template <class Visit>
 void visit_product(const Problem& problem, const Views& views, const HostOperands& operands,
@@ -186,6 +199,7 @@ void visit_product(const Problem& problem, const Views& views, const HostOperand
                                     e.pre[half], e.pre_bound[half], e.unpredictable},
                             thread);
                       }
+                      visit_stored(problem, tile.batch, i, j, e, thread, visit);
                     }
                   }
                 });
@@ -207,8 +221,9 @@ void visit_rows(const Problem& problem, const Views& views, const HostOperands& 
                                    to.unpredictable},
                            thread);
                    }
-                   if (!problem.epilogue.aux) continue;
                    const Expected& e = row.elements[j];
+                   visit_stored(problem, row.batch, row.row, j, e, thread, visit);
+                   if (!problem.epilogue.aux) continue;
                    visit(Element{OperandId::aux, row.batch, row.row, j, e.pre[0], e.pre_bound[0],
                                  e.unpredictable},
                          thread);
@@ -288,7 +303,7 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
     if (is_empty(product)) return;
     const std::vector<std::uint64_t> rows = rows_of(product, options);
     for (const OperandRow& row : operand_rows()) {
-      if (!row.written || !row.exists(product)) continue;
+      if (!row.is_written(product) || !row.exists(product)) continue;
       add_parts(row.shape(product), rows, begins[row.id], parts[row.id]);
     }
   };

@@ -42,6 +42,16 @@ inline constexpr auto enumerator_names<Activation> =
     std::to_array<std::string_view>({"none", VKGEMM_ACTIVATIONS(VKGEMM_NAME)});
 #undef VKGEMM_NAME
 template <>
+inline constexpr auto enumerator_names<StepOp> =
+    std::to_array<std::string_view>({"none", "add", "subtract", "multiply", "divide", "maximum",
+                                     "minimum", "activate", "derivative", "store"});
+template <>
+inline constexpr auto enumerator_names<StepOperand> =
+    std::to_array<std::string_view>({"number", "t0", "t1", "t2", "t3"});
+template <>
+inline constexpr auto enumerator_names<TensorShape> =
+    std::to_array<std::string_view>({"none", "scalar", "along_n", "along_m", "matrix"});
+template <>
 inline constexpr auto enumerator_names<Bias> = std::to_array<std::string_view>({"none", "along_n",
                                                                                 "along_m"});
 template <>

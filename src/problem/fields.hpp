@@ -3,11 +3,14 @@
 // lists.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/errors.hpp"
@@ -37,7 +40,7 @@ struct Field {
 // visit() passes each field to a visitor, with its values in two structures. The two may be the
 // same structure. One of them may be a C structure. A visitor has six functions: number (integers
 // and floats), enumerator (maybe optional), boolean, size (optional), real (optional) and part (a
-// nested structure).
+// nested structure); a visitor of an Epilogue also has list (of its tensors and of its steps).
 //
 // A part that a problem may have also has check(): the error if it contradicts itself or the rest
 // of the problem.
@@ -60,6 +63,16 @@ struct FieldsOf<Matrix> {
                  x.batch_stride, y.batch_stride);
     visitor.number(Field{"alignment", "--alignment-%", "Promised alignment of %, in bytes"},
                    x.alignment, y.alignment);
+  }
+};
+
+template <>
+struct FieldsOf<EpilogueStep> {
+  static void visit(auto& visitor, auto& x, auto& y) {
+    visitor.enumerator(Field{"op"}, x.op, y.op);
+    visitor.enumerator(Field{"activation"}, x.activation, y.activation);
+    visitor.enumerator(Field{"operand"}, x.operand, y.operand);
+    visitor.number(Field{"number"}, x.number, y.number);
   }
 };
 
@@ -110,6 +123,13 @@ struct FieldsOf<Epilogue> {
                           .help = "Also compute aux, the value before the activation",
                           .matrix = &Problem::aux},
                     x.aux, y.aux);
+    visitor.list(Field{"tensors", "--tensors", "Shapes of the tensors t0 to t3 of --steps"},
+                 x.tensors, y.tensors);
+    visitor.list(Field{"steps", "--steps",
+                       "Steps behind the activation, up to 8: OP:t0 or OP:NUMBER with add, "
+                       "subtract, multiply, divide, maximum, minimum; activate:ACTIVATION; "
+                       "derivative:ACTIVATION:t0; store:t0"},
+                 x.steps, y.steps);
   }
 };
 
@@ -309,6 +329,10 @@ struct FieldsOf<Problem> {
     visitor.part(Field{"epilogue"}, x.epilogue, y.epilogue);
     visitor.part(Field{"c"}, x.c, y.c);
     visitor.part(Field{"aux"}, x.aux, y.aux);
+    visitor.part(Field{"t0"}, x.t0, y.t0);
+    visitor.part(Field{"t1"}, x.t1, y.t1);
+    visitor.part(Field{"t2"}, x.t2, y.t2);
+    visitor.part(Field{"t3"}, x.t3, y.t3);
     visitor.part(Field{"row_reduction"}, x.row_reduction, y.row_reduction);
     visitor.part(
         Field{"split_k", "--split-k",
@@ -379,6 +403,19 @@ class EnumeratorCheck {
   void part(const Field& field, const std::optional<Part>& value, const std::optional<Part>&) {
     if (value) part(field, *value, *value);
   }
+  template <class Element, std::size_t count>
+  void list(const Field& field, const std::array<Element, count>& values, const auto&) {
+    for (std::size_t i = 0; i < count && !error_; ++i) {
+      if constexpr (std::is_enum_v<Element>) {
+        const std::string name = concat(field.name, "[", i, "]");
+        enumerator(Field{.name = name}, values[i], values[i]);
+      } else {
+        EnumeratorCheck check(structure_.empty() ? field.name : structure_);
+        FieldsOf<Element>::visit(check, values[i], values[i]);
+        error_ = check.take();
+      }
+    }
+  }
   void number(const Field&, const auto&, const auto&) {}
   void boolean(const Field&, const auto&, const auto&) {}
   void size(const Field&, const auto&, const auto&) {}
@@ -419,6 +456,10 @@ std::string option_name(std::string_view names, std::string_view matrix = {});
 // The text of a part that is one option: "swiglu:interleaved", "4:last_arriver".
 std::string text_of(const Gated& gated);
 std::string text_of(const SplitK& split);
+
+// "activate:silu,multiply:t0"; "matrix,none,along_n".
+std::string text_of(std::span<const EpilogueStep> steps);
+std::string text_of(std::span<const TensorShape> tensors);
 
 // An error if a field of a structure holds no enumerator; `name`: what messages call the structure.
 template <class T>

@@ -8,6 +8,7 @@
 #include "lib/abi.h"
 #include "problem/fields.hpp"
 #include "problem/row_op.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -183,6 +184,68 @@ Operand result_operand(const ResolvedProblem& p) {
   return matrix_operand(p.*matrix, p.batch);
 }
 
+// --- tensors of the epilogue's steps ------------------------------------------------------------
+
+OperandShape tensor_shape(const Problem& p, std::size_t tensor) {
+  const Matrix& matrix = p.*tensor_matrices[tensor];
+  const std::uint64_t stride = matrix.batch_stride.value_or(0);
+  const bool of_rows = is_grouped(p, GroupAlong::m);
+  OperandShape out;
+  switch (p.epilogue.tensors[tensor]) {
+    case TensorShape::none:
+      return out;
+    case TensorShape::scalar:
+      out = vector_along_n(matrix.type, 1, products(p), stride);
+      break;
+    case TensorShape::along_n:
+      out = vector_along_n(matrix.type, p.n, products(p), stride);
+      break;
+    case TensorShape::along_m:
+      out = vector_along_m(matrix.type, p.m, of_rows ? 1 : products(p), stride);
+      break;
+    case TensorShape::matrix:
+      return {matrix, p.m, p.n, of_rows ? 1 : products(p)};
+  }
+  out.matrix.alignment = matrix.alignment;
+  return out;
+}
+
+Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
+  const ResolvedMatrix& matrix = p.tensors[tensor];
+  const TensorShape shape = p.epilogue.tensors[tensor];
+  Operand out;
+  if (shape == TensorShape::matrix) {
+    out = matrix_operand(matrix, p.batch);
+  } else {
+    const std::uint64_t element = matrix.element_bytes();
+    out = {.bytes = matrix.bytes,
+           .alignment = matrix.alignment,
+           .row_step = shape == TensorShape::along_m ? element : 0,
+           .batch_step = matrix.batch_stride * element};
+  }
+  out.address = address_of_slot(slots_of(p)[tensor]);
+  out.written = is_stored(p.epilogue, tensor);
+  return out;
+}
+
+template <std::size_t tensor>
+constexpr OperandRow row_of_tensor(OperandId id, std::string_view name, DeviceSpan Operands::*span,
+                                const char* option) {
+  return {.id = id,
+          .name = name,
+          .span = span,
+          .twin = id,
+          .written_by = [](const Problem& p) { return is_stored(p.epilogue, tensor); },
+          .matrix = tensor_matrices[tensor],
+          .exists = [](const Problem& p) { return has_tensor(p.epilogue, tensor); },
+          .shape = [](const Problem& p) { return tensor_shape(p, tensor); },
+          .is_touched = [](const ResolvedProblem& p) { return has_tensor(p.epilogue, tensor); },
+          .operand = [](const ResolvedProblem& p) { return tensor_operand(p, tensor); },
+          .option = option,
+          .help = "A tensor of --steps; written if a step stores it",
+          .needs = "--steps and --tensors"};
+}
+
 constexpr OperandRow rows[] = {
     {.id = OperandId::a,
      .name = "a",
@@ -341,6 +404,10 @@ constexpr OperandRow rows[] = {
                                             .span = &Operands::offsets,
                                             .address = &Addresses::offsets,
                                             .twin = OperandId::offsets}),
+    row_of_tensor<0>(OperandId::t0, "t0", &Operands::t0, "--t0"),
+    row_of_tensor<1>(OperandId::t1, "t1", &Operands::t1, "--t1"),
+    row_of_tensor<2>(OperandId::t2, "t2", &Operands::t2, "--t2"),
+    row_of_tensor<3>(OperandId::t3, "t3", &Operands::t3, "--t3"),
     prepared_row(OperandId::source, "source", &Operands::source, &Addresses::source),
     prepared_row(OperandId::codes, "codes", &Operands::codes, &Addresses::codes),
     prepared_row(OperandId::scales, "scales", &Operands::scales, &Addresses::scales),
@@ -413,8 +480,8 @@ OperandList operands_of(const ResolvedProblem& problem) noexcept {
     operand.id = given.id;
     operand.name = given.name;
     operand.span = given.span;
-    operand.address = row.address;
-    operand.written = row.written;
+    if (row.address != nullptr) operand.address = row.address;
+    operand.written = operand.written || row.written;
     out.add(operand);
   }
   return out;

@@ -112,10 +112,11 @@ struct OperandRow {
   OperandId id = OperandId::a;
   std::string_view name;  // of the members of Operands, VkgemmOperands, and in messages
   DeviceSpan Operands::*span = nullptr;
-  std::uint64_t Addresses::*address = nullptr;
+  std::uint64_t Addresses::*address = nullptr;  // null: it depends on the problem
   OperandId twin = OperandId::a;  // the operand that a transposed problem reads as this one
-  bool written = false;           // by the product
-  // The matrix of the problem that describes it; null: a vector.
+  bool written = false;           // by every product
+  bool (*written_by)(const Problem&) = nullptr;  // by some; null: by none but those above
+  // The matrix of the problem that describes it; null: a vector. A tensor may be either.
   Matrix Problem::*matrix = nullptr;
   Fingerprint Operands::*fingerprint = nullptr;  // of those that may be packed
   bool (*exists)(const Problem&) = nullptr;
@@ -132,6 +133,10 @@ struct OperandRow {
   const char* option = nullptr;
   const char* help = "";
   const char* needs = "";
+  bool is_written(const Problem& problem) const noexcept {
+    return written || (written_by != nullptr && written_by(problem));
+  }
+
   // Adds the operand to a problem, for a file of this type. several: the file has a vector for each
   // matrix. Null: only options add it.
   void (*ask)(Problem&, DataType, bool several) = nullptr;
@@ -141,6 +146,10 @@ struct OperandRow {
 std::span<const OperandRow, operand_count> operand_rows() noexcept;
 inline const OperandRow& row_of(OperandId id) noexcept {
   return operand_rows()[static_cast<std::size_t>(id)];
+}
+// That of t0, …
+inline const OperandRow& tensor_row(std::size_t tensor) noexcept {
+  return operand_rows()[static_cast<std::size_t>(OperandId::t0) + tensor];
 }
 
 // An operand that prepares others, as a plan reads or writes it.

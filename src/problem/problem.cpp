@@ -1,6 +1,7 @@
 // problem.cpp: names of the problem's parts, and the command line that repeats a problem.
 #include "vkgemm/problem.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/text.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -45,6 +47,17 @@ class CommandLine {
     add_matrix("d", problem_.d, Layout::row_major);
     FieldsOf<Epilogue>::visit(*this, epilogue, usual);
   }
+  void list(const Field& field, const std::array<EpilogueStep, most_steps>& steps, const auto&) {
+    const std::string text = text_of(steps);
+    add(field, !text.empty(), text);
+  }
+  void list(const Field& field, const std::array<TensorShape, most_tensors>& tensors, const auto&) {
+    const std::string text = text_of(tensors);
+    add(field, !text.empty(), text);
+    for (std::size_t i = 0; i < most_tensors; ++i) {
+      if (tensors[i] != TensorShape::none) add_typed("t" + std::to_string(i), tensor_matrices[i]);
+    }
+  }
   void part(const Field& field, const SplitK& split, const SplitK& usual) {
     add(field, split != usual, text_of(split));
   }
@@ -68,12 +81,13 @@ class CommandLine {
     if (!text_.empty()) text_ += ' ';
     text_ += option_name(field.option, matrix_);
     if (!value.empty()) text_.append(1, ' ').append(value);
-    if (field.matrix == nullptr) return;
-    const bool is_c = field.matrix == &Problem::c;
-    matrix_ = is_c ? "c" : "aux";
-    add({.option = matrix_type.option, .always = true}, true,
-        to_string((problem_.*field.matrix).type));
-    add_matrix(matrix_, problem_.*field.matrix, problem_.d.layout);
+    if (field.matrix != nullptr) add_typed(field.matrix == &Problem::c ? "c" : "aux", field.matrix);
+  }
+
+  void add_typed(std::string_view name, Matrix Problem::*matrix) {
+    matrix_ = name;
+    add({.option = matrix_type.option, .always = true}, true, to_string((problem_.*matrix).type));
+    add_matrix(name, problem_.*matrix, problem_.d.layout);
   }
 
   // All but its type.
@@ -102,6 +116,24 @@ std::string text_of(const Gated& gated) {
   return text;
 }
 
+std::string text_of(std::span<const EpilogueStep> steps) {
+  std::string text;
+  for (const EpilogueStep& step : steps) {
+    if (step.op != StepOp::none) text += concat(text.empty() ? "" : ",", to_string(step));
+  }
+  return text;
+}
+
+std::string text_of(std::span<const TensorShape> tensors) {
+  const auto none = [](TensorShape shape) { return shape == TensorShape::none; };
+  std::string text;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (std::ranges::all_of(tensors.subspan(i), none)) break;
+    text += concat(i == 0 ? "" : ",", to_string(tensors[i]));
+  }
+  return text;
+}
+
 std::string text_of(const SplitK& split) {
   std::string text = split.slices == 0 ? "auto" : concat(split.slices);
   if (split.reduction_mode) text += concat(':', to_string(*split.reduction_mode));
@@ -116,6 +148,9 @@ std::string_view to_string(DataType type) noexcept { return enumerator_name(type
 std::string_view to_string(Layout layout) noexcept { return enumerator_name(layout); }
 std::string_view to_string(Packing packing) noexcept { return enumerator_name(packing); }
 std::string_view to_string(Activation activation) noexcept { return enumerator_name(activation); }
+std::string_view to_string(StepOp op) noexcept { return enumerator_name(op); }
+std::string_view to_string(StepOperand operand) noexcept { return enumerator_name(operand); }
+std::string_view to_string(TensorShape shape) noexcept { return enumerator_name(shape); }
 std::string_view to_string(Bias bias) noexcept { return enumerator_name(bias); }
 std::string_view to_string(Scales scales) noexcept { return enumerator_name(scales); }
 std::string_view to_string(Gate gate) noexcept { return enumerator_name(gate); }
@@ -137,6 +172,9 @@ std::string_view to_string(F32Arithmetic arithmetic) noexcept {
 VKGEMM_PARSE(DataType, parse_data_type)
 VKGEMM_PARSE(Layout, parse_layout)
 VKGEMM_PARSE(Activation, parse_activation)
+VKGEMM_PARSE(StepOp, parse_step_op)
+VKGEMM_PARSE(StepOperand, parse_step_operand)
+VKGEMM_PARSE(TensorShape, parse_tensor_shape)
 VKGEMM_PARSE(Bias, parse_bias)
 VKGEMM_PARSE(Scales, parse_scales)
 VKGEMM_PARSE(Gate, parse_gate)

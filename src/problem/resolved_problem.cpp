@@ -13,7 +13,9 @@
 #include "problem/data_type.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/codes.hpp"
+#include "problem/operands.hpp"
 #include "problem/row_op.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -58,6 +60,10 @@ MaybeError check_number(std::string_view field, float value) {
 }
 
 MaybeError check_epilogue(const Epilogue& epilogue) {
+  if (takes_number(epilogue.activation)) {
+    return invalid_argument(concat("epilogue.activation is ", to_string(epilogue.activation),
+                                   ": it takes a number, so it must be a step"));
+  }
   if (auto error = check_number("alpha", epilogue.alpha)) return error;
   if (auto error = check_number("beta", epilogue.beta)) return error;
   if (epilogue.clamp_min) {
@@ -125,6 +131,12 @@ void transpose(ResolvedProblem& problem) {
   Bias& bias = problem.epilogue.bias;
   if (bias != Bias::none) bias = bias == Bias::along_n ? Bias::along_m : Bias::along_n;
   std::swap(problem.epilogue.row_scales, problem.epilogue.column_scales);
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    problem.tensors[i] = transposed(problem.tensors[i]);
+    TensorShape& shape = problem.epilogue.tensors[i];
+    if (shape == TensorShape::along_n) shape = TensorShape::along_m;
+    else if (shape == TensorShape::along_m) shape = TensorShape::along_n;
+  }
   problem.transposed = true;
 }
 
@@ -137,6 +149,25 @@ MaybeError check_bias(const ResolvedProblem& problem) {
   if (bytes) return std::nullopt;
   return invalid_argument(concat("epilogue.bias_batch_stride is ", epilogue.bias_batch_stride,
                                  ": a batch of ", count, " does not fit 64 bits of bytes"));
+}
+
+// A vector is contiguous, and shared by the batch unless the caller says otherwise. Groups of rows
+// share a vector along M, whose rows are theirs.
+MaybeError resolve_tensor(const Problem& problem, std::size_t i, ResolvedProblem& out) {
+  const OperandRow& row = tensor_row(i);
+  if (!row.exists(problem)) return std::nullopt;
+  const OperandShape shape = row.shape(problem);
+  const bool is_matrix = out.epilogue.tensors[i] == TensorShape::matrix;
+  const OperandInfo info{.name = row.name,
+                         .rows_name = is_matrix || shape.rows != 1 ? "M" : "1",
+                         .cols_name = is_matrix || shape.cols != 1 ? "N" : "1",
+                         .access = row.is_written(problem) ? Access::write : Access::read,
+                         .collection = problem.grouping ? "groups" : "batch"};
+  auto resolved = resolve_matrix(info, shape.matrix, shape.rows, shape.cols, shape.count,
+                                 !out.is_empty());
+  if (!resolved) return resolved.error();
+  out.tensors[i] = *resolved;
+  return std::nullopt;
 }
 
 MaybeError check_one_layout(std::string_view name, Layout layout, Layout layout_of_d) {
@@ -215,6 +246,7 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                               "(Context::plan_pack())"));
   }
   if (auto error = check_epilogue(problem.epilogue)) return *error;
+  if (auto error = check_steps(problem)) return *error;
   if (!(problem.max_dispatch_ms >= 0.0) || !std::isfinite(problem.max_dispatch_ms)) {
     return invalid_argument(concat("max_dispatch_ms is ", problem.max_dispatch_ms,
                                    ": must be a number of milliseconds, or 0 for no limit"));
@@ -289,6 +321,9 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
                                   out.product_n(), out.batch)) {
       return *error;
     }
+  }
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (auto error = resolve_tensor(problem, i, out)) return *error;
   }
   if (auto error = check_bias(out)) return *error;
   if (out.bias_count() <= 1) out.epilogue.bias_batch_stride = 0;

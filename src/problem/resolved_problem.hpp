@@ -13,7 +13,7 @@ namespace vkgemm {
 
 // D, C and aux are row-major here, but for row reductions, gates and codes: a column-major problem
 // is turned into the product of the transposes, D^T = B^T · A^T, which swaps A with B, M with N,
-// and the direction of the bias. Groups of K are a batch of products here that share A and B.
+// and the direction of vectors. Groups of K are a batch of products here that share A and B.
 struct ResolvedProblem {
   ResolvedProblem() = default;
   // With the caller's values. Nothing is resolved yet.
@@ -41,6 +41,7 @@ struct ResolvedProblem {
   ResolvedMatrix c = {};
   ResolvedMatrix d = {};
   ResolvedMatrix aux = {};
+  ResolvedMatrix tensors[most_tensors] = {};  // a vector is a matrix of one row or one column
   Epilogue epilogue = {};
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
@@ -63,6 +64,7 @@ struct ResolvedProblem {
   bool has_aux() const noexcept { return epilogue.aux; }
   bool has_d() const noexcept { return !rows || !is_scalar(rows->op) || rows->store_d; }
   bool has_bias() const noexcept { return epilogue.bias != Bias::none; }
+  bool has_steps() const noexcept { return epilogue.steps[0].op != StepOp::none; }
   bool is_empty() const noexcept {
     return m == 0 || n == 0 || batch == 0 || (grouping && grouping->groups == 0);
   }

@@ -14,7 +14,10 @@
 #include "kernels/parts/split_k.hpp"
 #include "kernels/verdicts.hpp"
 #include "problem/data_type.hpp"
+#include "problem/epilogue_steps.hpp"
+#include "problem/formula.hpp"
 #include "problem/inputs/input.hpp"
+#include "problem/operands.hpp"
 #include "runtime/fingerprint.hpp"
 #include "runtime/plan_impl.hpp"
 #include "self_test/wanted_kinds.hpp"
@@ -71,6 +74,26 @@ std::string packed_again(const Plan::Impl& plan) {
                 microseconds(best->cost));
 }
 
+// The matrices of steps. `key`: of the pipeline that has the steps; null: it takes elements one by
+// one.
+std::string describe_tensors(const ResolvedProblem& p, const PipelineKey* key) {
+  std::string text;
+  const auto steps = steps_of(p.epilogue);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    const auto tensor = tensor_of(steps[step]);
+    if (!tensor || p.epilogue.tensors[*tensor] != TensorShape::matrix) continue;
+    const std::string_view name = tensor_row(*tensor).name;
+    const ResolvedMatrix& matrix = p.tensors[*tensor];
+    if (key == nullptr) {
+      text += describe_matrix(name, matrix, "element by element");
+      continue;
+    }
+    const bool vector = (key->constants[SPEC_STEP0 + step] >> STEP_VECTOR_SHIFT & 1) != 0;
+    text += describe_access(name, matrix, p.batch, 4, vector);
+  }
+  return text;
+}
+
 std::string describe_operands(const Plan::Impl& plan) {
   const ResolvedProblem& p = plan.resolved;
   const PipelineKey& product = plan.dispatch_plan.product.key;
@@ -123,11 +146,13 @@ std::string describe_operands(const Plan::Impl& plan) {
       describe_input(p.transposed ? "a^T" : b, p.b, c.pack_b, SPEC_B_VECTOR, p.b_allows_vectors());
   if (nv) {
     if (p.has_c()) text += describe_matrix("c", p.c, "element by element");
+    text += describe_tensors(p, nullptr);
     text += describe_matrix("d", p.d, "stored as whole matrices");
     if (p.has_aux()) text += describe_matrix("aux", p.aux, "stored as whole matrices");
     return text;
   }
   if (p.has_c()) text += describe_access("c", p.c, p.batch, epilogue, constant(SPEC_C_VECTOR));
+  text += describe_tensors(p, &last);
   if (p.has_d()) {
     const bool narrow = stores.constants[SPEC_NARROW_SLICES] != 0;
     text += describe_access("d", p.d, p.batch, narrow ? 2 * epilogue : epilogue,
@@ -380,6 +405,7 @@ std::string Plan::Impl::explain() const {
   text += concat("path ", to_string(config.path()), ", configuration ", to_string(config), "\n");
   text += concat("  provenance: ", provenance(), "\n");
   text += describe_tuning(*this);
+  if (p.has_steps()) text += formula(problem);
   if (const std::string line = untested(); !line.empty()) text += concat("  ", line, "\n");
   text += describe_f32_arithmetic(*this);
   if (p.transposed) {

@@ -96,7 +96,7 @@ Result<void> TimedRuns::run(const std::function<Result<void>(VkCommandBuffer)>& 
 Result<void> TimedRuns::clear_results() {
   return run([&](VkCommandBuffer commands) -> Result<void> {
     for (const Own& own : own_) {
-      if (own.row->written) {
+      if (own.written) {
         vk_.vkCmdFillBuffer(commands, own.buffer->handle(), 0, VK_WHOLE_SIZE, UINT32_MAX);
       }
     }
@@ -141,12 +141,13 @@ Result<void> TimedRuns::prepare(const Plan& plan, bool flushes) {
     auto buffer = allocate(span.bytes, is_offsets ? Placement::mapped : Placement::device);
     if (!buffer) return buffer.error();
     span.address = aligned_span((*buffer)->address());
-    own_.push_back({&row, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
+    const bool written = row.is_written(plan.problem());
+    own_.push_back({written, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
     Own& own = own_.back();
     if (is_offsets) {
       write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(),
                     row.shape(plan.problem()).element());
-    } else if (!row.written) {
+    } else if (!written) {
       if (auto filled = fill(own); !filled) return filled;
     }
   }
@@ -214,7 +215,7 @@ Result<std::vector<double>> TimedRuns::samples() {
   std::vector<Sample> all;
   std::uint64_t used = 0;
   for (const Own& own : own_) {
-    if (!own.row->written) continue;
+    if (!own.written) continue;
     const std::uint64_t front = front_of(*own.buffer);
     const std::uint64_t bytes = std::min(own.bytes, sample_bytes);
     for (std::uint64_t i = 0; i < samples_of_operand; ++i) {

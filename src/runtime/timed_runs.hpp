@@ -45,7 +45,7 @@ class TimedRuns {
 
  private:
   struct Own {
-    const OperandRow* row = nullptr;
+    bool written = false;  // by the product
     DataType type = {};
     std::uint64_t bytes = 0;
     std::unique_ptr<Buffer> buffer;

@@ -100,12 +100,45 @@ void load_vectors(const JobOptions& options, Job& job) {
   Problem& p = job.problem;
   for (const OperandRow& row : operand_rows()) {
     const std::string& file = options.files[row.id];
-    if (file.empty() || row.matrix != nullptr || row.written) continue;
+    if (file.empty() || row.matrix != nullptr || row.is_written(p)) continue;
     const bool is_off = row.id == OperandId::bias && options.epilogue.has("bias") && !row.exists(p);
     LoadedMatrix vector = tool::load_vectors(file, options.bf16);
     if (!is_off) row.ask(p, vector.type, vector.batch != 1);
     if (row.exists(p)) check_vector(row, vector, p);
     job.data[row.id] = std::move(vector.data);
+  }
+}
+
+// Describes the tensors of steps, and loads those that no step stores. A file says the type; a
+// matrix's file the layout, too.
+void load_tensors(const JobOptions& options, Job& job) {
+  Problem& p = job.problem;
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    const OperandRow& row = tensor_row(i);
+    if (!row.exists(p)) continue;
+    Matrix& matrix = p.*row.matrix;
+    const MatrixOptions& described = options.matrices[row.id];
+    matrix = described.matrix(p.d.type, p.d.layout);
+    const std::string& file = options.files[row.id];
+    if (file.empty() || row.is_written(p)) continue;
+    const bool is_matrix = p.epilogue.tensors[i] == TensorShape::matrix;
+    LoadedMatrix loaded =
+        is_matrix ? load_matrix(file, options.bf16) : tool::load_vectors(file, options.bf16);
+    const OperandShape shape = row.shape(p);
+    const std::uint64_t rows = is_matrix ? shape.rows : 1;
+    const std::uint64_t columns = is_matrix ? shape.cols : shape.length();
+    const bool fits = loaded.rows == rows && loaded.cols == columns &&
+                      (loaded.batch == 1 || loaded.batch == shape.count);
+    if (!fits) {
+      usage(option_name(row.option) + " is " + std::string(to_string(p.epilogue.tensors[i])) +
+            ": it must be " + (is_matrix ? std::to_string(rows) + " x " : "") +
+            std::to_string(columns) +
+            (shape.count != 1 ? ", or " + std::to_string(shape.count) + " of them" : "") +
+            ", but is " + loaded.describe());
+    }
+    matrix = file_matrix(loaded, shape.count, described, std::string(row.name));
+    if (!is_matrix) matrix.batch_stride = loaded.batch == 1 ? 0 : columns;
+    job.data[row.id] = std::move(loaded.data);
   }
 }
 
@@ -203,6 +236,7 @@ Job job_from_files(const JobOptions& options) {
   load_vectors(options, job);
   p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
   load_c(options, count(OperandId::c), job);
+  load_tensors(options, job);
   job.packed[OperandId::a] = std::move(a.packed);
   if (!job.data[OperandId::b_right].empty()) job.packed[OperandId::b_right] = b.packed;
   job.packed[OperandId::b] = std::move(b.packed);
@@ -212,8 +246,9 @@ Job job_from_files(const JobOptions& options) {
 }
 
 Job generated_job(const JobOptions& options) {
+  const Problem asked{.epilogue = options.epilogue.values};
   for (const OperandRow& row : operand_rows()) {
-    if (row.written || row.id == OperandId::a || row.id == OperandId::b) continue;
+    if (row.is_written(asked) || row.id == OperandId::a || row.id == OperandId::b) continue;
     if (options.files[row.id].empty()) continue;
     usage(option_name(row.option) + " needs --a and --b: all operands are from files, or none");
   }
@@ -235,6 +270,7 @@ Job generated_job(const JobOptions& options) {
   set_epilogue(options, p);
   p.d = options.matrices[OperandId::d].matrix(default_result(p), Layout::row_major);
   p.c = options.matrices[OperandId::c].matrix(p.d.type, p.d.layout);
+  load_tensors(options, job);
   return job;
 }
 
@@ -245,7 +281,7 @@ void check_files(const JobOptions& options, const Problem& p) {
     const bool given = !options.files[row.id].empty(), exists = row.exists(p);
     const std::string option = option_name(row.option);
     if (given && !exists) usage(option + " needs " + row.needs);
-    if (exists && !given && !row.written && options.from_files()) {
+    if (exists && !given && !row.is_written(p) && options.from_files()) {
       usage(std::string(row.name) + " has no file: give " + option);
     }
   }
@@ -320,7 +356,7 @@ void generate_operands(const JobOptions& options, Job& job) {
   std::fprintf(stderr, "generating operands …\n");
   for (const OperandRow& row : operand_rows()) {
     // Offsets are the groups'.
-    if (row.written || row.id == OperandId::offsets || !row.exists(p)) continue;
+    if (row.is_written(p) || row.id == OperandId::offsets || !row.exists(p)) continue;
     job.data[row.id] = generate(row.id, p, options.fill, options.seed);
   }
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,48 @@ SplitK parse_split_k(const std::string& text) {
                              "device_barrier is needed");
 }
 
+// The parts of a list, between its commas.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// "activate:silu,multiply:t0"
+void parse_list(const std::string& text, std::array<EpilogueStep, most_steps>& steps) {
+  const std::vector<std::string> parts = parts_of(text);
+  if (parts.size() > most_steps) {
+    throw CLI::ValidationError("--steps has " + std::to_string(parts.size()) + " steps: at most " +
+                               std::to_string(most_steps) + " are supported");
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto step = parse_epilogue_step(parts[i]);
+    if (!step) throw CLI::ValidationError("--steps: " + step.error().message);
+    steps[i] = *step;
+  }
+}
+
+// "matrix,along_n"
+void parse_list(const std::string& text, std::array<TensorShape, most_tensors>& shapes) {
+  const std::vector<std::string> parts = parts_of(text);
+  if (parts.size() > most_tensors) {
+    throw CLI::ValidationError("--tensors has " + std::to_string(parts.size()) +
+                               " shapes: t0 to t3 are supported");
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto shape = parse_tensor_shape(parts[i]);
+    if (!shape) {
+      throw CLI::ValidationError("--tensors has '" + parts[i] + "': " + names_of<TensorShape>() +
+                                 " is needed" + suggestion(parts[i], names_of<TensorShape>()));
+    }
+    shapes[i] = *shape;
+  }
+}
+
 // Adds the option of each field that has one, or of those that are named.
 class AddFields {
  public:
@@ -208,6 +251,12 @@ class AddFields {
     told(field, app_.add_option_function<std::string>(field.option, parse, field.help)
                     ->type_name("SLICES[:MODE]"));
   }
+  template <class Element, std::size_t count>
+  void list(const Field& field, std::array<Element, count>& values, std::array<Element, count>&) {
+    const auto parse = [&values](const std::string& text) { parse_list(text, values); };
+    told(field, app_.add_option_function<std::string>(field.option, parse, field.help)
+                    ->type_name(std::is_enum_v<Element> ? "SHAPE,…" : "STEP,…"));
+  }
   void part(const Field&, auto&, auto&) {}  // added by itself
 
  private:
@@ -242,6 +291,7 @@ class GivenFields {
   void enumerator(const Field& field, auto&, auto&) { see(field); }
   void boolean(const Field& field, auto&, auto&) { see(field); }
   void real(const Field& field, auto&, auto&) { see(field); }
+  void list(const Field& field, auto&, auto&) { see(field); }
 
  private:
   void see(const Field& field) {

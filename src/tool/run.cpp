@@ -56,7 +56,7 @@ void upload(Runner& runner, Job& job, const JobOptions& options, DeviceOperands&
   for (const OperandRow& row : operand_rows()) {
     std::vector<std::byte>& data = job.data[row.id];
     std::optional<PackedBuffer>& packed = device.packed[row.id];
-    if (row.written) {
+    if (row.is_written(job.problem)) {
       // NaN: an element that the kernel leaves out then fails verification.
       unwrap(runner.fill(device.plain[row.id], 0xffffffffU));
     } else if (!is_packed(job.problem, row)) {
@@ -83,7 +83,7 @@ void upload(Runner& runner, Job& job, const JobOptions& options, DeviceOperands&
 void download(Runner& runner, const DeviceOperands& device, Job& job) {
   const PerOperand<std::uint64_t> bytes = operand_bytes(job.source);
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(job.problem)) continue;
     job.data[row.id].resize(bytes[row.id]);
     unwrap(runner.download(device.plain[row.id], 0, job.data[row.id].data(), bytes[row.id]));
   }
@@ -210,7 +210,7 @@ class ResultFile {
   void save(const OperandRow& row, const Problem& problem, std::vector<std::byte> data) {
     if (!file_) return;
     OperandShape shape = row.shape(problem);
-    // Vectors of a batch are the rows of one matrix.
+    // Vectors of a batch are the rows of one matrix. Tensors that are written are matrices.
     if (row.matrix == nullptr) {
       shape = {{.type = shape.matrix.type}, shape.count, shape.length(), 1};
     }
@@ -317,7 +317,7 @@ int run(const RunOptions& options) {
   check_verification(options, job);
   PerOperand<ResultFile> files;
   for (const OperandRow& row : operand_rows()) {
-    if (row.written) files[row.id] = ResultFile(options.job.files[row.id]);
+    if (row.is_written(job.problem)) files[row.id] = ResultFile(options.job.files[row.id]);
   }
   Problem& problem = job.problem;
   unwrap(resolve(problem));

@@ -47,7 +47,7 @@ TimedCase::TimedCase(Runner& runner, OperandPool& pool, const Problem& problem,
   for (const OperandRow& row : operand_rows()) {
     const std::uint64_t bytes = bytes_[row.id];
     Buffer& plain = device_.plain[row.id];
-    if (row.written) {
+    if (row.is_written(problem_)) {
       plain = unwrap(runner.allocate(bytes));
     } else if (row.id == OperandId::offsets) {
       plain = unwrap(runner.allocate(bytes));
@@ -78,7 +78,7 @@ std::vector<double> TimedCase::time(const Plan& plan, const Timing& timing) {
   }
   Operands operands = device_.operands();
   for (const OperandRow& row : operand_rows()) {
-    if (row.written) unwrap(runner_.fill(device_.plain[row.id], 0xffffffffU));
+    if (row.is_written(problem_)) unwrap(runner_.fill(device_.plain[row.id], 0xffffffffU));
     if (inputs_[row.id].values != nullptr && !device_.packed[row.id]) {
       operands.*row.span = inputs_[row.id].device;
     }
@@ -144,7 +144,7 @@ TimedCase::Results TimedCase::download(const oracle::VerifyOptions& options) {
   const oracle::VerifiedParts parts = oracle::verified_parts(multiplied_, host_, options);
   Results results;
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     results[row.id] = download(device_.plain[row.id], bytes_[row.id], parts[row.id]);
   }
   return results;
@@ -155,7 +155,7 @@ std::future<oracle::VerifyReport> TimedCase::start_verification(std::uint64_t se
   Results results = download(how);
   oracle::HostOperands host = host_;
   for (const OperandRow& row : operand_rows()) {
-    if (row.written) host[row.id] = results[row.id].get();
+    if (row.is_written(problem_)) host[row.id] = results[row.id].get();
   }
   return std::async(std::launch::async,
                     [problem = multiplied_, how, host, results = std::move(results)] {
@@ -173,7 +173,7 @@ double TimedCase::bytes() const {
 
 std::uint64_t TimedCase::result_bytes() const {
   std::uint64_t all = 0;
-  for (const OperandRow& row : operand_rows()) all += row.written ? bytes_[row.id] : 0;
+  for (const OperandRow& row : operand_rows()) all += row.is_written(problem_) ? bytes_[row.id] : 0;
   return all;
 }
 

@@ -18,6 +18,7 @@
 #include "kernels/part.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/inputs/codes.hpp"
 #include "problem/inputs/input.hpp"
 
@@ -80,6 +81,21 @@ Stored stored(const Config& c, const ResolvedProblem& problem) {
   return {rows * columns, columns};
 }
 
+// The matrices that steps read and write beside C, D and aux.
+struct TensorMatrices {
+  std::size_t read = 0;
+  std::size_t stored = 0;
+};
+
+TensorMatrices tensor_matrices_of(const ResolvedProblem& problem) {
+  TensorMatrices out;
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
+    ++(is_stored(problem.epilogue, i) ? out.stored : out.read);
+  }
+  return out;
+}
+
 // Microseconds more where elements of D, C and aux come and go one by one: not those of slices, and
 // of values between two passes, which are padded.
 double single_time(const Config& c, const TimingModel& timing, const ResolvedProblem& problem) {
@@ -88,10 +104,12 @@ double single_time(const Config& c, const TimingModel& timing, const ResolvedPro
   const bool beside = d || !loop.stores_x4;  // C and aux
   if (!beside || c.rows == RowStrategy::two_pass) return 0.0;
   const auto [values, columns] = stored(c, problem);
+  const TensorMatrices tensors = tensor_matrices_of(problem);
   // Subgroups that wait for no other store the parts of rows that they have.
   const double part = loop.takes_fragments() ? std::min<double>(loop.part(c).n, columns) : columns;
-  const double stores = (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0);
-  const double loads = problem.has_c() ? 1.0 : 0.0;
+  const double stores = (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
+                        static_cast<double>(tensors.stored);
+  const double loads = (problem.has_c() ? 1.0 : 0.0) + static_cast<double>(tensors.read);
   return values * (stores / timing.single_stores + loads / timing.single_loads);
 }
 
@@ -123,6 +141,9 @@ double result_kilobytes(const ResolvedProblem& problem) {
   if (problem.has_d()) sum += bytes(problem.d, problem.n);
   if (problem.has_c()) sum += bytes(problem.c, problem.n);
   if (problem.has_aux()) sum += bytes(problem.aux, problem.product_n());
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (problem.epilogue.tensors[i] == TensorShape::matrix) sum += bytes(problem.tensors[i], problem.n);
+  }
   return not_cached * sum / kilobyte;
 }
 
@@ -176,7 +197,9 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   s.first_latency = waits * timing.first_latency;
   // The epilogue takes one value after the other; skinny's few are in the rate.
   const double values = cost.bound_by_memory ? 0.0 : accumulator_count(c);
-  const double matrices_d = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0);
+  const TensorMatrices tensors = tensor_matrices_of(problem);
+  const double matrices_d = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
+                            static_cast<double>(tensors.read + tensors.stored);
   s.tile = timing.tile * cost.tile + timing.tile_values * values * matrices_d;
   s.lone = std::clamp(busy_invocations / invocations(c), 1.0, 2.0);
   s.k_tile_load = k_tile_kilobytes(c, problem) * depth / c.tile_k / timing.load;

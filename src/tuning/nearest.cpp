@@ -69,6 +69,9 @@ ResolvedProblem with_shape_of(const ResolvedProblem& problem, const TunedProblem
          padded(p.b, p.b.halves_apart ? p.n : p.b_columns(), packed_width));
   for (ResolvedMatrix* matrix : {&p.c, &p.d}) resize(*matrix, p.m, p.n);
   resize(p.aux, p.m, p.product_n());
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (p.epilogue.tensors[i] == TensorShape::matrix) resize(p.tensors[i], p.m, p.n);
+  }
   return p;
 }
 

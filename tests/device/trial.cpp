@@ -76,7 +76,7 @@ Trial::Trial(const Problem& problem, Fill fill, const TrialOptions& options)
   for (const OperandRow& row : operand_rows()) {
     HostBuffer& buffer = host_[row.id];
     buffer = make_buffer(bytes[row.id], options.shift * size_in_bytes(type_of(row.id)));
-    if (bytes[row.id] == 0 || row.written || row.id == OperandId::offsets) continue;
+    if (bytes[row.id] == 0 || row.is_written(problem_) || row.id == OperandId::offsets) continue;
     fill_operand(row.id, problem, fill, options.seed, buffer);
   }
   HostBuffer& offsets = host_[OperandId::offsets];
@@ -137,7 +137,7 @@ oracle::HostOperands Trial::host_operands() const {
     out[row.id] = host_[row.id].data();
     if (codes_[row.id] != nullptr && !rounds_b_) out[row.id] = exact_[row.id].data();
     // The reference has no such result then.
-    if (row.written && host_[row.id].size == 0) out[row.id] = nullptr;
+    if (row.is_written(problem_) && host_[row.id].size == 0) out[row.id] = nullptr;
   }
   return out;
 }
@@ -178,7 +178,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
   PerOperand<DeviceCopy> copies;
   PerOperand<PackedCopy> packed;
   for (const OperandRow& row : operand_rows()) {
-    if (row.written) host_[row.id] = poisoned(row.id);
+    if (row.is_written(problem_)) host_[row.id] = poisoned(row.id);
     if (auto uploaded = copies[row.id].upload(device(), host_[row.id]); !uploaded) return uploaded;
     // Operands that the problem does not use stay unbound.
     if (!row.exists(problem_)) continue;
@@ -224,7 +224,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
     if (!read) return succeeds(read);
   }
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     if (auto got = copies[row.id].download(device(), host_[row.id]); !got) return got;
   }
   if (records()) record_bits(plan->config());
@@ -234,7 +234,7 @@ testing::AssertionResult Trial::run(const Result<Plan>& plan) {
 void Trial::record_bits(const Config& config) const {
   Hash operands, results;
   for (const OperandRow& row : operand_rows()) {
-    (row.written ? results : operands).add({host_[row.id].data(), host_[row.id].size});
+    (row.is_written(problem_) ? results : operands).add({host_[row.id].data(), host_[row.id].size});
   }
   record("bits " + results.text() + " from " + operands.text() + " by " + to_string(config) + ": " +
          to_command_line(planned(problem_, options_)));
@@ -252,13 +252,13 @@ testing::AssertionResult Trial::is_exact() const {
   PerOperand<HostBuffer> expected;
   oracle::HostResults results;
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     expected[row.id] = poisoned(row.id);
     if (row.exists(problem_)) results[row.id] = expected[row.id].data();
   }
   oracle::compute_reference(multiplied(), host_operands(), results, 1);
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     if (auto same = same_bytes(row.name, host_[row.id], expected[row.id], type_of(row.id)); !same) {
       return same;
     }
@@ -283,7 +283,7 @@ testing::AssertionResult Trial::is_within_bound(oracle::Verify mode) const {
     });
   };
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     HostBuffer got = host_[row.id], before = poisoned(row.id);
     for (HostBuffer* buffer : {&got, &before}) {
       if (got.size == 0) continue;
@@ -315,7 +315,7 @@ testing::AssertionResult Trial::repeats(const Plan& plan) {
 
 testing::AssertionResult Trial::has_bits_of(const Trial& first) const {
   for (const OperandRow& row : operand_rows()) {
-    if (!row.written) continue;
+    if (!row.is_written(problem_)) continue;
     const std::string name = std::string(row.name) + " of the second run";
     if (auto same = same_bytes(name, host_[row.id], first.host_[row.id], type_of(row.id)); !same) {
       return same;
@@ -365,6 +365,8 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     const OperandShape shape = row.shape(problem);
     const std::uint64_t extra = times++ * padding;
     Matrix& matrix = problem.*row.matrix;
+    const bool is_vector = row.written_by != nullptr && (shape.rows <= 1 || shape.cols <= 1);
+    if (is_vector) continue;
     matrix.ld = std::max<std::uint64_t>(shape.length() + extra, 1);
     if (shape.count > 1) matrix.batch_stride = *matrix.ld * shape.lines() + extra;
     matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);

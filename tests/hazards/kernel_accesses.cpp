@@ -139,10 +139,11 @@ class Kernel {
   template <class Block>
   void read_offsets(const Block& p);
   void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
+  void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
   void store_d(const gpu::GemmParams& p, Batches batches);
   Region partial(const gpu::GemmParams& p, Batches batches) const;
-  template <class Block>
-  Region row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const;
+  Region row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n,
+                    Batches batches) const;
   template <class Block>
   void row_vectors(const Block& p, std::uint64_t n);
   template <class Block>
@@ -219,6 +220,38 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
   };
   factors("row_scales", SPEC_ROW_SCALES, p.row_scales, p.m, batches);
   factors("column_scales", SPEC_COLUMN_SCALES, p.column_scales, aux_n, bias);
+  for (std::size_t i = 0; i < constant(SPEC_STEP_COUNT); ++i) {
+    step(p, constant(SPEC_STEP0 + i), batches, bias);
+  }
+}
+
+// lib/epilogue/steps.glsl.
+void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias) {
+  struct Slot {
+    std::uint64_t address, batch;
+    std::uint32_t ld;
+  };
+  const Slot slots[SLOT_COUNT] = {{p.c, p.c_batch, p.ldc},
+                                  {p.aux, p.aux_batch, p.ld_aux},
+                                  {p.bias, p.bias_batch, p.ld_bias},
+                                  {p.extra, p.extra_batch, p.ld_extra}};
+  const Slot& slot = slots[word >> STEP_SLOT_SHIFT & 3];
+  const std::uint64_t element = bytes_of(word >> STEP_TYPE_SHIFT & 7);
+  const bool columns = (word >> STEP_COL_MAJOR_SHIFT & 1) != 0;
+  const Region whole = matrix(slot.address, {p.m, p.n, slot.ld, columns, element}, slot.batch,
+                              batches);
+  switch (word >> STEP_OPERAND_SHIFT & 7) {
+    case OPERAND_NUMBER:
+      return;
+    case OPERAND_SCALAR:
+      return read("a tensor", vector(slot.address, element, slot.batch, bias));
+    case OPERAND_ALONG_N:
+      return read("a tensor", vector(slot.address, p.n * element, slot.batch, bias));
+    case OPERAND_ALONG_M:
+      return read("a tensor", vector(slot.address, p.m * element, slot.batch, batches));
+    default:
+      return (word & 15) == STEP_STORE ? write("a tensor", whole) : read("a tensor", whole);
+  }
 }
 
 void Kernel::store_d(const gpu::GemmParams& p, Batches batches) {
@@ -292,12 +325,12 @@ void Kernel::grouped() {
 }
 
 // lib/rows/row_panel_state.glsl.
-template <class Block>
-Region Kernel::row_states(const Block& p, std::uint64_t m, std::uint64_t n, Batches batches) const {
+Region Kernel::row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n,
+                          Batches batches) const {
   const std::uint64_t tile_m = constant(SPEC_TILE_M);
   const std::uint64_t bytes = divided_up(m, tile_m) * divided_up(n, constant(SPEC_TILE_N)) *
                               tile_m * ROW_STATE_BYTES(has_moments());
-  return vector(p.row_states, bytes, bytes, batches);
+  return vector(states, bytes, bytes, batches);
 }
 
 template <class Block>
@@ -316,11 +349,11 @@ void Kernel::row_values(const Block& p, std::uint64_t m, Batches batches) {
 void Kernel::reduce_tiles() {
   const auto p = block<gpu::ReduceTilesParams>();
   const bool shared = constant(SPEC_ROW_SHARED) != 0;
-  const std::uint32_t stage = shared ? p.row_stage & ROW_STAGE_MASK : ROW_STAGE_RESIDENT;
-  const bool guarded = shared && (p.row_stage & ROW_STAGE_GUARDED) != 0;
+  const std::uint32_t stage = shared ? p.gemm.slices & ROW_STAGE_MASK : ROW_STAGE_RESIDENT;
+  const bool guarded = shared && (p.gemm.slices & ROW_STAGE_GUARDED) != 0;
   const bool panel = stage == ROW_STAGE_PANEL, statistics = stage == ROW_STAGE_STATISTICS;
   const Batches batches = panel ? Batches{0, p.gemm.batch} : launched(p.gemm);
-  const Region states = row_states(p, p.gemm.m, p.gemm.n, batches);
+  const Region states = row_states(p.gemm.partial, p.gemm.m, p.gemm.n, batches);
   const Region control = vector(
       p.control, (CONTROL_WORDS + divided_up(p.gemm.m, constant(SPEC_TILE_M)) *
                                       divided_up(p.gemm.n, constant(SPEC_TILE_N)) * p.gemm.batch) *
@@ -358,7 +391,7 @@ void Kernel::reduce_rows() {
 
 void Kernel::merge_states() {
   const auto p = block<gpu::MergeParams>();
-  read("row states", row_states(p, p.m, p.n, launched(p)));
+  read("row states", row_states(p.partial, p.m, p.n, launched(p)));
   row_values(p, p.m, launched(p));
 }
 
@@ -369,7 +402,7 @@ void Kernel::carry() {
 void Kernel::reset() {
   const auto p = block<gpu::ResetParams>();
   write("control words", vector(p.control, p.control_words * word_bytes));
-  write("row states", vector(p.row_states, p.row_state_pieces * std::uint64_t{RESET_PIECE_BYTES}));
+  write("row states", vector(p.partial, p.row_state_pieces * std::uint64_t{RESET_PIECE_BYTES}));
   if (p.aborts == 0) return;
   accesses.push_back(
       {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});

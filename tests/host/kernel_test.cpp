@@ -243,7 +243,7 @@ TEST(Lower, SplitK) {
   ASSERT_EQ(waiting.product.dispatches.size(), 1u);
   EXPECT_EQ(waiting.product.dispatches[0], (Dispatch{.tiles = 4 * 3 * 5, .batches = 1}));
   EXPECT_EQ(waiting.product.gemm().batch, 3u);
-  EXPECT_EQ(waiting.product.block<gpu::SplitParams>().spin_limit, default_spin_limit);
+  EXPECT_EQ(waiting.product.key.constants[SPEC_SPIN_LIMIT], default_spin_limit);
   ASSERT_FALSE(waiting.after.empty());
   EXPECT_EQ(waiting.after.front().dispatches, last.product.dispatches);
   PipelineKey guarded = last.product.key;

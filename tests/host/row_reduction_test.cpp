@@ -247,19 +247,19 @@ TEST(RowReduction, Steps) {
   EXPECT_EQ(std::get<gpu::ResetParams>(panel.before[0].params).row_state_pieces,
             5u * 64 * 4 * 12 / 16);
   EXPECT_EQ(panel.product.key.module, "reduce_tiles_fma_f32");
-  EXPECT_EQ(panel.product.block<gpu::ReduceTilesParams>().row_stage,
+  EXPECT_EQ(panel.product.block<gpu::ReduceTilesParams>().gemm.slices,
             std::uint32_t{ROW_STAGE_PANEL});
   ASSERT_EQ(panel.after.size(), 1u);
   EXPECT_EQ(panel.after[0].key, panel.product.key) << "one pipeline, so the same bits";
-  EXPECT_EQ(panel.after[0].block<gpu::ReduceTilesParams>().row_stage,
+  EXPECT_EQ(panel.after[0].block<gpu::ReduceTilesParams>().gemm.slices,
             ROW_STAGE_APPLY | std::uint32_t{ROW_STAGE_GUARDED});
 
   const DispatchPlan again = lowered("fma:tile=64x64x16,fragment=8x8,rows=recompute", norm);
   EXPECT_TRUE(again.before.empty());
-  EXPECT_EQ(again.product.block<gpu::ReduceTilesParams>().row_stage,
+  EXPECT_EQ(again.product.block<gpu::ReduceTilesParams>().gemm.slices,
             std::uint32_t{ROW_STAGE_STATISTICS});
   ASSERT_EQ(again.after.size(), 1u);
-  EXPECT_EQ(again.after[0].block<gpu::ReduceTilesParams>().row_stage,
+  EXPECT_EQ(again.after[0].block<gpu::ReduceTilesParams>().gemm.slices,
             std::uint32_t{ROW_STAGE_APPLY});
   EXPECT_EQ(again.workspace.bytes, 5u * 64 * 4 * 12);
 

@@ -5,14 +5,26 @@
 #define VKGEMM_ACTIVATION_H
 
 // X(name, NAME, value): the enumerators of Activation after none, of VkgemmActivation, and the
-// values of the constant ACTIVATION.
-#define VKGEMM_ACTIVATIONS(X)   \
-    X(relu, RELU, 1)            \
-    X(gelu_erf, GELU_ERF, 2)    \
-    X(gelu_tanh, GELU_TANH, 3)  \
-    X(silu, SILU, 4)            \
-    X(sigmoid, SIGMOID, 5)      \
-    X(tanh, TANH, 6)
+// values of the constant ACTIVATION. Those that take a number come last.
+#define VKGEMM_PLAIN_ACTIVATIONS(X) \
+    X(relu, RELU, 1)                \
+    X(gelu_erf, GELU_ERF, 2)        \
+    X(gelu_tanh, GELU_TANH, 3)      \
+    X(silu, SILU, 4)                \
+    X(sigmoid, SIGMOID, 5)          \
+    X(tanh, TANH, 6)                \
+    X(softplus, SOFTPLUS, 7)        \
+    X(hard_swish, HARD_SWISH, 8)    \
+    X(exp, EXP, 9)                  \
+    X(abs, ABS, 10)                 \
+    X(square, SQUARE, 11)           \
+    X(sqrt, SQRT, 12)
+
+#define VKGEMM_NUMBERED_ACTIVATIONS(X) \
+    X(leaky_relu, LEAKY_RELU, 13)      \
+    X(elu, ELU, 14)
+
+#define VKGEMM_ACTIVATIONS(X) VKGEMM_PLAIN_ACTIVATIONS(X) VKGEMM_NUMBERED_ACTIVATIONS(X)
 
 #ifndef __cplusplus
 
@@ -44,10 +56,9 @@ float activation_sigmoid(float x) {
     return 1.0 / (1.0 + exp(-x));
 }
 
-// gelu(x) = x * erfc(-x / sqrt(2)) / 2. erfc, not erf: 1 + erf cancels for negative x. The
-// approximation, relative error 1.2e-7 everywhere, is the Chebyshev fit of Press et al., Numerical
-// Recipes, section 6.2 (erfcc).
-float activation_gelu_erf(float x) {
+// erfc(-x / sqrt(2)): not 1 + erf, which cancels for negative x. The approximation, relative error
+// 1.2e-7 everywhere, is the Chebyshev fit of Press et al., Numerical Recipes, section 6.2 (erfcc).
+float erfc_of_gelu(float x) {
     const float z = abs(x) * 0.70710678118654752;
     const float t = 1.0 / fma(0.5, z, 1.0);
     float q = 0.17087277;
@@ -61,8 +72,10 @@ float activation_gelu_erf(float x) {
     q = fma(q, t, 1.00002368);
     q = fma(q, t, -1.26551223);
     const float e = exp(fma(-z, z, q));  // erfc(z) = t e
-    return 0.5 * x * (x < 0.0 ? t * e : fma(-t, e, 2.0));
+    return x < 0.0 ? t * e : fma(-t, e, 2.0);
 }
+
+float activation_gelu_erf(float x) { return 0.5 * x * erfc_of_gelu(x); }
 
 // 0.5 x (1 + tanh(u)) = x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
 float activation_gelu_tanh(float x) {
@@ -72,10 +85,88 @@ float activation_gelu_tanh(float x) {
 // A macro, since loops with calls (CMakeLists.txt) would call it.
 #define activation_silu(x) ((x) * activation_sigmoid(x))
 
+// log(1 + y) = 2 atanh(y / (y + 2)), by its series: 0 <= y <= 1.
+float log1p_of_fraction(float y) {
+    const float s = y / (y + 2.0), z = s * s;
+    float q = 1.0 / 15.0;
+    q = fma(q, z, 1.0 / 13.0);
+    q = fma(q, z, 1.0 / 11.0);
+    q = fma(q, z, 1.0 / 9.0);
+    q = fma(q, z, 1.0 / 7.0);
+    q = fma(q, z, 0.2);
+    q = fma(q, z, 1.0 / 3.0);
+    return 2.0 * fma(q * z, s, s);
+}
+float activation_softplus(float x) {
+    precise float y = max(x, 0.0) + log1p_of_fraction(exp(-abs(x)));
+    return y;
+}
+float activation_hard_swish(float x) {
+    return x * (clamp(x + 3.0, 0.0, 6.0) * 0.16666666666666667);
+}
+float activation_exp(float x) { return exp(x); }
+float activation_abs(float x) { return abs(x); }
+float activation_square(float x) { return x * x; }
+float activation_sqrt(float x) { return sqrt(x); }
+float activation_leaky_relu(float x, const float slope) { return x < 0.0 ? slope * x : x; }
+// exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which does not cancel.
+float activation_elu(float x, const float scale) {
+    const float t = activation_tanh(0.5 * x);
+    return x > 0.0 ? x : scale * (2.0 * t / (1.0 - t));
+}
+
 #define ACTIVATE(name, NAME, value) case value: return activation_##name(x);
-float activate(float x) {
-    switch (ACTIVATION) { VKGEMM_ACTIVATIONS(ACTIVATE) }
+#define ACTIVATE_BY(name, NAME, value) case value: return activation_##name(x, number);
+float activate(const uint activation, float x, const float number) {
+    switch (activation) {
+        VKGEMM_PLAIN_ACTIVATIONS(ACTIVATE)
+        VKGEMM_NUMBERED_ACTIVATIONS(ACTIVATE_BY)
+    }
     return x;
+}
+
+// The derivatives, at corners those of PyTorch. 1 - sigmoid(x) is sigmoid(-x), which does not cancel.
+bool is_positive(float x) { return floatBitsToUint(x) - 1u < 0x7f800000u; }
+float derivative_relu(float x) { return is_nan(x) ? x : is_positive(x) ? 1.0 : 0.0; }
+float derivative_gelu_erf(float x) {
+    return fma(x, 0.39894228040143268 * exp(-0.5 * (x * x)), 0.5 * erfc_of_gelu(x));
+}
+float derivative_gelu_tanh(float x) {
+    const float z = min(x * x, 1e6);  // beyond, the second term is 0
+    const float u = 1.5957691216057308 * x * fma(0.044715, z, 1.0);
+    const float slope = fma(0.21406443, z, 1.5957691216057308);  // of u
+    const float s = activation_sigmoid(u);
+    return fma(x * slope, s * activation_sigmoid(-u), s);
+}
+float derivative_silu(float x) {
+    return activation_sigmoid(x) * fma(x, activation_sigmoid(-x), 1.0);
+}
+float derivative_sigmoid(float x) { return activation_sigmoid(x) * activation_sigmoid(-x); }
+float derivative_tanh(float x) {
+    return 4.0 * (activation_sigmoid(2.0 * x) * activation_sigmoid(-2.0 * x));
+}
+float derivative_softplus(float x) { return activation_sigmoid(x); }
+float derivative_hard_swish(float x) {
+    const float inside = fma(x, 0.33333333333333333, 0.5);
+    return x <= -3.0 ? 0.0 : x >= 3.0 ? 1.0 : inside;
+}
+float derivative_exp(float x) { return exp(x); }
+float derivative_abs(float x) { return is_nan(x) ? x : sign(x); }
+float derivative_square(float x) { return 2.0 * x; }
+float derivative_sqrt(float x) { return 0.5 / sqrt(x); }
+float derivative_leaky_relu(float x, const float slope) {
+    return is_nan(x) ? x : is_positive(x) ? 1.0 : slope;
+}
+float derivative_elu(float x, const float scale) { return is_positive(x) ? 1.0 : scale * exp(x); }
+
+#define DERIVE(name, NAME, value) case value: return derivative_##name(x);
+#define DERIVE_BY(name, NAME, value) case value: return derivative_##name(x, number);
+float derivative(const uint activation, float x, const float number) {
+    switch (activation) {
+        VKGEMM_PLAIN_ACTIVATIONS(DERIVE)
+        VKGEMM_NUMBERED_ACTIVATIONS(DERIVE_BY)
+    }
+    return 1.0;
 }
 #endif
 #endif

@@ -1,8 +1,10 @@
 // epilogue.glsl: the elementwise epilogue of vkgemm/problem.hpp:
-//   pre = alpha * scaled acc + beta * C + bias,  aux = cast(pre),  D = cast(clamp(activation(pre)))
+//   pre = alpha * scaled acc + beta * C + bias,  aux = cast(pre)
+//   D = cast(clamp(steps(activation(pre))))
 // Main loops that see coordinates run it on x4s (store_tile.glsl); nv, whose stores take whole
-// matrices, calls epilogue_pre and epilogue_post on single elements.
+// matrices, calls epilogue_pre and what follows on single elements.
 #include "activation.h"
+#include "steps.glsl"
 #include "store_d.glsl"
 
 // The formula, for all kernels and main loops. Precise: in whichever pipeline this is compiled, it
@@ -47,7 +49,7 @@ float scaled(const Tile t, uint row, uint col, float acc) {
 float clamped(float v) {
     return CLAMP != 0 && !is_nan(v) ? clamp(v, p.clamp_min, p.clamp_max) : v;
 }
-float epilogue_post(float pre) { return clamped(activate(pre)); }
+float activated(float pre) { return activate(ACTIVATION, pre, 0.0); }
 
 // The same of one element, which exists, with what is added to it.
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
@@ -102,31 +104,39 @@ void store_aux4(const Tile t, uint row, uint col, uint valid, vec4 v) {
            row_step(AUX_TYPE, col_major, p.ld_aux), AUX_TYPE, AUX_VECTOR != 0, valid, v);
 }
 
-// D before the cast, of elements that exist; stores aux.
+// The value before the steps, of elements that exist; stores aux.
 vec4 epilogue_value4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     vec4 v = epilogue_pre4(t, scaled4(t, row, columns4(col), acc), c, bias);
     if (AUX_TYPE != TYPE_NONE) store_aux4(t, row, col, size_n() - col, v);
-    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = epilogue_post(v[e]);
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = activated(v[e]);
     return v;
 }
 
-// EPILOGUE_STORE4 of floats, and of integers, whose D may be the sums themselves.
-void store_values4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
-    if (!is_inside(t, row, col)) return;
-    store_d4(t.d, row, col, epilogue_value4(t, row, col, acc, c, bias));
-}
-
-void store_sums4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
-    if (!is_inside(t, row, col)) return;
-    if (D_TYPE == TYPE_S32) {
-        store_bits4(t.d, row, col, bits_of_acc(acc));
-        return;
-    }
-    store_d4(t.d, row, col, epilogue_value4(t, row, col, acc, c, bias));
-}
-
-void epilogue_store4(const Tile t, uint row, uint col, ACC4 acc) {
-    EPILOGUE_STORE4(t, row, col, acc, epilogue_c4(t, row, col), epilogue_bias4(t, row, col));
+// D before the cast.
+vec4 finished4(const Tile t, uint row, uint col, vec4 v) {
+    v = with_steps4(t, row, col, v);
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(v[e]);
+    return v;
 }
 
 #include "gated.glsl"
+
+// The bias of the left and the right product, or of the only one.
+Pair4 bias4(const Tile t, uint row, uint col) {
+    if (GATED) return gated_bias4(t, row, col);
+    return Pair4(epilogue_bias4(t, row, col), vec4(0.0));
+}
+
+// Stores an x4 of D, made of the sums of the left and the right product, or of the only one.
+void epilogue_store4(const Tile t, uint row, uint col, const AccPair4 acc, vec4 c,
+                     const Pair4 bias) {
+    if (!is_inside(t, row, col)) return;
+    if (D_IS_SUM) {
+        store_bits4(t.d, row, col, bits_of_acc(acc.l));
+        return;
+    }
+    vec4 v;
+    if (GATED) v = gated_value4(t, row, col, acc, bias);
+    else v = epilogue_value4(t, row, col, acc.l, c, bias.l);
+    store_d4(t.d, row, col, finished4(t, row, col, v));
+}

@@ -50,8 +50,8 @@ void gated_aux4(const Tile t, uint row, uint col, uint valid, const Pair4 v) {
                    by_turns ? vec4(v.l.z, v.r.z, v.l.w, v.r.w) : v.r);
 }
 
-void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc, const Pair4 bias) {
-    if (!is_inside(t, row, col)) return;
+// The value before the steps, of elements that exist; stores aux.
+vec4 gated_value4(const Tile t, uint row, uint col, const AccPair4 acc, const Pair4 bias) {
     // Gated products have no C.
     Tile right = t;
     if (COLUMN_SCALES == SCALES_OF_PARTS) right.column_scales += p.b_right;
@@ -61,9 +61,6 @@ void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc, const Pa
     const vec4 r = epilogue_pre4(t, scaled_r, vec4(0.0), bias.r);
     if (AUX_TYPE != TYPE_NONE) gated_aux4(t, row, col, size_n() - col, Pair4(l, r));
     vec4 v;
-    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(gate(l[e], r[e]));
-    store_d4(t.d, row, col, v);
-}
-void gated_store4(const Tile t, uint row, uint col, const AccPair4 acc) {
-    gated_store4(t, row, col, acc, gated_bias4(t, row, col));
+    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = gate(l[e], r[e]);
+    return v;
 }

@@ -21,14 +21,10 @@ void store_tile(const Acc acc, const Tile t) {
 #endif
     // The bias of a column is loaded once.
     const bool is_kept = KEEPS_BIAS && BIAS == BIAS_ALONG_N;
-    vec4 bias[MOST_VALUE_COLUMNS];
-    Pair4 gated_bias[MOST_VALUE_COLUMNS];
+    Pair4 bias[MOST_VALUE_COLUMNS];
     [[unroll]] for (uint j = 0; j < VALUE_COLUMNS; ++j) {
-        const uint col = t.col + value_place(j).y * 4;
-        bias[j] = vec4(0.0);
-        gated_bias[j] = Pair4(bias[j], bias[j]);
-        if (is_kept && GATED) gated_bias[j] = tile_gated_bias4(t, t.row, col);
-        else if (is_kept) bias[j] = tile_bias4(t, t.row, col);
+        bias[j] = Pair4(vec4(0.0), vec4(0.0));
+        if (is_kept) bias[j] = tile_bias4(t, t.row, t.col + value_place(j).y * 4);
     }
     EACH_SLICE(slice) {
         begin_slice(acc, slice);
@@ -43,15 +39,12 @@ void store_tile(const Acc acc, const Tile t) {
                 const uint i = first + b;
                 if (!is_value(i)) continue;
                 const uvec2 d = value_position(t, slice, i);
-                if (GATED) {
-                    Pair4 own = gated_bias[value_column(i)];
-                    if (!is_kept) own = tile_gated_bias4(t, d.x, d.y);
-                    tile_gated_store4(t, d.x, d.y, slice_pair(acc, slice, i), own);
-                } else {
-                    vec4 own = bias[value_column(i)];
-                    if (!is_kept) own = tile_bias4(t, d.x, d.y);
-                    tile_store4(t, d.x, d.y, slice_value(acc, slice, i), c[b], own);
-                }
+                Pair4 own = bias[value_column(i)];
+                if (!is_kept) own = tile_bias4(t, d.x, d.y);
+                AccPair4 sums = AccPair4(ACC4(0), ACC4(0));
+                if (GATED) sums = slice_pair(acc, slice, i);
+                else sums.l = slice_value(acc, slice, i);
+                tile_store4(t, d.x, d.y, sums, c[b], own);
             }
         }
     }

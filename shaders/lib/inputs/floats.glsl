@@ -2,7 +2,7 @@
 #define ACC_SCALAR float
 #define ACC4 vec4
 #define HAS_FLOAT_SUMS
-#define EPILOGUE_STORE4 store_values4
+#define D_IS_SUM false
 #define HAS_CODES (CODES != CODES_NONE)
 
 ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return fma(a, b, sum); }

@@ -1,7 +1,7 @@
 // integers.glsl: products of integers, which are added up in s32.
 #define ACC_SCALAR int
 #define ACC4 ivec4
-#define EPILOGUE_STORE4 store_sums4
+#define D_IS_SUM (D_TYPE == TYPE_S32)
 #define HAS_CODES false
 
 ACC4 multiply_add(ACC4 a, ACC4 b, ACC4 sum) { return a * b + sum; }

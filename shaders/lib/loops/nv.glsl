@@ -83,8 +83,12 @@ void mma_tile(inout Acc acc, const Tile t) {
         [[dont_unroll]] for (; k < depth; k += TILE_K) STEP(CLAMPED, k)
 }
 
+bool is_outside(const Tile t, const uint row, const uint col) {
+    return EDGES != 0 && (t.row + row >= t.row_end || t.col + col >= size_n());
+}
+
 float pre_element(const in uint row, const in uint col, const in float v, const in Tile t) {
-    if (EDGES != 0 && (t.row + row >= t.row_end || t.col + col >= size_n())) return 0.0;
+    if (is_outside(t, row, col)) return 0.0;
     return epilogue_pre(t, t.row + row, t.col + col, v);
 }
 
@@ -92,9 +96,18 @@ float pre_element(const in uint row, const in uint col, const in float v, const 
 // bf16. A value that is rounded beforehand converts exactly.
 float round_bf16(float v) { return uintBitsToFloat(float_to_bf16(v) & 0xffff0000u); }
 
-float post_element(const in uint row, const in uint col, const in float v) {
-    const float d = epilogue_post(v);
+float d_element(const float v) {
+    const float d = clamped(v);
     return D_TYPE == TYPE_BF16 ? round_bf16(d) : d;
+}
+
+float post_element(const in uint row, const in uint col, const in float v) {
+    return d_element(activated(v));
+}
+
+float stepped_element(const in uint row, const in uint col, const in float v, const in Tile t) {
+    if (is_outside(t, row, col)) return 0.0;
+    return d_element(with_steps(t, t.row + row, t.col + col, activated(v)));
 }
 
 float aux_element(const in uint row, const in uint col, const in float v) {
@@ -145,7 +158,8 @@ void store_tile(Acc acc, const Tile t) {
             STORE(aux, IN_SCALAR, IN_STORE_USE, OutIn, at, p.ld_aux)
         }
     }
-    if (ACTIVATION != ACTIVATION_NONE || CLAMP != 0 || D_TYPE == TYPE_BF16)
+    if (STEP_COUNT != 0) coopMatPerElementNV(acc, acc, stepped_element, t);
+    else if (ACTIVATION != ACTIVATION_NONE || CLAMP != 0 || D_TYPE == TYPE_BF16)
         coopMatPerElementNV(acc, acc, post_element);
     const uint64_t at = element(t.d, D_TYPE, t.row, p.ldd, t.col);
     if (D_TYPE == TYPE_F32) {

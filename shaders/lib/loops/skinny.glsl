@@ -134,10 +134,10 @@ void store_tile(const Acc acc, const Tile t) {
         barrier();
         for (uint x4 = gl_LocalInvocationIndex; x4 < TILE_COLUMNS / 4; x4 += LOCAL_SIZE) {
             const uint row = t.row + m, col = t.col + x4 * 4;
-            if (GATED)
-                tile_gated_store4(t, row, col, total_pair(x4), tile_gated_bias4(t, row, col));
-            else
-                tile_store4(t, row, col, total(x4), tile_c4(t, row, col), tile_bias4(t, row, col));
+            AccPair4 sums = AccPair4(ACC4(0), ACC4(0));
+            if (GATED) sums = total_pair(x4);
+            else sums.l = total(x4);
+            tile_store4(t, row, col, sums, tile_c4(t, row, col), tile_bias4(t, row, col));
         }
     }
 }

@@ -6,7 +6,7 @@ const uint UNTOLD = 0xffffffffu;  // a NaN that is never told
 uint panel_count() { return (p.m + TILE_M - 1) / TILE_M; }  // in a matrix
 uint panel_tiles() { return (size_n() + TILE_N - 1) / TILE_N; }
 uint64_t panel_states(uint64_t number) {
-    return p.row_states + number * panel_tiles() * TILE_M * STATE_BYTES;
+    return p.partial + number * panel_tiles() * TILE_M * STATE_BYTES;
 }
 
 // Word `word` of a row's state, among those of its tile: 0 x, 1 y, 2 z.

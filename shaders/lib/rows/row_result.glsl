@@ -1,13 +1,16 @@
 // row_result.glsl: what a row reduction does to the elements of a row whose state is known.
 
+// Against division by 0.
+float row_eps() { return uintBitsToFloat(ROW_EPS); }
+
 // The coefficients of a row, see row_result4().
 vec3 row_coefficients(const RowState s) {
     const float n = float(p.n);  // not a constant anywhere, so divided by in one way
     precise vec3 c = vec3(0.0, 1.0, 0.0);
     switch (ROW_OP) {
-        case ROW_OP_RMS_NORM: c.y = 1.0 / sqrt(s.x / n + p.eps); break;
+        case ROW_OP_RMS_NORM: c.y = 1.0 / sqrt(s.x / n + row_eps()); break;
         case ROW_OP_LAYER_NORM:
-            c.y = 1.0 / sqrt(s.y / n + p.eps);
+            c.y = 1.0 / sqrt(s.y / n + row_eps());
             c.xz = vec2(s.x, -s.z * c.y);
             break;
         // An infinite maximum leaves no number in the row, as in PyTorch.
@@ -15,7 +18,7 @@ vec3 row_coefficients(const RowState s) {
             c.x = s.x;
             c.y = is_infinite(s.x) ? uintBitsToFloat(0x7fc00000u) : 1.0 / s.y;
             break;
-        case ROW_OP_L2_NORMALIZE: c.y = 1.0 / max_or_nan(sqrt(s.x), p.eps); break;
+        case ROW_OP_L2_NORMALIZE: c.y = 1.0 / max_or_nan(sqrt(s.x), row_eps()); break;
     }
     return c;
 }

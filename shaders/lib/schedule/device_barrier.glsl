@@ -76,7 +76,7 @@ Participants wait_for_all(const uint own, const uint all) {
         enrolled = atomicAdd(SharedWord(CONTROL_WORD(CONTROL_ENROLLED)).x, 1, RELAXED);
         seen = atomicAdd(SharedWord(done).x, own, IN_ORDER) + own;
         for (uint turn = 0; seen != all && (seen & POISONED) == 0; ++turn) {
-            if (turn < p.spin_limit) {
+            if (turn < SPIN_LIMIT) {
                 seen = atomicLoad(SharedWord(done).x, ACQUIRED);
                 continue;
             }

@@ -32,6 +32,11 @@ Tile tile_of_rows(uint id) {
     Tile t = batch_tile(0);
     t.b += found_group * p.b_batch;
     t.bias += found_group * p.bias_batch;
+    if (STEP_COUNT != 0) {  // vectors in these places: matrices have rows for all groups
+        t.c += found_group * p.c_batch;
+        t.aux += found_group * p.aux_batch;
+        t.extra += found_group * p.extra_batch;
+    }
     if (COLUMN_SCALES == SCALES_PER_MATRIX)
         t.column_scales += found_group * column_scales_bytes();
     if (COLUMN_SCALES == SCALES_OF_PARTS) t.column_scales += found_group * p.b_batch;

@@ -30,9 +30,9 @@ ACC4 sum_of_slices(uint64_t first) {
 // Stores an x4 of D; `partial`: element (0, 0) of slice 0.
 void sum_store4(const Tile t, uint64_t partial, uint row, uint col) {
     const uint64_t first = element(partial, TYPE_F32, row, partial_ld(), col);
-    const ACC4 sum = sum_of_slices(first);
-    if (GATED) gated_store4(t, row, col, AccPair4(sum, sum_of_slices(first + partial_row_bytes())));
-    else epilogue_store4(t, row, col, sum);
+    AccPair4 sums = AccPair4(sum_of_slices(first), ACC4(0));
+    if (GATED) sums.r = sum_of_slices(first + partial_row_bytes());
+    epilogue_store4(t, row, col, sums, epilogue_c4(t, row, col), bias4(t, row, col));
 }
 
 // The same by the number of the x4 in a matrix, which holds so many of them.

@@ -5,7 +5,7 @@ struct Tile {
     uint a_row;           // first row of A in fragment order, where groups have slots of their own
     uint k_begin, k_end;  // range of K
     float alpha;
-    uint64_t a, b, c, d, bias, aux;  // element (0, 0) of this batch's operands
+    uint64_t a, b, c, d, bias, aux, extra;  // element (0, 0) of this batch's operands
     uint64_t row_scales, column_scales;
     // With split-K: element (0, 0) of this slice's partial results and of those of slice 0.
     uint64_t partial, first_partial;
@@ -39,6 +39,7 @@ Tile batch_tile(uint64_t batch) {
     t.d = p.d + batch * p.d_batch;
     t.bias = p.bias + batch * p.bias_batch;
     t.aux = p.aux + batch * p.aux_batch;
+    t.extra = p.extra + batch * p.extra_batch;
     t.row_scales = p.row_scales;
     t.column_scales = p.column_scales;
     if (ROW_SCALES == SCALES_PER_MATRIX) t.row_scales += batch * p.m * 4;

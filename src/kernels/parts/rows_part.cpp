@@ -144,6 +144,7 @@ void set_rows(Step& step, const ResolvedProblem& problem) {
   }
   constants.set(SPEC_ROW_VECTOR_TYPE, row_of(rows.vector_type).constant);
   constants.set(SPEC_ROW_VALUE_TYPE, row_of(rows.value_type).constant);
+  constants.set(SPEC_ROW_EPS, std::bit_cast<std::uint32_t>(problem.eps));
 }
 
 // The numbers of rows from the states of tiles.
@@ -174,13 +175,12 @@ void lower(Lowering& l) {
   product.key.module = module_name("reduce_tiles", config.main_loop(), *problem.input);
   set_rows(product, problem);
   gpu::ReduceTilesParams params{.gemm = product.gemm()};
-  params.spin_limit = config.spin_limit;
-  params.eps = problem.eps;
   product.params = params;
+  product.key.constants[SPEC_SPIN_LIMIT] = config.spin_limit;
   product.key.constants[SPEC_ROW_SHARED] = config.rows != RowStrategy::resident;
   const bool scalar = is_scalar(problem.rows->op);
   const auto stage = [](Step step, std::uint32_t value) {
-    step.block<gpu::ReduceTilesParams>().row_stage = value;
+    step.block<gpu::ReduceTilesParams>().gemm.slices = value;
     return step;
   };
   switch (config.rows) {
@@ -241,7 +241,6 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& product,
   params.values_batch = product.d.batch_stride * sizeof(float);
   params.ldd = narrow(problem.d.ld);
   params.d_batch = problem.d.batch_stride * size_in_bytes(problem.d.type);
-  params.eps = problem.eps;
   step.params = params;
   step.dispatches = cut_grid(divided_up(product.m, rows), product.batch, limits);
   return step;
@@ -316,7 +315,7 @@ void add_workspace(WorkspaceLayout& out, const Config& c, const ComputedProblem&
   const ResolvedProblem& p = *computed;
   if (keeps_tiles(c.rows)) {
     out.add(&Addresses::control, row_control_words(c, p) * sizeof(std::uint32_t));
-    out.add(&Addresses::row_states, row_state_bytes(c, p));
+    out.add(&Addresses::partial, row_state_bytes(c, p));
   } else if (c.rows == RowStrategy::two_pass) {
     out.add(&Addresses::values, row_value_bytes(c, p));
   }

@@ -112,8 +112,8 @@ void lower(Lowering& l) {
   if (adds_in_product(config)) {
     product.key.module = module_name("gemm_split", config.main_loop(), *l.problem->input);
     gpu::SplitParams params{.gemm = product.gemm()};
-    params.spin_limit = config.spin_limit;
     product.params = params;
+    l.constants.set(SPEC_SPIN_LIMIT, config.spin_limit);
     l.plan.before.push_back(reset_step(split_control_words(config, *l.problem), 0, limits));
   }
   switch (config.reduction_mode) {

@@ -41,6 +41,9 @@ MaybeError check(const Problem& problem) {
   if (epilogue.aux) return alone("epilogue.aux is true");
   if (epilogue.clamp_min) return alone("epilogue.clamp_min is ", *epilogue.clamp_min);
   if (epilogue.clamp_max) return alone("epilogue.clamp_max is ", *epilogue.clamp_max);
+  if (epilogue.steps[0].op != StepOp::none) {
+    return alone("epilogue.steps[0] is ", to_string(epilogue.steps[0]));
+  }
   if (problem.gated) {
     return alone("gated.gate is ", to_string(problem.gated->gate));
   }

@@ -1,0 +1,113 @@
+// steps.glsl: the steps of an epilogue (vkgemm/problem.hpp, EpilogueStep), in their order. Each is a constant
+// (constants.h, STEP_*), so that a pipeline has the code of its own steps alone.
+
+#define NTH_STEP(name)          \
+    switch (i) {                \
+        case 1: return name##1; \
+        case 2: return name##2; \
+        case 3: return name##3; \
+        case 4: return name##4; \
+        case 5: return name##5; \
+        case 6: return name##6; \
+        case 7: return name##7; \
+    }                           \
+    return name##0;
+uint step_word(const uint i) { NTH_STEP(STEP) }
+uint step_number(const uint i) { NTH_STEP(STEP_NUMBER) }
+
+struct Step {
+    uint op, activation, operand, type, slot;
+    bool col_major, vector;
+    float number;
+};
+
+Step step_of(const uint i) {
+    const uint word = step_word(i);
+    Step s;
+    s.op = word & 15u;
+    s.activation = word >> STEP_ACTIVATION_SHIFT & 31u;
+    s.operand = word >> STEP_OPERAND_SHIFT & 7u;
+    s.type = word >> STEP_TYPE_SHIFT & 7u;
+    s.slot = word >> STEP_SLOT_SHIFT & 3u;
+    s.col_major = (word >> STEP_COL_MAJOR_SHIFT & 1u) != 0;
+    s.vector = (word >> STEP_VECTOR_SHIFT & 1u) != 0;
+    s.number = uintBitsToFloat(step_number(i));
+    return s;
+}
+
+uint64_t slot_base(const Tile t, const uint slot) {
+    return slot == SLOT_AUX     ? t.aux
+           : slot == SLOT_BIAS  ? t.bias
+           : slot == SLOT_EXTRA ? t.extra
+                                : t.c;
+}
+uint slot_ld(const uint slot) {
+    return slot == SLOT_AUX     ? p.ld_aux
+           : slot == SLOT_BIAS  ? p.ld_bias
+           : slot == SLOT_EXTRA ? p.ld_extra
+                                : p.ldc;
+}
+
+// Element (row, col) of a step's tensor, and how far apart neighbours of a row stand.
+uint64_t step_element(const Tile t, const Step s, uint row, uint col) {
+    const uint64_t base = slot_base(t, s.slot);
+    switch (s.operand) {
+        case OPERAND_SCALAR: return base;
+        case OPERAND_ALONG_N: return element(base, s.type, 0, 0, col);
+        case OPERAND_ALONG_M: return element(base, s.type, 0, 0, row);
+    }
+    return element(base, s.type, s.col_major, row, slot_ld(s.slot), col);
+}
+uint64_t step_row_step(const Step s) { return row_step(s.type, s.col_major, slot_ld(s.slot)); }
+
+// A step on a value, x: its operand. A NaN of either stays one.
+float stepped(const Step s, float v, float x) {
+    precise float y = v;
+    switch (s.op) {
+        case STEP_ADD: y = v + x; break;
+        case STEP_SUBTRACT: y = v - x; break;
+        case STEP_MULTIPLY: y = v * x; break;
+        case STEP_DIVIDE: y = v / x; break;
+        case STEP_MAXIMUM: y = is_nan(v) || (v > x && !is_nan(x)) ? v : x; break;
+        case STEP_MINIMUM: y = is_nan(v) || (v < x && !is_nan(x)) ? v : x; break;
+        case STEP_ACTIVATE: y = activate(s.activation, v, s.number); break;
+        case STEP_DERIVATIVE: y = v * derivative(s.activation, x, s.number); break;
+    }
+    return y;
+}
+
+// All steps on an x4 of D, which begins at an element that exists.
+vec4 with_steps4(const Tile t, uint row, uint col, vec4 v) {
+    if (STEP_COUNT == 0) return v;
+    [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
+        const Step s = step_of(i);
+        const uint64_t at = step_element(t, s, row, col);
+        if (s.op == STEP_STORE) {
+            store4(at, step_row_step(s), s.type, s.vector, size_n() - col, v);
+            continue;
+        }
+        vec4 x = vec4(s.number);
+        if (s.operand == OPERAND_SCALAR || s.operand == OPERAND_ALONG_M)
+            x = vec4(load1(at, s.type));
+        else if (s.operand != OPERAND_NUMBER)
+            x = load4(at, step_row_step(s), s.type, s.vector, size_n() - col);
+        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = stepped(s, v[e], x[e]);
+    }
+    return v;
+}
+
+// The same of one element.
+float with_steps(const Tile t, uint row, uint col, float v) {
+    [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
+        const Step s = step_of(i);
+        const uint64_t at = step_element(t, s, row, col);
+        if (s.op == STEP_STORE) {
+            store1(at, s.type, v);
+            continue;
+        }
+        float x = s.number;
+        if (s.operand != OPERAND_NUMBER) x = load1(at, s.type);
+        v = stepped(s, v, x);
+    }
+    return v;
+}

@@ -1,0 +1,217 @@
+#include "problem/epilogue_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.hpp"
+#include "problem/data_type.hpp"
+#include "problem/enumerators.hpp"
+#include "problem/resolved_problem.hpp"
+
+namespace vkgemm {
+namespace {
+
+constexpr std::string_view tensor_names[most_tensors] = {"t0", "t1", "t2", "t3"};
+
+bool is_function(StepOp op) noexcept {
+  return op == StepOp::activate || op == StepOp::derivative;
+}
+// True if the operand must be a tensor.
+bool needs_tensor(StepOp op) noexcept { return op == StepOp::derivative || op == StepOp::store; }
+
+MaybeError check_step(const EpilogueStep& step, std::string_view name) {
+  const std::string_view op = to_string(step.op);
+  const bool has_operand = step.operand != StepOperand::number;
+  if (is_function(step.op) == (step.activation == Activation::none)) {
+    return invalid_argument(concat(name, ".activation is ", to_string(step.activation), ": ", op,
+                                   is_function(step.op) ? " needs one" : " has none"));
+  }
+  if (has_operand ? step.op == StepOp::activate : needs_tensor(step.op)) {
+    return invalid_argument(concat(name, ".operand is ", to_string(step.operand), ": ", op,
+                                   has_operand ? " has no operand" : " needs a tensor"));
+  }
+  if (std::isnan(step.number)) {
+    return invalid_argument(concat(name, ".number is nan: a number is needed"));
+  }
+  if (takes_number(step.activation)) {
+    if (step.number != 0.0f) return std::nullopt;
+    return invalid_argument(
+        concat(name, ".number is 0: ", to_string(step.activation), " needs its number"));
+  }
+  if (step.number == 0.0f || (!has_operand && !is_function(step.op))) return std::nullopt;
+  return invalid_argument(concat(name, ".number is ", step.number, ": ", to_string(step),
+                                 " has no number"));
+}
+
+MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
+  const std::string_view name = tensor_names[tensor];
+  const Epilogue& epilogue = problem.epilogue;
+  const TensorShape shape = epilogue.tensors[tensor];
+  const Matrix& matrix = problem.*tensor_matrices[tensor];
+  const auto steps = steps_of(epilogue);
+  const auto uses = std::ranges::count_if(
+      steps, [tensor](const EpilogueStep& step) { return tensor_of(step) == tensor; });
+  const bool stored = is_stored(epilogue, tensor);
+  const auto invalid = [&](const auto&... why) {
+    return invalid_argument(
+        concat("epilogue.tensors[", tensor, "] is ", to_string(shape), why...));
+  };
+  if (shape == TensorShape::none) {
+    return uses == 0 ? MaybeError() : invalid(", and a step names ", name);
+  }
+  if (uses == 0) return invalid(", but no step names ", name);
+  if (stored && uses > 1) return invalid(": a step stores ", name, ", so no other may name it");
+  if (stored && shape != TensorShape::matrix) {
+    return invalid(": a step stores ", name, ", so it must be a matrix");
+  }
+  if (is_integer(matrix.type)) {
+    return unsupported(concat(name, ".type is ", to_string(matrix.type),
+                              ": it must be f16, bf16 or f32"));
+  }
+  if (matrix.packing != Packing::plain) {
+    return invalid_argument(concat(name, ".packing is ", to_string(matrix.packing),
+                                   ": only A and B are packed"));
+  }
+  if (shape != TensorShape::matrix && matrix.ld) {
+    return invalid_argument(concat(name, ".ld is ", *matrix.ld, " and epilogue.tensors[", tensor,
+                                   "] is ", to_string(shape), ": only a matrix has one"));
+  }
+  const bool shared = matrix.batch_stride.value_or(0) == 0;
+  if (shape == TensorShape::along_m && problem.grouping &&
+      problem.grouping->along == GroupAlong::m && !shared) {
+    return invalid_argument(concat(name, ".batch_stride is ", *matrix.batch_stride,
+                                   ": with grouping.along m, a tensor along_m is one for all "
+                                   "rows"));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const EpilogueStep> steps_of(const Epilogue& epilogue) noexcept {
+  const auto end = std::ranges::find(epilogue.steps, StepOp::none, &EpilogueStep::op);
+  return {epilogue.steps.begin(), end};
+}
+
+std::optional<std::size_t> tensor_of(const EpilogueStep& step) noexcept {
+  if (step.operand == StepOperand::number) return std::nullopt;
+  return static_cast<std::size_t>(step.operand) - static_cast<std::size_t>(StepOperand::t0);
+}
+
+bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return std::ranges::any_of(steps_of(epilogue), [tensor](const EpilogueStep& step) {
+    return step.op == StepOp::store && tensor_of(step) == tensor;
+  });
+}
+
+MaybeError check_steps(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  const std::size_t count = steps_of(epilogue).size();
+  for (std::size_t i = 0; i < most_steps; ++i) {
+    const EpilogueStep& step = epilogue.steps[i];
+    const std::string name = concat("epilogue.steps[", i, "]");
+    if (i < count) {
+      if (auto error = check_step(step, name)) return error;
+    } else if (step != EpilogueStep{}) {
+      return invalid_argument(concat(name, " is ", to_string(step), ", but epilogue.steps[", count,
+                                     "].op is none, which ends the steps"));
+    }
+  }
+  std::size_t places = (epilogue.beta != 0.0f ? 1 : 0) + (epilogue.aux ? 1 : 0) +
+                       (epilogue.bias != Bias::none ? 1 : 0);
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (auto error = check_tensor(problem, i)) return error;
+    if (!has_tensor(epilogue, i) || ++places <= SLOT_COUNT) continue;
+    return unsupported(concat("epilogue.tensors[", i, "] is ", to_string(epilogue.tensors[i]),
+                              ": C, aux, bias and tensors are at most ", SLOT_COUNT, " in all"));
+  }
+  return std::nullopt;
+}
+
+std::array<std::uint32_t, most_tensors> slots_of(const ResolvedProblem& problem) noexcept {
+  std::array<bool, SLOT_COUNT> taken{};
+  taken[SLOT_C] = problem.has_c();
+  taken[SLOT_AUX] = problem.has_aux();
+  taken[SLOT_BIAS] = problem.has_bias();
+  std::array<std::uint32_t, most_tensors> slots{};
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (!has_tensor(problem.epilogue, i)) continue;
+    const auto free = std::ranges::find(taken, false) - taken.begin();
+    slots[i] = static_cast<std::uint32_t>(free);
+    if (slots[i] < SLOT_COUNT) taken[slots[i]] = true;
+  }
+  return slots;
+}
+
+std::uint64_t Addresses::*address_of_slot(std::uint32_t slot) noexcept {
+  switch (slot) {
+    case SLOT_C:
+      return &Addresses::c;
+    case SLOT_AUX:
+      return &Addresses::aux;
+    case SLOT_BIAS:
+      return &Addresses::bias;
+    default:
+      return &Addresses::extra;
+  }
+}
+
+std::string to_string(const EpilogueStep& step) {
+  std::string text(to_string(step.op));
+  if (step.activation != Activation::none) text += concat(':', to_string(step.activation));
+  if (step.operand != StepOperand::number) text += concat(':', to_string(step.operand));
+  const bool has_number = is_function(step.op) ? takes_number(step.activation)
+                                               : step.operand == StepOperand::number;
+  if (has_number && step.op != StepOp::none) text += concat(':', step.number);
+  return text;
+}
+
+Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
+  const auto wrong = [text](std::string_view part, std::string_view needed) {
+    return invalid_argument(concat("step ", in_quotes(text), ": ", in_quotes(part),
+                                   " is wrong, ", needed, " is needed"));
+  };
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::size_t next = 0;
+  const auto part = [&] { return next < parts.size() ? parts[next] : std::string_view(); };
+  EpilogueStep step;
+  const auto op = parse_step_op(part());
+  if (!op || *op == StepOp::none) return wrong(part(), "an operation");
+  step.op = *op;
+  ++next;
+  if (is_function(step.op)) {
+    const auto activation = parse_activation(part());
+    if (!activation || *activation == Activation::none) return wrong(part(), "an activation");
+    step.activation = *activation;
+    ++next;
+  }
+  if (step.op != StepOp::activate) {
+    const auto operand = parse_step_operand(part());
+    if (operand && *operand != StepOperand::number) {
+      step.operand = *operand;
+      ++next;
+    } else if (needs_tensor(step.op)) {
+      return wrong(part(), "t0 … t3");
+    }
+  }
+  const bool has_number = is_function(step.op) ? takes_number(step.activation)
+                                               : step.operand == StepOperand::number;
+  if (has_number) {
+    const auto number = parse_number<float>(part());
+    if (!number) return wrong(part(), is_function(step.op) ? "a number" : "t0 … t3 or a number");
+    step.number = *number;
+    ++next;
+  }
+  if (next < parts.size()) return wrong(part(), "nothing more");
+  return step;
+}
+
+}  // namespace vkgemm
