@@ -198,7 +198,8 @@ enum class Scales : std::uint8_t {
   per_matrix,  // one for each matrix; along n with groups of M, for each group
 };
 
-// What a step does to the value v of each element; x is its operand. NaN in v or x gives NaN.
+// The operation of a step on the value v of each element; x is its operand. NaN in v or x gives
+// NaN.
 enum class StepOp : std::uint8_t {
   none,
   add,         // v + x
@@ -301,11 +302,11 @@ enum class GatedB : std::uint8_t {
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
 //   D = cast(clamp(steps(gate(l, r))))
-// n is N, the columns of D and of the steps' tensors. aux is M×2N, with columns arranged as in B. A bias along N has 2N
-// values in the same order (separate: first those of l). A bias along M is added to both products.
-// A column-major D and aux are stored element by element. Not supported: beta, an activation, a row
-// reduction. 2N is at most 2^31 - 1. With a row-major B in halves, kernels load 16 bytes at a time
-// only if N elements are also a multiple of 16 bytes.
+// n is N, the columns of D and of the steps' tensors. aux is M×2N, with columns arranged as in B. A
+// bias along N has 2N values in the same order (separate: first those of l). A bias along M is
+// added to both products. A column-major D and aux are stored element by element. Not supported:
+// beta, an activation, a row reduction. 2N is at most 2^31 - 1. With a row-major B in halves,
+// kernels load 16 bytes at a time only if N elements are also a multiple of 16 bytes.
 struct Gated {
   Gate gate = Gate::swiglu;
   GatedB b = GatedB::halves;
@@ -375,11 +376,11 @@ enum class RowOp : std::uint8_t {
 // True if the operation gives one number for each row.
 constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
-// A reduction of whole rows of v, the epilogue's value before its cast to D's type. All of it is computed in f32 from v itself, never from rounded results. vkgemm keeps
-// the mean of a part of a row as two f32 numbers, so that a large mean does not make the variance
-// less accurate. The order of additions depends only on N: four columns, four of these fours, then
-// a binary tree up to 1024 columns, then from left to right. Every configuration reduces the same v
-// to the same bits.
+// A reduction of whole rows of v, the epilogue's value before its cast to D's type. All of it is
+// computed in f32 from v itself, never from rounded results. vkgemm keeps the mean of a part of a
+// row as two f32 numbers, so that a large mean does not make the variance less accurate. The order
+// of additions depends only on N: four columns, four of these fours, then a binary tree up to 1024
+// columns, then from left to right. Every configuration reduces the same v to the same bits.
 //
 // NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
 // +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance
@@ -454,9 +455,8 @@ struct Problem {
   Epilogue epilogue = {};
 
   // The tensors of epilogue.steps, used if epilogue.tensors gives them a shape. Matrices may have
-  // any layout. Of vectors and scalars, vkgemm reads type, batch_stride and alignment; a
-  // batch_stride that is not set is 0: all matrices of the batch share them. A tensor must not
-  // overlap D.
+  // any layout. Vectors and scalars have a type, an alignment and a batch_stride; if it is not set,
+  // it is 0, and the whole batch shares them. A tensor must not overlap D.
   Matrix t0 = {};
   Matrix t1 = {};
   Matrix t2 = {};

@@ -169,7 +169,8 @@ typedef enum VkgemmActivation {
   VKGEMM_ACTIVATION_MAX_ENUM = 0x7FFFFFFF
 } VkgemmActivation;
 
-// What a step does to the value v of each element; x is its operand. NaN in v or x gives NaN.
+// The operation of a step on the value v of each element; x is its operand. NaN in v or x gives
+// NaN.
 typedef enum VkgemmStepOp {
   VKGEMM_STEP_OP_NONE = 0,
   VKGEMM_STEP_OP_ADD = 1,         // v + x
@@ -469,8 +470,7 @@ typedef struct VkgemmMatrix {
   uint32_t reserved;
 } VkgemmMatrix;
 
-// One step of an epilogue: what it does to the value v of each element, in f32. Three fields are
-// 0 where the step has no use for them.
+// One step of an epilogue, in f32. Fields that the step has no use for are 0.
 typedef struct VkgemmEpilogueStep {
   VkgemmStepOp op;              // default none, which ends the steps
   VkgemmActivation activation;  // of activate and derivative
@@ -509,7 +509,8 @@ typedef struct VkgemmEpilogue {
 // A gated product reads A once for two products, and D has half as many columns as these:
 //   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
 //   D = cast(clamp(steps(gate(l, r))))
-// n counts the columns of D and of the steps' tensors. Aux, column scales and a bias along N have 2N, arranged as in B.
+// n counts the columns of D and of the steps' tensors. Aux, column scales and a bias along N have
+// 2N, arranged as in B.
 typedef struct VkgemmGated {
   uint32_t struct_size;
   VkgemmGate gate;  // default swiglu
@@ -614,8 +615,8 @@ typedef struct VkgemmProblem {
 
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
 
-  // The tensors of epilogue->steps, plain, of any floating type. Of vectors and scalars, vkgemm
-  // reads type, alignment and batch_stride; VKGEMM_NOT_SET is 0 there: the whole batch shares them.
+  // The tensors of epilogue->steps, plain, of any floating type. Vectors and scalars have a type,
+  // an alignment and a batch_stride; VKGEMM_NOT_SET is 0 there: the whole batch shares them.
   const VkgemmMatrix* t0;
   const VkgemmMatrix* t1;
   const VkgemmMatrix* t2;

@@ -6,8 +6,9 @@
 #include "kernels/tiling.hpp"
 #include "lib/epilogue/activation.h"
 #include "problem/data_type.hpp"
-#include "problem/operands.hpp"
 #include "problem/epilogue_steps.hpp"
+#include "problem/operands.hpp"
+#include "problem/tensor_slots.hpp"
 
 namespace vkgemm {
 namespace {

@@ -7,18 +7,16 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "lib/constants.h"
 #include "problem/data_type.hpp"
 #include "problem/enumerators.hpp"
-#include "problem/resolved_problem.hpp"
 
 namespace vkgemm {
 namespace {
 
 constexpr std::string_view tensor_names[most_tensors] = {"t0", "t1", "t2", "t3"};
 
-bool is_function(StepOp op) noexcept {
-  return op == StepOp::activate || op == StepOp::derivative;
-}
+bool is_function(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::derivative; }
 // True if the operand must be a tensor.
 bool needs_tensor(StepOp op) noexcept { return op == StepOp::derivative || op == StepOp::store; }
 
@@ -42,8 +40,8 @@ MaybeError check_step(const EpilogueStep& step, std::string_view name) {
         concat(name, ".number is 0: ", to_string(step.activation), " needs its number"));
   }
   if (step.number == 0.0f || (!has_operand && !is_function(step.op))) return std::nullopt;
-  return invalid_argument(concat(name, ".number is ", step.number, ": ", to_string(step),
-                                 " has no number"));
+  return invalid_argument(
+      concat(name, ".number is ", step.number, ": ", to_string(step), " has no number"));
 }
 
 MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
@@ -56,8 +54,7 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
       steps, [tensor](const EpilogueStep& step) { return tensor_of(step) == tensor; });
   const bool stored = is_stored(epilogue, tensor);
   const auto invalid = [&](const auto&... why) {
-    return invalid_argument(
-        concat("epilogue.tensors[", tensor, "] is ", to_string(shape), why...));
+    return invalid_argument(concat("epilogue.tensors[", tensor, "] is ", to_string(shape), why...));
   };
   if (shape == TensorShape::none) {
     return uses == 0 ? MaybeError() : invalid(", and a step names ", name);
@@ -68,12 +65,12 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
     return invalid(": a step stores ", name, ", so it must be a matrix");
   }
   if (is_integer(matrix.type)) {
-    return unsupported(concat(name, ".type is ", to_string(matrix.type),
-                              ": it must be f16, bf16 or f32"));
+    return unsupported(
+        concat(name, ".type is ", to_string(matrix.type), ": it must be f16, bf16 or f32"));
   }
   if (matrix.packing != Packing::plain) {
-    return invalid_argument(concat(name, ".packing is ", to_string(matrix.packing),
-                                   ": only A and B are packed"));
+    return invalid_argument(
+        concat(name, ".packing is ", to_string(matrix.packing), ": only A and B are packed"));
   }
   if (shape != TensorShape::matrix && matrix.ld) {
     return invalid_argument(concat(name, ".ld is ", *matrix.ld, " and epilogue.tensors[", tensor,
@@ -131,48 +128,44 @@ MaybeError check_steps(const Problem& problem) {
   return std::nullopt;
 }
 
-std::array<std::uint32_t, most_tensors> slots_of(const ResolvedProblem& problem) noexcept {
-  std::array<bool, SLOT_COUNT> taken{};
-  taken[SLOT_C] = problem.has_c();
-  taken[SLOT_AUX] = problem.has_aux();
-  taken[SLOT_BIAS] = problem.has_bias();
-  std::array<std::uint32_t, most_tensors> slots{};
-  for (std::size_t i = 0; i < most_tensors; ++i) {
-    if (!has_tensor(problem.epilogue, i)) continue;
-    const auto free = std::ranges::find(taken, false) - taken.begin();
-    slots[i] = static_cast<std::uint32_t>(free);
-    if (slots[i] < SLOT_COUNT) taken[slots[i]] = true;
+TensorMatrices tensor_matrices_of(const Problem& p, std::size_t tensor) noexcept {
+  const Matrix& given = p.*tensor_matrices[tensor];
+  const bool groups_of_rows = p.grouping && p.grouping->along == GroupAlong::m;
+  const std::uint64_t products = p.grouping ? p.grouping->groups : p.batch;
+  const std::uint64_t of_rows = groups_of_rows ? 1 : products;
+  Matrix vector{.type = given.type,
+                .batch_stride = given.batch_stride.value_or(0),
+                .alignment = given.alignment};
+  switch (p.epilogue.tensors[tensor]) {
+    case TensorShape::none:
+      break;
+    case TensorShape::scalar:
+      return {vector, 1, 1, products};
+    case TensorShape::along_n:
+      return {vector, 1, p.n, products};
+    case TensorShape::along_m:
+      vector.layout = Layout::col_major;
+      return {vector, p.m, 1, of_rows};
+    case TensorShape::matrix:
+      return {given, p.m, p.n, of_rows};
   }
-  return slots;
-}
-
-std::uint64_t Addresses::*address_of_slot(std::uint32_t slot) noexcept {
-  switch (slot) {
-    case SLOT_C:
-      return &Addresses::c;
-    case SLOT_AUX:
-      return &Addresses::aux;
-    case SLOT_BIAS:
-      return &Addresses::bias;
-    default:
-      return &Addresses::extra;
-  }
+  return {};
 }
 
 std::string to_string(const EpilogueStep& step) {
   std::string text(to_string(step.op));
   if (step.activation != Activation::none) text += concat(':', to_string(step.activation));
   if (step.operand != StepOperand::number) text += concat(':', to_string(step.operand));
-  const bool has_number = is_function(step.op) ? takes_number(step.activation)
-                                               : step.operand == StepOperand::number;
+  const bool has_number =
+      is_function(step.op) ? takes_number(step.activation) : step.operand == StepOperand::number;
   if (has_number && step.op != StepOp::none) text += concat(':', step.number);
   return text;
 }
 
 Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
   const auto wrong = [text](std::string_view part, std::string_view needed) {
-    return invalid_argument(concat("step ", in_quotes(text), ": ", in_quotes(part),
-                                   " is wrong, ", needed, " is needed"));
+    return invalid_argument(concat("step ", in_quotes(text), ": ", in_quotes(part), " is wrong, ",
+                                   needed, " is needed"));
   };
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -202,8 +195,8 @@ Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
       return wrong(part(), "t0 … t3");
     }
   }
-  const bool has_number = is_function(step.op) ? takes_number(step.activation)
-                                               : step.operand == StepOperand::number;
+  const bool has_number =
+      is_function(step.op) ? takes_number(step.activation) : step.operand == StepOperand::number;
   if (has_number) {
     const auto number = parse_number<float>(part());
     if (!number) return wrong(part(), is_function(step.op) ? "a number" : "t0 … t3 or a number");

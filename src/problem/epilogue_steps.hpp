@@ -1,5 +1,4 @@
-// epilogue_steps.hpp: the steps of an epilogue: which there are, their tensors, and where kernels find
-// these. Pure.
+// epilogue_steps.hpp: the steps of an epilogue and their tensors. Pure.
 #pragma once
 
 #include <array>
@@ -9,12 +8,9 @@
 #include <span>
 
 #include "base/errors.hpp"
-#include "problem/addresses.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
-
-struct ResolvedProblem;
 
 inline constexpr std::array<Matrix Problem::*, most_tensors> tensor_matrices{
     &Problem::t0, &Problem::t1, &Problem::t2, &Problem::t3};
@@ -34,9 +30,15 @@ bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept;
 // The first step or tensor that contradicts itself or another one.
 MaybeError check_steps(const Problem& problem);
 
-// The parameters of C, aux, bias or of nothing else: where kernels find a tensor (SLOT_*). Each
-// tensor has the first that neither the problem nor an earlier tensor uses.
-std::array<std::uint32_t, most_tensors> slots_of(const ResolvedProblem& problem) noexcept;
-std::uint64_t Addresses::*address_of_slot(std::uint32_t slot) noexcept;
+// A tensor that exists, as matrices: a vector has one row or one column, and the whole batch shares
+// it unless the caller says otherwise. Groups of rows share a vector along M, whose rows are
+// theirs.
+struct TensorMatrices {
+  Matrix matrix;
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+  std::uint64_t count = 0;
+};
+TensorMatrices tensor_matrices_of(const Problem& problem, std::size_t tensor) noexcept;
 
 }  // namespace vkgemm

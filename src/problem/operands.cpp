@@ -6,9 +6,10 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "lib/abi.h"
+#include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/row_op.hpp"
-#include "problem/epilogue_steps.hpp"
+#include "problem/tensor_slots.hpp"
 
 namespace vkgemm {
 namespace {
@@ -187,27 +188,8 @@ Operand result_operand(const ResolvedProblem& p) {
 // --- tensors of the epilogue's steps ------------------------------------------------------------
 
 OperandShape tensor_shape(const Problem& p, std::size_t tensor) {
-  const Matrix& matrix = p.*tensor_matrices[tensor];
-  const std::uint64_t stride = matrix.batch_stride.value_or(0);
-  const bool of_rows = is_grouped(p, GroupAlong::m);
-  OperandShape out;
-  switch (p.epilogue.tensors[tensor]) {
-    case TensorShape::none:
-      return out;
-    case TensorShape::scalar:
-      out = vector_along_n(matrix.type, 1, products(p), stride);
-      break;
-    case TensorShape::along_n:
-      out = vector_along_n(matrix.type, p.n, products(p), stride);
-      break;
-    case TensorShape::along_m:
-      out = vector_along_m(matrix.type, p.m, of_rows ? 1 : products(p), stride);
-      break;
-    case TensorShape::matrix:
-      return {matrix, p.m, p.n, of_rows ? 1 : products(p)};
-  }
-  out.matrix.alignment = matrix.alignment;
-  return out;
+  const TensorMatrices all = tensor_matrices_of(p, tensor);
+  return {all.matrix, all.rows, all.cols, all.count};
 }
 
 Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
@@ -230,7 +212,7 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
 
 template <std::size_t tensor>
 constexpr OperandRow row_of_tensor(OperandId id, std::string_view name, DeviceSpan Operands::*span,
-                                const char* option) {
+                                   const char* option) {
   return {.id = id,
           .name = name,
           .span = span,

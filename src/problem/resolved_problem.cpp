@@ -11,11 +11,10 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/codes.hpp"
-#include "problem/operands.hpp"
 #include "problem/row_op.hpp"
-#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -134,8 +133,10 @@ void transpose(ResolvedProblem& problem) {
   for (std::size_t i = 0; i < most_tensors; ++i) {
     problem.tensors[i] = transposed(problem.tensors[i]);
     TensorShape& shape = problem.epilogue.tensors[i];
-    if (shape == TensorShape::along_n) shape = TensorShape::along_m;
-    else if (shape == TensorShape::along_m) shape = TensorShape::along_n;
+    if (shape == TensorShape::along_n)
+      shape = TensorShape::along_m;
+    else if (shape == TensorShape::along_m)
+      shape = TensorShape::along_n;
   }
   problem.transposed = true;
 }
@@ -151,20 +152,19 @@ MaybeError check_bias(const ResolvedProblem& problem) {
                                  ": a batch of ", count, " does not fit 64 bits of bytes"));
 }
 
-// A vector is contiguous, and shared by the batch unless the caller says otherwise. Groups of rows
-// share a vector along M, whose rows are theirs.
 MaybeError resolve_tensor(const Problem& problem, std::size_t i, ResolvedProblem& out) {
-  const OperandRow& row = tensor_row(i);
-  if (!row.exists(problem)) return std::nullopt;
-  const OperandShape shape = row.shape(problem);
-  const bool is_matrix = out.epilogue.tensors[i] == TensorShape::matrix;
-  const OperandInfo info{.name = row.name,
-                         .rows_name = is_matrix || shape.rows != 1 ? "M" : "1",
-                         .cols_name = is_matrix || shape.cols != 1 ? "N" : "1",
-                         .access = row.is_written(problem) ? Access::write : Access::read,
+  const Epilogue& epilogue = problem.epilogue;
+  if (!has_tensor(epilogue, i)) return std::nullopt;
+  constexpr std::string_view names[most_tensors] = {"t0", "t1", "t2", "t3"};
+  const TensorMatrices all = tensor_matrices_of(problem, i);
+  const TensorShape shape = epilogue.tensors[i];
+  const bool is_matrix = shape == TensorShape::matrix;
+  const OperandInfo info{.name = names[i],
+                         .rows_name = is_matrix || shape == TensorShape::along_m ? "M" : "1",
+                         .cols_name = is_matrix || shape == TensorShape::along_n ? "N" : "1",
+                         .access = is_stored(epilogue, i) ? Access::write : Access::read,
                          .collection = problem.grouping ? "groups" : "batch"};
-  auto resolved = resolve_matrix(info, shape.matrix, shape.rows, shape.cols, shape.count,
-                                 !out.is_empty());
+  auto resolved = resolve_matrix(info, all.matrix, all.rows, all.cols, all.count, !out.is_empty());
   if (!resolved) return resolved.error();
   out.tensors[i] = *resolved;
   return std::nullopt;

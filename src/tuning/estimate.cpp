@@ -82,13 +82,13 @@ Stored stored(const Config& c, const ResolvedProblem& problem) {
 }
 
 // The matrices that steps read and write beside C, D and aux.
-struct TensorMatrices {
+struct StepMatrices {
   std::size_t read = 0;
   std::size_t stored = 0;
 };
 
-TensorMatrices tensor_matrices_of(const ResolvedProblem& problem) {
-  TensorMatrices out;
+StepMatrices step_matrices(const ResolvedProblem& problem) {
+  StepMatrices out;
   for (std::size_t i = 0; i < most_tensors; ++i) {
     if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
     ++(is_stored(problem.epilogue, i) ? out.stored : out.read);
@@ -104,7 +104,7 @@ double single_time(const Config& c, const TimingModel& timing, const ResolvedPro
   const bool beside = d || !loop.stores_x4;  // C and aux
   if (!beside || c.rows == RowStrategy::two_pass) return 0.0;
   const auto [values, columns] = stored(c, problem);
-  const TensorMatrices tensors = tensor_matrices_of(problem);
+  const StepMatrices tensors = step_matrices(problem);
   // Subgroups that wait for no other store the parts of rows that they have.
   const double part = loop.takes_fragments() ? std::min<double>(loop.part(c).n, columns) : columns;
   const double stores = (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
@@ -142,7 +142,8 @@ double result_kilobytes(const ResolvedProblem& problem) {
   if (problem.has_c()) sum += bytes(problem.c, problem.n);
   if (problem.has_aux()) sum += bytes(problem.aux, problem.product_n());
   for (std::size_t i = 0; i < most_tensors; ++i) {
-    if (problem.epilogue.tensors[i] == TensorShape::matrix) sum += bytes(problem.tensors[i], problem.n);
+    if (problem.epilogue.tensors[i] == TensorShape::matrix)
+      sum += bytes(problem.tensors[i], problem.n);
   }
   return not_cached * sum / kilobyte;
 }
@@ -197,7 +198,7 @@ Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timi
   s.first_latency = waits * timing.first_latency;
   // The epilogue takes one value after the other; skinny's few are in the rate.
   const double values = cost.bound_by_memory ? 0.0 : accumulator_count(c);
-  const TensorMatrices tensors = tensor_matrices_of(problem);
+  const StepMatrices tensors = step_matrices(problem);
   const double matrices_d = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
                             static_cast<double>(tensors.read + tensors.stored);
   s.tile = timing.tile * cost.tile + timing.tile_values * values * matrices_d;

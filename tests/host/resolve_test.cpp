@@ -115,8 +115,8 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
       {"layout enumerator", [](Problem& p) { p.a.layout = static_cast<Layout>(9); }, invalid,
        "a.layout is 9"},
       {"activation enumerator",
-       [](Problem& p) { p.epilogue.activation = static_cast<Activation>(7); }, invalid,
-       "epilogue.activation is 7"},
+       [](Problem& p) { p.epilogue.activation = static_cast<Activation>(15); }, invalid,
+       "epilogue.activation is 15"},
       {"bias enumerator", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(200); }, invalid,
        "epilogue.bias is 200"},
   };
