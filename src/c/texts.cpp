@@ -48,7 +48,9 @@ void for_each_name(std::int32_t enumeration, const Visit& visit) {
 }
 
 Argument enumeration_argument(std::int32_t value) {
-  if (value >= 0 && value <= VKGEMM_ENUMERATION_F32_ARITHMETIC) return {.name = "enumeration"};
+  bool is_known = false;
+  for_each_name(value, [&](auto&&...) { is_known = true; });
+  if (is_known) return {.name = "enumeration"};
   return {VKGEMM_ERROR_INVALID_ARGUMENT, "enumeration", " is no VkgemmEnumeration"};
 }
 

@@ -406,13 +406,12 @@ class EnumeratorCheck {
   template <class Element, std::size_t count>
   void list(const Field& field, const std::array<Element, count>& values, const auto&) {
     for (std::size_t i = 0; i < count && !error_; ++i) {
+      const std::string name = concat(field.name, "[", i, "]");
       if constexpr (std::is_enum_v<Element>) {
-        const std::string name = concat(field.name, "[", i, "]");
         enumerator(Field{.name = name}, values[i], values[i]);
       } else {
-        EnumeratorCheck check(structure_.empty() ? field.name : structure_);
-        FieldsOf<Element>::visit(check, values[i], values[i]);
-        error_ = check.take();
+        part(Field{.name = concat(structure_, structure_.empty() ? "" : ".", name)}, values[i],
+             values[i]);
       }
     }
   }

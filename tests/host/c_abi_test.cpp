@@ -44,7 +44,8 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
 [[maybe_unused]] void every_field_has_its_place() {
   [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing] =
       Matrix{};
-  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13] = Epilogue{};
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13] =
+      Epilogue{};
   [[maybe_unused]] const auto& [es1, es2, es3, es4] = EpilogueStep{};
   [[maybe_unused]] const auto& [g1, g2] = Gated{};
   [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
@@ -99,6 +100,9 @@ TEST(CAbi, FieldsComeBack) {
                       .packing = Packing::packed};
   expect_round_trip<VkgemmMatrix>(matrix);
   expect_round_trip<VkgemmMatrix>({});
+  std::array<EpilogueStep, most_steps> steps;
+  steps.fill({StepOp::derivative, Activation::elu, StepOperand::t3, 0.0f});
+  for (std::size_t i = 0; i < most_steps; ++i) steps[i].number = static_cast<float>(i + 1);
   const Epilogue epilogue{.alpha = 2.0f,
                           .row_scales = Scales::per_matrix,
                           .column_scales = Scales::shared,
@@ -109,7 +113,10 @@ TEST(CAbi, FieldsComeBack) {
                           .activation = Activation::tanh,
                           .aux = true,
                           .clamp_min = -1.0f,
-                          .clamp_max = 4.0f};
+                          .clamp_max = 4.0f,
+                          .tensors = {TensorShape::scalar, TensorShape::along_n,
+                                      TensorShape::along_m, TensorShape::matrix},
+                          .steps = steps};
   expect_round_trip<VkgemmEpilogue>(epilogue);
   const Gated gated{.gate = Gate::glu, .b = GatedB::separate};
   expect_round_trip<VkgemmGated>(gated);
@@ -147,6 +154,10 @@ TEST(CAbi, FieldsComeBack) {
                                     .d = others[2],
                                     .aux = others[3],
                                     .epilogue = epilogue,
+                                    .t0 = others[3],
+                                    .t1 = others[2],
+                                    .t2 = others[1],
+                                    .t3 = others[0],
                                     .quantised_b = codes,
                                     .gated = gated,
                                     .grouping = grouping,
@@ -174,11 +185,29 @@ TEST(CAbi, FieldsComeBack) {
 
 TEST(CAbi, OperandsComeOver) {
   const auto spans_of = [](Operands& o) {
-    return std::array{&o.a,         &o.b,          &o.b_right,      &o.c,
-                      &o.d,         &o.bias,       &o.aux,          &o.offsets,
-                      &o.gamma,     &o.beta,       &o.source,       &o.codes,
-                      &o.scales,    &o.zeros,      &o.packed,       &o.row_values,
-                      &o.workspace, &o.row_scales, &o.column_scales};
+    return std::array{&o.a,
+                      &o.b,
+                      &o.b_right,
+                      &o.c,
+                      &o.d,
+                      &o.bias,
+                      &o.aux,
+                      &o.offsets,
+                      &o.gamma,
+                      &o.beta,
+                      &o.source,
+                      &o.codes,
+                      &o.scales,
+                      &o.zeros,
+                      &o.packed,
+                      &o.row_values,
+                      &o.workspace,
+                      &o.row_scales,
+                      &o.column_scales,
+                      &o.t0,
+                      &o.t1,
+                      &o.t2,
+                      &o.t3};
   };
   Operands cpp, back;
   std::uint64_t i = 0;

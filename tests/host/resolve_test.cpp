@@ -117,6 +117,11 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
       {"activation enumerator",
        [](Problem& p) { p.epilogue.activation = static_cast<Activation>(15); }, invalid,
        "epilogue.activation is 15"},
+      {"step enumerator",
+       [](Problem& p) { p.epilogue.steps[1].operand = static_cast<StepOperand>(5); }, invalid,
+       "epilogue.steps[1].operand is 5: no such enumerator"},
+      {"tensor enumerator", [](Problem& p) { p.epilogue.tensors[2] = static_cast<TensorShape>(5); },
+       invalid, "epilogue.tensors[2] is 5: no such enumerator"},
       {"bias enumerator", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(200); }, invalid,
        "epilogue.bias is 200"},
   };
