@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
   test_candidates(&device);
   test_products(&device);
   test_integers(&device);
+  test_steps(&device);
   test_quantised_rows(&device);
   test_tune(&device, argv[1]);
   test_lifetimes(&device, argv[1]);

@@ -78,6 +78,7 @@ void test_parts(const Device* device);
 void test_candidates(const Device* device);
 void test_products(const Device* device);
 void test_integers(const Device* device);
+void test_steps(const Device* device);
 void test_quantised_rows(const Device* device);
 void test_tune(const Device* device, const char* folder);
 void test_lifetimes(const Device* device, const char* folder);

@@ -27,6 +27,15 @@ void test_problem(const Device* device) {
   epilogue.clamp_max = 6.0f;
   epilogue.row_scales = VKGEMM_SCALES_SHARED;
   epilogue.column_scales = VKGEMM_SCALES_PER_MATRIX;
+  epilogue.tensors[2] = VKGEMM_TENSOR_SHAPE_MATRIX;
+  epilogue.steps[0].op = VKGEMM_STEP_OP_MULTIPLY;
+  epilogue.steps[0].operand = VKGEMM_STEP_OPERAND_T2;
+  epilogue.steps[1].op = VKGEMM_STEP_OP_ACTIVATE;
+  epilogue.steps[1].activation = VKGEMM_ACTIVATION_ELU;
+  epilogue.steps[1].number = 0.25f;
+  INIT(VkgemmMatrix, tensor, vkgemm_matrix_init);
+  tensor.type = VKGEMM_DATA_TYPE_BF16;
+  tensor.ld = 41;
   problem.m = 33;
   problem.n = 40;
   problem.k = 48;
@@ -37,6 +46,7 @@ void test_problem(const Device* device) {
   b.batch_stride = VKGEMM_NOT_SET;
   problem.b = &b;
   problem.c = problem.d = problem.aux = &d;
+  problem.t2 = &tensor;
   problem.epilogue = &epilogue;
   problem.f32_arithmetic = VKGEMM_F32_ARITHMETIC_BF16X9;
   problem.max_workspace_bytes = 1u << 20;
@@ -51,6 +61,7 @@ void test_problem(const Device* device) {
   EXPECT(memcmp(back.a, &a, sizeof a) == 0 && memcmp(back.b, &b, sizeof b) == 0);
   EXPECT(memcmp(back.c, &d, sizeof d) == 0 && memcmp(back.d, &d, sizeof d) == 0);
   EXPECT(memcmp(back.aux, &d, sizeof d) == 0);
+  EXPECT(memcmp(back.t2, &tensor, sizeof tensor) == 0);
   EXPECT(memcmp(back.epilogue, &epilogue, sizeof epilogue) == 0);
   EXPECT(back.gated == NULL && back.grouping == NULL && back.row_reduction == NULL);
   EXPECT(back.split_k != NULL && back.split_k->slices == 0);
@@ -62,6 +73,7 @@ void test_problem(const Device* device) {
   snprintf(its, sizeof its, "%s", text_of(&back));
   EXPECT(strcmp(mine, its) == 0 && strstr(mine, "--clamp-max 6") != NULL);
   EXPECT(strstr(mine, "--f32 bf16x9") != NULL);
+  EXPECT(strstr(mine, "--steps multiply:t2,activate:elu:0.25") != NULL);
   EXPECT(strstr(mine, "shared") != NULL && strstr(mine, "per_matrix") != NULL);
 
   double ms = 0.0;

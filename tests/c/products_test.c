@@ -19,6 +19,12 @@ static int sum_of(int i, int j) {
   return sum;
 }
 
+// A and B, as f16
+static void fill(Buffer a, Buffer b) {
+  for (int i = 0; i < m * k; ++i) ((uint16_t*)a.data)[i] = f16_integers[a_of(i / k, i % k)];
+  for (int i = 0; i < k * n; ++i) ((uint16_t*)b.data)[i] = f16_integers[b_of(i / n, i % n)];
+}
+
 static void expect_product(const float* d, int line) {
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -36,12 +42,7 @@ void test_products(const Device* device) {
   App* const app = device->app;
   Buffer a = app_create_buffer(app, 2 * m * k), b = app_create_buffer(app, 2 * k * n);
   Buffer d = app_create_buffer(app, 4 * m * n);
-  for (int i = 0; i < m * k; ++i) {
-    ((uint16_t*)a.data)[i] = f16_integers[a_of(i / k, i % k)];
-  }
-  for (int i = 0; i < k * n; ++i) {
-    ((uint16_t*)b.data)[i] = f16_integers[b_of(i / n, i % n)];
-  }
+  fill(a, b);
   INIT(VkgemmMatrix, f32, vkgemm_matrix_init);
   f32.type = VKGEMM_DATA_TYPE_F32;
   INIT(VkgemmMatrix, plain_b, vkgemm_matrix_init);
@@ -260,4 +261,129 @@ void test_integers(const Device* device) {
   app_destroy_buffer(app, &d);
   app_destroy_buffer(app, &rows);
   app_destroy_buffer(app, &columns);
+}
+
+static void expect_refused(const Device* device, const VkgemmProblem* problem, const char* text) {
+  VkgemmPlan* plan = NULL;
+  EXPECT_ERROR(vkgemm_plan_create(device->context, problem, NULL, &plan, error),
+               VKGEMM_ERROR_INVALID_ARGUMENT, text);
+  EXPECT(plan == NULL);
+}
+
+// D = T3 · T2, T2 = relu(A·B) · T0 + T1: a matrix, a vector, a stored matrix and a scalar.
+void test_steps(const Device* device) {
+  App* const app = device->app;
+  Buffer a = app_create_buffer(app, 2 * m * k), b = app_create_buffer(app, 2 * k * n);
+  Buffer d = app_create_buffer(app, 4 * m * n);
+  Buffer t0 = app_create_buffer(app, 4 * m * n), t1 = app_create_buffer(app, 2 * n);
+  Buffer t2 = app_create_buffer(app, 4 * m * n), t3 = app_create_buffer(app, 4);
+  fill(a, b);
+  for (int i = 0; i < m * n; ++i) ((float*)t0.data)[i] = (float)(i % 5 - 2);  // m values a column
+  for (int j = 0; j < n; ++j) ((uint16_t*)t1.data)[j] = f16_integers[j % 7];
+  *(float*)t3.data = 0.5f;
+  memset(t2.data, 0xFF, t2.bytes);
+  memset(d.data, 0xFF, d.bytes);
+
+  INIT(VkgemmMatrix, f32, vkgemm_matrix_init);
+  f32.type = VKGEMM_DATA_TYPE_F32;
+  INIT(VkgemmMatrix, columns, vkgemm_matrix_init);
+  columns.type = VKGEMM_DATA_TYPE_F32;
+  columns.layout = VKGEMM_LAYOUT_COL_MAJOR;
+  INIT(VkgemmEpilogue, epilogue, vkgemm_epilogue_init);
+  epilogue.activation = VKGEMM_ACTIVATION_RELU;
+  epilogue.tensors[0] = VKGEMM_TENSOR_SHAPE_MATRIX;
+  epilogue.tensors[1] = VKGEMM_TENSOR_SHAPE_ALONG_N;
+  epilogue.tensors[2] = VKGEMM_TENSOR_SHAPE_MATRIX;
+  epilogue.tensors[3] = VKGEMM_TENSOR_SHAPE_SCALAR;
+  epilogue.steps[0].op = VKGEMM_STEP_OP_MULTIPLY;
+  epilogue.steps[0].operand = VKGEMM_STEP_OPERAND_T0;
+  epilogue.steps[1].op = VKGEMM_STEP_OP_ADD;
+  epilogue.steps[1].operand = VKGEMM_STEP_OPERAND_T1;
+  epilogue.steps[2].op = VKGEMM_STEP_OP_STORE;
+  epilogue.steps[2].operand = VKGEMM_STEP_OPERAND_T2;
+  epilogue.steps[3].op = VKGEMM_STEP_OP_MULTIPLY;
+  epilogue.steps[3].operand = VKGEMM_STEP_OPERAND_T3;
+  INIT(VkgemmProblem, problem, vkgemm_problem_init);
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.d = problem.t2 = problem.t3 = &f32;  // t1: f16
+  problem.t0 = &columns;
+  problem.epilogue = &epilogue;
+
+  VkgemmPlan* plan = NULL;
+  EXPECT_SUCCESS(vkgemm_plan_create(device->context, &problem, NULL, &plan, error));
+  VkgemmProblem back = {.struct_size = sizeof back};
+  EXPECT_SUCCESS(vkgemm_plan_problem(plan, &back));
+  EXPECT(memcmp(back.epilogue, &epilogue, sizeof epilogue) == 0);
+  EXPECT(memcmp(back.t0, &columns, sizeof columns) == 0);
+  EXPECT(back.t1->type == VKGEMM_DATA_TYPE_F16 && memcmp(back.t3, &f32, sizeof f32) == 0);
+  INIT(VkgemmOperands, wanted, vkgemm_operands_init);
+  EXPECT_SUCCESS(vkgemm_plan_operands(plan, &wanted));
+  EXPECT(wanted.t0.bytes == t0.bytes && wanted.t1.bytes == t1.bytes);
+  EXPECT(wanted.t2.bytes == t2.bytes && wanted.t3.bytes == t3.bytes);
+  Buffer workspace = app_create_buffer(app, wanted.workspace.bytes);
+  INIT(VkgemmOperands, operands, vkgemm_operands_init);
+  operands.a = span_of(a);
+  operands.b = span_of(b);
+  operands.d = span_of(d);
+  operands.workspace = span_of(workspace);
+  operands.t0 = span_of(t0);
+  operands.t1 = span_of(t1);
+  operands.t2 = span_of(t2);
+  operands.t3 = span_of(t3);
+  VkCommandBuffer commands = app_begin(app);
+  operands.struct_size = offsetof(VkgemmOperands, t0);
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_SPAN_TOO_SMALL, "t0.bytes is 0");
+  operands.struct_size = sizeof operands;
+  operands.t3.bytes = 3;
+  EXPECT_ERROR(vkgemm_plan_record(plan, commands, &operands, NULL, error),
+               VKGEMM_ERROR_SPAN_TOO_SMALL, "t3.bytes is 3");
+  operands.t3 = span_of(t3);
+  EXPECT_SUCCESS(vkgemm_plan_record(plan, commands, &operands, NULL, error));
+  app_run(app, commands);
+  EXPECT_SUCCESS(vkgemm_plan_destroy(plan));
+  int wrong = 0;
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      const int sum = sum_of(i, j);
+      const int stored = (sum > 0 ? sum : 0) * ((j * m + i) % 5 - 2) + j % 7 - 3;
+      wrong += ((float*)t2.data)[i * n + j] != (float)stored;
+      wrong += ((float*)d.data)[i * n + j] != 0.5f * (float)stored;
+    }
+  }
+  EXPECT(wrong == 0);
+
+  // Structures of a caller who knows no steps: D = relu(A·B). The bytes after them are not read.
+  VkgemmEpilogue old_epilogue = epilogue;
+  old_epilogue.struct_size = offsetof(VkgemmEpilogue, tensors);
+  VkgemmProblem old_problem = problem;
+  old_problem.struct_size = offsetof(VkgemmProblem, t0);
+  old_problem.epilogue = &old_epilogue;
+  VkgemmOperands old_operands = operands;
+  old_operands.struct_size = offsetof(VkgemmOperands, t0);
+  memset((char*)&old_operands + old_operands.struct_size, 0xEE,
+         sizeof old_operands - old_operands.struct_size);
+  run_product(device, &old_problem, old_operands);
+  wrong = 0;
+  for (int i = 0; i < m * n; ++i) {
+    const int sum = sum_of(i / n, i % n);
+    wrong += ((float*)d.data)[i] != (float)(sum > 0 ? sum : 0);
+  }
+  EXPECT(wrong == 0);
+
+  epilogue.steps[1].op = (VkgemmStepOp)77;
+  expect_refused(device, &problem, "epilogue.steps[1].op is 77: no VkgemmStepOp");
+  epilogue.steps[1].op = VKGEMM_STEP_OP_ADD;
+  epilogue.steps[0].operand = VKGEMM_STEP_OPERAND_T1;
+  expect_refused(device, &problem, "epilogue.tensors[0] is matrix, but no step names t0");
+  app_destroy_buffer(app, &a);
+  app_destroy_buffer(app, &b);
+  app_destroy_buffer(app, &d);
+  app_destroy_buffer(app, &t0);
+  app_destroy_buffer(app, &t1);
+  app_destroy_buffer(app, &t2);
+  app_destroy_buffer(app, &t3);
+  app_destroy_buffer(app, &workspace);
 }

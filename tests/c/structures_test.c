@@ -23,7 +23,7 @@ static void test_names(void) {
   EXPECT(value == VKGEMM_DATA_TYPE_BF16);
 
   // Each name leads back, and no enumeration is without names.
-  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_F32_ARITHMETIC; ++e) {
+  for (int32_t e = 0; e <= VKGEMM_ENUMERATION_TENSOR_SHAPE; ++e) {
     int count = 0;
     for (int32_t v = 0; v < 64; ++v) {
       if (vkgemm_enumerator_name((VkgemmEnumeration)e, v, &name) != VKGEMM_SUCCESS) continue;
@@ -40,6 +40,9 @@ static void test_names(void) {
                 VKGEMM_ERROR_INVALID_ARGUMENT);
   EXPECT_STATUS(vkgemm_enumerator_parse(VKGEMM_ENUMERATION_BIAS, "along_z", &value),
                 VKGEMM_ERROR_INVALID_ARGUMENT);
+  EXPECT_STATUS(
+      vkgemm_enumerator_name((VkgemmEnumeration)(VKGEMM_ENUMERATION_TENSOR_SHAPE + 1), 0, &name),
+      VKGEMM_ERROR_INVALID_ARGUMENT);
   EXPECT_STATUS(vkgemm_enumerator_parse((VkgemmEnumeration)77, "none", &value),
                 VKGEMM_ERROR_INVALID_ARGUMENT);
   EXPECT_STATUS(vkgemm_enumerator_parse((VkgemmEnumeration)-1, "none", &value),
@@ -59,6 +62,12 @@ static void test_defaults(void) {
   EXPECT(epilogue.row_scales == VKGEMM_SCALES_NONE);
   EXPECT(epilogue.column_scales == VKGEMM_SCALES_NONE);
   EXPECT(isnan(epilogue.clamp_min) && isnan(epilogue.clamp_max));
+  for (int i = 0; i < 4; ++i) EXPECT(epilogue.tensors[i] == VKGEMM_TENSOR_SHAPE_NONE);
+  for (int i = 0; i < 8; ++i) {
+    const VkgemmEpilogueStep* const step = &epilogue.steps[i];
+    EXPECT(step->op == VKGEMM_STEP_OP_NONE && step->activation == VKGEMM_ACTIVATION_NONE);
+    EXPECT(step->operand == VKGEMM_STEP_OPERAND_NUMBER && step->number == 0.0f);
+  }
   INIT(VkgemmGated, gated, vkgemm_gated_init);
   EXPECT(gated.gate == VKGEMM_GATE_SWIGLU && gated.b == VKGEMM_GATED_B_HALVES);
   INIT(VkgemmGrouping, grouping, vkgemm_grouping_init);
@@ -72,10 +81,12 @@ static void test_defaults(void) {
   INIT(VkgemmProblem, problem, vkgemm_problem_init);
   EXPECT(problem.batch == 1 && problem.quantised_b == NULL);
   EXPECT(problem.a == NULL && problem.epilogue == NULL);
+  EXPECT(problem.t0 == NULL && problem.t1 == NULL && problem.t2 == NULL && problem.t3 == NULL);
   EXPECT(problem.f32_arithmetic == VKGEMM_F32_ARITHMETIC_IEEE);
   EXPECT(problem.max_workspace_bytes == 256u << 20 && problem.estimate_scale == 1.0);
   INIT(VkgemmOperands, operands, vkgemm_operands_init);
   EXPECT(operands.a.address == 0 && operands.workspace.bytes == 0 && operands.packed.bytes == 0);
+  EXPECT(operands.t0.address == 0 && operands.t3.bytes == 0);
   INIT(VkgemmDispatchRange, range, vkgemm_dispatch_range_init);
   EXPECT(range.first == 0 && range.count == UINT32_MAX);
   INIT(VkgemmRowQuantisation, quantisation, vkgemm_row_quantisation_init);
@@ -127,6 +138,26 @@ static void test_older_callers(void) {
   EXPECT(strstr(text_of(&problem), "--column-scales") != NULL);
   epilogue.struct_size = offsetof(VkgemmEpilogue, column_scales);
   EXPECT(strstr(text_of(&problem), "--column-scales") == NULL);
+
+  // The epilogue and the problem of a caller who knows no steps: the bytes after them are not read.
+  epilogue.struct_size = offsetof(VkgemmEpilogue, tensors);
+  memset((char*)&epilogue + epilogue.struct_size, 0xEE, sizeof epilogue - epilogue.struct_size);
+  problem.struct_size = offsetof(VkgemmProblem, t0);
+  memset((char*)&problem + problem.struct_size, 0xEE, sizeof problem - problem.struct_size);
+  EXPECT(strstr(text_of(&problem), "--column-scales") != NULL);
+  EXPECT(strstr(text_of(&problem), "--steps") == NULL);
+  EXPECT(strstr(text_of(&problem), "--tensors") == NULL);
+  problem.struct_size = sizeof problem;
+  problem.t0 = problem.t1 = problem.t2 = problem.t3 = NULL;
+
+  // With the size of tensors and one step, the other steps are none.
+  for (int i = 0; i < 4; ++i) epilogue.tensors[i] = VKGEMM_TENSOR_SHAPE_NONE;
+  epilogue.tensors[1] = VKGEMM_TENSOR_SHAPE_ALONG_N;
+  epilogue.steps[0] =
+      (VkgemmEpilogueStep){.op = VKGEMM_STEP_OP_ADD, .operand = VKGEMM_STEP_OPERAND_T1};
+  epilogue.struct_size = offsetof(VkgemmEpilogue, steps) + sizeof *epilogue.steps;
+  EXPECT(strstr(text_of(&problem), "--tensors none,along_n ") != NULL);
+  EXPECT(strstr(text_of(&problem), "--steps add:t1") != NULL);
 
   // What vkgemm fills in ends where the caller's structure ends.
   VkgemmConfig config;
@@ -197,6 +228,11 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.aux, 2, "epilogue.aux is 2: VK_FALSE or VK_TRUE is needed");
   REFUSED(epilogue.row_scales, 3, "epilogue.row_scales is 3: no VkgemmScales");
   REFUSED(epilogue.column_scales, 4, "epilogue.column_scales is 4: no VkgemmScales");
+  REFUSED(epilogue.tensors[3], 5, "epilogue.tensors[3] is 5: no VkgemmTensorShape");
+  REFUSED(epilogue.steps[1].op, 77, "epilogue.steps[1].op is 77: no VkgemmStepOp");
+  REFUSED(epilogue.steps[7].activation, 15, "epilogue.steps[7].activation is 15: no Vkgemm");
+  REFUSED(epilogue.steps[0].operand, 0xFFFFFFFF,
+          "epilogue.steps[0].operand is -1: no VkgemmStepOperand");
   REFUSED(problem.f32_arithmetic, 4, "problem.f32_arithmetic is 4: no VkgemmF32Arithmetic");
   EXPECT_SUCCESS(vkgemm_problem_command_line(&problem, NULL, &size, error));
   EXPECT(strcmp(message_of_error(), "") == 0);
