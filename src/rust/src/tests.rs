@@ -56,6 +56,9 @@ fn defaults_are_those_of_c() {
     assert!(problem.a.is_none() && Epilogue::default().clamp_min.is_nan());
     assert_eq!(Matrix::default(), Matrix { type_: DataType::F16, ..Matrix::default() });
     assert_eq!(Matrix::default().ld, VKGEMM_NOT_SET);
+    let none = EpilogueStep { op: StepOp::NONE, activation: Activation::NONE, ..EpilogueStep::default() };
+    assert_eq!(Epilogue::default().steps, [none; 8]);
+    assert_eq!(Epilogue::default().tensors, [TensorShape::NONE; 4]);
 }
 
 #[test]
@@ -63,6 +66,9 @@ fn enumerators_have_names() {
     assert_eq!("gelu_erf".parse(), Ok(Activation::GELU_ERF));
     assert_eq!(DataType::BF16.to_string(), "bf16");
     assert_eq!(DataType(77).to_string(), "77");
+    assert_eq!("leaky_relu".parse(), Ok(Activation::LEAKY_RELU));
+    assert_eq!("derivative".parse(), Ok(StepOp::DERIVATIVE));
+    assert_eq!((StepOperand::T3.to_string(), TensorShape(5).to_string()), ("t3".into(), "5".into()));
     let error = "f17".parse::<DataType>().unwrap_err();
     assert_eq!(error.status, Status::ERROR_INVALID_ARGUMENT);
     assert!(error.message.contains("f17"), "{error}");
@@ -86,6 +92,24 @@ fn problems_are_written_and_checked() {
     let wrong = Matrix { layout: Layout(9), ..a };
     let error = Problem { a: Some(&wrong), ..problem }.command_line().unwrap_err();
     assert!(error.message.contains("layout") && error.message.contains('9'), "{error}");
+}
+
+#[test]
+fn steps_are_written_and_checked() {
+    let mut epilogue = Epilogue { activation: Activation::SILU, ..Epilogue::default() };
+    epilogue.tensors[3] = TensorShape::ALONG_M;
+    epilogue.steps[0] =
+        EpilogueStep { op: StepOp::MULTIPLY, operand: StepOperand::T3, ..EpilogueStep::default() };
+    epilogue.steps[1] = EpilogueStep { op: StepOp::MAXIMUM, number: -1.5, ..EpilogueStep::default() };
+    let t3 = Matrix { type_: DataType::F32, ..Matrix::default() };
+    let problem = Problem { m: 3, epilogue: Some(&epilogue), t3: Some(&t3), ..Problem::default() };
+    let text = problem.command_line().unwrap();
+    let tensors = "--tensors none,none,none,along_m --dtype-t3 f32";
+    assert!(text.contains(tensors) && text.contains("--steps multiply:t3,maximum:-1.5"), "{text}");
+    let mut wrong = epilogue;
+    wrong.steps[1].op = StepOp(77);
+    let error = Problem { epilogue: Some(&wrong), ..problem }.command_line().unwrap_err();
+    assert!(error.message.contains("epilogue.steps[1].op is 77"), "{error}");
 }
 
 #[test]

@@ -1,13 +1,15 @@
-//! D = relu(A·B + bias) without a window: A and B are f16, D is f32. B is packed if the device gains
-//! by it. The result is exact, and is compared with the host's.
+//! D = relu(A·B + bias) without a window, then D = relu(A·B + bias) · T0 with a step of the epilogue:
+//! A and B are f16, D and T0 are f32. B is packed if the device gains by it. The results are exact,
+//! and are compared with the host's.
 //!
 //! ```sh
 //! VKGEMM_DIR=$HOME/vkgemm cargo run --example gemm
 //! ```
 mod vulkan;
 
-use vkgemm::{sys, Activation, Bias, Context, DataType, DeviceSpan, Epilogue, Matrix, Operands};
-use vkgemm::{PackedOperand, Packing, Problem, Requirements, TuneInfo};
+use vkgemm::{sys, Activation, Bias, Context, DataType, DeviceSpan, Epilogue, EpilogueStep, Matrix};
+use vkgemm::{Operands, PackedOperand, Packing, Problem, Requirements, StepOp, StepOperand};
+use vkgemm::{TensorShape, TuneInfo};
 use vulkan::{App, Buffer};
 
 const M: usize = 40;
@@ -40,6 +42,16 @@ unsafe fn filled<T>(app: &App, count: usize, element: impl Fn(usize) -> T) -> Bu
         buffer.data.cast::<T>().add(i).write(element(i));
     }
     buffer
+}
+
+/// Compares D with relu(A·B + bias), element i of which is multiplied by `factor(i)`.
+unsafe fn check(d: &Buffer, factor: impl Fn(usize) -> f32) {
+    for (i, j) in (0..M).flat_map(|i| (0..N).map(move |j| (i, j))) {
+        let sum: f32 = (0..K).map(|l| value(i * K + l) * value(l * N + j + 3)).sum();
+        let expected = (sum + value(j)).max(0.0) * factor(i * N + j);
+        let got = d.data.cast::<f32>().add(i * N + j).read();
+        assert_eq!(got, expected, "D[{i}, {j}]");
+    }
 }
 
 fn main() -> vkgemm::Result<()> {
@@ -121,20 +133,33 @@ unsafe fn multiply(app: &App, context: &Context) -> vkgemm::Result<()> {
     plan.record(commands, &operands)?;
     app.run(commands);
 
-    for (i, j) in (0..M).flat_map(|i| (0..N).map(move |j| (i, j))) {
-        let sum: f32 = (0..K).map(|l| value(i * K + l) * value(l * N + j + 3)).sum();
-        let expected = (sum + value(j)).max(0.0);
-        let got = d.data.cast::<f32>().add(i * N + j).read();
-        assert_eq!(got, expected, "D[{i}, {j}]");
-    }
+    check(&d, |_| 1.0);
     println!("{M} x {N} x {K}, B {packing}: every element is right");
+
+    // The same times T0, with the same A and B.
+    let t0 = filled(app, M * N, value);
+    let mut steps_epilogue = epilogue;
+    steps_epilogue.tensors[0] = TensorShape::MATRIX;
+    steps_epilogue.steps[0] =
+        EpilogueStep { op: StepOp::MULTIPLY, operand: StepOperand::T0, ..EpilogueStep::default() };
+    let problem = Problem { epilogue: Some(&steps_epilogue), t0: Some(&f32_matrix), ..problem };
+    let steps_plan = context.plan(&problem)?;
+    let planned = steps_plan.problem().epilogue.map(|planned| planned.steps);
+    assert_eq!(planned, Some(steps_epilogue.steps));
+    let steps_workspace = app.create_buffer(steps_plan.workspace_bytes());
+    let commands = app.begin();
+    let steps_operands = Operands { t0: span(&t0), workspace: span(&steps_workspace), ..operands };
+    steps_plan.record(commands, &steps_operands)?;
+    app.run(commands);
+    check(&d, value);
+    println!("times T0 in a step: every element is right");
 
     // A span that is too small is refused before anything is recorded.
     operands.a.bytes -= 1;
     let error = plan.record(app.begin(), &operands).unwrap_err();
     println!("refused: {error}");
     assert_eq!(error.status, vkgemm::Status::ERROR_SPAN_TOO_SMALL);
-    for buffer in [a, b, bias, d, packed, workspace] {
+    for buffer in [a, b, bias, d, packed, workspace, t0, steps_workspace] {
         app.destroy_buffer(buffer);
     }
     Ok(())
