@@ -9,6 +9,7 @@
 #include "harness.hpp"
 #include "oracle/groups.hpp"
 #include "problem/convert.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 #include "trial_operands.hpp"
@@ -60,7 +61,22 @@ testing::AssertionResult touches_operands(const Plan& plan, const Operands& oper
   return testing::AssertionSuccess();
 }
 
+// True if a step makes integers of integers.
+bool is_exact(const EpilogueStep& step) {
+  switch (step.op) {
+    case StepOp::divide:
+      return false;
+    case StepOp::activate:
+    case StepOp::derivative:
+      return step.activation == Activation::relu || step.activation == Activation::abs ||
+             step.activation == Activation::square || step.activation == Activation::leaky_relu;
+    default:
+      return true;
+  }
+}
+
 bool has_exact_results(const Problem& problem) {
+  if (!std::ranges::all_of(steps_of(problem.epilogue), is_exact)) return false;
   if (problem.gated) return problem.gated->gate == Gate::reglu;
   const Activation activation = problem.epilogue.activation;
   const auto& rows = problem.row_reduction;
@@ -365,11 +381,11 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     const OperandShape shape = row.shape(problem);
     const std::uint64_t extra = times++ * padding;
     Matrix& matrix = problem.*row.matrix;
-    const bool is_vector = row.written_by != nullptr && (shape.rows <= 1 || shape.cols <= 1);
-    if (is_vector) continue;
+    matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
+    const bool is_tensor = row.written_by != nullptr;
+    if (is_tensor && (shape.rows <= 1 || shape.cols <= 1)) continue;  // a vector, or none
     matrix.ld = std::max<std::uint64_t>(shape.length() + extra, 1);
     if (shape.count > 1) matrix.batch_stride = *matrix.ld * shape.lines() + extra;
-    matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
   }
   return problem;
 }
