@@ -216,7 +216,7 @@ TEST(Verdicts, DetailsAreCut) {
 }
 
 // An H200 with the driver that the list trusts there.
-DeviceCaps trusted_h200() {
+DeviceCaps h200_of_trusted_driver() {
   DeviceCaps caps = test::h200();
   caps.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   caps.vendor_id = 0x10de;
@@ -227,7 +227,7 @@ DeviceCaps trusted_h200() {
 
 TEST(TrustedDrivers, PassWithoutATest) {
   const TrustedDriver& trusted = known_drivers().trusted.at(0);
-  const std::vector<Verdict> verdicts = trusted_verdicts(known_drivers(), trusted_h200());
+  const std::vector<Verdict> verdicts = trusted_verdicts(known_drivers(), h200_of_trusted_driver());
   EXPECT_EQ(verdicts.size(), trusted.kinds.size()) << "a kind that the device doesn't have";
   ASSERT_FALSE(verdicts.empty());
   for (const Verdict& verdict : verdicts) {
@@ -239,7 +239,7 @@ TEST(TrustedDrivers, PassWithoutATest) {
 
 TEST(TrustedDrivers, AreOnlyThoseThatWereSeen) {
   const auto count = [](const auto& change) {
-    DeviceCaps caps = trusted_h200();
+    DeviceCaps caps = h200_of_trusted_driver();
     change(caps);
     return trusted_verdicts(known_drivers(), caps).size();
   };
@@ -252,7 +252,7 @@ TEST(TrustedDrivers, AreOnlyThoseThatWereSeen) {
 
 // Main loops that need a verdict are legal by the list alone.
 TEST(TrustedDrivers, MakeLoopsLegal) {
-  DeviceCaps caps = trusted_h200();
+  DeviceCaps caps = h200_of_trusted_driver();
   const ResolvedProblem problem = test::resolved(test::gemm(4096, 4096, 4096));
   const DeviceTables tables(caps);
   const auto best = [&] { return tables.best(problem, caps).value().config; };
