@@ -307,9 +307,21 @@ enum class GatedB : std::uint8_t {
 // added to both products. A column-major D and aux are stored element by element. Not supported:
 // beta, an activation, a row reduction. 2N is at most 2^31 - 1. With a row-major B in halves,
 // kernels load 16 bytes at a time only if N elements are also a multiple of 16 bytes.
+//
+// A gate may have parameters, which are compiled into the pipeline. They apply in this order:
+//   swapped   l and r change places in the gate. The other half is activated.
+//   limit     The activated half is at most limit, the other half within ±limit.
+//   offset    It is added to the half that is not activated.
+//   slope     sigmoid(slope · x) replaces sigmoid(x).
+// The gate of gpt-oss is swiglu with limit 7, slope 1.702 and offset 1:
+//   min(l, 7) · sigmoid(1.702 · min(l, 7)) · (clamp(r, -7, 7) + 1)
 struct Gated {
   Gate gate = Gate::swiglu;
   GatedB b = GatedB::halves;
+  bool swapped = false;
+  float limit = 0.0f;   // 0: none. Not with sigmoid_tanh
+  float slope = 1.0f;   // above 0; of swiglu, glu and sigmoid_tanh
+  float offset = 0.0f;  // not with sigmoid_tanh
 
   bool operator==(const Gated&) const = default;
 };

@@ -516,6 +516,12 @@ typedef struct VkgemmGated {
   VkgemmGate gate;  // default swiglu
   VkgemmGatedB b;   // default halves
   uint32_t reserved;
+
+  // The parameters of the gate, compiled into the pipeline.
+  VkBool32 swapped;  // l and r change places in the gate; default false
+  float limit;   // the activated half is at most limit, the other within ±limit; default 0: none
+  float slope;   // sigmoid(slope · x); default 1
+  float offset;  // is added to the half that is not activated; default 0
 } VkgemmGated;
 
 // Many products in one, of sizes that only the device knows: group g is

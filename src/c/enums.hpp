@@ -76,16 +76,10 @@ VKGEMM_ENUM_TABLE(Activation, ACTIVATION, {Activation::none, VKGEMM_ACTIVATION_N
                   VKGEMM_ACTIVATIONS(VKGEMM_PAIR))
 #undef VKGEMM_PAIR
 
+#define VKGEMM_PAIR(name, NAME) {StepOp::name, VKGEMM_STEP_OP_##NAME},
 VKGEMM_ENUM_TABLE(StepOp, STEP_OP, {StepOp::none, VKGEMM_STEP_OP_NONE},
-                  {StepOp::add, VKGEMM_STEP_OP_ADD},
-                  {StepOp::subtract, VKGEMM_STEP_OP_SUBTRACT},
-                  {StepOp::multiply, VKGEMM_STEP_OP_MULTIPLY},
-                  {StepOp::divide, VKGEMM_STEP_OP_DIVIDE},
-                  {StepOp::maximum, VKGEMM_STEP_OP_MAXIMUM},
-                  {StepOp::minimum, VKGEMM_STEP_OP_MINIMUM},
-                  {StepOp::activate, VKGEMM_STEP_OP_ACTIVATE},
-                  {StepOp::derivative, VKGEMM_STEP_OP_DERIVATIVE},
-                  {StepOp::store, VKGEMM_STEP_OP_STORE})
+                  VKGEMM_STEP_OPS(VKGEMM_PAIR))
+#undef VKGEMM_PAIR
 
 VKGEMM_ENUM_TABLE(StepOperand, STEP_OPERAND, {StepOperand::number, VKGEMM_STEP_OPERAND_NUMBER},
                   {StepOperand::t0, VKGEMM_STEP_OPERAND_T0},
@@ -217,11 +211,11 @@ constexpr void for_each_enumeration(Visit&& visit) {
     static_assert((is_one_to_one<Cpp>() && ...));
     (visit.template operator()<Cpp>(), ...);
   };
-  each.template operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate,
-                           GatedB, OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop,
-                           Schedule, ReductionMode, RowStrategy, MatrixScope, Outcome,
-                           PackedOperand, CodeType, CodeLayout, Scales, F32Arithmetic, StepOp,
-                           StepOperand, TensorShape>();
+  each.template
+  operator()<Status, LogLevel, DataType, Layout, Packing, Activation, Bias, Gate, GatedB,
+             OffsetType, GroupAlong, GroupedB, RowOp, Path, MainLoop, Schedule, ReductionMode,
+             RowStrategy, MatrixScope, Outcome, PackedOperand, CodeType, CodeLayout, Scales,
+             F32Arithmetic, StepOp, StepOperand, TensorShape>();
 }
 
 }  // namespace vkgemm::c

@@ -77,15 +77,7 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
 #define VKGEMM_SAME_STEP(name, NAME) \
   static_assert(static_cast<std::uint32_t>(StepOp::name) == (STEP_##NAME));
 VKGEMM_SAME_STEP(none, NONE)
-VKGEMM_SAME_STEP(add, ADD)
-VKGEMM_SAME_STEP(subtract, SUBTRACT)
-VKGEMM_SAME_STEP(multiply, MULTIPLY)
-VKGEMM_SAME_STEP(divide, DIVIDE)
-VKGEMM_SAME_STEP(maximum, MAXIMUM)
-VKGEMM_SAME_STEP(minimum, MINIMUM)
-VKGEMM_SAME_STEP(activate, ACTIVATE)
-VKGEMM_SAME_STEP(derivative, DERIVATIVE)
-VKGEMM_SAME_STEP(store, STORE)
+VKGEMM_STEP_OPS(VKGEMM_SAME_STEP)
 #undef VKGEMM_SAME_STEP
 #define VKGEMM_SAME_OPERAND(name, NAME) \
   static_assert(static_cast<std::uint32_t>(TensorShape::name) == (OPERAND_##NAME));

@@ -189,9 +189,34 @@ Bounded derivative(Activation activation, double x, double number) {
   return {y, std::isfinite(y) ? derivative_error(activation, x, y) : 0.0};
 }
 
-Bounded apply_gate(Gate gate, Bounded l, Bounded r) {
-  const auto [of_l, of_r] = factors_of(gate);
-  const Bounded f = activate(of_l, l), g = activate(of_r, r);
+Bounded apply_gate(const Gated& gated, Bounded l, Bounded r) {
+  if (gated.swapped) std::swap(l, r);
+  const bool activates_l = gated.gate == Gate::swiglu;
+  const double limit = static_cast<double>(gated.limit);
+  const double offset = static_cast<double>(gated.offset);
+  const double slope = static_cast<double>(gated.slope);
+  Bounded& activated = activates_l ? l : r;
+  Bounded& other = activates_l ? r : l;
+  if (limit != 0.0) {  // NaN goes through
+    if (activated.value > limit) activated.value = limit;
+    if (other.value > limit) other.value = limit;
+    if (other.value < -limit) other.value = -limit;
+  }
+  if (offset != 0.0) {
+    other.value += offset;
+    other.bound += 0x1p-23 * std::fabs(other.value);
+  }
+  const auto [of_l, of_r] = factors_of(gated.gate);
+  // A function with sigmoid(slope · x): of slope · x, and silu's factor x is not scaled.
+  const auto apply = [slope](Activation activation, Bounded x) {
+    const bool has_sigmoid = activation == Activation::silu || activation == Activation::sigmoid;
+    if (!has_sigmoid || slope == 1.0) return activate(activation, x);
+    const double rounding = 0x1p-23 * slope * std::fabs(x.value);
+    Bounded y = activate(activation, {slope * x.value, slope * x.bound + rounding});
+    if (activation == Activation::silu) y = {y.value / slope, y.bound / slope};
+    return y;
+  };
+  const Bounded f = apply(of_l, l), g = apply(of_r, r);
   const double product = f.value * g.value;
   // Two products (silu has one of its own), and what a device may flush to zero.
   return {product, std::fabs(f.value) * g.bound + std::fabs(g.value) * f.bound + f.bound * g.bound +
@@ -204,8 +229,9 @@ bool is_ambiguous(Activation activation, double pre) {
   return product && pre == -std::numeric_limits<double>::infinity();
 }
 
-bool is_ambiguous(Gate gate, double l, double r) {
-  const auto [of_l, of_r] = factors_of(gate);
+bool is_ambiguous(const Gated& gated, double l, double r) {
+  if (gated.swapped) std::swap(l, r);
+  const auto [of_l, of_r] = factors_of(gated.gate);
   return is_ambiguous(of_l, l) || is_ambiguous(of_r, r);
 }
 

@@ -18,11 +18,11 @@ Bounded activate(Activation activation, Bounded x, double number = 0.0);
 
 // The derivative of an activation at x, which is exact.
 Bounded derivative(Activation activation, double x, double number);
-Bounded apply_gate(Gate gate, Bounded l, Bounded r);
+Bounded apply_gate(const Gated& gated, Bounded l, Bounded r);
 
 // gelu, silu and hard_swish of minus infinity are -inf * 0 where the formula is evaluated as
 // written, and 0 in the limit: both are right.
 bool is_ambiguous(Activation activation, double pre);
-bool is_ambiguous(Gate gate, double l, double r);
+bool is_ambiguous(const Gated& gated, double l, double r);
 
 }  // namespace vkgemm::oracle

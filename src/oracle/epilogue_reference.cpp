@@ -24,8 +24,8 @@ Expected EpilogueOracle::operator()(std::uint64_t batch, std::uint64_t i, std::u
     expected.pre[1] = r.pre[0];
     expected.pre_bound[1] = r.pre_bound[0];
     expected.unpredictable = expected.unpredictable || r.unpredictable;
-    result = apply_gate(problem_.gated->gate, result, {r.pre[0], r.pre_bound[0]});
-    expected.ambiguous = is_ambiguous(problem_.gated->gate, expected.pre[0], r.pre[0]);
+    result = apply_gate(*problem_.gated, result, {r.pre[0], r.pre_bound[0]});
+    expected.ambiguous = is_ambiguous(*problem_.gated, expected.pre[0], r.pre[0]);
   } else {
     result = activate(epilogue_.activation, result);
     expected.ambiguous = is_ambiguous(epilogue_.activation, expected.pre[0]);
@@ -58,8 +58,7 @@ void EpilogueOracle::apply_steps(Expected& expected, std::uint64_t batch, std::u
     expected.d = result.v.value;
     expected.d_bound = result.v.bound;
     // Zero is right no longer, once a step has used it.
-    expected.unpredictable =
-        expected.unpredictable || expected.ambiguous || result.unpredictable;
+    expected.unpredictable = expected.unpredictable || expected.ambiguous || result.unpredictable;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "lib/constants.h"
 #include "lib/epilogue/activation.h"
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
@@ -41,10 +42,11 @@ template <>
 inline constexpr auto enumerator_names<Activation> =
     std::to_array<std::string_view>({"none", VKGEMM_ACTIVATIONS(VKGEMM_NAME)});
 #undef VKGEMM_NAME
+#define VKGEMM_NAME(name, NAME) #name,
 template <>
 inline constexpr auto enumerator_names<StepOp> =
-    std::to_array<std::string_view>({"none", "add", "subtract", "multiply", "divide", "maximum",
-                                     "minimum", "activate", "derivative", "store"});
+    std::to_array<std::string_view>({"none", VKGEMM_STEP_OPS(VKGEMM_NAME)});
+#undef VKGEMM_NAME
 template <>
 inline constexpr auto enumerator_names<StepOperand> =
     std::to_array<std::string_view>({"number", "t0", "t1", "t2", "t3"});

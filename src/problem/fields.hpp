@@ -138,6 +138,33 @@ struct FieldsOf<Gated> {
   static void visit(auto& visitor, auto& x, auto& y) {
     visitor.enumerator(Field{"gate"}, x.gate, y.gate);
     visitor.enumerator(Field{"b"}, x.b, y.b);
+    visitor.boolean(Field{"swapped"}, x.swapped, y.swapped);
+    visitor.number(Field{"limit"}, x.limit, y.limit);
+    visitor.number(Field{"slope"}, x.slope, y.slope);
+    visitor.number(Field{"offset"}, x.offset, y.offset);
+  }
+
+  static MaybeError check_parameters(const Gated& gated) {
+    const auto wrong = [&](std::string_view field, float value, std::string_view why) {
+      return invalid_argument(concat("gated.", field, " is ", value, ": ", why));
+    };
+    const auto none = [&](std::string_view field, float value) {
+      return wrong(field, value, concat(to_string(gated.gate), " has none"));
+    };
+    if (!(gated.limit >= 0.0f) || std::isinf(gated.limit)) {
+      return wrong("limit", gated.limit, "a number above 0 is needed, or 0 for none");
+    }
+    if (!(gated.slope > 0.0f) || std::isinf(gated.slope)) {
+      return wrong("slope", gated.slope, "a number above 0 is needed");
+    }
+    if (!std::isfinite(gated.offset)) return wrong("offset", gated.offset, "a number is needed");
+    if (gated.gate == Gate::sigmoid_tanh) {
+      if (gated.limit != 0.0f) return none("limit", gated.limit);
+      if (gated.offset != 0.0f) return none("offset", gated.offset);
+      return std::nullopt;
+    }
+    const bool has_sigmoid = gated.gate == Gate::swiglu || gated.gate == Gate::glu;
+    return has_sigmoid || gated.slope == 1.0f ? MaybeError() : none("slope", gated.slope);
   }
 
   static MaybeError check(const Gated& gated, const Problem& problem) {
@@ -152,6 +179,7 @@ struct FieldsOf<Gated> {
     if (problem.row_reduction) {
       return with_gate("row_reduction.op is ", to_string(problem.row_reduction->op));
     }
+    if (auto error = check_parameters(gated)) return error;
     if (problem.n <= largest_size / 2) return std::nullopt;
     return invalid_argument(
         concat("n is ", problem.n, ": with a gate at most ", largest_size / 2, " is supported"));
@@ -313,8 +341,10 @@ struct FieldsOf<Problem> {
               "D = gate(l, r) of two products with one A: sigmoid(l)*tanh(r), l*gelu(r) "
               "(geglu_erf, geglu_tanh), silu(l)*r (swiglu), l*relu(r) (reglu), l*sigmoid(r) "
               "(glu). N is the number of columns of D, and B has 2N, those of l first; or l and r "
-              "are two matrices (:separate), or neighbouring columns (:interleaved). Not with "
-              "beta, an activation, --row-op"},
+              "are two matrices (:separate), or neighbouring columns (:interleaved). "
+              "Parameters: the other half is activated (:swapped), the activated half is at most "
+              "limit and the other within it (:limit), sigmoid(slope*x) (:slope), a summand of the "
+              "half that is not activated (:offset). Not with beta, an activation, --row-op"},
         x.gated, y.gated);
     visitor.part(Field{"grouping"}, x.grouping, y.grouping);
     // The option of a matrix is that of its type.
@@ -452,7 +482,7 @@ class PartCheck {
 // The first of an option's names, with the matrix's name for %.
 std::string option_name(std::string_view names, std::string_view matrix = {});
 
-// The text of a part that is one option: "swiglu:interleaved", "4:last_arriver".
+// The text of a part that is one option: "swiglu:interleaved:limit=7", "4:last_arriver".
 std::string text_of(const Gated& gated);
 std::string text_of(const SplitK& split);
 

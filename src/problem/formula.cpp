@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "problem/epilogue_steps.hpp"
+#include "problem/fields.hpp"
 #include "problem/operands.hpp"
 
 namespace vkgemm {
@@ -89,7 +90,7 @@ std::string formula(const Problem& problem) {
   const Epilogue& e = problem.epilogue;
   Expression v;
   if (problem.gated) {
-    v.text = concat(to_string(problem.gated->gate), '(', before_activation(e, "a·b_l").text, ", ",
+    v.text = concat(text_of(*problem.gated), '(', before_activation(e, "a·b_l").text, ", ",
                     before_activation(e, "a·b_r").text, ')');
   } else {
     v = before_activation(e, "a·b");

@@ -8,9 +8,9 @@
 
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
-#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -112,7 +112,12 @@ std::string option_name(std::string_view names, std::string_view matrix) {
 
 std::string text_of(const Gated& gated) {
   std::string text(to_string(gated.gate));
-  if (gated.b != GatedB::halves) text += concat(':', to_string(gated.b));
+  const Gated usual;
+  if (gated.b != usual.b) text += concat(':', to_string(gated.b));
+  if (gated.swapped) text += ":swapped";
+  if (gated.limit != usual.limit) text += concat(":limit=", gated.limit);
+  if (gated.slope != usual.slope) text += concat(":slope=", gated.slope);
+  if (gated.offset != usual.offset) text += concat(":offset=", gated.offset);
   return text;
 }
 

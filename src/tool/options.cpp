@@ -12,6 +12,7 @@
 
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/text.hpp"
 #include "problem/data_type.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
@@ -126,14 +127,43 @@ DataType default_result(const Problem& problem) {
 
 namespace {
 
-// "swiglu" or "swiglu:interleaved"
+// The parts of a text, between its separators.
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// "swiglu", "swiglu:interleaved" or "swiglu:swapped:limit=7:slope=1.702:offset=1"
 std::optional<Gated> parse_gated(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  const auto gate = vkgemm::parse_gate(text.substr(0, colon));
-  const auto b =
-      colon == std::string::npos ? GatedB::halves : parse_gated_b(text.substr(colon + 1));
-  if (!gate || !b) return std::nullopt;
-  return Gated{.gate = *gate, .b = *b};
+  const std::vector<std::string> parts = parts_of(text, ':');
+  const auto gate = vkgemm::parse_gate(parts.front());
+  if (!gate) return std::nullopt;
+  Gated gated{.gate = *gate};
+  const std::pair<std::string_view, float Gated::*> numbers[] = {
+      {"limit=", &Gated::limit}, {"slope=", &Gated::slope}, {"offset=", &Gated::offset}};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string_view part = parts[i];
+    if (const auto b = parse_gated_b(part)) {
+      gated.b = *b;
+      continue;
+    }
+    if (part == "swapped") {
+      gated.swapped = true;
+      continue;
+    }
+    const auto* const number = std::ranges::find_if(
+        numbers, [part](const auto& one) { return part.starts_with(one.first); });
+    if (number == std::end(numbers)) return std::nullopt;
+    const auto value = parse_number<float>(part.substr(number->first.size()));
+    if (!value) return std::nullopt;
+    gated.*number->second = *value;
+  }
+  return gated;
 }
 
 // "auto", "4" or "4:last_arriver"
@@ -152,20 +182,9 @@ SplitK parse_split_k(const std::string& text) {
                              "device_barrier is needed");
 }
 
-// The parts of a list, between its commas.
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // "activate:silu,multiply:t0"
 void parse_list(const std::string& text, std::array<EpilogueStep, most_steps>& steps) {
-  const std::vector<std::string> parts = parts_of(text);
+  const std::vector<std::string> parts = parts_of(text, ',');
   if (parts.size() > most_steps) {
     throw CLI::ValidationError("--steps has " + std::to_string(parts.size()) + " steps: at most " +
                                std::to_string(most_steps) + " are supported");
@@ -179,7 +198,7 @@ void parse_list(const std::string& text, std::array<EpilogueStep, most_steps>& s
 
 // "matrix,along_n"
 void parse_list(const std::string& text, std::array<TensorShape, most_tensors>& shapes) {
-  const std::vector<std::string> parts = parts_of(text);
+  const std::vector<std::string> parts = parts_of(text, ',');
   if (parts.size() > most_tensors) {
     throw CLI::ValidationError("--tensors has " + std::to_string(parts.size()) +
                                " shapes: t0 to t3 are supported");
@@ -241,7 +260,8 @@ class AddFields {
   }
 
   void part(const Field& field, std::optional<Gated>& value, std::optional<Gated>&) {
-    const std::string choices = names_of<Gate>() + "[:" + names_of<GatedB>() + "]";
+    const std::string choices =
+        names_of<Gate>() + "[:" + names_of<GatedB>() + "][:swapped][:limit=X][:slope=X][:offset=X]";
     if (!is_wanted(field)) return;
     told(field, add_named(app_, field.option, value, field.help, choices, parse_gated));
   }

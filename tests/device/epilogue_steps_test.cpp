@@ -231,6 +231,7 @@ TEST_P(EpilogueSteps, BehindAGate) {
     EXPECT_TRUE(passes_gates(one, with_padding(problem)));
     return;
   }
+  GTEST_SKIP() << "no configuration of this path takes a gate";
 }
 
 TEST_P(EpilogueSteps, BeforeRowsAreReduced) {

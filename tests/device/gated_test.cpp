@@ -99,6 +99,24 @@ TEST_P(GatedProduct, EveryGate) {
   }
 }
 
+// Limits that about half of the values pass.
+TEST_P(GatedProduct, Parameters) {
+  for (const Gate gate : gates()) {
+    for (const bool swapped : {false, true}) {
+      Problem problem = with_every_gate({19, 21, 37}, gate);
+      problem.gated->swapped = swapped;
+      const bool has_sigmoid =
+          gate != Gate::reglu && gate != Gate::geglu_erf && gate != Gate::geglu_tanh;
+      if (has_sigmoid) problem.gated->slope = 1.702f;
+      if (gate != Gate::sigmoid_tanh) {
+        problem.gated->limit = 0.75f;
+        problem.gated->offset = 1.0f;
+      }
+      EXPECT_TRUE(passes_gates(config(), problem));
+    }
+  }
+}
+
 TEST_P(GatedProduct, NanAndInfinityPropagate) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   for (const Gate gate : gates()) {

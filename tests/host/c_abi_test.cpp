@@ -47,7 +47,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13] =
       Epilogue{};
   [[maybe_unused]] const auto& [es1, es2, es3, es4] = EpilogueStep{};
-  [[maybe_unused]] const auto& [g1, g2] = Gated{};
+  [[maybe_unused]] const auto& [g1, g2, g3, g4, g5, g6] = Gated{};
   [[maybe_unused]] const auto& [gr1, gr2, gr3, gr4] = Grouping{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = RowReduction{};
   [[maybe_unused]] const auto& [s1, s2] = SplitK{};

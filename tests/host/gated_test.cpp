@@ -2,7 +2,9 @@
 // and the oracle.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -294,6 +296,26 @@ TEST(ReferenceGated, ComputesEveryGateOfEveryArrangement) {
   }
 }
 
+// The clamped SwiGLU of gpt-oss.
+TEST(ReferenceGated, ParametersAreApplied) {
+  Problem p = gated(1, 3, 1, GatedB::halves, DataType::f32);
+  p.gated = Gated{.gate = Gate::swiglu, .limit = 7.0f, .slope = 1.702f, .offset = 1.0f};
+  EXPECT_TRUE(contains(to_command_line(p), "--gated swiglu:limit=7:slope=1.702:offset=1"));
+  const std::vector<float> a{1.0f}, b{9.0f, -1.5f, 0.25f, 3.0f, -8.0f, 7.5f};
+  std::vector<float> d(3);
+  for (const bool swapped : {false, true}) {
+    p.gated->swapped = swapped;
+    oracle::compute_reference(p, {{OperandId::a, a.data()}, {OperandId::b, b.data()}},
+                              {{OperandId::d, d.data()}});
+    for (std::size_t j = 0; j < 3; ++j) {
+      const double gate = std::min<double>(b[swapped ? j + 3 : j], 7.0);
+      const double up = std::clamp<double>(b[swapped ? j : j + 3], -7.0, 7.0);
+      const double expected = gate / (1.0 + std::exp(-double{1.702f} * gate)) * (up + 1.0);
+      EXPECT_FLOAT_EQ(d[j], static_cast<float>(expected)) << j;
+    }
+  }
+}
+
 // The errors of both products go through the gate, and no further.
 TEST(ReferenceGated, BoundIsThatOfBothProducts) {
   Problem p = gated(1, 1, 64, GatedB::halves, DataType::f32);
@@ -308,6 +330,23 @@ TEST(ReferenceGated, BoundIsThatOfBothProducts) {
   EXPECT_TRUE(oracle::verify(p, operands).passed());
   d[0] = static_cast<float>(4096.0 + 2.2 * 64 * of_one);
   EXPECT_FALSE(oracle::verify(p, operands).passed());
+}
+
+TEST(GatedProblem, ParametersAreChecked) {
+  const auto why = [](const Gated& gated) {
+    Problem problem = gemm(64, 64, 64);
+    problem.gated = gated;
+    const auto resolved = resolve(problem);
+    return resolved ? std::string() : resolved.error().message;
+  };
+  EXPECT_EQ(why({.swapped = true, .limit = 7.0f, .slope = 1.702f, .offset = 1.0f}), "");
+  EXPECT_EQ(why({.limit = -1.0f}), "gated.limit is -1: a number above 0 is needed, or 0 for none");
+  EXPECT_EQ(why({.slope = 0.0f}), "gated.slope is 0: a number above 0 is needed");
+  EXPECT_EQ(why({.offset = std::numeric_limits<float>::infinity()}),
+            "gated.offset is inf: a number is needed");
+  EXPECT_EQ(why({.gate = Gate::reglu, .slope = 2.0f}), "gated.slope is 2: reglu has none");
+  EXPECT_EQ(why({.gate = Gate::sigmoid_tanh, .limit = 2.0f}),
+            "gated.limit is 2: sigmoid_tanh has none");
 }
 
 }  // namespace

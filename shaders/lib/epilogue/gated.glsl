@@ -1,17 +1,36 @@
 // gated.glsl: the epilogue of gated products, on x4s of D. Bias along N and aux have 2N columns, in
 // the order of B: first all of l, then all of r, or by turns.
 
+float sigmoid_of_gate(float x) {
+    if (GATE_SLOPE != 0x3f800000u) x *= uintBitsToFloat(GATE_SLOPE);
+    return activation_sigmoid(x);
+}
+
 // The half that is activated: vkgemm/problem.hpp, Gate.
-float gate(float l, float r) {
+float gate_of_halves(float l, float r) {
     switch (GATE) {
-        case GATE_SIGMOID_TANH: return activation_sigmoid(l) * activation_tanh(r);
+        case GATE_SIGMOID_TANH: return sigmoid_of_gate(l) * activation_tanh(r);
         case GATE_GEGLU_ERF: return l * activation_gelu_erf(r);
         case GATE_GEGLU_TANH: return l * activation_gelu_tanh(r);
-        case GATE_SWIGLU: return l * activation_sigmoid(l) * r;
+        case GATE_SWIGLU: return l * sigmoid_of_gate(l) * r;
         case GATE_REGLU: return l * activation_relu(r);
-        case GATE_GLU: return l * activation_sigmoid(r);
+        case GATE_GLU: return l * sigmoid_of_gate(r);
     }
     return l;
+}
+
+// The parameters of a gate, in their order: vkgemm/problem.hpp, Gated.
+float limited(float x, const bool is_activated) {
+    if (GATE_LIMIT == 0 || is_nan(x)) return x;
+    const float limit = uintBitsToFloat(GATE_LIMIT);
+    return is_activated ? min(x, limit) : clamp(x, -limit, limit);
+}
+float gate(float l, float r) {
+    const bool activates_l = GATE == GATE_SWIGLU;
+    vec2 halves = GATE_SWAPPED != 0 ? vec2(r, l) : vec2(l, r);
+    halves = vec2(limited(halves.x, activates_l), limited(halves.y, !activates_l));
+    if (GATE_OFFSET != 0) halves[activates_l ? 1 : 0] += uintBitsToFloat(GATE_OFFSET);
+    return gate_of_halves(halves.x, halves.y);
 }
 
 // Where among 2N the columns of an x4 of l (side 0) or r stand.

@@ -1,6 +1,7 @@
 // gated.cpp: which tiles can hold two products, and what is not built for them.
 #include "kernels/parts/gated.hpp"
 
+#include <bit>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -8,6 +9,7 @@
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
 #include "kernels/tiling.hpp"
+#include "problem/fields.hpp"
 
 namespace vkgemm {
 namespace {
@@ -38,8 +40,8 @@ void lower(Lowering& l) { set_gate(l.constants, *l.problem); }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.gated) return {};
-  return concat("gated: ", to_string(p.gated->gate), ", b ", to_string(p.gated->b), ": a tile of ",
-                c.tile_n, " columns is ", d_tile_n(c, p), " of D");
+  return concat("gated: ", text_of(*p.gated), ": a tile of ", c.tile_n, " columns is ",
+                d_tile_n(c, p), " of D");
 }
 
 }  // namespace
@@ -48,6 +50,11 @@ void set_gate(Constants& constants, const ResolvedProblem& problem) {
   if (!problem.gated) return;
   constants.set(SPEC_GATE, gate_constant(problem.gated->gate));
   constants.set(SPEC_GATE_INTERLEAVED, problem.gated->b == GatedB::interleaved);
+  const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
+  constants.set(SPEC_GATE_SWAPPED, problem.gated->swapped);
+  constants.set(SPEC_GATE_LIMIT, bits(problem.gated->limit));
+  constants.set(SPEC_GATE_SLOPE, bits(problem.gated->slope));
+  constants.set(SPEC_GATE_OFFSET, bits(problem.gated->offset));
 }
 
 extern constexpr Part gated_part{
