@@ -116,6 +116,13 @@ float activation_elu(float x, const float scale) {
 }
 
 #define ACTIVATE(name, NAME, value) case value: return activation_##name(x);
+
+// ACTIVATION is no argument: the specialiser looks into no call.
+float activated(float x) {
+    switch (ACTIVATION) { VKGEMM_PLAIN_ACTIVATIONS(ACTIVATE) }
+    return x;
+}
+
 #define ACTIVATE_BY(name, NAME, value) case value: return activation_##name(x, number);
 float activate(const uint activation, float x, const float number) {
     switch (activation) {

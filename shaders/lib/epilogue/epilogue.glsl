@@ -49,7 +49,6 @@ float scaled(const Tile t, uint row, uint col, float acc) {
 float clamped(float v) {
     return CLAMP != 0 && !is_nan(v) ? clamp(v, p.clamp_min, p.clamp_max) : v;
 }
-float activated(float pre) { return activate(ACTIVATION, pre, 0.0); }
 
 // The same of one element, which exists, with what is added to it.
 float epilogue_pre(const Tile t, uint row, uint col, float acc) {
@@ -108,14 +107,16 @@ void store_aux4(const Tile t, uint row, uint col, uint valid, vec4 v) {
 vec4 epilogue_value4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bias) {
     vec4 v = epilogue_pre4(t, scaled4(t, row, columns4(col), acc), c, bias);
     if (AUX_TYPE != TYPE_NONE) store_aux4(t, row, col, size_n() - col, v);
-    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = activated(v[e]);
+    if (ACTIVATION != ACTIVATION_NONE)
+        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = activated(v[e]);
     return v;
 }
 
 // D before the cast.
 vec4 finished4(const Tile t, uint row, uint col, vec4 v) {
     v = with_steps4(t, row, col, v);
-    [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(v[e]);
+    if (CLAMP != 0)
+        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(v[e]);
     return v;
 }
 

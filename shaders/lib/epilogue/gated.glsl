@@ -21,16 +21,27 @@ float gate_of_halves(float l, float r) {
 
 // The parameters of a gate, in their order: vkgemm/problem.hpp, Gated.
 float limited(float x, const bool is_activated) {
-    if (GATE_LIMIT == 0 || is_nan(x)) return x;
     const float limit = uintBitsToFloat(GATE_LIMIT);
+    if (is_nan(x)) return x;
     return is_activated ? min(x, limit) : clamp(x, -limit, limit);
 }
 float gate(float l, float r) {
     const bool activates_l = GATE == GATE_SWIGLU;
-    vec2 halves = GATE_SWAPPED != 0 ? vec2(r, l) : vec2(l, r);
-    halves = vec2(limited(halves.x, activates_l), limited(halves.y, !activates_l));
-    if (GATE_OFFSET != 0) halves[activates_l ? 1 : 0] += uintBitsToFloat(GATE_OFFSET);
-    return gate_of_halves(halves.x, halves.y);
+    if (GATE_SWAPPED != 0) {
+        const float left = l;
+        l = r;
+        r = left;
+    }
+    if (GATE_LIMIT != 0) {
+        l = limited(l, activates_l);
+        r = limited(r, !activates_l);
+    }
+    if (GATE_OFFSET != 0) {
+        const float offset = uintBitsToFloat(GATE_OFFSET);
+        if (activates_l) r += offset;
+        else l += offset;
+    }
+    return gate_of_halves(l, r);
 }
 
 // Where among 2N the columns of an x4 of l (side 0) or r stand.
