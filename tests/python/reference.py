@@ -20,6 +20,18 @@ ACTIVATIONS = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "tanh": np.tanh,
+    "softplus": lambda x: np.logaddexp(0, x),
+    "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "exp": np.exp,
+    "abs": np.abs,
+    "square": np.square,
+    "sqrt": np.sqrt,
+}
+
+# Activations that take a number, as steps.
+NUMBERED = {
+    "leaky_relu": lambda x, number: np.where(x < 0, number * x, x),
+    "elu": lambda x, number: np.where(x > 0, x, number * np.expm1(x)),
 }
 
 GATES = {

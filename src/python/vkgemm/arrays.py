@@ -129,11 +129,17 @@ class Arrays(Protocol):
     def rows(self, array: Any) -> Part:
         """The fields of a row-major matrix."""
 
+    def dense(self, array: Any) -> Part:
+        """The fields of a vector, or of a scalar."""
+
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Any:
         """An array to be written."""
 
-    def require_writeable(self, array: Any) -> None:
-        """Refuses `out` if it is not."""
+    def require_writeable(self, argument: str, array: Any) -> None:
+        """Refuses an array that can't be written."""
+
+    def overlap(self, array: Any, other: Any) -> bool:
+        """True if a call can't write both.  A plan refuses tensors that overlap."""
 
 
 class Numpy:
@@ -167,9 +173,15 @@ class Numpy:
     def rows(self, array: Array) -> Part:
         return ()
 
+    def dense(self, array: Array) -> Part:
+        return ()
+
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Array:
         return (np.zeros if zero else np.empty)(shape, dtype_of(element, self._bf16))
 
-    def require_writeable(self, array: Array) -> None:
+    def require_writeable(self, argument: str, array: Array) -> None:
         if not array.flags.writeable:
-            raise ArgumentError("out.flags.writeable is False: it must be True")
+            raise ArgumentError(f"{argument}.flags.writeable is False: it must be True")
+
+    def overlap(self, array: Array, other: Array) -> bool:
+        return np.shares_memory(array, other)

@@ -144,6 +144,7 @@ _FIELD = re.compile(r"(?:^|(?<= ))(?:[abcd]\.type|split_k\.slices|f32_arithmetic
 
 def in_arguments(message: str) -> str:
     """The message with the names of Python's arguments instead of the C API's fields."""
+    message = message.replace("epilogue.steps[", "steps[")
     return _FIELD.sub(lambda found: _FIELDS.get(found[0], found[0].partition(".")[2]), message)
 
 

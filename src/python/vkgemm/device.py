@@ -19,11 +19,11 @@ from .gpu import Gpu
 from .names import require_known, suggests
 from .packed import PackedMatrix
 from .plans import PackPlan, Plan, Plans
-from .problem import part
+from .problem import part, real
 from .products import EXPLAINED, Products, is_tensor
 from .quantised import (Codes, quantisation, quantised, require_in_f16,
                         require_product_element)
-from .request import Request, real
+from .request import Request
 from .staging import Staging
 from .tuning import TuneProgress, TuneResult, tune
 
@@ -144,8 +144,7 @@ class Device(Products):
 
         With torch, each submission makes the GPU switch between CUDA and Vulkan.  A batch switches
         once.  Results are valid after the block.  Inside it, do not read results and do not write to
-        operands.  A call may take a result of an earlier call as an operand.  To add a residual
-        after an activation, write `d += x` after the block.
+        operands.  A call may take a result of an earlier call as an operand.
 
         These calls submit what was recorded before them:
         - pack(), quantise(), pack_codes(), release_memory() and, with tensors, tune();
@@ -492,5 +491,5 @@ class Device(Products):
         request = build(Numpy(bf16), a, **arguments)
         with self._gpu.lock:
             self.last_ms = self._staging.run(self._plan(request), request)
-        results = tuple(request.outputs.values())
+        results = tuple(request.outputs[name] for name in request.results)
         return results[0] if len(results) == 1 else results

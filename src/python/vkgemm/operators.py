@@ -8,12 +8,13 @@
         return vkgemm.operators.gemm(x, weight, bias=bias, activation="gelu") * scale
 
 The functions have the arguments of the Device's methods, except `out` and `bf16`, and compute the
-same bits.  An operator has no gradient: tensors that want one are refused.  CUDA graphs cannot hold
+same bits.  A step stores to a new tensor: ("store", dtype).  An operator has no gradient: tensors that want one are refused.  CUDA graphs cannot hold
 vkgemm's work: do not compile with mode="reduce-overhead".
 """
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,8 @@ from .names import arguments_of, require_known, suggests
 from .packed import PackedMatrix, packed_matrix
 from .problem import Part, part
 from .request import product, row_quantisation
-from .torch_arrays import Torch
+from .steps import is_array_name, named, stored
+from .torch_arrays import ELEMENTS, Torch
 
 if not hasattr(torch.library, "custom_op"):
     raise ImportError(f"vkgemm.operators needs PyTorch 2.4, and this is {torch.__version__}")
@@ -39,8 +41,12 @@ _SCHEMA = """(Tensor a, Tensor? b=None, str? packed_b=None, Tensor? b_right=None
     str along="m", str? op=None, float? eps=None, Tensor? gamma=None, Tensor? row_beta=None,
     bool store_d=False, Tensor? row_scales=None, Tensor? column_scales=None, Tensor? bias=None,
     str? activation=None, Tensor? c=None, float alpha=1.0, float? beta=None, bool aux=False,
-    float? clamp_min=None, float? clamp_max=None, ScalarType? out_dtype=None, str f32="ieee",
+    float? clamp_min=None, float? clamp_max=None, str? steps=None, Tensor? t0=None,
+    Tensor? t1=None, Tensor? t2=None, Tensor? t3=None, ScalarType? out_dtype=None, str f32="ieee",
     int? split_k=None, int? max_workspace_bytes=None, str? config=None) -> Tensor[]"""
+
+# The operator's tensors of steps, which are JSON: named() of them, in its order.
+_TENSORS = ("t0", "t1", "t2", "t3")
 
 _DTYPES = {element: getattr(torch, name) for element, name in NAMES.items()}
 
@@ -56,6 +62,9 @@ class _Shapes(Torch):
     def rows(self, array: Any) -> Part:
         return ()
 
+    def dense(self, array: Any) -> Part:
+        return ()
+
 
 def _arguments(values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments of request.product() for those of the operator; missing ones are defaults."""
@@ -69,7 +78,22 @@ def _arguments(values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]
     clamp = arguments.pop("clamp_min", None), arguments.pop("clamp_max", None)
     if clamp != (None, None):
         arguments["clamp"] = clamp
+    if "steps" in arguments:
+        arguments["steps"] = tuple(map(tuple, json.loads(arguments["steps"])))
+        names_of_arrays = dict.fromkeys(
+            item for step in arguments["steps"] for item in step if is_array_name(item))
+        for name, tensor in zip(names_of_arrays, _TENSORS):
+            arguments[name] = arguments.pop(tensor)
     return arguments
+
+
+@torch.compiler.assume_constant_result  # a compiler runs it, and does not read it
+def _encoded(steps: tuple[tuple[Any, ...], ...]) -> str:
+    """Steps, as named() gives them, as the operator's text."""
+    for name in stored(steps):
+        raise ArgumentError(f"{name} is a tensor: an operator stores to a new one, ('store', dtype)")
+    return json.dumps(steps, default=lambda item: ELEMENTS[item] if item in ELEMENTS else
+                      float(item))
 
 
 def _device_of(a: torch.Tensor) -> Device:
@@ -89,7 +113,10 @@ def _like(request: Any, a: torch.Tensor) -> list[torch.Tensor]:
 def _refuse_gradients(names: list[str]) -> Callable[..., None]:
     """The refusal that runs if autograd wants a gradient of an operator with these arguments."""
     def refuse(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        wanted = [name for name, value in zip(names, inputs)
+        arguments = dict(zip(names, inputs))
+        if arguments.get("steps") is not None:
+            arguments = _arguments(inputs, {})
+        wanted = [name for name, value in arguments.items()
                   if isinstance(value, torch.Tensor) and value.requires_grad]
         raise ArgumentError(f"{wanted[0] if wanted else 'a tensor'}.requires_grad is True, and "
                             "vkgemm computes no gradients: call it under torch.no_grad(), or "
@@ -152,6 +179,12 @@ def _call(function: str, a: Any, b: Any, arguments: dict[str, Any]) -> Any:
     clamp = arguments.pop("clamp", None)
     if clamp is not None:
         arguments["clamp_min"], arguments["clamp_max"] = clamp
+    arguments = named(arguments)
+    if arguments.get("steps") is not None:
+        arrays = [name for name in arguments if is_array_name(name)]
+        for name, tensor in zip(arrays, _TENSORS):
+            arguments[tensor] = arguments.pop(name)
+        arguments["steps"] = _encoded(arguments["steps"])
     if isinstance(arguments.get("out_dtype"), str):
         arguments["out_dtype"] = _DTYPES[arguments["out_dtype"]]
     if isinstance(b, PackedMatrix):
@@ -175,7 +208,7 @@ def use(device: Device) -> None:
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor | PackedMatrix, **arguments: Any) -> Any:
-    """Device.gemm() as an operator: D = clamp(activation(alpha · A·B + beta · C + bias)).
+    """Device.gemm() as an operator: D = clamp(steps(activation(alpha · A·B + beta · C + bias))).
 
     Arguments and results are those of Device.gemm(), without out and bf16.
     Raises ArgumentError and Error as it does, and ArgumentError without a Device from use().
@@ -189,7 +222,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor | PackedMatrix, **arguments: Any) -> A
 
 
 def gated(a: torch.Tensor, b: torch.Tensor | PackedMatrix, gate: str, **arguments: Any) -> Any:
-    """Device.gated() as an operator: D = clamp(gate(A·B_l, A·B_r)).
+    """Device.gated() as an operator: D = clamp(steps(gate(A·B_l, A·B_r))).
 
     Arguments, results and errors are those of Device.gated(), as in gemm().
 

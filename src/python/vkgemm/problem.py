@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -30,6 +31,18 @@ def whole(argument: str, value: object, bits: int = 32) -> int:
                         "and not below 0")
 
 
+def real(argument: str, value: Any, hint: str = "") -> float:
+    """A number; an exception that names the argument if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        shown = type(value).__name__ if hasattr(value, "shape") else repr(value)
+        raise ArgumentError(f"{argument} is {shown}: it must be a number{hint}") from None
+    if number != number:  # the C API's sign of a number that is not set
+        raise ArgumentError(f"{argument} is NaN: it must be a number")
+    return number
+
+
 def bits(value: Any) -> Any:
     """The value as a key: floats by their bits, so that -0.0 is not 0.0, and NaN is itself."""
     if isinstance(value, (float, np.floating)):
@@ -48,15 +61,28 @@ def f32_arithmetic(f32: str, argument: str, element: str) -> Part:
 def structure(kind: str, fields: Part) -> tuple[Any, list[Any]]:
     """The structure of such fields, and what must live as long as it is used."""
     result = initialized(kind)
-    types = dict(ffi.typeof(kind).fields)
-    kept = []
-    for name, value in fields:
-        wanted = types[name].type
-        if wanted.kind == "enum":
-            argument = _ARGUMENTS.get((kind, name), name)
-            value = enumerator(argument, wanted.cname.removeprefix("enum "), value)
-        elif wanted.kind == "pointer":
-            value, parts = structure(wanted.item.cname.removeprefix("struct "), value)
-            kept += [value, *parts]
+    kept: list[Any] = []
+    for name, value in _values(kind, fields, kept).items():
         setattr(result, name, value)
     return result, kept
+
+
+def _values(kind: str, fields: Part, kept: list[Any]) -> dict[str, Any]:
+    """The values of a structure's fields, as the C API has them.  Structures are added to `kept`."""
+    types = dict(ffi.typeof(kind).fields)
+
+    def converted(argument: str, wanted: Any, value: Any) -> Any:
+        cname = re.sub("^(enum|struct) ", "", wanted.cname)
+        if wanted.kind == "enum":
+            return enumerator(argument, cname, value)
+        if wanted.kind == "struct":
+            return _values(cname, value, kept)
+        if wanted.kind == "array":
+            return [converted(argument, wanted.item, item) for item in value]
+        if wanted.kind == "pointer":
+            pointed, parts = structure(re.sub("^struct ", "", wanted.item.cname), value)
+            kept.extend([pointed, *parts])
+            return pointed
+        return value
+    return {name: converted(_ARGUMENTS.get((kind, name), name), types[name].type, value)
+            for name, value in fields}

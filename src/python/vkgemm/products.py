@@ -15,6 +15,7 @@ from .names import arguments_of, require_known, suggests
 from .packed import PackedMatrix
 from .plans import Plan
 from .request import Request, product, row_quantisation
+from .steps import named
 
 
 def is_tensor(value: object) -> bool:
@@ -25,7 +26,7 @@ def is_tensor(value: object) -> bool:
 
 def _arguments(variables: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a method, of its locals()."""
-    return {name: value for name, value in variables.items() if name != "self"}
+    return named({name: value for name, value in variables.items() if name != "self"})
 
 
 class Products(Held):
@@ -59,13 +60,14 @@ class Products(Held):
              activation: str | None = None, c: Operand | None = None, alpha: float = 1.0,
              beta: float | None = None, aux: bool = False,
              clamp: tuple[float | None, float | None] | None = None,
+             steps: list[tuple[Any, ...]] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
              config: str | None = None, bf16: bool = False) -> Any:
         """Multiply two matrices, and apply an epilogue to the product.
 
             pre = alpha · (row_scale · column_scale · (A·B)) + beta · C + bias
-            D   = clamp(activation(pre))
+            D   = clamp(steps(activation(pre)))
 
         The epilogue is computed in float32.  D is rounded once, to its type.
 
@@ -74,10 +76,29 @@ class Products(Held):
         row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
         bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
             float16, bfloat16 or float32, as c.
-        activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid" or "tanh".
+        activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid", "tanh",
+            "softplus", "hard_swish", "exp", "abs", "square" or "sqrt".
         c: (M, N) or (batch, M, N).  It is added before the activation.  beta is 1 if c is given.
         aux: also return pre, in D's type: (D, aux).
         clamp: (min, max).  None is no bound.
+        steps: a list of at most eight tuples.  Each changes the value v after the activation:
+
+                ("add", x)               v + x; also "subtract", "multiply", "divide"
+                ("maximum", x)           the larger one of v and x; also "minimum"
+                ("activate", name)       f(v), where f is an activation
+                ("derivative", name, x)  v · f'(x), the gradient before an activation of x
+                ("store", out)           v, which is also written to the array out
+
+            x: a number, or a float16, bfloat16 or float32 array that numpy broadcasts to D.  That
+                of "derivative" is an array.  A new number compiles a new kernel: pass a number that
+                changes often as an array of one element.
+            name: as `activation`, or "leaky_relu" or "elu", with its number as the last item:
+                ("activate", "elu", 1.0).
+            out: an array as D, which overlaps no other one; or a dtype or None (D's type), which
+                returns a new array after D and aux.
+
+            c, bias, aux and the arrays of steps are at most four in all.  An array in several steps
+            counts once.
         out_dtype: D's type, by default A's.  int8 products are int32, or float32 if they have an
             epilogue, scales, a gate or a row operation; int32 permits none of these.
         out: an array for D, with any strides.
@@ -99,6 +120,9 @@ class Products(Held):
         >>> device.gemm(a, b, c=a[:, :2], alpha=-1, bias=np.float32([1, 4]), activation="relu")
         array([[0., 2.],
                [0., 2.]], dtype=float32)
+        >>> device.gemm(a, b, activation="relu", steps=[("multiply", a[:, :2]), ("add", 0.5)])
+        array([[3.5, 3.5],
+               [3.5, 3.5]], dtype=float32)
         """
         return self._call(self._request, **_arguments(locals()))
 
@@ -108,13 +132,14 @@ class Products(Held):
               column_scales: Operand | None = None, bias: Operand | None = None,
               alpha: float = 1.0, aux: bool = False,
               clamp: tuple[float | None, float | None] | None = None,
+              steps: list[tuple[Any, ...]] | None = None,
               out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
               f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
               config: str | None = None, bf16: bool = False) -> Any:
         """Multiply A by two matrices B, and combine the products by a gate.
 
             l = alpha · (row_scale · column_scale · (A·B_l)) + bias_l,  r likewise
-            D = clamp(gate(l, r))
+            D = clamp(steps(gate(l, r)))
 
         a: (M, K) or (batch, M, K).
         gate: "swiglu" (silu(l) · r), "geglu_erf" (also "geglu") and "geglu_tanh" (l · gelu(r)),
@@ -144,6 +169,7 @@ class Products(Held):
                 activation: str | None = None,
                 c: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
+                steps: list[tuple[Any, ...]] | None = None,
                 out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                 f32: str = "ieee", max_workspace_bytes: int | None = None,
                 config: str | None = None, bf16: bool = False) -> Any:
@@ -161,6 +187,8 @@ class Products(Held):
             are as in `out`, or 0.  "k": b is (K, N).  D is (groups, M, N).
         row_scales: (M,) or, along "k", (groups, M).  column_scales: (N,) or (groups, N).
         bias: (N,), (1, N), (M, 1) or (groups, 1, N).  c: as D, or (M, N).
+        steps: as in gemm().  Along "m", (groups, 1, N) and (groups, 1, 1) arrays have a row, or a
+            number, for each group.
         gate, gated_b, b_right: as in gated().  b, column_scales, bias and aux have 2N columns.  c
             and activation must be None.
 
@@ -184,13 +212,14 @@ class Products(Held):
                       c: Operand | None = None, alpha: float = 1.0,
                       beta: float | None = None, aux: bool = False,
                       clamp: tuple[float | None, float | None] | None = None,
+                      steps: list[tuple[Any, ...]] | None = None,
                       out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                       f32: str = "ieee", split_k: int | None = None,
                       max_workspace_bytes: int | None = None, config: str | None = None,
                       bf16: bool = False) -> Any:
         """Multiply two matrices, and normalise or reduce the rows of the result.
 
-            v = clamp(activation(pre)), of gemm(), before it is rounded
+            v = clamp(steps(activation(pre))), of gemm(), before it is rounded
             D = op(v), or values = op(v)
 
             rms_norm      v / sqrt(mean(v²) + eps) · gamma + row_beta
@@ -210,7 +239,7 @@ class Products(Held):
         gamma, row_beta: (N,), factors and summands of rms_norm and layer_norm.
         eps: by default 1e-6 for rms_norm, 1e-5 for layer_norm, 1e-12 for l2_normalize.  Other ops
             have none.
-        aux: also return pre of gemm(), as the last result.
+        aux: also return pre of gemm(), after these.
 
         All other arguments and errors are as in gemm().
 
@@ -263,11 +292,11 @@ class Products(Held):
     def _requested(self, a: Any, b: Any, bf16: bool, arguments: dict[str, Any]) -> Request:
         """What a call with these arguments asks for.  Nothing is copied."""
         if not is_tensor(a):
-            return self._request(Numpy(bf16), a, b, **arguments)
+            return self._request(Numpy(bf16), a, b, **named(arguments))
         tensors = self._tensors_of("a", a)
-        request: Request = tensors.request(self._request, dict(a=a, b=b, **arguments))
+        request: Request = tensors.request(self._request, dict(a=a, b=b, **named(arguments)))
         return request
 
 
 #: The arguments of explain().
-EXPLAINED = [name for name in arguments_of(product) if name != "arrays"]
+EXPLAINED = [name for name in arguments_of(product) if not name.startswith("arrays")]

@@ -27,7 +27,7 @@ class Call:
         self.operands = plan.operands(workspace.address)
         self.new = [(name, output) for name, output in request.outputs.items()
                     if isinstance(output, New)]
-        self.results = [name for name in request.outputs]
+        self.results = request.results
         self.blocks: list[Block] = []  # of what is given
         self.recorded: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 

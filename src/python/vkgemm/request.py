@@ -8,8 +8,9 @@ from typing import Any
 from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
-from .problem import Part, f32_arithmetic, part, whole
+from .problem import Part, f32_arithmetic, part, real, whole
 from .quantised import Codes
+from .steps import Steps
 
 _BETA_HINT = "; the summands of a normalisation are row_beta"
 
@@ -25,6 +26,12 @@ class Request:
     outputs: dict[str, Any] = field(default_factory=dict)  # written, in the order of results
     preserved: bool = False  # outputs keep what the product does not write
     kind: str = "VkgemmProblem"  # whose fields `problem` has
+    stored: set[str] = field(default_factory=set)  # outputs that are no results: steps store them
+
+    @property
+    def results(self) -> list[str]:
+        """The names of the outputs that a call returns."""
+        return [name for name in self.outputs if name not in self.stored]
 
     def add_packed(self, operands: Any) -> None:
         """Fills in the packed matrices, which lie where they are."""
@@ -50,18 +57,6 @@ def _require_no_codes(argument: str, b: Any) -> None:
         raise ArgumentError(f"{argument} is vkgemm.Codes: pass what Device.pack_codes() returns")
 
 
-def real(argument: str, value: Any, hint: str = "") -> float:
-    """A number; an exception that names the argument if it is none."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        shown = type(value).__name__ if hasattr(value, "shape") else repr(value)
-        raise ArgumentError(f"{argument} is {shown}: it must be a number{hint}") from None
-    if number != number:  # the C API's sign of a number that is not set
-        raise ArgumentError(f"{argument} is NaN: it must be a number")
-    return number
-
-
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
@@ -84,6 +79,7 @@ class Builder:
         self.b_right: Any = None
         self.offsets: Any = None
         self.along: str | None = None
+        self.steps: Steps | None = None
         self.has_d = True
         self.is_sum = self.element == "s8"  # D is A·B itself, in integers
 
@@ -262,6 +258,15 @@ class Builder:
         self.has_aux = bool(aux)
         self.is_sum = self.is_sum and fields == part(alpha=1.0, aux=0)
 
+    def read_steps(self, steps: Any, arrays: dict[str, Any]) -> None:
+        """Steps after the activation or the gate."""
+        self.steps = Steps(self.arrays, steps, arrays)
+        fields, matrices, inputs = self.steps.read(self.m, self.n, self.lead, self.count)
+        self.parts["epilogue"] += fields
+        self.parts.update(matrices)
+        self.inputs.update(inputs)
+        self.is_sum = False
+
     def row_reduction(self, op: str, *, eps: float | None, gamma: Any, row_beta: Any,
                       store_d: bool) -> None:
         """A reduction of rows, which gives values or changes D."""
@@ -321,16 +326,21 @@ class Builder:
             require_shape("out", array, shape)
             if self.arrays.element("out.dtype", array.dtype, elements) != element:
                 raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
-            self.arrays.require_writeable(array)
+            self.arrays.require_writeable("out", array)
             self.outputs["d"] = array
             self.parts["d"] += self.arrays.rows(array)
         if self.has_aux:
             self.parts["aux"] = part(type=element)
             self.outputs["aux"] = self.arrays.new((*self.lead, self.m, self.columns), element,
                                                   zero=preserved)
+        given: set[str] = set()
+        if self.steps is not None:
+            matrices, outputs, given = self.steps.write(shape, element, preserved, out)
+            self.parts.update(matrices)
+            self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)
         return Request(sizes + part(**self.parts), self.config, self.inputs, self.packed,
-                       self.outputs, preserved)
+                       self.outputs, preserved, stored=given)
 
 
 def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b: str = "halves",
@@ -339,10 +349,10 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
             bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
-            out_dtype: Any = None, out: Any = None, f32: str = "ieee",
+            steps: Any = None, out_dtype: Any = None, out: Any = None, f32: str = "ieee",
             split_k: int | None = None, max_workspace_bytes: int | None = None,
-            config: str | None = None) -> Request:
-    """What the arguments of Device's products ask for."""
+            config: str | None = None, **arrays_of_steps: Any) -> Request:
+    """What the arguments of Device's products ask for.  steps.named() names the arrays of steps."""
     builder = Builder(arrays, a, b, f32, config)
     if gate is not None:
         builder.gated(gate, gated_b, b_right)
@@ -351,6 +361,8 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
     builder.shapes()
     builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
                      c=c, beta=beta, activation=activation, aux=aux, clamp=clamp)
+    if steps:
+        builder.read_steps(steps, arrays_of_steps)
     if op is not None:
         builder.row_reduction(op, eps=eps, gamma=gamma, row_beta=row_beta, store_d=store_d)
     builder.split(split_k, max_workspace_bytes)

@@ -29,6 +29,7 @@ from .problem import part
 from .recordings import Call, key_of
 from .request import Request
 from .shared import Peer, Submissions, require_memory_export
+from .steps import is_array_name, stored
 from .torch_arrays import ELEMENTS, New, Torch, layout_of, refuse_gradient, span
 
 # Autograd has to see what it did not write.  Before PyTorch 2.1 only a write tells it: one of no
@@ -193,7 +194,10 @@ class Tensors:
             if self._closed:
                 self._require_open()
             stream = self._stream()
+            written = {name: arguments[name] for name in stored(arguments.get("steps"))}
             out = arguments.get("out")
+            if out is not None:
+                written["out"] = out
             copied = False
             key = key_of(arguments)
             call = self._calls.get(key)
@@ -211,12 +215,12 @@ class Tensors:
             results = self._execute(call, stream, out)
             if not self._calls:  # they were dropped meanwhile, because memory was short
                 self._keep(key, call)
-            if out is not None:
-                if copied and arguments["out"] is not out:
+            for name, tensor in written.items():
+                if copied and arguments[name] is not tensor:
                     self._submissions.flush()
-                    out.copy_(arguments["out"])
-                elif not out.is_inference():
-                    _increment_version(out)
+                    tensor.copy_(arguments[name])
+                elif not tensor.is_inference():
+                    _increment_version(tensor)
         return results[0] if len(results) == 1 else tuple(results)
 
     # How it is done.
@@ -265,15 +269,17 @@ class Tensors:
     def _local(self, name: str, tensor: Any, stream: int | None, in_rows: bool = False) -> Any:
         """The tensor, if vkgemm can use it where it is, else a copy; without a stream, its like."""
         self._require(tensor, name)
-        transposed = name in _MATRICES and not in_rows
-        if name in _MATRICES or name in _ROWS:
+        is_matrix = name in _MATRICES or is_array_name(name) and (
+            tensor.dim() >= 2 and 1 not in tensor.shape[-2:])
+        transposed = is_matrix and not in_rows
+        if is_matrix or name in _ROWS:
             readable = tensor.dim() < 2 or layout_of(tensor, transposed) is not None
         else:
             readable = tensor.is_contiguous()
         if (readable and self._is_shared(tensor)) or tensor.dtype not in ELEMENTS:
             return tensor
         if stream is None:
-            like = tensor if name in _MATRICES and readable else tensor.contiguous()
+            like = tensor if is_matrix and readable else tensor.contiguous()
             return torch.empty_like(like, device="meta")
         reason = ("in memory that vkgemm did not allocate" if readable else
                   f"with strides {tuple(tensor.stride())}")

@@ -25,6 +25,13 @@ class New:
         self.nbytes = nbytes(self.shape, element)
 
 
+def alignment_of(tensor: Any) -> int | None:
+    """The alignment of a tensor's address, if it is less than the default of VkgemmMatrix."""
+    address = tensor.data_ptr()
+    aligned = address & -address
+    return aligned if 0 < aligned < 16 else None
+
+
 def layout_of(tensor: Any, transposed: bool) -> Part | None:
     """How the matrices of a tensor lie, if vkgemm can read them so: the fields of VkgemmMatrix."""
     rows, columns = tensor.shape[-2:]
@@ -37,13 +44,11 @@ def layout_of(tensor: Any, transposed: bool) -> Part | None:
         layout, length, ld = "col_major", rows, across if columns > 1 else rows
     else:
         return None
-    address = tensor.data_ptr()
-    aligned = min(16, address & -address) if address != 0 else 16
     dense = tensor.dim() < 3 or tensor.shape[0] == 1 or tensor.stride(0) == ld * (
         rows if layout == "row_major" else columns)
     return part(layout=layout, ld=None if ld == length else ld,
                 batch_stride=None if dense else tensor.stride(0),
-                alignment=None if aligned == 16 else aligned)
+                alignment=alignment_of(tensor))
 
 
 def span(tensor: Any) -> int:
@@ -92,8 +97,14 @@ class Torch:
         assert fields is not None
         return fields[1:]  # row-major is the default
 
+    def dense(self, array: Any) -> Part:
+        return part(alignment=alignment_of(array))
+
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> New:
         return New(shape, element, zero)
 
-    def require_writeable(self, array: Any) -> None:
+    def require_writeable(self, argument: str, array: Any) -> None:
         """Every tensor is."""
+
+    def overlap(self, array: Any, other: Any) -> bool:
+        return False

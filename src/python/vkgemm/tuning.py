@@ -9,8 +9,8 @@ from typing import Any
 
 from .binding import encoded_path, ffi, initialized, lib, output, text
 from .gpu import Gpu
-from .problem import structure
-from .request import Request, real
+from .problem import real, structure
+from .request import Request
 
 
 @dataclass(frozen=True)
