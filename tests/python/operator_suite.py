@@ -57,6 +57,11 @@ class Operators(WithTensors):
         yield "gemm", (a.expand(3, 24, 32), b), {"out_dtype": "f32", "activation": None}
         if a.dtype != torch.float32:
             yield "gemm", (a, coded), {}
+        yield "gemm", (a, b), {"activation": "silu", "steps": [
+            ("multiply", c), ("derivative", "leaky_relu", c, 0.1), ("add", 0.1), ("maximum", gamma),
+            ("store", torch.float32), ("activate", "gelu"), ("store", None)]}
+        yield "gated", (a, left, "reglu"), {"steps": [("add", c[:, :12].contiguous()), (
+            "store", "f16")]}
         yield "gated", (a, b, "swiglu"), {"bias": bias, "aux": True}
         yield "gated", (a, left, "geglu"), {"gated_b": "separate", "b_right": right}
         yield "gated", (a, halves[0], "glu"), {"gated_b": "separate", "b_right": halves[1]}
@@ -149,7 +154,9 @@ class Operators(WithTensors):
         for values, named in (((a, b), {}), ((a, b), {"bias": bias, "aux": True, "gate": "glu"}),
                               ((a, None, weight.handle), {"activation": "relu"}),
                               ((a, b), {"offsets": offsets}),
-                              ((a, b), {"op": "max", "store_d": True})):
+                              ((a, b), {"op": "max", "store_d": True}),
+                              ((a, b), {"steps": '[["add", "steps[0][1]"], ["store", null]]',
+                                        "t0": bias})):
             with self.subTest(named=list(named)):
                 torch.library.opcheck(product, values, named)
         torch.library.opcheck(torch.ops.vkgemm.quantise_rows.default, (a,))
@@ -166,6 +173,8 @@ class Operators(WithTensors):
         with self.assertRaisesRegex(Exception, "vkgemm computes no gradients"):
             torch.compile(lambda: operators.gemm(a, b, bias=parameter), fullgraph=True,
                           backend="aot_eager")()
+        with self.assertRaisesRegex(vkgemm.ArgumentError, r"steps\[1\]\[1\].requires_grad is True"):
+            operators.gemm(a, b, steps=[("add", 1), ("add", parameter)])
         for context in (torch.no_grad, torch.inference_mode):
             with context():
                 self.assert_same(operators.gemm(a, b, bias=parameter),
@@ -179,6 +188,9 @@ class Operators(WithTensors):
                 (lambda: operators.gemm(a, b, out=a), "gemm() got 'out': its arguments are a, b, "),
                 (lambda: operators.gemm(a, b, residual=b), "did you mean 'c'?"),
                 (lambda: operators.gemm(a, b[1:]), "b.shape is (31, 48): 32 rows are needed"),
+                (lambda: operators.gemm(a, b, steps=[("add", 1), ("store", a)]), "steps[1][1] is a "
+                 "tensor: an operator stores to a new one, ('store', dtype)"),
+                (lambda: operators.gemm(a, b, steps=[("ad", 1)]), "did you mean 'add'?"),
                 (lambda: operators.gemm(a, b, activation="gelo"), "did you mean 'gelu"),
                 (lambda: operators.gemm(torch.empty(4, 6, device="meta"), b), "b.shape is (32, 48)")):
             with self.subTest(message=message), self.assertRaises(vkgemm.ArgumentError) as caught:

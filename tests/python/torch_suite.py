@@ -34,6 +34,73 @@ class Tensors(WithTensors):
                 offsets = self.device.shared(torch.tensor([0, 9, 24]).to(self.place))
                 self.assert_right(self.device.grouped(a, b, offsets), product)
 
+    def test_steps(self):
+        a, b, wide = self.shared(24, 32), self.shared(32, 48), self.shared(40, 100)
+        product, out = a.double() @ b.double(), self.device.empty(48, 24, dtype=torch.float16)
+        scale = self.shared(100)[7:8]
+        steps = [("multiply", wide[3:27, 5:53]), ("add", wide[1, 9:57]), ("store", out.t()),
+                 ("divide", scale)]
+        before = product * steps[0][1].double() + steps[1][1].double()
+        with self.nothing_is_copied():
+            for _ in range(2):  # the second by the commands of the first
+                self.assert_right(self.device.gemm(a, b, steps=steps), before / scale.double())
+                self.assert_right(out.t(), before)
+                out.zero_()
+                scale.mul_(2)
+        results = self.device.gemm(a, b, aux=True, steps=[("store", torch.float16), (
+            "add", self.shared(48, 24).t()), ("store", None)])
+        self.assertEqual([d.dtype for d in results],
+                         [torch.float32, torch.float32, torch.float16, torch.float32])
+        self.assertTrue(torch.equal(results[0], results[3]))
+        offsets = self.device.shared(torch.tensor([2, 24]).to(self.place))
+        _, new = self.device.grouped(a, b, offsets, steps=[("store", None)])
+        self.assertFalse(new[:2].any())
+
+    def test_steps_that_are_copied(self):
+        device = self.connected()
+        self.addCleanup(device.close)
+        a, b = device.shared(self.random(24, 32)), device.shared(self.random(32, 48))
+        x, out, count = self.random(24, 48), torch.zeros(24, 48, device=self.place), 0
+        product = a.double() @ b.double()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                count = out._version
+                d = device.gemm(a, b, steps=[("add", x), ("store", out), ("multiply", x)])
+                self.assert_right(d, (product + x.double()) * x.double())
+                self.assert_right(out, product + x.double())
+                self.assertGreater(out._version, count)
+                out.zero_()
+            column = device.shared(self.random(24, 3))[:, 1:2]
+            self.assert_right(device.gemm(a, b, steps=[("add", column)]),
+                              product + column.double())
+        self.assertEqual(dict(device.copies), {"steps[0][1]": 3, "steps[1][1]": 2})
+        self.assertIn("steps[0][1] lies in memory that vkgemm did not allocate", str(
+            said[0].message))
+        self.assertIn("t0: f32 row_major, ld 100", device.explain(
+            a, b, steps=[("add", device.shared(self.random(24, 100))[:, :48])]))
+
+    def test_refusals_of_steps(self):
+        a, b, c = self.shared(4, 6), self.shared(6, 8), self.shared(4, 8)
+        for steps, named, message in (
+                ([("add", c[1:])], {}, "steps[0][1].shape is (3, 8): it must broadcast to D, (4, 8)"),
+                ([("add", np.ones(8, np.float32))], {},
+                 "steps[0][1] is ndarray: it must be a torch tensor"),
+                ([("add", c.double())], {}, "steps[0][1].dtype is torch.float64"),
+                ([("add", c.clone().requires_grad_())], {}, "steps[0][1].requires_grad is True"),
+                ([("add", torch.empty(4, 8, device="meta"))], {}, "steps[0][1] is on meta"),
+                ([("store", torch.int8)], {}, "steps[0][1] is torch.int8: it must be torch.float16"),
+                ([("store", c), ("add", c)], {}, "steps[1][1] is also steps[0][1]"),
+                ([("activate", "elu")], {}, "steps[0].number is 0: elu needs its number")):
+            with self.subTest(message=message), self.assertRaises(vkgemm.ArgumentError) as caught:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.device.gemm(a, b, steps=steps, **named)
+            self.assertIn(message, caught.exception.message)
+        with self.assertRaises(vkgemm.Error) as caught:
+            self.device.gemm(a, b, out=c, steps=[("store", c)])
+        self.assertEqual(caught.exception.status, "overlapping_operands")
+
     def test_tuning(self):
         """A call that was recorded is planned anew, also in a batch."""
         a, b = self.shared(24, 32), self.shared(32, 48)
