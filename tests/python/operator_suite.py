@@ -102,7 +102,8 @@ class Operators(WithTensors):
         weight, bias = self.device.pack(self.shared(32, 32)), self.shared(32)
 
         def layer(x):
-            h = operators.gemm(torch.sin(x), weight, bias=bias, activation="gelu")
+            h = operators.gemm(torch.sin(x), weight, bias=bias, activation="gelu",
+                               steps=[("add", x)])
             return torch.cos(h) * operators.row_reduction(h, weight, "mean").unsqueeze(1) + 1
         return layer
 

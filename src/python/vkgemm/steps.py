@@ -135,11 +135,12 @@ class Steps:
     def read(self, m: int, n: int, lead: tuple[int, ...],
              count: int | None) -> tuple[Part, dict[str, Part], dict[str, Any]]:
         """The epilogue's fields, and the matrices and arrays of the tensors that steps read."""
-        one_per_matrix = () if count is None else (count,)
-        kinds = {(m, n): "matrix", (*lead, m, n): "matrix", (m, 1): "along_m",
-                 (*lead, m, 1): "along_m", (n,): "along_n", (1, n): "along_n",
-                 (*one_per_matrix, 1, n): "along_n", (): "scalar", (1,): "scalar",
-                 (1, 1): "scalar", (*one_per_matrix, 1, 1): "scalar"}
+        each: tuple[int, ...] = () if count is None else (count,)
+        kinds: list[tuple[str, list[tuple[int, ...]]]] = [  # lists: a compiler's sizes have no hash
+            ("scalar", [(), (1,), (1, 1), (*each, 1, 1)]),
+            ("along_n", [(n,), (1, n), (*each, 1, n)]),
+            ("along_m", [(m, 1), (*lead, m, 1)]),
+            ("matrix", [(m, n), (*lead, m, n)])]
         shapes, matrices, inputs = [], {}, {}
         for slot, tensor in enumerate(self.tensors):
             array, name = tensor.value, f"t{slot}"
@@ -147,7 +148,7 @@ class Steps:
                 shapes.append("matrix")
                 continue
             shape = tuple(array.shape)
-            kind = kinds.get(shape)
+            kind = next((kind for kind, allowed in kinds if shape in allowed), None)
             if kind is None:
                 raise ArgumentError(f"{tensor.argument}.shape is {shape}: it must broadcast to D, "
                                     f"{(*lead, m, n)}")
