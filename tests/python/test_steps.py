@@ -82,7 +82,7 @@ class Steps(OnDevice):
         a = values((3, 20, 30))
         product = wide(a) @ wide(self.b)
         for shape in ((3, 20, 25), (20, 25), (3, 1, 25), (25,), (3, 20, 1), (20, 1), (3, 1, 1),
-                      (1,)):
+                      (1, 20, 25), (1, 1, 25), (1,)):
             with self.subTest(shape=shape):
                 x = values(shape, seed=5)
                 assert_close(self.device.gemm(a, self.b, steps=[("add", x)]), product + wide(x))

@@ -13,7 +13,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Arguments that had another name, and what the present one means.
-_RENAMED = {"residual": ("c", " It is added before the activation; to add it after that, pass it in steps"),
+_RENAMED = {"residual": ("c", " It is added before the activation; to add it after that, pass it in "
+                              "steps"),
             "weight": ("gamma", "")}
 
 

@@ -8,8 +8,9 @@
         return vkgemm.operators.gemm(x, weight, bias=bias, activation="gelu") * scale
 
 The functions have the arguments of the Device's methods, except `out` and `bf16`, and compute the
-same bits.  A step stores to a new tensor: ("store", dtype).  An operator has no gradient: tensors that want one are refused.  CUDA graphs cannot hold
-vkgemm's work: do not compile with mode="reduce-overhead".
+same bits.  A step stores to a new tensor: ("store", dtype).  An operator has no gradient: tensors
+that want one are refused.  CUDA graphs cannot hold vkgemm's work: do not compile with
+mode="reduce-overhead".
 """
 
 from __future__ import annotations

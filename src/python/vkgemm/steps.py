@@ -147,6 +147,8 @@ class Steps:
             if tensor.is_stored:
                 shapes.append("matrix")
                 continue
+            if lead and array.ndim == 3 and array.shape[0] == 1 != lead[0]:
+                array = array[0]
             shape = tuple(array.shape)
             kind = next((kind for kind, allowed in kinds if shape in allowed), None)
             if kind is None:
