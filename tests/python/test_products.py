@@ -9,6 +9,7 @@ import numpy as np
 from reference import (ACTIVATIONS, GATES, NUMBERED, ROW_OPS, ROW_VALUES, OnDevice, assert_close,
                        at_night, by_day, factors, values, wide)
 
+import vkgemm
 from vkgemm.binding import enumerator_names
 
 
@@ -69,6 +70,21 @@ class Gemm(OnDevice):
                                       self.device.gemm(a, b, activation="gelu_erf"))
         np.testing.assert_array_equal(self.device.gated(a, b, "geglu"),
                                       self.device.gated(a, b, "geglu_erf"))
+
+    def test_parameters_of_a_gate(self):
+        a, b = values((20, 30)), values((30, 24))
+        l, r = np.split(wide(a) @ wide(b), 2, axis=1)
+        for gate, half, other in (("swiglu", l, r), ("swiglu:swapped", r, l)):
+            d = self.device.gated(a, b, f"{gate}:limit=2.5:slope=1.702:offset=1")
+            half = np.minimum(half, 2.5)
+            expected = half / (1 + np.exp(-1.702 * half)) * (np.clip(other, -2.5, 2.5) + 1)
+            assert_close(d, expected)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "'most=3' is no parameter"):
+            self.device.gated(a, b, "swiglu:most=3")
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "gate is 'glu:limit=x': limit is 'x'"):
+            self.device.gated(a, b, "glu:limit=x")
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "slope is 0"):
+            self.device.gated(a, b, "glu:slope=0")
 
     def test_bias(self):
         a, b = values((3, 25, 30)), values((30, 25))

@@ -40,8 +40,10 @@ void lower(Lowering& l) { set_gate(l.constants, *l.problem); }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
   if (!p.gated) return {};
-  return concat("gated: ", text_of(*p.gated), ": a tile of ", c.tile_n, " columns is ",
-                d_tile_n(c, p), " of D");
+  Gated gate = *p.gated;
+  gate.b = {};
+  return concat("gated: ", text_of(gate), ", b ", to_string(p.gated->b), ": a tile of ", c.tile_n,
+                " columns is ", d_tile_n(c, p), " of D");
 }
 
 }  // namespace

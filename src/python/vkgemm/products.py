@@ -144,6 +144,9 @@ class Products(Held):
         a: (M, K) or (batch, M, K).
         gate: "swiglu" (silu(l) · r), "geglu_erf" (also "geglu") and "geglu_tanh" (l · gelu(r)),
             "reglu" (l · relu(r)), "glu" (l · sigmoid(r)) or "sigmoid_tanh" (sigmoid(l) · tanh(r)).
+            Parameters may follow: "swiglu:limit=7:slope=1.702:offset=1" is the gate of gpt-oss.
+            The activated half is at most limit, the other half within ±limit; slope is a factor of
+            sigmoid's argument; offset is added to the other half.  "swapped" exchanges l and r.
         gated_b: "halves": b is (K, 2N), first the columns of l.  "interleaved": b is (K, 2N),
             columns 2j belong to l and columns 2j + 1 to r.  "separate": b and b_right are (K, N).
         column_scales: (2N,) or (batch, 2N), in the order of B's columns.

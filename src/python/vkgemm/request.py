@@ -57,6 +57,22 @@ def _require_no_codes(argument: str, b: Any) -> None:
         raise ArgumentError(f"{argument} is vkgemm.Codes: pass what Device.pack_codes() returns")
 
 
+def _gate(text: str) -> tuple[str, dict[str, Any]]:
+    """The name of a gate, and its parameters: "swiglu:swapped:limit=7"."""
+    name, *parameters = str(text).split(":")
+    found: dict[str, Any] = {}
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if parameter == "swapped":
+            found["swapped"] = True
+        elif key in ("limit", "slope", "offset"):
+            found[key] = real(f"gate is {text!r}: {key}", value)
+        else:
+            raise ArgumentError(f"gate is {text!r}: {parameter!r} is no parameter; they are "
+                                "'swapped', 'limit=7', 'slope=1.702', 'offset=1'")
+    return enumerator_name("VkgemmGate", enumerator("gate", "VkgemmGate", name)), found
+
+
 class Builder:
     """Reads the arguments of one call.  Each method reads those of one part of the problem."""
 
@@ -99,15 +115,14 @@ class Builder:
 
     def gated(self, gate: str, gated_b: str, b_right: Any) -> None:
         """A gate, and where the halves of B stand."""
-        value = enumerator("gate", "VkgemmGate", gate)
+        self.gate, parameters = _gate(gate)
         enumerator("gated_b", "VkgemmGatedB", gated_b)
         if (b_right is not None) != (gated_b == "separate"):
             given = "given" if b_right is not None else "None"
             raise ArgumentError(f"b_right is {given} and gated_b is {gated_b!r}: "
                                 "two matrices B are 'separate'")
-        self.gate = enumerator_name("VkgemmGate", value)
         self.is_sum = False
-        self.parts["gated"] = part(gate=self.gate, b=gated_b)
+        self.parts["gated"] = part(gate=self.gate, b=gated_b, **parameters)
         self.b_is_pair = gated_b != "separate"
         _require_no_codes("b_right", b_right)
         self.b_right = b_right
