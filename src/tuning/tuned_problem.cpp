@@ -8,6 +8,7 @@
 #include "base/enum_names.hpp"
 #include "base/text.hpp"
 #include "kernels/part.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -16,6 +17,17 @@ constexpr std::string_view product_names[] = {"gemm", "grouped_m_shared_b", "gro
                                               "grouped_k"};
 constexpr std::array<std::string_view, 4> epilogue_names{"none", "c", "aux", "c_aux"};
 constexpr std::array<std::string_view, 4> packed_names{"none", "a", "b", "ab"};
+
+// A matrix that a step reads takes the time of C, one that a step stores that of aux.
+EpilogueMatrices epilogue_matrices(const ResolvedProblem& problem) {
+  bool reads = problem.has_c(), writes = problem.has_aux();
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
+    (is_stored(problem.epilogue, i) ? writes : reads) = true;
+  }
+  if (reads) return writes ? EpilogueMatrices::c_aux : EpilogueMatrices::c;
+  return writes ? EpilogueMatrices::aux : EpilogueMatrices::none;
+}
 
 }  // namespace
 
@@ -54,9 +66,7 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   const bool a_packed = problem.a.form == Form::given_packed;
   const bool b_packed = problem.b.form == Form::given_packed;
   out.packed = static_cast<PackedOperands>((a_packed ? 1 : 0) + (b_packed ? 2 : 0));
-  out.epilogue = problem.has_c() ? problem.has_aux() ? EpilogueMatrices::c_aux : EpilogueMatrices::c
-                 : problem.has_aux() ? EpilogueMatrices::aux
-                                     : EpilogueMatrices::none;
+  out.epilogue = epilogue_matrices(problem);
   out.d_type = problem.d.type;
   out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();
