@@ -89,7 +89,7 @@ struct Operands {
   DeviceSpan t1 = {};
   DeviceSpan t2 = {};
   DeviceSpan t3 = {};
-  DeviceSpan workspace = {};   // Plan::workspace_bytes(), if that is not 0
+  DeviceSpan workspace = {};  // Plan::workspace_bytes(), if that is not 0
 
   // Plans that prepare operands use these: Context::plan_pack(), plan_quantise_rows().
   DeviceSpan source = {};  // elements to be packed or quantised

@@ -1,5 +1,5 @@
-// step_reference.hpp: a step of an epilogue in double precision, and how far a correct f32 kernel may
-// be off. Internal to the reference.
+// step_reference.hpp: a step of an epilogue in double precision, and how far a correct f32 kernel
+// may be off. Internal to the reference.
 #pragma once
 
 #include "oracle/activations.hpp"

@@ -142,7 +142,8 @@ Result<void> TimedRuns::prepare(const Plan& plan, bool flushes) {
     if (!buffer) return buffer.error();
     span.address = aligned_span((*buffer)->address());
     const bool written = row.is_written(plan.problem());
-    own_.push_back({written, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
+    own_.push_back(
+        {written, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
     Own& own = own_.back();
     if (is_offsets) {
       write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(),

@@ -142,8 +142,7 @@ class Kernel {
   void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
   void store_d(const gpu::GemmParams& p, Batches batches);
   Region partial(const gpu::GemmParams& p, Batches batches) const;
-  Region row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n,
-                    Batches batches) const;
+  Region row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n, Batches batches) const;
   template <class Block>
   void row_vectors(const Block& p, std::uint64_t n);
   template <class Block>
@@ -238,8 +237,8 @@ void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches,
   const Slot& slot = slots[word >> STEP_SLOT_SHIFT & 3];
   const std::uint64_t element = bytes_of(word >> STEP_TYPE_SHIFT & 7);
   const bool columns = (word >> STEP_COL_MAJOR_SHIFT & 1) != 0;
-  const Region whole = matrix(slot.address, {p.m, p.n, slot.ld, columns, element}, slot.batch,
-                              batches);
+  const Region whole =
+      matrix(slot.address, {p.m, p.n, slot.ld, columns, element}, slot.batch, batches);
   switch (word >> STEP_OPERAND_SHIFT & 7) {
     case OPERAND_NUMBER:
       return;
