@@ -448,8 +448,8 @@ struct SplitK {
 // device's conversion does, to nearest even on every driver that the tests ran on. Devices may
 // flush subnormals of inputs and results.
 //
-// NaN and Inf propagate from A and B, also if alpha is 0; only beta = 0 skips an operand. gelu and
-// silu of -Inf are NaN (-Inf · 0), as in PyTorch.
+// NaN and Inf propagate from A and B, also if alpha is 0; only beta = 0 skips an operand. gelu,
+// silu and hard_swish of -Inf are NaN (-Inf · 0), as in PyTorch.
 //
 // Sizes: m, n, k, batch and every ld are at most 2^31 - 1; strides and addresses have 64 bits. If
 // M, N, batch or the number of groups is 0, the plan does nothing. If K is 0, also of a group, then
