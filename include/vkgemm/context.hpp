@@ -66,8 +66,8 @@ enum class PackedOperand : std::uint8_t { a, b };
 //
 // Overlap: D may be the same bytes as C (in place), if type, layout and strides are the same.
 // Otherwise an operand that the plan writes must not share a byte with any other operand: D, aux,
-// row_values and packed; of plan_quantise_rows() codes and scales. Adjacent columns of one larger
-// matrix share none. A, B, C and bias may overlap.
+// stored tensors, row_values and packed; of plan_quantise_rows() codes and scales. Adjacent columns
+// of one larger matrix share none. A, B, C, bias and other tensors may overlap.
 //
 // Alignment: matrices as the problem promises (Problem::a and others), packed ones to
 // PackedLayout::alignment, vectors to their element type, the workspace to 256 bytes.
@@ -210,7 +210,8 @@ class VKGEMM_API Plan {
   std::uint64_t workspace_bytes() const noexcept;
 
   // Several lines for people: path, configuration and its provenance, grid, shared memory, and the
-  // causes that make it slower than it could be (alignment, conversion of bf16, …).
+  // causes that make it slower than it could be (alignment, conversion of bf16, …). If the epilogue
+  // has steps, one line is its formula.
   std::string explain() const;
 
   // The product as one `vkgemm run …` command line that repeats it. Empty if the plan is no

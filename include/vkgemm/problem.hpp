@@ -209,7 +209,7 @@ enum class StepOp : std::uint8_t {
   maximum,     // max(v, x)
   minimum,     // min(v, x)
   activate,    // activation(v)
-  derivative,  // v · activation'(x): the gradient before an activation, x is what it was applied to
+  derivative,  // v · activation'(x): a gradient; x is the activation's input
   store,       // writes cast(v) to the tensor; v stays
 };
 
@@ -225,14 +225,15 @@ enum class TensorShape : std::uint8_t {
   matrix,   // M×N: element (i, j)
 };
 
+// The largest number of steps, and of tensors.
 inline constexpr std::size_t most_steps = 8;
-inline constexpr std::size_t most_tensors = 4;
+inline constexpr std::size_t most_tensors = 4;  // like most_steps
 
-// One step of an epilogue. Every step is computed in f32 and rounded once; functions have their
-// device's error.
+// One step of an epilogue, in f32. add, subtract and multiply round once. A division has Vulkan's
+// error (2.5 ULP), a function that of the device. Devices may flush subnormals.
 //
-// Derivatives are those of PyTorch at corners: relu'(0) = 0, leaky_relu'(0) = number, abs'(0) = 0,
-// hard_swish'(-3) = 0, hard_swish'(3) = 1. Those of gelu and silu are NaN at ±infinity.
+// Derivatives at corners: relu'(0) = 0, leaky_relu'(0) = number, elu'(0) = number, abs'(0) = 0,
+// hard_swish'(-3) = 0, hard_swish'(3) = 1. gelu' and silu' of ±infinity are NaN.
 struct EpilogueStep {
   StepOp op = StepOp::none;
   Activation activation = Activation::none;  // of activate and derivative
@@ -251,7 +252,8 @@ struct EpilogueStep {
 //
 // Steps are applied one after the other; the first one that is none ends them. Each tensor that a
 // step names must have a shape, and each that has a shape must be named. Problem::t0 … t3 are their
-// layouts, Operands::t0 … t3 their memory. C, aux, bias and tensors are at most four in all.
+// layouts, Operands::t0 … t3 their memory. An epilogue uses at most four of these: C, aux, bias,
+// t0 … t3.
 //
 //   D = silu(A·B) · T0    problem.t0 = {.type = DataType::f16};
 //                         problem.epilogue.activation = Activation::silu;
@@ -350,8 +352,9 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 // contiguous along K, it is loaded element by element.
 //
 // epilogue.bias_batch_stride is the distance between the biases of two groups. With groups of M
-// there is one bias per group along N, or one along M for all rows. So it is with tensors of the
-// epilogue that are scalars or vectors. batch must be 1.
+// there is one bias per group along N, or one along M for all rows. A tensor along N and a scalar
+// are one per group, batch_stride apart (not set: shared by all). A tensor along M and a matrix
+// have the rows of all groups. batch must be 1.
 //
 // The offsets are groups + 1 numbers in device memory (Operands::offsets), which vkgemm never reads
 // back. Bad offsets:
@@ -465,19 +468,18 @@ struct Problem {
   Matrix d = {};
   Matrix aux = {};  // used if epilogue.aux
   Epilogue epilogue = {};
-
-  // The tensors of epilogue.steps, used if epilogue.tensors gives them a shape. Matrices may have
-  // any layout. Vectors and scalars have a type, an alignment and a batch_stride; if it is not set,
-  // it is 0, and the whole batch shares them. A tensor must not overlap D.
-  Matrix t0 = {};
-  Matrix t1 = {};
-  Matrix t2 = {};
-  Matrix t3 = {};
-
   std::optional<Quantisation> quantised_b = std::nullopt;
   std::optional<Gated> gated = std::nullopt;
   std::optional<Grouping> grouping = std::nullopt;
   std::optional<RowReduction> row_reduction = std::nullopt;
+
+  // The tensors of epilogue.steps, used if epilogue.tensors gives them a shape. Matrices may have
+  // any layout. Vectors and scalars have a type and a batch_stride. If batch_stride is not set, the
+  // whole batch shares a vector or scalar.
+  Matrix t0 = {};
+  Matrix t1 = {};  // like t0
+  Matrix t2 = {};  // like t0
+  Matrix t3 = {};  // like t0
 
   // The arithmetic of f32 inputs; for other types it must be ieee. A and B are split into parts
   // when they are packed: beforehand (Packing::packed), or on every call. The latter needs a

@@ -500,8 +500,8 @@ typedef struct VkgemmEpilogue {
   VkgemmScales column_scales;
   uint32_t reserved;
 
-  // The shapes of VkgemmProblem::t0 … t3: none, unless a step names the tensor. C, aux, bias and
-  // tensors are at most four in all.
+  // The shapes of VkgemmProblem::t0 … t3: none, unless a step names the tensor. An epilogue uses at
+  // most four of these: C, aux, bias, t0 … t3.
   VkgemmTensorShape tensors[4];
   VkgemmEpilogueStep steps[8];  // applied one after the other
 } VkgemmEpilogue;
@@ -621,8 +621,8 @@ typedef struct VkgemmProblem {
 
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
 
-  // The tensors of epilogue->steps, plain, of any floating type. Vectors and scalars have a type,
-  // an alignment and a batch_stride; VKGEMM_NOT_SET is 0 there: the whole batch shares them.
+  // The tensors of epilogue->steps, plain, of any floating type. Vectors and scalars have a type
+  // and a batch_stride. If that is VKGEMM_NOT_SET, the whole batch shares a vector or scalar.
   const VkgemmMatrix* t0;
   const VkgemmMatrix* t1;
   const VkgemmMatrix* t2;
@@ -1132,8 +1132,8 @@ typedef struct VkgemmFingerprint {
 
 // The memory that one recording computes on. A span starts at element (0, 0) of batch 0 and must
 // reach to the last element that the problem touches. Operands that the problem does not use are
-// ignored. D may be the very same bytes as C; otherwise D, aux and row_values share no byte with
-// each other or any other operand. By default all is zero.
+// ignored. D may be the very same bytes as C; otherwise D, aux, stored tensors and row_values
+// share no byte with each other or any other operand. By default all is zero.
 typedef struct VkgemmOperands {
   uint32_t struct_size;
   uint32_t reserved;
@@ -1169,7 +1169,8 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan zeros;   // zero points of codes
   VkgemmDeviceSpan packed;  // written: VkgemmPackedLayout::bytes
 
-  // VkgemmEpilogue::tensors. One that a step stores is written; it must not overlap D.
+  // VkgemmEpilogue::tensors; written if a step stores it. Vectors and scalars are aligned to their
+  // elements.
   VkgemmDeviceSpan t0;
   VkgemmDeviceSpan t1;
   VkgemmDeviceSpan t2;

@@ -38,7 +38,7 @@ using std::uint64_t;
     uint64_t d;                                                                                   \
     float alpha;                                                                                  \
     float beta;                                                                                   \
-    uint64_t a_batch; /* between matrices of the batch; so b_batch to aux_batch */                \
+    uint64_t a_batch; /* between matrices of the batch; so b_batch to extra_batch */                \
     uint64_t b_batch;                                                                             \
     uint64_t d_batch;                                                                             \
     uint64_t partial; /* partial results: of slices of K (split_k.glsl), of rows (row_panel.glsl) */ \
@@ -52,7 +52,7 @@ using std::uint64_t;
     uint64_t bias_batch;                                                                          \
     uint64_t aux;                                                                                 \
     uint64_t aux_batch;                                                                           \
-    uint64_t extra; /* the fourth place for a tensor of the epilogue's steps: SLOT_* */           \
+    uint64_t extra; /* the fourth place for a tensor of the epilogue's steps: PLACE_* */           \
     uint64_t extra_batch;                                                                         \
     uint ld_bias; /* of a tensor that stands in the bias' place */                                \
     uint ld_extra;                                                                                \

@@ -40,7 +40,7 @@
 #define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
 #define STEP_TYPE_SHIFT 12       // TYPE_*
-#define STEP_SLOT_SHIFT 15       // SLOT_*
+#define STEP_PLACE_SHIFT 15       // PLACE_*
 #define STEP_COL_MAJOR_SHIFT 17  // the tensor is column-major
 #define STEP_VECTOR_SHIFT 18     // accesses to four elements at once are allowed
 
@@ -51,12 +51,12 @@
 #define OPERAND_ALONG_M 3
 #define OPERAND_MATRIX 4
 
-// The parameters that a tensor has: those of C, aux or bias, where there is none, or its own.
-#define SLOT_C 0
-#define SLOT_AUX 1
-#define SLOT_BIAS 2
-#define SLOT_EXTRA 3
-#define SLOT_COUNT 4
+// The place of a tensor in the parameter block: that of C, aux or bias if there is none, or its own.
+#define PLACE_C 0
+#define PLACE_AUX 1
+#define PLACE_BIAS 2
+#define PLACE_EXTRA 3
+#define PLACE_COUNT 4
 
 // The factors of rows and of columns: Scales.
 #define SCALES_NONE 0

@@ -1,13 +1,16 @@
 // text.hpp: putting messages together and reading numbers, independent of the locale.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace vkgemm {
 
@@ -40,6 +43,17 @@ inline std::string excerpt(std::string_view text, std::size_t longest = 300) {
 
 // A value from outside, as it stands in a message.
 inline std::string in_quotes(std::string_view text) { return concat("'", excerpt(text, 60), "'"); }
+
+// The parts of a text between its separators: one of a text that has none.
+inline std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
 
 // The whole text as a number, or nothing: no sign for unsigned, no spaces, no overflow.
 template <class T>

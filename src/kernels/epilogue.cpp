@@ -8,7 +8,7 @@
 #include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/operands.hpp"
-#include "problem/tensor_slots.hpp"
+#include "problem/tensor_places.hpp"
 
 namespace vkgemm {
 namespace {
@@ -45,7 +45,7 @@ VKGEMM_ACTIVATIONS(VKGEMM_SAME_VALUE)
 
 // A step as a constant.
 std::uint32_t step_word(const EpilogueStep& step, const ResolvedProblem& p,
-                        std::span<const std::uint32_t, most_tensors> slots, bool x4) {
+                        std::span<const std::uint32_t, most_tensors> places, bool x4) {
   std::uint32_t word = static_cast<std::uint32_t>(step.op) |
                        static_cast<std::uint32_t>(step.activation) << STEP_ACTIVATION_SHIFT;
   const auto tensor = tensor_of(step);
@@ -53,12 +53,10 @@ std::uint32_t step_word(const EpilogueStep& step, const ResolvedProblem& p,
   const ResolvedMatrix& matrix = p.tensors[*tensor];
   const TensorShape shape = p.epilogue.tensors[*tensor];
   const bool is_matrix = shape == TensorShape::matrix;
-  const bool vector = is_matrix ? allows_epilogue_vectors(matrix)
-                                : shape == TensorShape::along_n &&
-                                      matrix.allows_vectors(4 * size_in_bytes(matrix.type));
+  const bool vector = is_matrix && allows_epilogue_vectors(matrix);
   word |= static_cast<std::uint32_t>(shape) << STEP_OPERAND_SHIFT;
   word |= row_of(matrix.type).constant << STEP_TYPE_SHIFT;
-  word |= slots[*tensor] << STEP_SLOT_SHIFT;
+  word |= places[*tensor] << STEP_PLACE_SHIFT;
   word |= (is_matrix && matrix.layout == Layout::col_major ? 1u : 0u) << STEP_COL_MAJOR_SHIFT;
   word |= (x4 && vector ? 1u : 0u) << STEP_VECTOR_SHIFT;
   return word;
@@ -66,10 +64,10 @@ std::uint32_t step_word(const EpilogueStep& step, const ResolvedProblem& p,
 
 void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
   const auto steps = steps_of(p.epilogue);
-  const auto slots = slots_of(p);
+  const auto places = places_of(p);
   constants.set(SPEC_STEP_COUNT, std::uint64_t{steps.size()});
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    constants.set(SPEC_STEP0 + i, step_word(steps[i], p, slots, x4));
+    constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, x4));
     constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));
   }
 }
@@ -104,13 +102,13 @@ void set_strides(gpu::GemmParams& params, const ResolvedProblem& p) {
   params.ldd = narrow(p.d.ld);
   if (p.has_c()) params.ldc = narrow(p.c.ld);
   if (p.has_aux()) params.ld_aux = narrow(p.aux.ld);
-  const auto slots = slots_of(p);
+  const auto places = places_of(p);
   for (std::size_t i = 0; i < most_tensors; ++i) {
     if (!has_tensor(p.epilogue, i)) continue;
-    std::uint32_t gpu::GemmParams::*const lds[SLOT_COUNT] = {
+    std::uint32_t gpu::GemmParams::*const lds[PLACE_COUNT] = {
         &gpu::GemmParams::ldc, &gpu::GemmParams::ld_aux, &gpu::GemmParams::ld_bias,
         &gpu::GemmParams::ld_extra};
-    params.*lds[slots[i]] = narrow(p.tensors[i].ld);
+    params.*lds[places[i]] = narrow(p.tensors[i].ld);
   }
 }
 

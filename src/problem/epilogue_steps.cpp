@@ -121,9 +121,9 @@ MaybeError check_steps(const Problem& problem) {
                        (epilogue.bias != Bias::none ? 1 : 0);
   for (std::size_t i = 0; i < most_tensors; ++i) {
     if (auto error = check_tensor(problem, i)) return error;
-    if (!has_tensor(epilogue, i) || ++places <= SLOT_COUNT) continue;
+    if (!has_tensor(epilogue, i) || ++places <= PLACE_COUNT) continue;
     return unsupported(concat("epilogue.tensors[", i, "] is ", to_string(epilogue.tensors[i]),
-                              ": C, aux, bias and tensors are at most ", SLOT_COUNT, " in all"));
+                              ": C, aux, bias and tensors are at most ", PLACE_COUNT, " in all"));
   }
   return std::nullopt;
 }
@@ -135,7 +135,7 @@ TensorMatrices tensor_matrices_of(const Problem& p, std::size_t tensor) noexcept
   const std::uint64_t of_rows = groups_of_rows ? 1 : products;
   Matrix vector{.type = given.type,
                 .batch_stride = given.batch_stride.value_or(0),
-                .alignment = given.alignment};
+                .alignment = size_in_bytes(given.type)};
   switch (p.epilogue.tensors[tensor]) {
     case TensorShape::none:
       break;
@@ -167,12 +167,7 @@ Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
     return invalid_argument(concat("step ", in_quotes(text), ": ", in_quotes(part), " is wrong, ",
                                    needed, " is needed"));
   };
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(':', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const std::vector<std::string_view> parts = split(text, ':');
   std::size_t next = 0;
   const auto part = [&] { return next < parts.size() ? parts[next] : std::string_view(); };
   EpilogueStep step;

@@ -125,11 +125,12 @@ struct FieldsOf<Epilogue> {
                     x.aux, y.aux);
     visitor.list(Field{"tensors", "--tensors", "Shapes of the tensors t0 to t3 of --steps"},
                  x.tensors, y.tensors);
-    visitor.list(Field{"steps", "--steps",
-                       "Steps behind the activation, up to 8: OP:t0 or OP:NUMBER with add, "
-                       "subtract, multiply, divide, maximum, minimum; activate:ACTIVATION; "
-                       "derivative:ACTIVATION:t0; store:t0"},
-                 x.steps, y.steps);
+    visitor.list(
+        Field{"steps", "--steps",
+              "Steps after the activation or the gate, up to 8: OP:t0 or OP:NUMBER with add, "
+              "subtract, multiply, divide, maximum, minimum; activate:ACTIVATION; "
+              "derivative:ACTIVATION:t0; store:t0"},
+        x.steps, y.steps);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "problem/formula.hpp"
 
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -105,7 +106,11 @@ std::string formula(const Problem& problem) {
     }
     v = with_step(e, step, v);
   }
-  if (e.clamp_min || e.clamp_max) v = {concat("clamp(", v.text, ')')};
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  if (e.clamp_min || e.clamp_max) {
+    v = {concat("clamp(", v.text, ", ", e.clamp_min.value_or(-infinity), ", ",
+                e.clamp_max.value_or(infinity), ')')};
+  }
   if (problem.row_reduction) v = {concat(to_string(problem.row_reduction->op), '(', v.text, ')')};
   return lines + concat("  d[i, j] = ", v.text, '\n');
 }

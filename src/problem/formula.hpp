@@ -8,8 +8,8 @@
 namespace vkgemm {
 
 // A line for each result that is not aux, as Plan::explain() prints them:
-//   t1 = silu(a·b + bias[j])
-//   d = clamp(silu(a·b + bias[j]) · t0[i, j])
+//   t1[i, j] = silu(a·b + bias[j])
+//   d[i, j] = clamp(silu(a·b + bias[j]) · t0[i, j], 0, inf)
 std::string formula(const Problem& problem);
 
 }  // namespace vkgemm

@@ -9,7 +9,7 @@
 #include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/row_op.hpp"
-#include "problem/tensor_slots.hpp"
+#include "problem/tensor_places.hpp"
 
 namespace vkgemm {
 namespace {
@@ -205,7 +205,7 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
            .row_step = shape == TensorShape::along_m ? element : 0,
            .batch_step = matrix.batch_stride * element};
   }
-  out.address = address_of_slot(slots_of(p)[tensor]);
+  out.address = address_of_place(places_of(p)[tensor]);
   out.written = is_stored(p.epilogue, tensor);
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "oracle/heavy_epilogue.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
 #include "tool/options.hpp"
@@ -12,6 +13,16 @@
 
 namespace vkgemm::tool {
 namespace {
+
+// A step, whose tensor is a matrix.
+bool add_step(const std::string& part, Epilogue& epilogue) {
+  const std::size_t count = steps_of(epilogue).size();
+  const auto step = parse_epilogue_step(part);
+  if (!step || count == most_steps) return false;
+  epilogue.steps[count] = *step;
+  if (const auto tensor = tensor_of(*step)) epilogue.tensors[*tensor] = TensorShape::matrix;
+  return true;
+}
 
 // One part of an epilogue's name.
 bool add_part(const std::string& part, Epilogue& epilogue) {
@@ -29,7 +40,8 @@ bool add_part(const std::string& part, Epilogue& epilogue) {
     epilogue.aux = true;
   } else {
     const auto activation = parse_activation(part);
-    if (!activation || *activation == Activation::none) return false;
+    if (!activation) return add_step(part, epilogue);
+    if (*activation == Activation::none || takes_number(*activation)) return false;
     epilogue.activation = *activation;
   }
   return true;
@@ -108,7 +120,8 @@ void CaseOptions::add(CLI::App& app) {
   app.add_option(
          "--epilogue", epilogue,
          "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "
-         "bias, bias_m, row_scales, column_scales, residual, aux, an activation")
+         "bias, bias_m, row_scales, column_scales, residual, aux, an activation, steps like "
+         "multiply:t0, whose tensors are matrices")
       ->check([](const std::string& text) {
         return parse_epilogue(text)
                    ? std::string()
@@ -148,6 +161,9 @@ std::vector<BenchCase> CaseOptions::cases() const {
       problem.grouping = one.groups.grouping;
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) {
         matrix->type = default_result(problem);
+      }
+      for (Matrix Problem::*const tensor : tensor_matrices) {
+        (problem.*tensor).type = default_result(problem);
       }
       problem = packs.packed(problem);
       cases.push_back(std::move(one));

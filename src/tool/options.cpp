@@ -127,20 +127,9 @@ DataType default_result(const Problem& problem) {
 
 namespace {
 
-// The parts of a text, between its separators.
-std::vector<std::string> parts_of(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // "swiglu", "swiglu:interleaved" or "swiglu:swapped:limit=7:slope=1.702:offset=1"
 std::optional<Gated> parse_gated(const std::string& text) {
-  const std::vector<std::string> parts = parts_of(text, ':');
+  const std::vector<std::string_view> parts = split(text, ':');
   const auto gate = vkgemm::parse_gate(parts.front());
   if (!gate) return std::nullopt;
   Gated gated{.gate = *gate};
@@ -184,7 +173,7 @@ SplitK parse_split_k(const std::string& text) {
 
 // "activate:silu,multiply:t0"
 void parse_list(const std::string& text, std::array<EpilogueStep, most_steps>& steps) {
-  const std::vector<std::string> parts = parts_of(text, ',');
+  const std::vector<std::string_view> parts = split(text, ',');
   if (parts.size() > most_steps) {
     throw CLI::ValidationError("--steps has " + std::to_string(parts.size()) + " steps: at most " +
                                std::to_string(most_steps) + " are supported");
@@ -198,7 +187,7 @@ void parse_list(const std::string& text, std::array<EpilogueStep, most_steps>& s
 
 // "matrix,along_n"
 void parse_list(const std::string& text, std::array<TensorShape, most_tensors>& shapes) {
-  const std::vector<std::string> parts = parts_of(text, ',');
+  const std::vector<std::string_view> parts = split(text, ',');
   if (parts.size() > most_tensors) {
     throw CLI::ValidationError("--tensors has " + std::to_string(parts.size()) +
                                " shapes: t0 to t3 are supported");
@@ -206,8 +195,9 @@ void parse_list(const std::string& text, std::array<TensorShape, most_tensors>& 
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto shape = parse_tensor_shape(parts[i]);
     if (!shape) {
-      throw CLI::ValidationError("--tensors has '" + parts[i] + "': " + names_of<TensorShape>() +
-                                 " is needed" + suggestion(parts[i], names_of<TensorShape>()));
+      throw CLI::ValidationError("--tensors has '" + std::string(parts[i]) +
+                                 "': " + names_of<TensorShape>() + " is needed" +
+                                 suggestion(parts[i], names_of<TensorShape>()));
     }
     shapes[i] = *shape;
   }

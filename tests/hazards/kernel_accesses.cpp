@@ -226,28 +226,28 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
 
 // lib/epilogue/steps.glsl.
 void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias) {
-  struct Slot {
+  struct Place {
     std::uint64_t address, batch;
     std::uint32_t ld;
   };
-  const Slot slots[SLOT_COUNT] = {{p.c, p.c_batch, p.ldc},
-                                  {p.aux, p.aux_batch, p.ld_aux},
-                                  {p.bias, p.bias_batch, p.ld_bias},
-                                  {p.extra, p.extra_batch, p.ld_extra}};
-  const Slot& slot = slots[word >> STEP_SLOT_SHIFT & 3];
+  const Place places[PLACE_COUNT] = {{p.c, p.c_batch, p.ldc},
+                                     {p.aux, p.aux_batch, p.ld_aux},
+                                     {p.bias, p.bias_batch, p.ld_bias},
+                                     {p.extra, p.extra_batch, p.ld_extra}};
+  const Place& place = places[word >> STEP_PLACE_SHIFT & 3];
   const std::uint64_t element = bytes_of(word >> STEP_TYPE_SHIFT & 7);
   const bool columns = (word >> STEP_COL_MAJOR_SHIFT & 1) != 0;
   const Region whole =
-      matrix(slot.address, {p.m, p.n, slot.ld, columns, element}, slot.batch, batches);
+      matrix(place.address, {p.m, p.n, place.ld, columns, element}, place.batch, batches);
   switch (word >> STEP_OPERAND_SHIFT & 7) {
     case OPERAND_NUMBER:
       return;
     case OPERAND_SCALAR:
-      return read("a tensor", vector(slot.address, element, slot.batch, bias));
+      return read("a tensor", vector(place.address, element, place.batch, bias));
     case OPERAND_ALONG_N:
-      return read("a tensor", vector(slot.address, p.n * element, slot.batch, bias));
+      return read("a tensor", vector(place.address, p.n * element, place.batch, bias));
     case OPERAND_ALONG_M:
-      return read("a tensor", vector(slot.address, p.m * element, slot.batch, batches));
+      return read("a tensor", vector(place.address, p.m * element, place.batch, batches));
     default:
       return (word & 15) == STEP_STORE ? write("a tensor", whole) : read("a tensor", whole);
   }

@@ -15,7 +15,7 @@
 #include "problem/epilogue_steps.hpp"
 #include "problem/formula.hpp"
 #include "problem/resolved_problem.hpp"
-#include "problem/tensor_slots.hpp"
+#include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
 #include "vkgemm/problem.hpp"
 
@@ -139,11 +139,12 @@ TEST(EpilogueSteps, TensorsTakeWhatIsFree) {
     problem.epilogue.steps[i] = {.op = StepOp::add, .operand = all[i]};
   }
   using Slots = std::array<std::uint32_t, most_tensors>;
-  EXPECT_EQ(slots_of(resolve(problem).value()), (Slots{SLOT_C, SLOT_AUX, SLOT_BIAS, SLOT_EXTRA}));
+  EXPECT_EQ(places_of(resolve(problem).value()),
+            (Slots{PLACE_C, PLACE_AUX, PLACE_BIAS, PLACE_EXTRA}));
   problem.epilogue.beta = 1.0f;
   problem.epilogue.tensors[3] = TensorShape::none;
   problem.epilogue.steps[3] = {};
-  EXPECT_EQ(slots_of(resolve(problem).value()), (Slots{SLOT_AUX, SLOT_BIAS, SLOT_EXTRA, 0}));
+  EXPECT_EQ(places_of(resolve(problem).value()), (Slots{PLACE_AUX, PLACE_BIAS, PLACE_EXTRA, 0}));
 }
 
 TEST(EpilogueSteps, CommandLineRepeatsTheProblem) {
@@ -172,7 +173,7 @@ TEST(EpilogueSteps, Formula) {
   problem.epilogue.tensors[2] = TensorShape::scalar;
   EXPECT_EQ(formula(problem),
             "  t1[i, j] = (2 · a·b + bias[j]) · t0[i, j]\n"
-            "  d[i, j] = clamp(((2 · a·b + bias[j]) · t0[i, j] + 0.5) · elu'(t2, 0.25))\n");
+            "  d[i, j] = clamp(((2 · a·b + bias[j]) · t0[i, j] + 0.5) · elu'(t2, 0.25), 0, inf)\n");
   problem = with_t0(TensorShape::along_m);
   problem.gated = Gated{.gate = Gate::swiglu};
   EXPECT_EQ(formula(problem), "  d[i, j] = swiglu(a·b_l, a·b_r) · t0[i]\n");

@@ -143,7 +143,7 @@ float derivative_gelu_tanh(float x) {
     const float u = 1.5957691216057308 * x * fma(0.044715, z, 1.0);
     const float slope = fma(0.21406443, z, 1.5957691216057308);  // of u
     const float s = activation_sigmoid(u);
-    return fma(x * slope, s * activation_sigmoid(-u), s);
+    return fma(x, slope * (s * activation_sigmoid(-u)), s);
 }
 float derivative_silu(float x) {
     return activation_sigmoid(x) * fma(x, activation_sigmoid(-x), 1.0);

@@ -16,7 +16,7 @@ uint step_word(const uint i) { NTH_STEP(STEP) }
 uint step_number(const uint i) { NTH_STEP(STEP_NUMBER) }
 
 struct Step {
-    uint op, activation, operand, type, slot;
+    uint op, activation, operand, type, place;
     bool col_major, vector;
     float number;
 };
@@ -28,37 +28,37 @@ Step step_of(const uint i) {
     s.activation = word >> STEP_ACTIVATION_SHIFT & 31u;
     s.operand = word >> STEP_OPERAND_SHIFT & 7u;
     s.type = word >> STEP_TYPE_SHIFT & 7u;
-    s.slot = word >> STEP_SLOT_SHIFT & 3u;
+    s.place = word >> STEP_PLACE_SHIFT & 3u;
     s.col_major = (word >> STEP_COL_MAJOR_SHIFT & 1u) != 0;
     s.vector = (word >> STEP_VECTOR_SHIFT & 1u) != 0;
     s.number = uintBitsToFloat(step_number(i));
     return s;
 }
 
-uint64_t slot_base(const Tile t, const uint slot) {
-    return slot == SLOT_AUX     ? t.aux
-           : slot == SLOT_BIAS  ? t.bias
-           : slot == SLOT_EXTRA ? t.extra
+uint64_t place_base(const Tile t, const uint place) {
+    return place == PLACE_AUX     ? t.aux
+           : place == PLACE_BIAS  ? t.bias
+           : place == PLACE_EXTRA ? t.extra
                                 : t.c;
 }
-uint slot_ld(const uint slot) {
-    return slot == SLOT_AUX     ? p.ld_aux
-           : slot == SLOT_BIAS  ? p.ld_bias
-           : slot == SLOT_EXTRA ? p.ld_extra
+uint place_ld(const uint place) {
+    return place == PLACE_AUX     ? p.ld_aux
+           : place == PLACE_BIAS  ? p.ld_bias
+           : place == PLACE_EXTRA ? p.ld_extra
                                 : p.ldc;
 }
 
 // Element (row, col) of a step's tensor, and how far apart neighbours of a row stand.
 uint64_t step_element(const Tile t, const Step s, uint row, uint col) {
-    const uint64_t base = slot_base(t, s.slot);
+    const uint64_t base = place_base(t, s.place);
     switch (s.operand) {
         case OPERAND_SCALAR: return base;
         case OPERAND_ALONG_N: return element(base, s.type, 0, 0, col);
         case OPERAND_ALONG_M: return element(base, s.type, 0, 0, row);
     }
-    return element(base, s.type, s.col_major, row, slot_ld(s.slot), col);
+    return element(base, s.type, s.col_major, row, place_ld(s.place), col);
 }
-uint64_t step_row_step(const Step s) { return row_step(s.type, s.col_major, slot_ld(s.slot)); }
+uint64_t step_row_step(const Step s) { return row_step(s.type, s.col_major, place_ld(s.place)); }
 
 // A step on a value, x: its operand. A NaN of either stays one.
 float stepped(const Step s, float v, float x) {
@@ -96,17 +96,12 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v) {
     return v;
 }
 
-// The same of one element.
+// The same of one element, without stores.
 float with_steps(const Tile t, uint row, uint col, float v) {
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
-        const uint64_t at = step_element(t, s, row, col);
-        if (s.op == STEP_STORE) {
-            store1(at, s.type, v);
-            continue;
-        }
         float x = s.number;
-        if (s.operand != OPERAND_NUMBER) x = load1(at, s.type);
+        if (s.operand != OPERAND_NUMBER) x = load1(step_element(t, s, row, col), s.type);
         v = stepped(s, v, x);
     }
     return v;

@@ -2,6 +2,7 @@
 #include "kernels/loops/loops.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/steps.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -83,6 +84,10 @@ bool check(const Case& s) {
                       " inputs: not built on path nv");
     }
     if (!check_offsets(s, operand.name, *operand.matrix, c.tile_m, c.tile_n)) return false;
+  }
+  for (std::size_t i = 0; i < most_tensors && !split; ++i) {
+    // Functions of single elements return a value; the extension says nothing of their stores.
+    if (is_stored(p.epilogue, i)) return s.refuse("a step stores t", i, ": not built on path nv");
   }
   if (split) {
     const ResolvedMatrix partial{.type = DataType::f32, .ld = partial_ld(p)};

@@ -52,7 +52,9 @@ void set_gate(Constants& constants, const ResolvedProblem& problem) {
   if (!problem.gated) return;
   constants.set(SPEC_GATE, gate_constant(problem.gated->gate));
   constants.set(SPEC_GATE_INTERLEAVED, problem.gated->b == GatedB::interleaved);
-  const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
+  const auto bits = [](float number) {  // of either zero: 0
+    return number == 0.0f ? 0 : std::bit_cast<std::uint32_t>(number);
+  };
   constants.set(SPEC_GATE_SWAPPED, problem.gated->swapped);
   constants.set(SPEC_GATE_LIMIT, bits(problem.gated->limit));
   constants.set(SPEC_GATE_SLOPE, bits(problem.gated->slope));
