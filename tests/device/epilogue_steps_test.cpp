@@ -106,8 +106,8 @@ TEST_P(EpilogueSteps, DerivativesOfHugeNumbers) {
     }
     ASSERT_TRUE(trial.run(config()));
     for (std::uint64_t j = 0; j < 8; ++j) {
-      const bool is_number = activation != Activation::sqrt || huge[j] > 0.0;
-      if (is_number) EXPECT_FALSE(std::isnan(trial.d(0, j))) << to_string(activation) << huge[j];
+      const bool has_none = activation == Activation::sqrt && huge[j] <= 0.0;
+      EXPECT_TRUE(has_none || !std::isnan(trial.d(0, j))) << to_string(activation) << huge[j];
     }
     EXPECT_TRUE(trial.is_within_bound()) << to_string(activation);
   }
