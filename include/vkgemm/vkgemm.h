@@ -443,7 +443,8 @@ VKGEMM_API VkgemmStatus vkgemm_error_vk_result(const VkgemmError* error, VkResul
 // bf16 products are accumulated in f32. s8 products are accumulated in s32, exactly: K is at most
 // 131071. D of s8 inputs may be s32, the sums themselves: then the epilogue is at its defaults, and
 // there are no gates or row reductions. m, n, k, batch and every leading dimension are at most 2^31
-// - 1. vkgemm/problem.hpp says more about NaN, rounding, groups, gates and row reductions.
+// - 1. vkgemm/problem.hpp says more about NaN, rounding, groups and row reductions,
+// vkgemm/epilogue.hpp about steps and gates.
 
 // Not set, of a number in a VkgemmMatrix.
 #define VKGEMM_NOT_SET UINT64_MAX
@@ -567,7 +568,7 @@ typedef struct VkgemmSplitK {
 //
 // Two 4-bit codes that are neighbours along K share a byte; the second one is the upper half. The
 // byte is k / 2 * ld + n, or (n * ld + k) / 2. For a gated product with one matrix B, N is 2N
-// here. struct Quantisation in vkgemm/problem.hpp also describes batches and ggml blocks.
+// here. struct Quantisation in vkgemm/matrix.hpp also describes batches and ggml blocks.
 typedef struct VkgemmQuantisation {
   uint32_t struct_size;
   VkgemmCodeType type;  // default int8
@@ -1344,7 +1345,7 @@ VKGEMM_API VkgemmStatus vkgemm_fingerprint_difference(const VkgemmFingerprint* g
 // scales its row_scales (VKGEMM_SCALES_PER_MATRIX).
 //   scale = max|row| / 127      code = nearest integer, to even, of x * (127 / max|row|)
 // in f32, with the same bits on every device. Zeros have scale and codes 0. A row with NaN has the
-// scale NaN, one with Inf the scale +Inf, and both have codes 0. vkgemm/problem.hpp says more about
+// scale NaN, one with Inf the scale +Inf, and both have codes 0. vkgemm/matrix.hpp says more about
 // these. For B, pass the columns of a column-major matrix as the rows.
 //
 // Source and codes are rows × columns, row-major and plain. Padding is neither read nor written.

@@ -6,6 +6,8 @@
 #include "vkgemm/context.hpp"    // IWYU pragma: export
 #include "vkgemm/convert.hpp"    // IWYU pragma: export
 #include "vkgemm/device.hpp"     // IWYU pragma: export
+#include "vkgemm/epilogue.hpp"   // IWYU pragma: export
+#include "vkgemm/matrix.hpp"     // IWYU pragma: export
 #include "vkgemm/problem.hpp"    // IWYU pragma: export
 #include "vkgemm/result.hpp"     // IWYU pragma: export
 #include "vkgemm/self_test.hpp"  // IWYU pragma: export

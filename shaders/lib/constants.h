@@ -26,21 +26,21 @@
 
 // X(name, NAME): the enumerators of StepOp and of VkgemmStepOp after none, in the order of the
 // values above.
-#define VKGEMM_STEP_OPS(X)  \
-  X(add, ADD)               \
-  X(subtract, SUBTRACT)     \
-  X(multiply, MULTIPLY)     \
-  X(divide, DIVIDE)         \
-  X(maximum, MAXIMUM)       \
-  X(minimum, MINIMUM)       \
-  X(activate, ACTIVATE)     \
-  X(derivative, DERIVATIVE) \
-  X(store, STORE)
+#define VKGEMM_STEP_OPS(X)     \
+    X(add, ADD)                \
+    X(subtract, SUBTRACT)      \
+    X(multiply, MULTIPLY)      \
+    X(divide, DIVIDE)          \
+    X(maximum, MAXIMUM)        \
+    X(minimum, MINIMUM)        \
+    X(activate, ACTIVATE)      \
+    X(derivative, DERIVATIVE)  \
+    X(store, STORE)
 
 #define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
 #define STEP_TYPE_SHIFT 12       // TYPE_*
-#define STEP_PLACE_SHIFT 15       // PLACE_*
+#define STEP_PLACE_SHIFT 15      // PLACE_*
 #define STEP_COL_MAJOR_SHIFT 17  // the tensor is column-major
 #define STEP_VECTOR_SHIFT 18     // accesses to four elements at once are allowed
 
@@ -96,127 +96,128 @@
 #define ROW_OP_VARIANCE 9
 
 // X(name, NAME): the enumerators of RowOp and of VkgemmRowOp, in the order of the values above.
-#define VKGEMM_ROW_OPS(X)       \
-  X(rms_norm, RMS_NORM)         \
-  X(layer_norm, LAYER_NORM)     \
-  X(softmax, SOFTMAX)           \
-  X(l2_normalize, L2_NORMALIZE) \
-  X(logsumexp, LOGSUMEXP)       \
-  X(sum, SUM)                   \
-  X(max, MAX)                   \
-  X(mean, MEAN)                 \
-  X(variance, VARIANCE)
+#define VKGEMM_ROW_OPS(X)          \
+    X(rms_norm, RMS_NORM)          \
+    X(layer_norm, LAYER_NORM)      \
+    X(softmax, SOFTMAX)            \
+    X(l2_normalize, L2_NORMALIZE)  \
+    X(logsumexp, LOGSUMEXP)        \
+    X(sum, SUM)                    \
+    X(max, MAX)                    \
+    X(mean, MEAN)                  \
+    X(variance, VARIANCE)
 
 // The specialization constants of all kernels, which use what they need: X(id, name, default).
 // Booleans are 0 or 1. Ids are consecutive.
-#define VKGEMM_CONSTANTS(X)                                                                        \
-  /* The configuration. */                                                                         \
-  X(0, LOCAL_SIZE, 128) /* invocations of a workgroup */                                           \
-  X(1, TILE_M, 128)                                                                                \
-  X(2, TILE_N, 128)                                                                                \
-  X(3, TILE_K, 32)                                                                                 \
-  X(4, FRAGMENT_M, 16)                                                                             \
-  X(5, FRAGMENT_N, 16)                                                                             \
-  X(6, FRAGMENT_K, 16)                                                                             \
-  X(7, SUBGROUPS_M, 2)                                                                             \
-  X(8, SUBGROUPS_N, 2)                                                                             \
-  X(9, SUBTILES, 4)                                                                                \
-  X(10, SWIZZLE, 8)                                                                                \
-  X(11, UNROLL_K, 1)                                                                               \
-  X(12, PEEL, 1)                                                                                   \
-  X(13, SPLIT, SPLIT_NONE) /* a workgroup takes a slice of K only: SPLIT_* */                      \
-  /* The operands. */                                                                              \
-  X(14, A_COL_MAJOR, 0)                                                                            \
-  X(15, B_COL_MAJOR, 0)                                                                            \
-  X(16, A_VECTOR, 8) /* 0: loads element by element. Else 16-byte loads are allowed, and */        \
-  X(17, B_VECTOR, 8) /* the value is a power of two of elements that divides the ld */             \
-  X(18, A_PADDED, 0) /* packed: in fragment order, or rows can be read up to the ld */             \
-  X(19, B_PADDED, 0)                                                                               \
-  X(20, C_VECTOR, 1) /* accesses to four elements at once are allowed */                           \
-  X(21, D_VECTOR, 1)                                                                               \
-  X(22, AUX_VECTOR, 1)                                                                             \
-  X(23, STATIC_N, 0) /* 0: read from the push constants, see elements.glsl, tile.glsl */           \
-  X(24, STATIC_K, 0)                                                                               \
-  X(25, STATIC_LDA, 0)                                                                             \
-  X(26, STATIC_LDB, 0)                                                                             \
-  X(27, EDGES, 1)  /* M or N is not a multiple of the tile */                                      \
-  X(28, K_TAIL, 1) /* K is not a multiple of TILE_K * UNROLL_K */                                  \
-  /* The epilogue. */                                                                              \
-  X(29, C_TYPE, TYPE_NONE)   /* TYPE_NONE: beta is 0, C is not read */                             \
-  X(30, D_TYPE, TYPE_F32)    /* TYPE_NONE: only row values are stored */                           \
-  X(31, AUX_TYPE, TYPE_NONE) /* TYPE_NONE: no aux */                                               \
-  X(32, BIAS_TYPE, TYPE_NONE)                                                                      \
-  X(33, BIAS, BIAS_NONE)                                                                           \
-  X(34, ACTIVATION, ACTIVATION_NONE)                                                               \
-  X(35, CLAMP, 0)                                                                                  \
-  X(36, GUARDED, 0) /* does nothing unless the dispatch before gave up waiting */                  \
-  /* Grouped products. */                                                                          \
-  X(37, GROUPED, GROUPED_NONE)                                                                     \
-  X(38, OFFSETS_64, 0) /* offsets are int64 */                                                     \
-  X(39, PERSISTENT, 0) /* workgroups take tiles by stride */                                       \
-  /* Row reductions. */                                                                            \
-  X(40, ROW_OP, ROW_OP_NONE)                                                                       \
-  X(41, ROW_GAMMA, 0)              /* rows are scaled, … */                                      \
-  X(42, ROW_SHIFT, 0)              /* … and shifted, … */                                      \
-  X(43, ROW_VECTOR_TYPE, TYPE_F32) /* … by vectors of this type */                               \
-  X(44, ROW_VALUE_TYPE, TYPE_F32)                                                                  \
-  X(45, ROW_SHARED, 0) /* tiles share rows: reduce_tiles.comp is not resident */                   \
-  /* Gated products. */                                                                            \
-  X(46, GATE, GATE_NONE)                                                                           \
-  X(47, GATE_INTERLEAVED, 0) /* neighbouring columns of B, bias and aux are a pair */              \
-  /* Row reductions and gated products. */                                                         \
-  X(48, C_COL_MAJOR, 0) /* C and aux */                                                            \
-  X(49, D_COL_MAJOR, 0)                                                                            \
-  /* The direct loop and the operands in fragment order: fragment_words.glsl. */                   \
-  X(50, AHEAD, 1)  /* how far loads are ahead: KhrDirectLoop::ahead */                             \
-  X(51, SWAP_A, 0) /* the middle two of the words of A have changed places */                      \
-  X(52, PACKS_B, 0)                                                                                \
-  X(53, PACK_HALVES, 0)   /* of a gated product's B, one behind the other */                       \
-  X(54, SUBGROUPS_K, 1)   /* subgroups that share K */                                             \
-  X(55, NARROW_SLICES, 0) /* D is stored from slices of its own 16 bits: khr_narrow.glsl */        \
-  X(56, INTERLEAVE_K, 0)  /* K of fragments is in another order: fragment_words.glsl */            \
-  /* A quantised B: quantised.h. */                                                                \
-  X(57, CODES, CODES_NONE)                                                                         \
-  X(58, CODE_GROUP_K, 0) /* of K, that share a scale; 0: all of K */                               \
-  X(59, SCALE_TYPE, TYPE_F16)                                                                      \
-  X(60, CODE_ZEROS, 0)               /* there are zero points */                                   \
-  X(61, CODE_GROUP_N, 1)             /* that share a scale where it is packed from; 0: all */      \
-  X(62, CODE_LAYOUT, CODES_SEPARATE) /* where it is packed from: CODES_* */                        \
-  X(63, CODE_RUN, 1) /* elements of an invocation's fragment that are of one column */             \
-  /* Factors of the product: epilogue.glsl. */                                                     \
-  X(64, ROW_SCALES, SCALES_NONE)                                                                   \
-  X(65, COLUMN_SCALES, SCALES_NONE)                                                                \
-  /* Rows that are quantised: quantise_rows.comp. */                                               \
-  X(66, SOURCE_TYPE, TYPE_F16)                                                                     \
-  /* f32 in parts: parts.glsl. */                                                                  \
-  X(67, LAST_ORDER, 0) /* parts are multiplied whose numbers add up to at most this */             \
-  /* A quantised B in the direct loop. */                                                          \
-  X(68, SCALES_OF, SCALES_OF_CODES) /* what scales multiply: SCALES_OF_* */                        \
-  X(69, SPIN_LIMIT, 0)              /* how often a workgroup that waits asks before it gives up */ \
-  X(70, ROW_EPS, 0)                 /* the bits of eps */                                          \
-  /* The steps of the epilogue, and the bits of their numbers: steps.glsl. */                      \
-  X(71, STEP_COUNT, 0)                                                                             \
-  X(72, STEP0, 0)                                                                                  \
-  X(73, STEP1, 0)                                                                                  \
-  X(74, STEP2, 0)                                                                                  \
-  X(75, STEP3, 0)                                                                                  \
-  X(76, STEP4, 0)                                                                                  \
-  X(77, STEP5, 0)                                                                                  \
-  X(78, STEP6, 0)                                                                                  \
-  X(79, STEP7, 0)                                                                                  \
-  X(80, STEP_NUMBER0, 0)                                                                           \
-  X(81, STEP_NUMBER1, 0)                                                                           \
-  X(82, STEP_NUMBER2, 0)                                                                           \
-  X(83, STEP_NUMBER3, 0)                                                                           \
-  X(84, STEP_NUMBER4, 0)                                                                           \
-  X(85, STEP_NUMBER5, 0)                                                                           \
-  X(86, STEP_NUMBER6, 0)                                                                           \
-  X(87, STEP_NUMBER7, 0)                                                                           \
-  /* The parameters of a gate, and the bits of their numbers: gated.glsl. */                       \
-  X(88, GATE_SWAPPED, 0)                                                                           \
-  X(89, GATE_LIMIT, 0) /* 0: there is none; so GATE_OFFSET, and 1.0 of GATE_SLOPE */               \
-  X(90, GATE_SLOPE, 0x3f800000u)                                                                   \
-  X(91, GATE_OFFSET, 0)
+#define VKGEMM_CONSTANTS(X) \
+    /* The configuration. */ \
+    X(0, LOCAL_SIZE, 128)    /* invocations of a workgroup */ \
+    X(1, TILE_M, 128) \
+    X(2, TILE_N, 128) \
+    X(3, TILE_K, 32) \
+    X(4, FRAGMENT_M, 16) \
+    X(5, FRAGMENT_N, 16) \
+    X(6, FRAGMENT_K, 16) \
+    X(7, SUBGROUPS_M, 2) \
+    X(8, SUBGROUPS_N, 2) \
+    X(9, SUBTILES, 4) \
+    X(10, SWIZZLE, 8) \
+    X(11, UNROLL_K, 1) \
+    X(12, PEEL, 1) \
+    X(13, SPLIT, SPLIT_NONE)    /* a workgroup takes a slice of K only: SPLIT_* */ \
+    /* The operands. */ \
+    X(14, A_COL_MAJOR, 0) \
+    X(15, B_COL_MAJOR, 0) \
+    X(16, A_VECTOR, 8)    /* 0: loads element by element. Else 16-byte loads are allowed, and */ \
+    X(17, B_VECTOR, 8)    /* the value is a power of two of elements that divides the ld */ \
+    X(18, A_PADDED, 0)    /* packed: in fragment order, or rows can be read up to the ld */ \
+    X(19, B_PADDED, 0) \
+    X(20, C_VECTOR, 1)    /* accesses to four elements at once are allowed */ \
+    X(21, D_VECTOR, 1) \
+    X(22, AUX_VECTOR, 1) \
+    X(23, STATIC_N, 0)    /* 0: read from the push constants, see elements.glsl, tile.glsl */ \
+    X(24, STATIC_K, 0) \
+    X(25, STATIC_LDA, 0) \
+    X(26, STATIC_LDB, 0) \
+    X(27, EDGES, 1)     /* M or N is not a multiple of the tile */ \
+    X(28, K_TAIL, 1)    /* K is not a multiple of TILE_K * UNROLL_K */ \
+    /* The epilogue. */ \
+    X(29, C_TYPE, TYPE_NONE)      /* TYPE_NONE: beta is 0, C is not read */ \
+    X(30, D_TYPE, TYPE_F32)       /* TYPE_NONE: only row values are stored */ \
+    X(31, AUX_TYPE, TYPE_NONE)    /* TYPE_NONE: no aux */ \
+    X(32, BIAS_TYPE, TYPE_NONE) \
+    X(33, BIAS, BIAS_NONE) \
+    X(34, ACTIVATION, ACTIVATION_NONE) \
+    X(35, CLAMP, 0) \
+    X(36, GUARDED, 0)    /* does nothing unless the dispatch before gave up waiting */ \
+    /* Grouped products. */ \
+    X(37, GROUPED, GROUPED_NONE) \
+    X(38, OFFSETS_64, 0)    /* offsets are int64 */ \
+    X(39, PERSISTENT, 0)    /* workgroups take tiles by stride */ \
+    /* Row reductions. */ \
+    X(40, ROW_OP, ROW_OP_NONE) \
+    X(41, ROW_GAMMA, 0)    /* rows are scaled, … */ \
+    X(42, ROW_SHIFT, 0)    /* … and shifted, … */ \
+    X(43, ROW_VECTOR_TYPE, TYPE_F32)    /* … by vectors of this type */ \
+    X(44, ROW_VALUE_TYPE, TYPE_F32) \
+    X(45, ROW_SHARED, 0)    /* tiles share rows: reduce_tiles.comp is not resident */ \
+    /* Gated products. */ \
+    X(46, GATE, GATE_NONE) \
+    X(47, GATE_INTERLEAVED, 0)    /* neighbouring columns of B, bias and aux are a pair */ \
+    /* Row reductions and gated products. */ \
+    X(48, C_COL_MAJOR, 0)    /* C and aux */ \
+    X(49, D_COL_MAJOR, 0) \
+    /* The direct loop and the operands in fragment order: fragment_words.glsl. */ \
+    X(50, AHEAD, 1)     /* how far loads are ahead: KhrDirectLoop::ahead */ \
+    X(51, SWAP_A, 0)    /* the middle two of the words of A have changed places */ \
+    X(52, PACKS_B, 0) \
+    X(53, PACK_HALVES, 0)    /* of a gated product's B, one behind the other */ \
+    X(54, SUBGROUPS_K, 1)    /* subgroups that share K */ \
+    X(55, NARROW_SLICES, 0)    /* D is stored from slices of its own 16 bits: khr_narrow.glsl */ \
+    X(56, INTERLEAVE_K, 0)    /* K of fragments is in another order: fragment_words.glsl */ \
+    /* A quantised B: quantised.h. */ \
+    X(57, CODES, CODES_NONE) \
+    X(58, CODE_GROUP_K, 0)    /* of K, that share a scale; 0: all of K */ \
+    X(59, SCALE_TYPE, TYPE_F16) \
+    X(60, CODE_ZEROS, 0)    /* there are zero points */ \
+    X(61, CODE_GROUP_N, 1)    /* that share a scale where it is packed from; 0: all */ \
+    X(62, CODE_LAYOUT, CODES_SEPARATE)    /* where it is packed from: CODES_* */ \
+    X(63, CODE_RUN, 1)    /* elements of an invocation's fragment that are of one column */ \
+    /* Factors of the product: epilogue.glsl. */ \
+    X(64, ROW_SCALES, SCALES_NONE) \
+    X(65, COLUMN_SCALES, SCALES_NONE) \
+    /* Rows that are quantised: quantise_rows.comp. */ \
+    X(66, SOURCE_TYPE, TYPE_F16) \
+    /* f32 in parts: parts.glsl. */ \
+    X(67, LAST_ORDER, 0)    /* parts are multiplied whose numbers add up to at most this */ \
+    /* A quantised B in the direct loop. */ \
+    X(68, SCALES_OF, SCALES_OF_CODES)    /* what scales multiply: SCALES_OF_* */ \
+    /* Workgroups that wait for others, and row reductions. */ \
+    X(69, SPIN_LIMIT, 0)    /* how often a workgroup polls for others before it gives up */ \
+    X(70, ROW_EPS, 0)    /* the bits of eps */ \
+    /* The steps of the epilogue, and the bits of their numbers: steps.glsl. */ \
+    X(71, STEP_COUNT, 0) \
+    X(72, STEP0, 0) \
+    X(73, STEP1, 0) \
+    X(74, STEP2, 0) \
+    X(75, STEP3, 0) \
+    X(76, STEP4, 0) \
+    X(77, STEP5, 0) \
+    X(78, STEP6, 0) \
+    X(79, STEP7, 0) \
+    X(80, STEP_NUMBER0, 0) \
+    X(81, STEP_NUMBER1, 0) \
+    X(82, STEP_NUMBER2, 0) \
+    X(83, STEP_NUMBER3, 0) \
+    X(84, STEP_NUMBER4, 0) \
+    X(85, STEP_NUMBER5, 0) \
+    X(86, STEP_NUMBER6, 0) \
+    X(87, STEP_NUMBER7, 0) \
+    /* The parameters of a gate, and the bits of their numbers: gated.glsl. */ \
+    X(88, GATE_SWAPPED, 0) \
+    X(89, GATE_LIMIT, 0)    /* 0: there is none */ \
+    X(90, GATE_SLOPE, 0x3f800000u)    /* 1.0: there is none */ \
+    X(91, GATE_OFFSET, 0)    /* 0: there is none */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
@@ -255,7 +256,8 @@ VKGEMM_CONSTANTS(VKGEMM_CHECK)
 #undef VKGEMM_CHECK
 
 #define VKGEMM_NAME(id, name, value) std::string_view(#name),
-inline constexpr std::array<std::string_view, SPEC_COUNT> spec_names{VKGEMM_CONSTANTS(VKGEMM_NAME)};
+inline constexpr std::array<std::string_view, SPEC_COUNT> spec_names{
+    VKGEMM_CONSTANTS(VKGEMM_NAME)};
 #undef VKGEMM_NAME
 
 }  // namespace vkgemm

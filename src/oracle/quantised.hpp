@@ -1,4 +1,4 @@
-// quantised.hpp: quantised matrices in host memory (vkgemm/problem.hpp, Quantisation): what codes
+// quantised.hpp: quantised matrices in host memory (vkgemm/matrix.hpp, Quantisation): what codes
 // mean, where they stand, and the codes of given numbers.
 #pragma once
 

@@ -1,4 +1,4 @@
-// row_quantisation.hpp: the oracle of rows that become codes (vkgemm/problem.hpp, RowQuantisation):
+// row_quantisation.hpp: the oracle of rows that become codes (vkgemm/matrix.hpp, RowQuantisation):
 // in double precision, rounded where the definition rounds, so every bit.
 #pragma once
 

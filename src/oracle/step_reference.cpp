@@ -66,7 +66,7 @@ Stepped apply_step(const EpilogueStep& step, Bounded v, double x) {
       break;
     }
   }
-  // What overflows in f32 alone, and what is infinite or not a number by a rounding.
+  // f32 may overflow where double precision doesn't, and a rounding decides between Inf and NaN.
   if (std::isfinite(y.value) && std::fabs(y.value) + y.bound > static_cast<double>(FLT_MAX)) {
     out.unpredictable = true;
   }

@@ -14,11 +14,15 @@
 namespace vkgemm {
 namespace {
 
-constexpr std::string_view tensor_names[most_tensors] = {"t0", "t1", "t2", "t3"};
-
 bool is_function(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::derivative; }
 // True if the operand must be a tensor.
 bool needs_tensor(StepOp op) noexcept { return op == StepOp::derivative || op == StepOp::store; }
+
+// True if the step uses its number.
+bool has_number(const EpilogueStep& step) noexcept {
+  if (is_function(step.op)) return takes_number(step.activation);
+  return step.op != StepOp::none && step.operand == StepOperand::number;
+}
 
 MaybeError check_step(const EpilogueStep& step, std::string_view name) {
   const std::string_view op = to_string(step.op);
@@ -34,12 +38,11 @@ MaybeError check_step(const EpilogueStep& step, std::string_view name) {
   if (std::isnan(step.number)) {
     return invalid_argument(concat(name, ".number is nan: a number is needed"));
   }
-  if (takes_number(step.activation)) {
-    if (step.number != 0.0f) return std::nullopt;
+  if (takes_number(step.activation) && step.number == 0.0f) {
     return invalid_argument(
         concat(name, ".number is 0: ", to_string(step.activation), " needs its number"));
   }
-  if (step.number == 0.0f || (!has_operand && !is_function(step.op))) return std::nullopt;
+  if (step.number == 0.0f || has_number(step)) return std::nullopt;
   return invalid_argument(
       concat(name, ".number is ", step.number, ": ", to_string(step), " has no number"));
 }
@@ -123,42 +126,43 @@ MaybeError check_steps(const Problem& problem) {
     if (auto error = check_tensor(problem, i)) return error;
     if (!has_tensor(epilogue, i) || ++places <= PLACE_COUNT) continue;
     return unsupported(concat("epilogue.tensors[", i, "] is ", to_string(epilogue.tensors[i]),
-                              ": C, aux, bias and tensors are at most ", PLACE_COUNT, " in all"));
+                              ": an epilogue uses at most ", PLACE_COUNT,
+                              " of C, aux, bias, t0 … t3"));
   }
   return std::nullopt;
 }
 
-TensorMatrices tensor_matrices_of(const Problem& p, std::size_t tensor) noexcept {
+OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
   const Matrix& given = p.*tensor_matrices[tensor];
   const bool groups_of_rows = p.grouping && p.grouping->along == GroupAlong::m;
   const std::uint64_t products = p.grouping ? p.grouping->groups : p.batch;
   const std::uint64_t of_rows = groups_of_rows ? 1 : products;
-  Matrix vector{.type = given.type,
-                .batch_stride = given.batch_stride.value_or(0),
-                .alignment = size_in_bytes(given.type)};
+  const std::uint64_t stride = given.batch_stride.value_or(0);
+  OperandShape vector;
   switch (p.epilogue.tensors[tensor]) {
     case TensorShape::none:
-      break;
+      return {};
     case TensorShape::scalar:
-      return {vector, 1, 1, products};
+      vector = vector_along_n(given.type, 1, products, stride);
+      break;
     case TensorShape::along_n:
-      return {vector, 1, p.n, products};
+      vector = vector_along_n(given.type, p.n, products, stride);
+      break;
     case TensorShape::along_m:
-      vector.layout = Layout::col_major;
-      return {vector, p.m, 1, of_rows};
+      vector = vector_along_m(given.type, p.m, of_rows, stride);
+      break;
     case TensorShape::matrix:
       return {given, p.m, p.n, of_rows};
   }
-  return {};
+  vector.matrix.alignment = size_in_bytes(given.type);
+  return vector;
 }
 
 std::string to_string(const EpilogueStep& step) {
   std::string text(to_string(step.op));
   if (step.activation != Activation::none) text += concat(':', to_string(step.activation));
   if (step.operand != StepOperand::number) text += concat(':', to_string(step.operand));
-  const bool has_number =
-      is_function(step.op) ? takes_number(step.activation) : step.operand == StepOperand::number;
-  if (has_number && step.op != StepOp::none) text += concat(':', step.number);
+  if (has_number(step)) text += concat(':', step.number);
   return text;
 }
 
@@ -190,9 +194,7 @@ Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
       return wrong(part(), "t0 … t3");
     }
   }
-  const bool has_number =
-      is_function(step.op) ? takes_number(step.activation) : step.operand == StepOperand::number;
-  if (has_number) {
+  if (has_number(step)) {
     const auto number = parse_number<float>(part());
     if (!number) return wrong(part(), is_function(step.op) ? "a number" : "t0 … t3 or a number");
     step.number = *number;

@@ -6,16 +6,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/errors.hpp"
+#include "problem/operand_shape.hpp"
 #include "vkgemm/problem.hpp"
 
 namespace vkgemm {
 
 inline constexpr std::array<Matrix Problem::*, most_tensors> tensor_matrices{
     &Problem::t0, &Problem::t1, &Problem::t2, &Problem::t3};
+inline constexpr std::array<std::string_view, most_tensors> tensor_names{"t0", "t1", "t2", "t3"};
 
-// Those before the first that is none.
+// The steps before the first that is none.
 std::span<const EpilogueStep> steps_of(const Epilogue& epilogue) noexcept;
 
 // The number of the tensor that is a step's operand; nothing: it is a number, or has none.
@@ -30,15 +33,8 @@ bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept;
 // The first step or tensor that contradicts itself or another one.
 MaybeError check_steps(const Problem& problem);
 
-// A tensor that exists, as matrices: a vector has one row or one column, and the whole batch shares
-// it unless the caller says otherwise. Groups of rows share a vector along M, whose rows are
-// theirs.
-struct TensorMatrices {
-  Matrix matrix;
-  std::uint64_t rows = 0;
-  std::uint64_t cols = 0;
-  std::uint64_t count = 0;
-};
-TensorMatrices tensor_matrices_of(const Problem& problem, std::size_t tensor) noexcept;
+// The matrices of a tensor. The whole batch shares a vector or scalar unless the caller sets a
+// batch_stride. Groups of rows share a vector along M, whose rows are theirs.
+OperandShape tensor_shape(const Problem& problem, std::size_t tensor) noexcept;
 
 }  // namespace vkgemm

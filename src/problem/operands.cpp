@@ -28,16 +28,6 @@ bool is_grouped(const Problem& p, GroupAlong along) {
   return p.grouping && p.grouping->along == along;
 }
 
-// A vector along M, a column, has a value for each row of D; along N, a row, one for each column.
-OperandShape vector_along_n(DataType type, std::uint64_t length, std::uint64_t count,
-                            std::uint64_t stride) {
-  return {{.type = type, .batch_stride = stride}, 1, length, count};
-}
-OperandShape vector_along_m(DataType type, std::uint64_t length, std::uint64_t count,
-                            std::uint64_t stride) {
-  return {{.type = type, .layout = Layout::col_major, .batch_stride = stride}, length, 1, count};
-}
-
 // --- vectors ------------------------------------------------------------------------------------
 
 constexpr auto has_bias = [](const auto& p) { return p.epilogue.bias != Bias::none; };
@@ -187,11 +177,6 @@ Operand result_operand(const ResolvedProblem& p) {
 
 // --- tensors of the epilogue's steps ------------------------------------------------------------
 
-OperandShape tensor_shape(const Problem& p, std::size_t tensor) {
-  const TensorMatrices all = tensor_matrices_of(p, tensor);
-  return {all.matrix, all.rows, all.cols, all.count};
-}
-
 Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
   const ResolvedMatrix& matrix = p.tensors[tensor];
   const TensorShape shape = p.epilogue.tensors[tensor];
@@ -211,10 +196,9 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
 }
 
 template <std::size_t tensor>
-constexpr OperandRow row_of_tensor(OperandId id, std::string_view name, DeviceSpan Operands::*span,
-                                   const char* option) {
+constexpr OperandRow row_of_tensor(OperandId id, DeviceSpan Operands::*span, const char* option) {
   return {.id = id,
-          .name = name,
+          .name = tensor_names[tensor],
           .span = span,
           .twin = id,
           .written_by = [](const Problem& p) { return is_stored(p.epilogue, tensor); },
@@ -386,10 +370,10 @@ constexpr OperandRow rows[] = {
                                             .span = &Operands::offsets,
                                             .address = &Addresses::offsets,
                                             .twin = OperandId::offsets}),
-    row_of_tensor<0>(OperandId::t0, "t0", &Operands::t0, "--t0"),
-    row_of_tensor<1>(OperandId::t1, "t1", &Operands::t1, "--t1"),
-    row_of_tensor<2>(OperandId::t2, "t2", &Operands::t2, "--t2"),
-    row_of_tensor<3>(OperandId::t3, "t3", &Operands::t3, "--t3"),
+    row_of_tensor<0>(OperandId::t0, &Operands::t0, "--t0"),
+    row_of_tensor<1>(OperandId::t1, &Operands::t1, "--t1"),
+    row_of_tensor<2>(OperandId::t2, &Operands::t2, "--t2"),
+    row_of_tensor<3>(OperandId::t3, &Operands::t3, "--t3"),
     prepared_row(OperandId::source, "source", &Operands::source, &Addresses::source),
     prepared_row(OperandId::codes, "codes", &Operands::codes, &Addresses::codes),
     prepared_row(OperandId::scales, "scales", &Operands::scales, &Addresses::scales),

@@ -55,7 +55,7 @@ class CommandLine {
     const std::string text = text_of(tensors);
     add(field, !text.empty(), text);
     for (std::size_t i = 0; i < most_tensors; ++i) {
-      if (tensors[i] != TensorShape::none) add_typed("t" + std::to_string(i), tensor_matrices[i]);
+      if (tensors[i] != TensorShape::none) add_typed(tensor_names[i], tensor_matrices[i]);
     }
   }
   void part(const Field& field, const SplitK& split, const SplitK& usual) {

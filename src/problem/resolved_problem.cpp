@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
-#include "problem/fields.hpp"
+#include "problem/field_checks.hpp"
 #include "problem/inputs/codes.hpp"
 #include "problem/row_op.hpp"
 
@@ -155,11 +155,10 @@ MaybeError check_bias(const ResolvedProblem& problem) {
 MaybeError resolve_tensor(const Problem& problem, std::size_t i, ResolvedProblem& out) {
   const Epilogue& epilogue = problem.epilogue;
   if (!has_tensor(epilogue, i)) return std::nullopt;
-  constexpr std::string_view names[most_tensors] = {"t0", "t1", "t2", "t3"};
-  const TensorMatrices all = tensor_matrices_of(problem, i);
+  const OperandShape all = tensor_shape(problem, i);
   const TensorShape shape = epilogue.tensors[i];
   const bool is_matrix = shape == TensorShape::matrix;
-  const OperandInfo info{.name = names[i],
+  const OperandInfo info{.name = tensor_names[i],
                          .rows_name = is_matrix || shape == TensorShape::along_m ? "M" : "1",
                          .cols_name = is_matrix || shape == TensorShape::along_n ? "N" : "1",
                          .access = is_stored(epilogue, i) ? Access::write : Access::read,

@@ -6,7 +6,7 @@
 #include "base/errors.hpp"
 #include "base/text.hpp"
 #include "problem/data_type.hpp"
-#include "problem/fields.hpp"
+#include "problem/field_checks.hpp"
 
 namespace vkgemm {
 namespace {

@@ -93,13 +93,13 @@ std::vector<Shape> GroupOptions::shapes(const std::string& text) const {
   std::vector<Shape> out;
   std::istringstream stream(text);
   for (std::string one; std::getline(stream, one, ',');) {
-    const std::vector<std::uint64_t> sizes = parse_sizes("--shapes", one);
-    if (sizes.size() == 2 && given()) {
+    const std::vector<std::uint64_t> numbers = parse_sizes("--shapes", one);
+    if (numbers.size() == 2 && given()) {
       const bool along_m = along == GroupAlong::m;
-      out.push_back(along_m ? Shape{std::nullopt, sizes[0], sizes[1]}
-                            : Shape{sizes[0], sizes[1], std::nullopt});
-    } else if (sizes.size() == 1 || sizes.size() == 3) {
-      out.push_back({sizes.front(), sizes[sizes.size() / 2], sizes.back()});
+      out.push_back(along_m ? Shape{std::nullopt, numbers[0], numbers[1]}
+                            : Shape{numbers[0], numbers[1], std::nullopt});
+    } else if (numbers.size() == 1 || numbers.size() == 3) {
+      out.push_back({numbers.front(), numbers[numbers.size() / 2], numbers.back()});
     } else {
       usage("--shapes: '" + one + "' is neither N nor MxNxK");
     }

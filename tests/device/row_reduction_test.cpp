@@ -121,6 +121,23 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
   return problem;
 }
 
+// Steps come before the reduction, and store their tensor in each strategy.
+TEST_P(RowReductions, OfSteps) {
+  for (const std::uint64_t n : {32u, 56u}) {
+    for (const RowOp op : {RowOp::rms_norm, RowOp::max}) {
+      Problem problem = gemm({19, n, 9}, input());
+      problem.row_reduction = RowReduction{.op = op};
+      problem.epilogue.tensors[0] = TensorShape::matrix;
+      problem.epilogue.steps[0] = {.op = StepOp::add, .operand = StepOperand::t0};
+      if (GetParam() != Path::nv) {
+        problem.epilogue.tensors[1] = TensorShape::matrix;
+        problem.epilogue.steps[1] = {.op = StepOp::store, .operand = StepOperand::t1};
+      }
+      EXPECT_TRUE(passes_by_all(config(), with_padding(problem)));
+    }
+  }
+}
+
 TEST_P(RowReductions, EveryOperation) {
   const bool all = !on_cpu() || is_nightly();
   for (const RowOp op : ops()) {

@@ -109,7 +109,7 @@ TEST(EpilogueSteps, ErrorsNameFieldAndValue) {
          p.epilogue.tensors[1] = TensorShape::scalar;
          p.epilogue.steps[1] = {.op = StepOp::add, .operand = StepOperand::t1};
        },
-       "epilogue.tensors[1] is scalar: C, aux, bias and tensors are at most 4 in all"},
+       "epilogue.tensors[1] is scalar: an epilogue uses at most 4 of C, aux, bias, t0 … t3"},
       {[](Problem& p) { p.epilogue.steps[1].op = static_cast<StepOp>(77); }, "op is 77"},
       {[](Problem& p) { p.epilogue.tensors[3] = static_cast<TensorShape>(9); },
        "epilogue.tensors[3] is 9"},
@@ -199,7 +199,7 @@ TEST(EpilogueSteps, DerivativesAreSlopes) {
   }
 }
 
-// What f32 makes of 10,000 lists stays within the oracle's bound.
+// 10,000 lists, computed in f32, stay within the oracle's bounds.
 TEST(EpilogueSteps, BoundsHoldForF32) {
   std::mt19937 random(5);
   const auto pick = [&](std::size_t count) { return random() % count; };

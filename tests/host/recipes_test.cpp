@@ -116,7 +116,9 @@ TEST(Recipes, FewFilesKnowFormats) {
   });
   EXPECT_EQ(found, (std::set<std::string>{
                        "include/vkgemm/device.hpp",         // defaults
-                       "include/vkgemm/problem.hpp",        // the enumerations, defaults
+                       "include/vkgemm/epilogue.hpp",       // a default
+                       "include/vkgemm/matrix.hpp",         // the enumerations, defaults
+                       "include/vkgemm/problem.hpp",        // defaults
                        "include/vkgemm/self_test.hpp",      // a default
                        "src/kernels/loops/khr_direct.cpp",  // what fragments hold
                        "src/kernels/loops/nv.cpp",          // results as whole matrices

@@ -17,7 +17,7 @@ def numbers(array):
 
 
 def reference(array):
-    """Codes and scales by the definition in problem.hpp, in float32."""
+    """Codes and scales by the definition in matrix.hpp, in float32."""
     x = numbers(array)
     largest = np.abs(x).max(-1, initial=np.float32(0), keepdims=True)
     largest = np.where(largest < SMALLEST, np.float32(0), largest)

@@ -117,7 +117,7 @@ float activation_elu(float x, const float scale) {
 
 #define ACTIVATE(name, NAME, value) case value: return activation_##name(x);
 
-// ACTIVATION is no argument: the specialiser looks into no call.
+// By the constant itself: the specialiser does not follow arguments into functions.
 float activated(float x) {
     switch (ACTIVATION) { VKGEMM_PLAIN_ACTIVATIONS(ACTIVATE) }
     return x;
@@ -132,7 +132,8 @@ float activate(const uint activation, float x, const float number) {
     return x;
 }
 
-// The derivatives, at corners those of PyTorch. 1 - sigmoid(x) is sigmoid(-x), which does not cancel.
+// The derivatives; vkgemm/epilogue.hpp has their values at corners. 1 - sigmoid(x) is sigmoid(-x), which
+// does not cancel.
 bool is_positive(float x) { return floatBitsToUint(x) - 1u < 0x7f800000u; }
 float derivative_relu(float x) { return is_nan(x) ? x : is_positive(x) ? 1.0 : 0.0; }
 float derivative_gelu_erf(float x) {

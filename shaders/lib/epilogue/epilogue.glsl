@@ -1,4 +1,4 @@
-// epilogue.glsl: the elementwise epilogue of vkgemm/problem.hpp:
+// epilogue.glsl: the elementwise epilogue of vkgemm/epilogue.hpp:
 //   pre = alpha * scaled acc + beta * C + bias,  aux = cast(pre)
 //   D = cast(clamp(steps(activation(pre))))
 // Main loops that see coordinates run it on x4s (store_tile.glsl); nv, whose stores take whole

@@ -6,7 +6,7 @@ float sigmoid_of_gate(float x) {
     return activation_sigmoid(x);
 }
 
-// The half that is activated: vkgemm/problem.hpp, Gate.
+// The half that is activated: vkgemm/epilogue.hpp, Gate.
 float gate_of_halves(float l, float r) {
     switch (GATE) {
         case GATE_SIGMOID_TANH: return sigmoid_of_gate(l) * activation_tanh(r);
@@ -19,7 +19,7 @@ float gate_of_halves(float l, float r) {
     return l;
 }
 
-// The parameters of a gate, in their order: vkgemm/problem.hpp, Gated.
+// The parameters of a gate, in their order: vkgemm/epilogue.hpp, Gated.
 float limited(float x, const bool is_activated) {
     const float limit = uintBitsToFloat(GATE_LIMIT);
     if (is_nan(x)) return x;

@@ -1,4 +1,4 @@
-// steps.glsl: the steps of an epilogue (vkgemm/problem.hpp, EpilogueStep), in their order. Each is a constant
+// steps.glsl: the steps of an epilogue (vkgemm/epilogue.hpp, EpilogueStep), in their order. Each is a constant
 // (constants.h, STEP_*), so that a pipeline has the code of its own steps alone.
 
 #define NTH_STEP(name)          \

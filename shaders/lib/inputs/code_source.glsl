@@ -1,4 +1,4 @@
-// code_source.glsl: codes before they are packed (Quantisation in include/vkgemm/problem.hpp): from
+// code_source.glsl: codes before they are packed (Quantisation in include/vkgemm/matrix.hpp): from
 // arrays, or from blocks of ggml files. A_COL_MAJOR: K is the outer direction of the source. A
 // workgroup packs PACK_TILE × PACK_TILE codes, and the scales of the groups that begin there;
 // workgroup y is a matrix of the batch.

@@ -87,7 +87,8 @@ bool check(const Case& s) {
   }
   for (std::size_t i = 0; i < most_tensors && !split; ++i) {
     // Functions of single elements return a value; the extension says nothing of their stores.
-    if (is_stored(p.epilogue, i)) return s.refuse("a step stores t", i, ": not built on path nv");
+    if (is_stored(p.epilogue, i))
+      return s.refuse("a step stores ", tensor_names[i], ": not built on path nv");
   }
   if (split) {
     const ResolvedMatrix partial{.type = DataType::f32, .ld = partial_ld(p)};

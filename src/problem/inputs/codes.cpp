@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "lib/quantised.h"
 #include "problem/data_type.hpp"
-#include "problem/fields.hpp"
+#include "problem/field_checks.hpp"
 
 namespace vkgemm {
 namespace {

@@ -129,9 +129,6 @@ class Arrays(Protocol):
     def rows(self, array: Any) -> Part:
         """The fields of a row-major matrix."""
 
-    def dense(self, array: Any) -> Part:
-        """The fields of a vector, or of a scalar."""
-
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Any:
         """An array to be written."""
 
@@ -171,9 +168,6 @@ class Numpy:
         return array, part(layout="row_major")
 
     def rows(self, array: Array) -> Part:
-        return ()
-
-    def dense(self, array: Array) -> Part:
         return ()
 
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> Array:

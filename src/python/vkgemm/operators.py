@@ -63,9 +63,6 @@ class _Shapes(Torch):
     def rows(self, array: Any) -> Part:
         return ()
 
-    def dense(self, array: Any) -> Part:
-        return ()
-
 
 def _arguments(values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments of request.product() for those of the operator; missing ones are defaults."""

@@ -16,7 +16,7 @@ _MOST_ARRAYS = 4
 
 _MOST_STEPS = dict(ffi.typeof("VkgemmEpilogue").fields)["steps"].type.length
 
-# What follows the operation in a step; a number may be missing.
+# The values after the operation in a step. Brackets: it may be missing.
 _FORMS = {"activate": ("name", "[number]"), "derivative": ("name", "x", "[number]"),
           "store": ("out",)}
 
@@ -121,12 +121,12 @@ class Steps:
     def _operand(self, argument: str, value: Any, is_stored: bool) -> str:
         """The name of the tensor in the C API."""
         is_new = not (isinstance(value, str) and value in self._given)
-        for slot, tensor in enumerate(self.tensors):
+        for index, tensor in enumerate(self.tensors):
             if not is_new and not tensor.is_new and tensor.argument == value:
                 if is_stored or tensor.is_stored:
                     raise ArgumentError(f"{argument} is also {value}: an array that a step stores "
                                         "to can't be in another step")
-                return f"t{slot}"
+                return f"t{index}"
         if not is_new:
             argument, value = value, self._arrays.array(value, self._given[value])
         self.tensors.append(Tensor(argument, value, is_stored, is_new))
@@ -142,8 +142,8 @@ class Steps:
             ("along_m", [(m, 1), (*lead, m, 1)]),
             ("matrix", [(m, n), (*lead, m, n)])]
         shapes, matrices, inputs = [], {}, {}
-        for slot, tensor in enumerate(self.tensors):
-            array, name = tensor.value, f"t{slot}"
+        for index, tensor in enumerate(self.tensors):
+            array, name = tensor.value, f"t{index}"
             if tensor.is_stored:
                 shapes.append("matrix")
                 continue
@@ -162,7 +162,7 @@ class Steps:
             else:
                 inputs[name] = array
                 stride = shape[-2] * shape[-1] if array.ndim == 3 else None
-                matrices[name] = element + self._arrays.dense(array) + part(batch_stride=stride)
+                matrices[name] = element + part(batch_stride=stride)
             shapes.append(kind)
         return part(tensors=tuple(shapes), steps=self.fields), matrices, inputs
 
@@ -173,8 +173,8 @@ class Steps:
         shape, element: those of D.  preserved: new arrays are zero.  out: the caller's D, or None.
         """
         matrices, outputs, given = {}, {}, set()
-        for slot, tensor in enumerate(self.tensors):
-            array, name = tensor.value, f"t{slot}"
+        for index, tensor in enumerate(self.tensors):
+            array, name = tensor.value, f"t{index}"
             if not tensor.is_stored:
                 continue
             if tensor.is_new:

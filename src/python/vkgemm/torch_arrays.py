@@ -25,13 +25,6 @@ class New:
         self.nbytes = nbytes(self.shape, element)
 
 
-def alignment_of(tensor: Any) -> int | None:
-    """The alignment of a tensor's address, if it is less than the default of VkgemmMatrix."""
-    address = tensor.data_ptr()
-    aligned = address & -address
-    return aligned if 0 < aligned < 16 else None
-
-
 def layout_of(tensor: Any, transposed: bool) -> Part | None:
     """How the matrices of a tensor lie, if vkgemm can read them so: the fields of VkgemmMatrix."""
     rows, columns = tensor.shape[-2:]
@@ -44,11 +37,13 @@ def layout_of(tensor: Any, transposed: bool) -> Part | None:
         layout, length, ld = "col_major", rows, across if columns > 1 else rows
     else:
         return None
+    address = tensor.data_ptr()
+    aligned = min(16, address & -address) if address != 0 else 16
     dense = tensor.dim() < 3 or tensor.shape[0] == 1 or tensor.stride(0) == ld * (
         rows if layout == "row_major" else columns)
     return part(layout=layout, ld=None if ld == length else ld,
                 batch_stride=None if dense else tensor.stride(0),
-                alignment=alignment_of(tensor))
+                alignment=None if aligned == 16 else aligned)
 
 
 def span(tensor: Any) -> int:
@@ -96,9 +91,6 @@ class Torch:
         fields = layout_of(array, transposed=False)
         assert fields is not None
         return fields[1:]  # row-major is the default
-
-    def dense(self, array: Any) -> Part:
-        return part(alignment=alignment_of(array))
 
     def new(self, shape: tuple[int, ...], element: str, zero: bool = False) -> New:
         return New(shape, element, zero)

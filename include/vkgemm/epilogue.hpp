@@ -1,0 +1,213 @@
+// vkgemm/epilogue.hpp: the functions of a product's elements: the epilogue and the gates.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vkgemm/export.h"
+#include "vkgemm/matrix.hpp"
+#include "vkgemm/result.hpp"
+
+namespace vkgemm {
+
+// The function that is applied to each element of the result, by its name in PyTorch. gelu uses
+// erf, or its approximation by tanh.
+enum class Activation : std::uint8_t {
+  none,
+  relu,
+  gelu_erf,
+  gelu_tanh,
+  silu,
+  sigmoid,
+  tanh,
+  softplus,    // log(1 + exp(v))
+  hard_swish,  // v · min(max(v + 3, 0), 6) / 6
+  exp,
+  abs,
+  square,
+  sqrt,
+  // These take a number, so they must be steps (EpilogueStep::number).
+  leaky_relu,  // v < 0 ? number · v : v
+  elu,         // v > 0 ? v : number · (exp(v) - 1)
+};
+
+// True if the activation takes a number.
+constexpr bool takes_number(Activation activation) noexcept {
+  return activation >= Activation::leaky_relu;
+}
+
+// The vector that is added to the product, if any.
+enum class Bias : std::uint8_t {
+  none,
+  along_n,  // N values, bias[j] is added to every element of column j
+  along_m,  // M values, bias[i] is added to every element of row i
+};
+
+// f32 factors for the rows or columns of A·B, contiguous. The vectors of a batch (along n: of
+// groups of M) are contiguous, too.
+enum class Scales : std::uint8_t {
+  none,
+  shared,      // one vector for the whole batch
+  per_matrix,  // one for each matrix; along n with groups of M, for each group
+};
+
+// The operation of a step on the value v of each element; x is its operand. NaN in v or x gives
+// NaN.
+enum class StepOp : std::uint8_t {
+  none,
+  add,         // v + x
+  subtract,    // v - x
+  multiply,    // v · x
+  divide,      // v / x
+  maximum,     // max(v, x)
+  minimum,     // min(v, x)
+  activate,    // activation(v)
+  derivative,  // v · activation'(x): a gradient; x is the activation's input
+  store,       // writes cast(v) to the tensor; v stays
+};
+
+// The operand of a step: EpilogueStep::number, or one of the problem's tensors.
+enum class StepOperand : std::uint8_t { number, t0, t1, t2, t3 };
+
+// The elements of a tensor that belong to element (i, j) of D.
+enum class TensorShape : std::uint8_t {
+  none,     // there is no such tensor
+  scalar,   // one number, in memory
+  along_n,  // N values: element j
+  along_m,  // M values: element i
+  matrix,   // M×N: element (i, j)
+};
+
+// The largest number of steps, and of tensors.
+inline constexpr std::size_t most_steps = 8;
+inline constexpr std::size_t most_tensors = 4;  // like most_steps
+
+// One step of an epilogue, in f32. add, subtract and multiply round once. A division has Vulkan's
+// error (2.5 ULP), a function that of the device. Devices may flush subnormals.
+//
+// Derivatives at corners: relu'(0) = 0, leaky_relu'(0) = number, elu'(0) = number, abs'(0) = 0,
+// hard_swish'(-3) = 0, hard_swish'(3) = 1. gelu' and silu' of ±infinity are NaN.
+struct EpilogueStep {
+  StepOp op = StepOp::none;
+  Activation activation = Activation::none;  // of activate and derivative
+  StepOperand operand = StepOperand::number;
+
+  // The operand if that is StepOperand::number; for leaky_relu and elu their number, which must not
+  // be 0. It is compiled into the pipeline: use a scalar tensor for a number that changes often.
+  float number = 0.0f;
+
+  bool operator==(const EpilogueStep&) const = default;
+};
+
+// The elementwise epilogue, in this order, in f32 from the accumulator:
+//   pre = alpha * (row_scale * column_scale * (A·B)) + beta * C + bias      aux = cast(pre)
+//   D   = cast(clamp(steps(activation(pre))))
+//
+// Steps are applied one after the other; the first one that is none ends them. Each tensor that a
+// step names must have a shape, and each that has a shape must be named. Problem::t0 … t3 are their
+// layouts, Operands::t0 … t3 their memory. An epilogue uses at most four of these: C, aux, bias,
+// t0 … t3.
+//
+//   D = silu(A·B) · T0    problem.t0 = {.type = DataType::f16};
+//                         problem.epilogue.activation = Activation::silu;
+//                         problem.epilogue.tensors[0] = TensorShape::matrix;
+//                         problem.epilogue.steps[0] = {.op = StepOp::multiply,
+//                                                      .operand = StepOperand::t0};
+struct Epilogue {
+  float alpha = 1.0f;
+  Scales row_scales = Scales::none;  // M factors; with groups of M shared: one for each row
+  Scales column_scales =
+      Scales::none;   // N factors; for a gated product 2N, in the order of its bias
+  float beta = 0.0f;  // 0: C is neither bound nor read
+  Bias bias = Bias::none;
+  DataType bias_type = DataType::f32;
+  std::uint64_t bias_batch_stride = 0;  // elements; 0: one bias for the whole batch
+  Activation activation = Activation::none;
+  bool aux = false;  // also write pre, the value before the activation, to the aux operand
+  std::optional<float> clamp_min = std::nullopt;
+  std::optional<float> clamp_max = std::nullopt;
+  std::array<TensorShape, most_tensors> tensors = {};  // of t0 … t3
+  std::array<EpilogueStep, most_steps> steps = {};
+
+  bool operator==(const Epilogue&) const = default;
+};
+
+// The function that a gated product applies to l and r, its products with the left and the right
+// half of B. Conventions differ on which half is activated. vkgemm follows PyTorch: SwiGLU
+// activates the left half (as Llama does), GLU, GEGLU and ReGLU the right (torch.nn.functional.glu,
+// diffusers' GEGLU, rtdl's ReGLU). For the other half, e.g. Gemma's gelu(gate) * up, use
+// GatedB::separate and swap the spans, which may be halves of one matrix. Source: Shazeer, "GLU
+// Variants Improve Transformer", 2020, which always activates the first half.
+enum class Gate : std::uint8_t {
+  sigmoid_tanh,  // sigmoid(l) * tanh(r): WaveNet has tanh of its first half
+  geglu_erf,     // l * gelu(r)
+  geglu_tanh,    // l * gelu(r), approximated by tanh
+  swiglu,        // silu(l) * r: l is Llama's gate_proj, r its up_proj
+  reglu,         // l * relu(r)
+  glu,           // l * sigmoid(r)
+};
+
+// The place of the columns of l and r in B.
+enum class GatedB : std::uint8_t {
+  halves,       // B is K×2N: N columns of l, then N of r
+  separate,     // two K×N matrices, both as `b` says: Operands::b for l, Operands::b_right for r
+  interleaved,  // B is K×2N: columns 2j are of l, columns 2j + 1 of r; the same bits as halves
+};
+
+// A gated product reads A once for two products, and D has half as many columns as these:
+//   l = alpha * A·Bl + bias_l      r = alpha * A·Br + bias_r      aux = cast([l r])
+//   D = cast(clamp(steps(gate(l, r))))
+// n is N, the columns of D and of the steps' tensors. aux is M×2N, with columns arranged as in B. A
+// bias along N has 2N values in the same order (separate: first those of l). A bias along M is
+// added to both products. A column-major D and aux are stored element by element. Not supported:
+// beta, an activation, a row reduction. 2N is at most 2^31 - 1. With a row-major B in halves,
+// kernels load 16 bytes at a time only if N elements are also a multiple of 16 bytes.
+//
+// A gate may have parameters, which are compiled into the pipeline. They apply in this order:
+//   swapped   l and r change places in the gate. The other half is activated.
+//   limit     The activated half is at most limit, the other half within ±limit.
+//   offset    It is added to the half that is not activated.
+//   slope     sigmoid(slope · x) replaces sigmoid(x).
+// The gate of gpt-oss is swiglu with limit 7, slope 1.702 and offset 1:
+//   min(l, 7) · sigmoid(1.702 · min(l, 7)) · (clamp(r, -7, 7) + 1)
+struct Gated {
+  Gate gate = Gate::swiglu;
+  GatedB b = GatedB::halves;
+  bool swapped = false;
+  float limit = 0.0f;   // 0: none. Not with sigmoid_tanh
+  float slope = 1.0f;   // above 0; of swiglu, glu and sigmoid_tanh
+  float offset = 0.0f;  // not with sigmoid_tanh
+
+  bool operator==(const Gated&) const = default;
+};
+
+// The enumerator's name.
+VKGEMM_API std::string_view to_string(Activation activation) noexcept;
+VKGEMM_API std::string_view to_string(StepOp op) noexcept;
+VKGEMM_API std::string_view to_string(StepOperand operand) noexcept;
+VKGEMM_API std::string_view to_string(TensorShape shape) noexcept;
+VKGEMM_API std::string_view to_string(Bias bias) noexcept;
+VKGEMM_API std::string_view to_string(Scales scales) noexcept;
+VKGEMM_API std::string_view to_string(Gate gate) noexcept;
+VKGEMM_API std::string_view to_string(GatedB b) noexcept;
+
+// The inverse of to_string; nothing if the text names none of them.
+VKGEMM_API std::optional<Activation> parse_activation(std::string_view text) noexcept;
+VKGEMM_API std::optional<StepOp> parse_step_op(std::string_view text) noexcept;
+VKGEMM_API std::optional<StepOperand> parse_step_operand(std::string_view text) noexcept;
+VKGEMM_API std::optional<TensorShape> parse_tensor_shape(std::string_view text) noexcept;
+VKGEMM_API std::optional<Bias> parse_bias(std::string_view text) noexcept;
+VKGEMM_API std::optional<Scales> parse_scales(std::string_view text) noexcept;
+VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
+VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
+
+// A step as text, as the command line has it: "multiply:t0", "add:0.5", "activate:leaky_relu:0.1",
+// "derivative:gelu_erf:t1", "store:t2". An error of the inverse names the wrong part.
+VKGEMM_API std::string to_string(const EpilogueStep& step);
+VKGEMM_API Result<EpilogueStep> parse_epilogue_step(std::string_view text);
+
+}  // namespace vkgemm
