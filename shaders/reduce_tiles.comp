@@ -53,9 +53,10 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         const uint row = t.row + value_row(slice, place.x), col = t.col + place.y * 4;
         vec4 v = vec4(0.0);
         if (is_inside(t, row, col)) {
-            v = epilogue_value4(t, row, col, slice_value(acc, slice, i), epilogue_c4(t, row, col),
+            const vec4 c = epilogue_c4(t, row, col);
+            v = epilogue_value4(t, row, col, slice_value(acc, slice, i), c,
                                 epilogue_bias4(t, row, col));
-            v = finished4(t, row, col, v);
+            v = finished4(t, row, col, v, c);
         }
         values.x4[slice * SLICE_VALUES + i] = v;
     }

@@ -217,7 +217,8 @@
     X(88, GATE_SWAPPED, 0) \
     X(89, GATE_LIMIT, 0)    /* 0: there is none */ \
     X(90, GATE_SLOPE, 0x3f800000u)    /* 1.0: there is none */ \
-    X(91, GATE_OFFSET, 0)    /* 0: there is none */
+    X(91, GATE_OFFSET, 0)    /* 0: there is none */ \
+    X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -1,5 +1,6 @@
 #include "kernels/epilogue.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <span>
 
@@ -70,6 +71,11 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
     constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, x4));
     constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));
   }
+  const auto ahead = tensor_in_place_of_c(p);
+  if (!ahead) return;
+  const auto reads = [&](const EpilogueStep& step) { return tensor_of(step) == ahead; };
+  constants.set(SPEC_C_STEP, std::uint64_t(std::ranges::find_if(steps, reads) - steps.begin() + 1));
+  constants.set(SPEC_C_VECTOR, x4 && allows_epilogue_vectors(p.tensors[*ahead]));
 }
 
 #define VKGEMM_SAME_STEP(name, NAME) \

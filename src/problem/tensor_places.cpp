@@ -8,14 +8,25 @@
 
 namespace vkgemm {
 
+std::optional<std::size_t> tensor_in_place_of_c(const ResolvedProblem& problem) noexcept {
+  if (problem.has_c()) return std::nullopt;
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    const bool is_matrix = problem.epilogue.tensors[i] == TensorShape::matrix;
+    if (is_matrix && !is_stored(problem.epilogue, i)) return i;
+  }
+  return std::nullopt;
+}
+
 std::array<std::uint32_t, most_tensors> places_of(const ResolvedProblem& problem) noexcept {
   std::array<bool, PLACE_COUNT> taken{};
   taken[PLACE_C] = problem.has_c();
   taken[PLACE_AUX] = problem.has_aux();
   taken[PLACE_BIAS] = problem.has_bias();
   std::array<std::uint32_t, most_tensors> places{};
+  const auto ahead = tensor_in_place_of_c(problem);
+  if (ahead) taken[PLACE_C] = true;
   for (std::size_t i = 0; i < most_tensors; ++i) {
-    if (!has_tensor(problem.epilogue, i)) continue;
+    if (!has_tensor(problem.epilogue, i) || i == ahead) continue;
     const auto free = std::ranges::find(taken, false) - taken.begin();
     places[i] = static_cast<std::uint32_t>(free);
     if (places[i] < PLACE_COUNT) taken[places[i]] = true;

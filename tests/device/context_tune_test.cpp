@@ -180,6 +180,7 @@ TEST_F(ContextTune, EveryFormIsTunedAndRight) {
   forms[3].problem.grouping = Grouping{.groups = 3, .b = GroupedB::per_group};
   forms[3].options.offsets = {0, 40, 40, 96};
   forms[4].options.packs_b = true;
+  forms[4].options.packing = Packing::packed_rows;  // this context has no verdict on fragments
   auto context = create({});
   ASSERT_TRUE(succeeds(context));
   for (const Form& form : forms) {

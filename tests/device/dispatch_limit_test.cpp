@@ -5,6 +5,7 @@
 
 #include "harness.hpp"
 #include "trial.hpp"
+#include "tuning/device_tables.hpp"
 
 namespace vkgemm::test {
 namespace {
@@ -130,8 +131,10 @@ TEST_P(DispatchLimit, TheEstimateIsScaled) {
   EXPECT_NE(unknown.explain().find("as short as can be: estimate_scale is not known"),
             std::string::npos)
       << unknown.explain();
-  // Whose times they are is said of all but measured ones.
-  const bool measured = caps().architecture == "nvidia_sm90";
+  // explain() names the source of all estimates but measured ones.
+  const bool measured = DeviceTables(caps())
+                            .source_of_estimate(config, resolve(problem).value())
+                            .starts_with("measured");
   EXPECT_EQ(slow.explain().find("the estimate rests on another device's times: derived: ") ==
                 std::string::npos,
             measured)

@@ -81,9 +81,10 @@ vec4 scaled4(const Tile t, uint row, const uvec4 cols, const ACC4 acc) {
 uvec4 columns4(uint col) { return min(col + uvec4(0, 1, 2, 3), uvec4(size_n() - 1)); }
 
 // C and bias of an x4 are loaded apart from the rest, so that a caller can have many of these loads
-// on their way at once, or use one more than once.
+// on their way at once, or use one more than once. A step's matrix may be in place of C.
 vec4 epilogue_c4(const Tile t, uint row, uint col) {
-    if (C_TYPE == TYPE_NONE || !is_inside(t, row, col)) return vec4(0.0);
+    if ((C_TYPE == TYPE_NONE && C_STEP == 0) || !is_inside(t, row, col)) return vec4(0.0);
+    if (C_STEP != 0) return step_operand4(t, step_of(C_STEP - 1), row, col);
     const bool col_major = C_COL_MAJOR != 0;
     return load4(element(t.c, C_TYPE, col_major, row, p.ldc, col),
                  row_step(C_TYPE, col_major, p.ldc), C_TYPE, C_VECTOR != 0, size_n() - col);
@@ -112,9 +113,9 @@ vec4 epilogue_value4(const Tile t, uint row, uint col, ACC4 acc, vec4 c, vec4 bi
     return v;
 }
 
-// D before the cast.
-vec4 finished4(const Tile t, uint row, uint col, vec4 v) {
-    v = with_steps4(t, row, col, v);
+// D before the cast. `c`: epilogue_c4().
+vec4 finished4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
+    v = with_steps4(t, row, col, v, c);
     if (CLAMP != 0)
         [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = clamped(v[e]);
     return v;
@@ -139,5 +140,5 @@ void epilogue_store4(const Tile t, uint row, uint col, const AccPair4 acc, vec4 
     vec4 v;
     if (GATED) v = gated_value4(t, row, col, acc, bias);
     else v = epilogue_value4(t, row, col, acc.l, c, bias.l);
-    store_d4(t.d, row, col, finished4(t, row, col, v));
+    store_d4(t.d, row, col, finished4(t, row, col, v, c));
 }

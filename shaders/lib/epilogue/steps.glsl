@@ -76,21 +76,27 @@ float stepped(const Step s, float v, float x) {
     return y;
 }
 
-// All steps on an x4 of D, which begins at an element that exists.
-vec4 with_steps4(const Tile t, uint row, uint col, vec4 v) {
+// A step's operand for an x4 of D, which begins at an element that exists.
+vec4 step_operand4(const Tile t, const Step s, uint row, uint col) {
+    if (s.operand == OPERAND_NUMBER) return vec4(s.number);
+    const uint64_t at = step_element(t, s, row, col);
+    if (s.operand == OPERAND_SCALAR || s.operand == OPERAND_ALONG_M) return vec4(load1(at, s.type));
+    return load4(at, step_row_step(s), s.type, s.vector, size_n() - col);
+}
+
+// All steps on such an x4. `c`: the x4 of the matrix in place of C (C_STEP).
+vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
     if (STEP_COUNT == 0) return v;
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
-        const uint64_t at = step_element(t, s, row, col);
         if (s.op == STEP_STORE) {
-            store4(at, step_row_step(s), s.type, s.vector, size_n() - col, v);
+            store4(step_element(t, s, row, col), step_row_step(s), s.type, s.vector,
+                   size_n() - col, v);
             continue;
         }
-        vec4 x = vec4(s.number);
-        if (s.operand == OPERAND_SCALAR || s.operand == OPERAND_ALONG_M)
-            x = vec4(load1(at, s.type));
-        else if (s.operand != OPERAND_NUMBER)
-            x = load4(at, step_row_step(s), s.type, s.vector, size_n() - col);
+        vec4 x = c;
+        if (C_STEP == 0 || s.operand == OPERAND_NUMBER || s.place != PLACE_C)
+            x = step_operand4(t, s, row, col);
         [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = stepped(s, v[e], x[e]);
     }
     return v;
