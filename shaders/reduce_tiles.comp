@@ -44,7 +44,8 @@ RowState part_state(const Tile t, const uint row, const uint part) {
 
 // Runs the elementwise epilogue of a slice and keeps the values, and in shared memory the states of
 // parts of rows.
-void take_slice(const Acc acc, const Tile t, const uint slice, inout Values values) {
+void take_slice(const Acc acc, const Tile t, const uint slice, inout Values values,
+                inout ColumnSums sums) {
     begin_slice(acc, slice);
     begin_scratch();
     [[unroll]] for (uint i = 0; i < SLICE_VALUES; ++i) {
@@ -59,6 +60,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
             v = finished4(t, row, col, v, c);
         }
         values.x4[slice * SLICE_VALUES + i] = v;
+        add_column_sum(sums, i);
     }
     [[unroll]] for (uint i = 0; i < SLICE_VALUES; ++i) {
         if (!has_value(i)) continue;
@@ -67,7 +69,7 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
         RowState s = no_row_state();
         if (is_inside(t, row, col))
             s = row_state(values.x4[slice * SLICE_VALUES + i], size_n() - col);
-        set_scratch(place.x * VALUE_STRIDE + place.y, kept_state(s));
+        set_scratch(place.x * VALUE_STRIDE + place.y, vec4(kept_state(s), 0.0));
     }
     barrier();
     // Neighbouring invocations take neighbouring rows, which lie in different banks.
@@ -78,7 +80,8 @@ void take_slice(const Acc acc, const Tile t, const uint slice, inout Values valu
             RowState s[4];
             [[unroll]] for (uint x = 0; x < 4; ++x) {
                 const uint x4 = part * PART_X4 + four * 4 + x;
-                s[x] = known_row_state(columns_from(t, x4, 1), scratch(line * VALUE_STRIDE + x4));
+                s[x] = known_row_state(columns_from(t, x4, 1),
+                                       scratch(line * VALUE_STRIDE + x4).xyz);
             }
             fours[four] = merge_four(s);
         }
@@ -144,9 +147,12 @@ void main() {
     acc_clear(acc);
     mma_tile(acc, tile);
     Values values;
+    ColumnSums sums;
+    begin_column_sums(sums);
     [[unroll]] for (uint slice = 0; slice < VALUE_SLICES; ++slice)
-        take_slice(acc, tile, slice, values);
+        take_slice(acc, tile, slice, values, sums);
     barrier();
+    store_column_sums(sums, tile);
 
     if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS)
         [[dont_unroll]] for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)

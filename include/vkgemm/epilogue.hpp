@@ -68,6 +68,14 @@ enum class StepOp : std::uint8_t {
   activate,    // activation(v)
   derivative,  // v · activation'(x): a gradient; x is the activation's input
   store,       // writes cast(v) to the tensor; v stays
+
+  // Writes the sum of v over the rows of D to the tensor, for each column; v stays. The tensor is
+  // f32 and along_n. It has a vector for each matrix of a batch and for each group, contiguous
+  // unless its batch_stride says otherwise. The order of the sums depends on the configuration
+  // alone. At most one step sums columns. Not supported: split-K, path nv, a column-major D without
+  // gates, row reductions and quantised B. The kernel that adds the tiles' sums is a dispatch of
+  // its own, which needs workspace.
+  sum_columns,
 };
 
 // The operand of a step: EpilogueStep::number, or one of the problem's tensors.
@@ -206,7 +214,8 @@ VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
 VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 
 // A step as text, as the command line has it: "multiply:t0", "add:0.5", "activate:leaky_relu:0.1",
-// "derivative:gelu_erf:t1", "store:t2". An error of the inverse names the wrong part.
+// "derivative:gelu_erf:t1", "store:t2", "sum_columns:t3". An error of the inverse names the wrong
+// part.
 VKGEMM_API std::string to_string(const EpilogueStep& step);
 VKGEMM_API Result<EpilogueStep> parse_epilogue_step(std::string_view text);
 

@@ -182,6 +182,9 @@ typedef enum VkgemmStepOp {
   VKGEMM_STEP_OP_ACTIVATE = 7,    // activation(v)
   VKGEMM_STEP_OP_DERIVATIVE = 8,  // v · activation'(x)
   VKGEMM_STEP_OP_STORE = 9,       // writes cast(v) to the tensor; v stays
+  // Writes the sum of v over the rows of D to the tensor, for each column; v stays. The tensor is
+  // f32 and along_n: a vector for each matrix of a batch and for each group. At most one step.
+  VKGEMM_STEP_OP_SUM_COLUMNS = 10,
   VKGEMM_STEP_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmStepOp;
 

@@ -52,7 +52,8 @@ using std::uint64_t;
     uint64_t bias_batch;                                                                          \
     uint64_t aux;                                                                                 \
     uint64_t aux_batch;                                                                           \
-    uint64_t extra; /* the fourth place for a tensor of the epilogue's steps: PLACE_* */           \
+    uint64_t extra; /* the fourth place for a tensor of the epilogue's steps (PLACE_*), or the \
+                       sums of tiles' columns: column_sums.glsl */                               \
     uint64_t extra_batch;                                                                         \
     uint ld_bias; /* of a tensor that stands in the bias' place */                                \
     uint ld_extra;                                                                                \
@@ -245,6 +246,27 @@ struct MergeParams {
     uint n;
 };
 
+// Invocations of a workgroup of sum_columns.comp, the x4s of columns that they share, and how many rows
+// each loads before it adds the first.
+#define COLUMNS_LOCAL_SIZE 128
+#define COLUMNS_X4 8
+#define COLUMNS_UNROLL 8
+
+// sum_columns.comp: adds the rows of sums that tiles have left.
+struct SumColumnsParams {
+    uint first_tile;
+    uint first_batch;
+    uint64_t extra;        // row 0 of the first matrix's sums
+    uint64_t extra_batch;  // between matrices; groups of rows: 0
+    uint64_t column_sums;
+    uint64_t column_sums_batch;
+    uint64_t offsets;  // where groups of rows begin
+    uint rows;         // of sums; groups of rows: their capacity in rows of D
+    uint n;
+    uint groups;
+    uint first_row;  // as in GroupedParams
+};
+
 // Kernels with PARAMS_IN_MEMORY have these push constants: the words that tell chunks apart, and where
 // the block stands.
 struct InMemoryParams {
@@ -271,7 +293,7 @@ struct CarryParams {
 // Every block of a step.
 using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTilesParams,
                                 PackParams, PackCodesParams, QuantiseRowsParams, ResetParams,
-                                ReduceRowsParams, MergeParams>;
+                                ReduceRowsParams, MergeParams, SumColumnsParams>;
 
 // The operands that a caller binds, by the names of the members of Operands and VkgemmOperands:
 // those of products, then those of plans that prepare them. The workspace is none of them.
@@ -308,7 +330,8 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(d) \
     X(bias) \
     X(aux) \
-    X(extra) \
+    X(extra) /* a tensor, or a part of the workspace */ \
+    X(column_sums) \
     X(row_scales) \
     X(column_scales) \
     X(offsets) \

@@ -23,6 +23,7 @@
 #define STEP_ACTIVATE 7
 #define STEP_DERIVATIVE 8
 #define STEP_STORE 9
+#define STEP_SUM_COLUMNS 10
 
 // X(name, NAME): the enumerators of StepOp and of VkgemmStepOp after none, in the order of the
 // values above.
@@ -35,7 +36,8 @@
     X(minimum, MINIMUM)        \
     X(activate, ACTIVATE)      \
     X(derivative, DERIVATIVE)  \
-    X(store, STORE)
+    X(store, STORE)            \
+    X(sum_columns, SUM_COLUMNS)
 
 #define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
@@ -218,7 +220,8 @@
     X(89, GATE_LIMIT, 0)    /* 0: there is none */ \
     X(90, GATE_SLOPE, 0x3f800000u)    /* 1.0: there is none */ \
     X(91, GATE_OFFSET, 0)    /* 0: there is none */ \
-    X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */
+    X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */ \
+    X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.
@@ -235,6 +238,9 @@
 
 // x4s of C that an invocation has on their way in khr's epilogue.
 #define KHR_EPILOGUE_LOADS 8
+
+// The most x4s of columns that an invocation of khr's epilogue sums: khr_slices.glsl.
+#define KHR_MOST_SUMS 8
 
 #ifdef __cplusplus
 #include <array>

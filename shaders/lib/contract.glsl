@@ -49,8 +49,16 @@
 //   MOST_SLICE_VALUES           no less than SLICE_VALUES, for the size of an array
 //   VALUE_STRIDE                places from one line to the next
 //   begin_scratch()             called by all between begin_slice and the first set_scratch
-//   set_scratch(place, vec3)    by whom has read the value of that place
+//   set_scratch(place, vec4)    by whom has read the value of that place
 //   scratch(place)
+//
+// For column sums (column_sums.glsl), which use the scratch memory in lines of their own:
+//   SUMS                        x4s of columns of an invocation's values: value i is of the columns of
+//                               value i % SUMS
+//   MOST_SUMS                   no less, for the size of an array
+//   has_sum(j)                  whether this invocation has value j < SUMS
+//   SUM_LINES                   invocations that have values of the same columns
+//   sum_line(j)                 the number of this one among them
 //
 // Sizes of arrays should not be choices between specialization constants: NVIDIA's driver 580.159.04
 // leaves such arrays in memory.
@@ -64,5 +72,6 @@
 #include "main_loop.glsl"
 
 #ifndef OWN_STORE_TILE
+#include "epilogue/column_sums.glsl"
 #include "epilogue/store_tile.glsl"
 #endif

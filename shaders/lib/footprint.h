@@ -41,6 +41,8 @@
 #define FMA_SCRATCH_LINE(tile_n) ((tile_n) / 4 + 1)
 #define FMA_SCRATCH(tile_m, tile_n, fragment_m) \
     (4 * ((tile_m) / (fragment_m)) * FMA_SCRATCH_LINE(tile_n))
+// Column sums reuse it, too: a place for each x4 of each row of invocations.
+#define FMA_SUMS(tile_m, tile_n, fragment_m) ((tile_m) / (fragment_m) * ((tile_n) / 4))
 
 // skinny adds up one row of the tile at a time, of invocations that are SKINNY_PIECE deep each.
 #define SKINNY_SUMS(tile_n, tile_k) ((tile_k) / SKINNY_PIECE * ((tile_n) / 4))

@@ -8,6 +8,7 @@
 #include "kernels/parts/rows.hpp"
 #include "kernels/tiling.hpp"
 #include "kernels/workspace.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -83,7 +84,7 @@ void Computation::cut_copies() {
   const Config& c = config_;
   if (whole_->a.form != Form::copied_packed || p.is_grouped(GroupAlong::k) || p.k == 0 ||
       !descriptor(c).takes_fragments() || c.tile_n < 2 || c.slices > 1 ||
-      c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0) {
+      c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0 || sums_columns(p.epilogue)) {
     return;
   }
   // A device that has fragments has its parameters in push constants.

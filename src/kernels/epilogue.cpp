@@ -67,6 +67,7 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
   const auto steps = steps_of(p.epilogue);
   const auto places = places_of(p);
   constants.set(SPEC_STEP_COUNT, std::uint64_t{steps.size()});
+  constants.set(SPEC_HAS_COLUMN_SUMS, sums_columns(p.epilogue));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, x4));
     constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));

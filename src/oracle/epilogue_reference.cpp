@@ -42,7 +42,7 @@ void EpilogueOracle::apply_steps(Expected& expected, std::uint64_t batch, std::u
   for (const EpilogueStep& step : steps_of(epilogue_)) {
     double x = static_cast<double>(step.number);
     if (const auto tensor = tensor_of(step)) {
-      if (step.op == StepOp::store) {
+      if (is_written(epilogue_, *tensor)) {
         expected.stored[*tensor] = expected.d;
         expected.stored_bound[*tensor] = expected.d_bound;
         continue;

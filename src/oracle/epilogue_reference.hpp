@@ -14,7 +14,7 @@ struct Expected {
   double pre_bound[2] = {};  // error of it in a correct f32 kernel
   double d = 0.0;
   double d_bound = 0.0;
-  double stored[most_tensors] = {};  // by steps, before the cast
+  double stored[most_tensors] = {};  // by steps, before the cast; or a term of a column's sum
   double stored_bound[most_tensors] = {};
   // An intermediate value may exceed f32's range, and whether it does depends on the order of the
   // sum: any result is right.

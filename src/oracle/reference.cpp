@@ -1,7 +1,9 @@
 #include "oracle/reference.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cfloat>
 #include <cmath>
 #include <memory>
 #include <thread>
@@ -36,6 +38,9 @@ std::vector<std::uint64_t> choose_rows(std::uint64_t m, std::uint64_t count, std
   rows.back() = m - 1;
   return rows;
 }
+
+// The tiles of columns whose sums are looked at.
+constexpr std::uint64_t sampled_column_tiles = 3;
 
 std::vector<std::uint64_t> rows_of(const Problem& problem, const VerifyOptions& options) {
   const bool full = options.mode == Verify::full;
@@ -235,11 +240,76 @@ void visit_rows(const Problem& problem, const Views& views, const HostOperands& 
                });
 }
 
+// The most sums that follow each other, for tiles of any size: those of a tile's rows, of every
+// 16th row of tiles, and of a tree.
+double sum_depth(std::uint64_t rows) {
+  return std::min(static_cast<double>(rows), 264.0 + static_cast<double>(rows) / 16.0);
+}
+
+// Calls visit(element, thread index) for the sums of columns. They are of all rows; unless all is
+// verified, only the first columns, the last ones and some between them are summed.
+template <class Visit>
+void visit_column_sums(const Problem& problem, const Views& views, const HostOperands& operands,
+                       const VerifyOptions& options, std::uint32_t threads, const Visit& visit) {
+  const auto tensor = summed_tensor(problem.epilogue);
+  if (!tensor) return;
+  const EpilogueOracle oracle(problem, views, operands);
+  const std::uint64_t halves = problem.gated ? 2 : 1;
+  const std::uint64_t all = (problem.n + kTile - 1) / kTile;
+  const std::vector<std::uint64_t> columns =
+      choose_rows(all, options.mode == Verify::full ? all : sampled_column_tiles, options.seed);
+  std::atomic<std::uint64_t> next{0};
+  on_threads(threads, [&](std::uint64_t thread) {
+    const auto packed = std::make_unique_for_overwrite<Packed>();
+    const auto sums = std::make_unique_for_overwrite<Sums[]>(2);
+    for (std::uint64_t t = next++; t < problem.batch * columns.size(); t = next++) {
+      TileOfD tile;
+      tile.batch = t / columns.size();
+      tile.first_col = columns[t % columns.size()] * kTile;
+      tile.col_count = std::min(kTile, problem.n - tile.first_col);
+      std::array<Element, kTile> elements;
+      std::array<double, kTile> sizes{};
+      for (std::uint64_t row = 0; row < problem.m; row += kTile) {
+        tile.row_count = std::min(kTile, problem.m - row);
+        for (std::uint64_t r = 0; r < tile.row_count; ++r) tile.rows[r] = row + r;
+        for (std::uint64_t half = 0; half < halves; ++half) {
+          multiply_tile(problem, views, operands, tile, half, *packed, sums[half]);
+        }
+        for (std::uint64_t r = 0; r < tile.row_count; ++r) {
+          for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+            const Expected e =
+                oracle(tile.batch, row + r, tile.first_col + s, sums.get(), r * kTile + s);
+            elements[s].value += e.stored[*tensor];
+            elements[s].bound += e.stored_bound[*tensor];
+            sizes[s] += std::fabs(e.stored[*tensor]) + e.stored_bound[*tensor];
+            elements[s].unpredictable = elements[s].unpredictable || e.unpredictable || e.ambiguous;
+          }
+        }
+      }
+      for (std::uint64_t s = 0; s < tile.col_count; ++s) {
+        Element& sum = elements[s];
+        sum.operand = tensor_row(*tensor).id;
+        sum.batch = tile.batch;
+        sum.j = tile.first_col + s;
+        sum.bound += sum_depth(problem.m) * 0x1p-23 * sizes[s];
+        if (std::isfinite(sizes[s]) && sizes[s] > static_cast<double>(FLT_MAX)) {
+          sum.unpredictable = true;
+        }
+        visit(sum, thread);
+      }
+    }
+  });
+}
+
 template <class Visit>
 void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
-                   const std::vector<std::uint64_t>& rows, std::uint32_t threads,
-                   const Visit& visit) {
+                   const VerifyOptions& options, std::uint32_t threads, const Visit& visit) {
+  // An empty group has sums: zeros.
+  if (problem.n != 0 && problem.batch != 0) {
+    visit_column_sums(problem, views, operands, options, threads, visit);
+  }
   if (is_empty(problem)) return;
+  const std::vector<std::uint64_t> rows = rows_of(problem, options);
   if (problem.row_reduction) {
     visit_rows(problem, views, operands, rows, threads, visit);
   } else {
@@ -253,26 +323,25 @@ void verify_product(const Problem& problem, const HostOperands& operands,
   const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  visit_results(problem, views, operands, rows_of(problem, options), threads,
-                [&](const Element& e, std::uint64_t thread) {
-                  const void* const data = operands[e.operand];
-                  if (data == nullptr) return;
-                  const View& view = views[e.operand];
-                  const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
-                  Comparison c =
-                      compare(got, e.value, e.bound, rounding(view.type), e.unpredictable);
-                  if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
-                  findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i,
-                                       e.j, got, e.value, c);
-                });
+  visit_results(
+      problem, views, operands, options, threads, [&](const Element& e, std::uint64_t thread) {
+        const void* const data = operands[e.operand];
+        if (data == nullptr) return;
+        const View& view = views[e.operand];
+        const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
+        Comparison c = compare(got, e.value, e.bound, rounding(view.type), e.unpredictable);
+        if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
+        findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i, e.j, got,
+                             e.value, c);
+      });
   for (const Findings& found : findings) all.merge(found);
 }
 
 void compute_product(const Problem& problem, const HostOperands& operands,
                      const HostResults& results, std::uint32_t threads) {
   const Views views(problem);
-  visit_results(problem, views, operands, choose_rows(problem.m, problem.m, 0),
-                thread_count(threads, problem), [&](const Element& e, std::uint64_t) {
+  visit_results(problem, views, operands, {.mode = Verify::full}, thread_count(threads, problem),
+                [&](const Element& e, std::uint64_t) {
                   void* const data = results[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];
@@ -304,7 +373,10 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
     const std::vector<std::uint64_t> rows = rows_of(product, options);
     for (const OperandRow& row : operand_rows()) {
       if (!row.is_written(product) || !row.exists(product)) continue;
-      add_parts(row.shape(product), rows, begins[row.id], parts[row.id]);
+      const OperandShape shape = row.shape(product);
+      const bool is_row = shape.rows == 1;  // sums of columns
+      add_parts(shape, is_row ? std::vector<std::uint64_t>{0} : rows, begins[row.id],
+                parts[row.id]);
     }
   };
   if (options.mode == Verify::off) return parts;

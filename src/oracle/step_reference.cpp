@@ -25,6 +25,7 @@ Stepped apply_step(const EpilogueStep& step, Bounded v, double x) {
   switch (step.op) {
     case StepOp::none:
     case StepOp::store:
+    case StepOp::sum_columns:
       y = v;
       break;
     case StepOp::add:

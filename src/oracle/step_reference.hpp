@@ -12,7 +12,7 @@ struct Stepped {
   bool unpredictable = false;  // any result is right: see Expected
 };
 
-// The value of a step that does not store; x: its operand, which is exact.
+// The value of a step that neither stores nor sums; x: its operand, which is exact.
 Stepped apply_step(const EpilogueStep& step, Bounded v, double x);
 
 }  // namespace vkgemm::oracle

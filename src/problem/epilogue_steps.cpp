@@ -16,7 +16,15 @@ namespace {
 
 bool is_function(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::derivative; }
 // True if the operand must be a tensor.
-bool needs_tensor(StepOp op) noexcept { return op == StepOp::derivative || op == StepOp::store; }
+bool needs_tensor(StepOp op) noexcept {
+  return op == StepOp::derivative || op == StepOp::store || op == StepOp::sum_columns;
+}
+
+bool names(const Epilogue& epilogue, StepOp op, std::size_t tensor) noexcept {
+  return std::ranges::any_of(steps_of(epilogue), [=](const EpilogueStep& step) {
+    return step.op == op && tensor_of(step) == tensor;
+  });
+}
 
 // True if the step uses its number.
 bool has_number(const EpilogueStep& step) noexcept {
@@ -55,7 +63,7 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
   const auto steps = steps_of(epilogue);
   const auto uses = std::ranges::count_if(
       steps, [tensor](const EpilogueStep& step) { return tensor_of(step) == tensor; });
-  const bool stored = is_stored(epilogue, tensor);
+  const bool stored = is_stored(epilogue, tensor), summed = is_summed(epilogue, tensor);
   const auto invalid = [&](const auto&... why) {
     return invalid_argument(concat("epilogue.tensors[", tensor, "] is ", to_string(shape), why...));
   };
@@ -63,13 +71,23 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
     return uses == 0 ? MaybeError() : invalid(", and a step names ", name);
   }
   if (uses == 0) return invalid(", but no step names ", name);
-  if (stored && uses > 1) return invalid(": a step stores ", name, ", so no other may name it");
+  if ((stored || summed) && uses > 1) {
+    return invalid(": a step ", stored ? "stores " : "sums columns to ", name,
+                   ", so no other may name it");
+  }
   if (stored && shape != TensorShape::matrix) {
     return invalid(": a step stores ", name, ", so it must be a matrix");
+  }
+  if (summed && shape != TensorShape::along_n) {
+    return invalid(": a step sums columns to ", name, ", so it must be along_n");
   }
   if (is_integer(matrix.type)) {
     return unsupported(
         concat(name, ".type is ", to_string(matrix.type), ": it must be f16, bf16 or f32"));
+  }
+  if (summed && size_in_bytes(matrix.type) != sizeof(float)) {
+    return unsupported(concat(name, ".type is ", to_string(matrix.type),
+                              ": a step sums columns to ", name, ", so it must be f32"));
   }
   if (matrix.packing != Packing::plain) {
     return invalid_argument(
@@ -102,19 +120,34 @@ std::optional<std::size_t> tensor_of(const EpilogueStep& step) noexcept {
 }
 
 bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept {
-  return std::ranges::any_of(steps_of(epilogue), [tensor](const EpilogueStep& step) {
-    return step.op == StepOp::store && tensor_of(step) == tensor;
-  });
+  return names(epilogue, StepOp::store, tensor);
+}
+
+bool is_summed(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return names(epilogue, StepOp::sum_columns, tensor);
+}
+
+std::optional<std::size_t> summed_tensor(const Epilogue& epilogue) noexcept {
+  const auto steps = steps_of(epilogue);
+  const auto step = std::ranges::find(steps, StepOp::sum_columns, &EpilogueStep::op);
+  return step != steps.end() ? tensor_of(*step) : std::nullopt;
 }
 
 MaybeError check_steps(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const std::size_t count = steps_of(epilogue).size();
+  std::optional<std::size_t> sum;  // the first step that sums columns
   for (std::size_t i = 0; i < most_steps; ++i) {
     const EpilogueStep& step = epilogue.steps[i];
     const std::string name = concat("epilogue.steps[", i, "]");
     if (i < count) {
       if (auto error = check_step(step, name)) return error;
+      if (step.op != StepOp::sum_columns) continue;
+      if (sum) {
+        return unsupported(concat(name, " is ", to_string(step), ": epilogue.steps[", *sum,
+                                  "] sums columns, and only one step may"));
+      }
+      sum = i;
     } else if (step != EpilogueStep{}) {
       return invalid_argument(concat(name, " is ", to_string(step), ", but epilogue.steps[", count,
                                      "].op is none, which ends the steps"));
@@ -137,7 +170,8 @@ OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
   const bool groups_of_rows = p.grouping && p.grouping->along == GroupAlong::m;
   const std::uint64_t products = p.grouping ? p.grouping->groups : p.batch;
   const std::uint64_t of_rows = groups_of_rows ? 1 : products;
-  const std::uint64_t stride = given.batch_stride.value_or(0);
+  const std::uint64_t usual = is_summed(p.epilogue, tensor) ? p.n : 0;
+  const std::uint64_t stride = given.batch_stride.value_or(usual);
   OperandShape vector;
   switch (p.epilogue.tensors[tensor]) {
     case TensorShape::none:

@@ -27,14 +27,24 @@ std::optional<std::size_t> tensor_of(const EpilogueStep& step) noexcept;
 inline bool has_tensor(const Epilogue& epilogue, std::size_t tensor) noexcept {
   return epilogue.tensors[tensor] != TensorShape::none;
 }
-// True if a step writes the tensor, which no step then reads.
+// True if a step stores to the tensor, or writes sums of columns to it. No other step names it
+// then.
 bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept;
+bool is_summed(const Epilogue& epilogue, std::size_t tensor) noexcept;
+inline bool is_written(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return is_stored(epilogue, tensor) || is_summed(epilogue, tensor);
+}
+// The tensor of the step that sums columns, if there is one.
+std::optional<std::size_t> summed_tensor(const Epilogue& epilogue) noexcept;
+inline bool sums_columns(const Epilogue& epilogue) noexcept {
+  return summed_tensor(epilogue).has_value();
+}
 
 // The first step or tensor that contradicts itself or another one.
 MaybeError check_steps(const Problem& problem);
 
-// The matrices of a tensor. The whole batch shares a vector or scalar unless the caller sets a
-// batch_stride. Groups of rows share a vector along M, whose rows are theirs.
+// The matrices of a tensor. The whole batch shares a vector or scalar that steps read unless the
+// caller sets a batch_stride. Groups of rows share a vector along M, whose rows are theirs.
 OperandShape tensor_shape(const Problem& problem, std::size_t tensor) noexcept;
 
 }  // namespace vkgemm

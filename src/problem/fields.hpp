@@ -129,7 +129,7 @@ struct FieldsOf<Epilogue> {
         Field{"steps", "--steps",
               "Steps after the activation or the gate, up to 8: OP:t0 or OP:NUMBER with add, "
               "subtract, multiply, divide, maximum, minimum; activate:ACTIVATION; "
-              "derivative:ACTIVATION:t0; store:t0"},
+              "derivative:ACTIVATION:t0; store:t0; sum_columns:t0"},
         x.steps, y.steps);
   }
 };

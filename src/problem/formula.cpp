@@ -64,6 +64,7 @@ Expression with_step(const Epilogue& epilogue, const EpilogueStep& step, const E
   switch (step.op) {
     case StepOp::none:
     case StepOp::store:
+    case StepOp::sum_columns:
       break;
     case StepOp::add:
       return {concat(v.text, " + ", x), true};
@@ -103,6 +104,9 @@ std::string formula(const Problem& problem) {
   for (const EpilogueStep& step : steps_of(e)) {
     if (step.op == StepOp::store) {
       lines += concat("  ", operand_text(e, step), " = ", v.text, '\n');
+    }
+    if (step.op == StepOp::sum_columns) {
+      lines += concat("  ", operand_text(e, step), " = sum over i of ", as_factor(v), '\n');
     }
     v = with_step(e, step, v);
   }

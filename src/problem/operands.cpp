@@ -190,8 +190,10 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
            .row_step = shape == TensorShape::along_m ? element : 0,
            .batch_step = matrix.batch_stride * element};
   }
-  out.address = address_of_place(places_of(p)[tensor]);
-  out.written = is_stored(p.epilogue, tensor);
+  // The product leaves the sums of tiles in the place of the tensor, for the kernel that adds them.
+  out.address = is_summed(p.epilogue, tensor) ? &Addresses::column_sums
+                                              : address_of_place(places_of(p)[tensor]);
+  out.written = is_written(p.epilogue, tensor);
   return out;
 }
 
@@ -201,14 +203,14 @@ constexpr OperandRow row_of_tensor(OperandId id, DeviceSpan Operands::*span, con
           .name = tensor_names[tensor],
           .span = span,
           .twin = id,
-          .written_by = [](const Problem& p) { return is_stored(p.epilogue, tensor); },
+          .written_by = [](const Problem& p) { return is_written(p.epilogue, tensor); },
           .matrix = tensor_matrices[tensor],
           .exists = [](const Problem& p) { return has_tensor(p.epilogue, tensor); },
           .shape = [](const Problem& p) { return tensor_shape(p, tensor); },
           .is_touched = [](const ResolvedProblem& p) { return has_tensor(p.epilogue, tensor); },
           .operand = [](const ResolvedProblem& p) { return tensor_operand(p, tensor); },
           .option = option,
-          .help = "A tensor of --steps; written if a step stores it",
+          .help = "A tensor of --steps; written if a step stores to it or sums columns",
           .needs = "--steps and --tensors"};
 }
 

@@ -161,7 +161,7 @@ MaybeError resolve_tensor(const Problem& problem, std::size_t i, ResolvedProblem
   const OperandInfo info{.name = tensor_names[i],
                          .rows_name = is_matrix || shape == TensorShape::along_m ? "M" : "1",
                          .cols_name = is_matrix || shape == TensorShape::along_n ? "N" : "1",
-                         .access = is_stored(epilogue, i) ? Access::write : Access::read,
+                         .access = is_written(epilogue, i) ? Access::write : Access::read,
                          .collection = problem.grouping ? "groups" : "batch"};
   auto resolved = resolve_matrix(info, all.matrix, all.rows, all.cols, all.count, !out.is_empty());
   if (!resolved) return resolved.error();
@@ -337,6 +337,10 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
 
   // Rows that are reduced stay rows, columns that are paired stay columns, codes are of B.
   if (problem.d.layout == Layout::col_major && !out.rows && !out.gated && !problem.quantised_b) {
+    if (const auto summed = summed_tensor(problem.epilogue)) {
+      return unsupported(concat("d.layout is col_major and a step sums columns to ",
+                                tensor_names[*summed], ": D must be row_major"));
+    }
     transpose(out);
   }
   return out;

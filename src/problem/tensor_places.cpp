@@ -23,10 +23,14 @@ std::array<std::uint32_t, most_tensors> places_of(const ResolvedProblem& problem
   taken[PLACE_AUX] = problem.has_aux();
   taken[PLACE_BIAS] = problem.has_bias();
   std::array<std::uint32_t, most_tensors> places{};
-  const auto ahead = tensor_in_place_of_c(problem);
+  const auto ahead = tensor_in_place_of_c(problem), summed = summed_tensor(problem.epilogue);
   if (ahead) taken[PLACE_C] = true;
+  if (summed) {
+    places[*summed] = PLACE_EXTRA;
+    taken[PLACE_EXTRA] = true;
+  }
   for (std::size_t i = 0; i < most_tensors; ++i) {
-    if (!has_tensor(problem.epilogue, i) || i == ahead) continue;
+    if (!has_tensor(problem.epilogue, i) || i == ahead || i == summed) continue;
     const auto free = std::ranges::find(taken, false) - taken.begin();
     places[i] = static_cast<std::uint32_t>(free);
     if (places[i] < PLACE_COUNT) taken[places[i]] = true;

@@ -102,8 +102,9 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   given.aborts = plan.aborts;
 
   // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets,
-  // which is all that groups have without copies.
-  const bool has_more = !plan.resolved.grouping || !steps.before.empty();
+  // which is all that groups have without copies
+  // and sums of columns.
+  const bool has_more = !plan.resolved.grouping || !steps.before.empty() || !steps.after.empty();
   if (steps.workspace.bytes != 0 && has_more) recorder.wait();
   StepsRecorder record(plan, recorder, given.workspace);
   Addresses whole = given;

@@ -275,6 +275,7 @@ class RandomSteps {
   Problem next(Problem problem) {
     const std::size_t count = 1 + pick(most_steps);
     std::size_t tensors = 0;
+    bool sums = false;
     for (std::size_t i = 0; i < count; ++i) {
       EpilogueStep& step = problem.epilogue.steps[i];
       const bool adds_tensor = tensors < most_tensors && pick(2) == 0;
@@ -288,6 +289,10 @@ class RandomSteps {
           step = pick(2) == 0 ? derivative(activation(), StepOperand::t0)
                               : test::step(StepOp::store, StepOperand::t0);
           step.number = number_of(step.activation);
+          if (step.op == StepOp::store && !sums && pick(2) == 0) {
+            sums = true;
+            step.op = StepOp::sum_columns;
+          }
           break;
         default:
           step.op = std::begin(binary_ops)[pick(std::size(binary_ops))];
@@ -296,10 +301,13 @@ class RandomSteps {
             continue;
           }
       }
-      const auto shape = step.op == StepOp::store ? TensorShape::matrix : all_shapes[pick(4)];
+      const bool sum = step.op == StepOp::sum_columns;
+      const auto shape = step.op == StepOp::store ? TensorShape::matrix
+                         : sum                    ? TensorShape::along_n
+                                                  : all_shapes[pick(4)];
       problem.epilogue.tensors[tensors] = shape;
       Matrix& matrix = problem.*tensor_matrices[tensors];
-      matrix.type = static_cast<DataType>(pick(3));
+      matrix.type = sum ? DataType::f32 : static_cast<DataType>(pick(3));
       if (shape == TensorShape::matrix) matrix.layout = static_cast<Layout>(pick(2));
       step.operand = static_cast<StepOperand>(1 + tensors++);
     }

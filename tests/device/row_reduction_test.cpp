@@ -121,7 +121,7 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
   return problem;
 }
 
-// Steps come before the reduction, and store their tensor in each strategy.
+// Steps come before the reduction. They store their tensor, and sum columns, in each strategy.
 TEST_P(RowReductions, OfSteps) {
   for (const std::uint64_t n : {32u, 56u}) {
     for (const RowOp op : {RowOp::rms_norm, RowOp::max}) {
@@ -132,6 +132,9 @@ TEST_P(RowReductions, OfSteps) {
       if (GetParam() != Path::nv) {
         problem.epilogue.tensors[1] = TensorShape::matrix;
         problem.epilogue.steps[1] = {.op = StepOp::store, .operand = StepOperand::t1};
+        problem.epilogue.tensors[2] = TensorShape::along_n;
+        problem.epilogue.steps[2] = {.op = StepOp::sum_columns, .operand = StepOperand::t2};
+        problem.t2.type = DataType::f32;
       }
       EXPECT_TRUE(passes_by_all(config(), with_padding(problem)));
     }

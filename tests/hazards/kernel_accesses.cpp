@@ -84,6 +84,7 @@ class Kernel {
   void sum_slices();
   void reduce_rows();
   void merge_states();
+  void sum_columns();
   void reset();
   void carry();
   void pack();
@@ -140,6 +141,8 @@ class Kernel {
   void read_offsets(const Block& p);
   void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
   void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
+  Region tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t n, std::uint64_t pitch,
+                   Batches batches) const;
   void store_d(const gpu::GemmParams& p, Batches batches);
   Region partial(const gpu::GemmParams& p, Batches batches) const;
   Region row_states(std::uint64_t states, std::uint64_t m, std::uint64_t n, Batches batches) const;
@@ -224,6 +227,16 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
   }
 }
 
+// lib/epilogue/column_sums.glsl. Groups of rows have as many slots as group_map.glsl says.
+Region Kernel::tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t n,
+                         std::uint64_t pitch, Batches batches) const {
+  const std::uint64_t tile_m = constant(SPEC_TILE_M);
+  const std::uint64_t rows = constant(SPEC_GROUPED) == GROUPED_ALONG_M
+                                 ? m / tile_m + block<gpu::GroupedParams>().groups
+                                 : divided_up(m, tile_m);
+  return vector(address, rows * rounded_up(n, 4) * sizeof(float), pitch, batches);
+}
+
 // lib/epilogue/steps.glsl.
 void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias) {
   struct Place {
@@ -239,6 +252,9 @@ void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches,
   const bool columns = (word >> STEP_COL_MAJOR_SHIFT & 1) != 0;
   const Region whole =
       matrix(place.address, {p.m, p.n, place.ld, columns, element}, place.batch, batches);
+  if ((word & 15) == STEP_SUM_COLUMNS) {
+    return write("sums of tiles", tile_sums(place.address, p.m, p.n, place.batch, batches));
+  }
   switch (word >> STEP_OPERAND_SHIFT & 7) {
     case OPERAND_NUMBER:
       return;
@@ -394,6 +410,19 @@ void Kernel::merge_states() {
   row_values(p, p.m, launched(p));
 }
 
+void Kernel::sum_columns() {
+  const auto p = block<gpu::SumColumnsParams>();
+  std::uint64_t rows = p.rows;
+  if (constant(SPEC_GROUPED) == GROUPED_ALONG_M) {
+    read_offsets(p);
+    rows = p.rows / constant(SPEC_TILE_M) + p.groups;
+  }
+  const std::uint64_t bytes = rows * rounded_up(p.n, 4) * sizeof(float);
+  read("sums of tiles", vector(p.extra, bytes, p.extra_batch, launched(p)));
+  write("column sums",
+        vector(p.column_sums, p.n * sizeof(float), p.column_sums_batch, launched(p)));
+}
+
 void Kernel::carry() {
   const auto p = block<gpu::CarryParams>();
   write("parameters", vector(p.parameters, p.count * word_bytes));
@@ -482,6 +511,7 @@ constexpr Row rows[] = {
     {"reduce_tiles_", &Kernel::reduce_tiles},
     {"sum_slices", &Kernel::sum_slices},
     {"sum_integer_slices", &Kernel::sum_slices},
+    {"sum_columns", &Kernel::sum_columns},
     {"reduce_rows", &Kernel::reduce_rows},
     {"merge_states", &Kernel::merge_states},
     {"reset", &Kernel::reset},

@@ -35,7 +35,7 @@ Problem with_t0(TensorShape shape = TensorShape::matrix) {
 TEST(EpilogueSteps, TextRoundTrips) {
   for (const std::string_view text :
        {"add:t0", "multiply:-0.5", "maximum:1e-30", "activate:silu", "activate:elu:0.1",
-        "derivative:gelu_erf:t3", "derivative:leaky_relu:t1:0.25", "store:t2"}) {
+        "derivative:gelu_erf:t3", "derivative:leaky_relu:t1:0.25", "store:t2", "sum_columns:t3"}) {
     const auto step = parse_epilogue_step(text);
     ASSERT_TRUE(step) << step.error().message;
     EXPECT_EQ(to_string(*step), text);
@@ -174,6 +174,13 @@ TEST(EpilogueSteps, Formula) {
   EXPECT_EQ(formula(problem),
             "  t1[i, j] = (2 · a·b + bias[j]) · t0[i, j]\n"
             "  d[i, j] = clamp(((2 · a·b + bias[j]) · t0[i, j] + 0.5) · elu'(t2, 0.25), 0, inf)\n");
+  problem = with_t0(TensorShape::along_n);
+  problem.epilogue.bias = Bias::along_n;
+  problem.epilogue.steps[0].op = StepOp::sum_columns;
+  problem.t0.type = DataType::f32;
+  EXPECT_EQ(formula(problem),
+            "  t0[j] = sum over i of (a·b + bias[j])\n"
+            "  d[i, j] = a·b + bias[j]\n");
   problem = with_t0(TensorShape::along_m);
   problem.gated = Gated{.gate = Gate::swiglu};
   EXPECT_EQ(formula(problem), "  d[i, j] = swiglu(a·b_l, a·b_r) · t0[i]\n");

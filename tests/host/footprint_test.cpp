@@ -229,6 +229,7 @@ class Footprint : public testing::Test {
         expect_agreement(step.key,
                          name.starts_with("pack") ? pack_bytes(name)
                          : name == "reduce_rows"  ? REDUCE_ROWS_BYTES
+                         : name == "sum_columns"  ? COLUMNS_LOCAL_SIZE * UNIT_BYTES
                          : name.starts_with("gemm") || name.starts_with("reduce_tiles") ? computed
                                                                                         : 0,
                          config);
@@ -290,6 +291,12 @@ std::vector<Problem> parts_of(Problem problem) {
     out.push_back(problem);
     out.back().row_reduction = {.op = op};
     out.back().max_workspace_bytes = std::uint64_t{1} << 30;
+  }
+  if (!is_integer(problem.d.type)) {
+    out.push_back(problem);
+    out.back().epilogue.tensors[0] = TensorShape::along_n;
+    out.back().epilogue.steps[0] = {.op = StepOp::sum_columns, .operand = StepOperand::t0};
+    out.back().t0.type = DataType::f32;
   }
   return out;
 }

@@ -61,7 +61,7 @@ class Operators(WithTensors):
             ("multiply", c), ("derivative", "leaky_relu", c, 0.1), ("add", 0.1), ("maximum", gamma),
             ("store", torch.float32), ("activate", "gelu"), ("store", None)]}
         yield "gated", (a, left, "reglu"), {"steps": [("add", c[:, :12].contiguous()), (
-            "store", "f16")]}
+            "store", "f16"), ("sum_columns",)]}
         yield "gated", (a, b, "swiglu"), {"bias": bias, "aux": True}
         yield "gated", (a, left, "geglu"), {"gated_b": "separate", "b_right": right}
         yield "gated", (a, halves[0], "glu"), {"gated_b": "separate", "b_right": halves[1]}

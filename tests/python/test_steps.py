@@ -24,7 +24,7 @@ class Steps(OnDevice):
         self.c = np.abs(values((20, 25), seed=1)) + np.float32(0.5)
 
     def test_operations(self):
-        self.assertEqual(["none", *OPERATIONS, "activate", "derivative", "store"],
+        self.assertEqual(["none", *OPERATIONS, "activate", "derivative", "store", "sum_columns"],
                          enumerator_names("VkgemmStepOp"))
         for name, operation in OPERATIONS.items():
             with self.subTest(name=name):
@@ -133,6 +133,60 @@ class Steps(OnDevice):
             assert_close(actual, expected, element)
         self.assertTrue((whole[:, 1::2] == 7).all())
 
+    def test_sums_of_columns(self):
+        d, z, sums, last = self.device.gemm(
+            self.a, self.b, steps=[("store", None), ("multiply", self.c), ("sum_columns",),
+                                   ("add", 1), ("store", "float16")], bias=self.c[0], bf16=True)
+        before = self.product + wide(self.c)[0]
+        self.assertEqual((sums.shape, sums.dtype), ((25,), np.float32))
+        assert_close(z, before)
+        assert_close(sums, (before * wide(self.c)).sum(0))
+        assert_close(d, before * wide(self.c) + 1)
+        assert_close(last, d, "f16")
+        self.assertIn("t1[j] = sum over i of ", self.device.explain(
+            self.a, self.b, steps=[("store", None), ("sum_columns",)]))
+
+    def test_sums_of_columns_of_matrices(self):
+        a = values((3, 20, 30))
+        d, sums = self.device.gemm(a, self.b, steps=[("sum_columns",)])
+        self.assertEqual(sums.shape, (3, 25))
+        assert_close(sums, (wide(a) @ wide(self.b)).sum(1))
+        _, sums = self.device.gemm(self.a[:0], self.b, steps=[("sum_columns",)])
+        self.assertFalse(sums.any())
+        a, offsets = values((40, 30)), np.array([2, 19, 19, 37])
+        _, sums = self.device.grouped(a, self.b, offsets, steps=[("sum_columns",)])
+        product = wide(a) @ wide(self.b)
+        assert_close(sums, np.stack([product[2:19].sum(0), np.zeros(25), product[19:37].sum(0)]))
+        _, sums = self.device.grouped(a.T, values((40, 25)), offsets, along="k",
+                                      steps=[("sum_columns",)])
+        self.assertEqual(sums.shape, (3, 25))
+        rows, sums = self.device.row_reduction(self.a, self.b, "max", steps=[("sum_columns",)])
+        assert_close(rows, self.product.max(1))
+        assert_close(sums, self.product.sum(0))
+
+    def test_gradients_of_a_layer(self):
+        """y = relu(x·w + bias) before a weight v, against numpy, and torch's autograd if it is there."""
+        x, w, bias = values((40, 30)), values((30, 25), seed=1), values((25,), seed=2)
+        v, g = values((25, 12), seed=3), values((40, 12), seed=4)
+        y, z = self.device.gemm(x, w, bias=bias, activation="relu", aux=True)
+        dz, dbias = self.device.gemm(g, v.T, steps=[("derivative", "relu", z), ("sum_columns",)])
+        dw = self.device.gemm(x.T, dz)
+        assert_close(y, np.maximum(wide(x) @ wide(w) + wide(bias), 0))
+        expected = wide(g) @ wide(v).T * (wide(x) @ wide(w) + wide(bias) > 0)
+        gradients = [expected.sum(0), wide(x).T @ expected]
+        try:
+            import torch
+        except ImportError:
+            pass
+        else:
+            leaves = [torch.tensor(wide(array), requires_grad=True) for array in (bias, w)]
+            layer = torch.relu(torch.tensor(wide(x)) @ leaves[1] + leaves[0])
+            (layer @ torch.tensor(wide(v))).backward(torch.tensor(wide(g)))
+            for gradient, leaf in zip(gradients, leaves):
+                np.testing.assert_allclose(gradient, leaf.grad.numpy(), rtol=1e-9, atol=1e-9)
+        assert_close(dbias, gradients[0])
+        assert_close(dw, gradients[1])
+
     def test_stores_beside_aux_and_transposed(self):
         out = np.zeros((25, 20), np.float32)
         d, aux, new = self.device.gemm(
@@ -238,7 +292,8 @@ class Steps(OnDevice):
                 (("add", 3), "steps[0] is 'add': it must be a tuple such as ('add', 0.5)", {}),
                 ([c], "steps[0] is ndarray: it must be a tuple", {}),
                 ([("add", 1), ("multipli", c)], "steps[1][0] is 'multipli': it must be one of none, "
-                 "add, subtract, multiply, divide, maximum, minimum, activate, derivative, store; "
+                 "add, subtract, multiply, divide, maximum, minimum, activate, derivative, store, "
+                 "sum_columns; "
                  "did you mean 'multiply'?", {}),
                 ([("multiply",)], "steps[0] is ('multiply',): it must be ('multiply', x)", {}),
                 ([("add", c, 3)], "it must be ('add', x)", {}),
@@ -256,6 +311,8 @@ class Steps(OnDevice):
                 ([("activate", "elu", "x")], "steps[0][2] is 'x': it must be a number", {}),
                 ([("activate", "relu", 3)], "steps[0].number is 3", {}),
                 ([("derivative", "relu", 2)], "steps[0][2] is 2: it must be an array", {}),
+                ([("sum_columns", c)], "it must be ('sum_columns',)", {}),
+                ([("sum_columns",), ("sum_columns",)], "only one step may", {}),
                 ([("store", "flaot16")], "steps[0][1] is 'flaot16': it must be float16", {}),
                 ([("store", c[1:])], "steps[0][1].shape is (19, 25): it must be (20, 25)", {}),
                 ([("store", c.astype(int))], "steps[0][1].dtype is int64", {}),

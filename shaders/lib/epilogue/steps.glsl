@@ -35,6 +35,10 @@ Step step_of(const uint i) {
     return s;
 }
 
+// The last x4 of D that a step which sums columns saw: column_sums.glsl.
+const bool SUMS_COLUMNS = HAS_COLUMN_SUMS != 0;
+vec4 summed;
+
 uint64_t place_base(const Tile t, const uint place) {
     return place == PLACE_AUX     ? t.aux
            : place == PLACE_BIAS  ? t.bias
@@ -94,6 +98,10 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
                    size_n() - col, v);
             continue;
         }
+        if (s.op == STEP_SUM_COLUMNS) {
+            summed = v;
+            continue;
+        }
         vec4 x = c;
         if (C_STEP == 0 || s.operand == OPERAND_NUMBER || s.place != PLACE_C)
             x = step_operand4(t, s, row, col);
@@ -102,7 +110,7 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
     return v;
 }
 
-// The same of one element, without stores.
+// The same of one element, without stores and sums.
 float with_steps(const Tile t, uint row, uint col, float v) {
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);

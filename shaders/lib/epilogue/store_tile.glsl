@@ -26,6 +26,8 @@ void store_tile(const Acc acc, const Tile t) {
         bias[j] = Pair4(vec4(0.0), vec4(0.0));
         if (is_kept) bias[j] = tile_bias4(t, t.row, t.col + value_place(j).y * 4);
     }
+    ColumnSums sums;
+    begin_column_sums(sums);
     EACH_SLICE(slice) {
         begin_slice(acc, slice);
         EACH_BATCH(first) {
@@ -41,11 +43,13 @@ void store_tile(const Acc acc, const Tile t) {
                 const uvec2 d = value_position(t, slice, i);
                 Pair4 own = bias[value_column(i)];
                 if (!is_kept) own = tile_bias4(t, d.x, d.y);
-                AccPair4 sums = AccPair4(ACC4(0), ACC4(0));
-                if (GATED) sums = slice_pair(acc, slice, i);
-                else sums.l = slice_value(acc, slice, i);
-                tile_store4(t, d.x, d.y, sums, c[b], own);
+                AccPair4 products = AccPair4(ACC4(0), ACC4(0));
+                if (GATED) products = slice_pair(acc, slice, i);
+                else products.l = slice_value(acc, slice, i);
+                tile_store4(t, d.x, d.y, products, c[b], own);
+                add_column_sum(sums, i);
             }
         }
     }
+    store_column_sums(sums, t);
 }

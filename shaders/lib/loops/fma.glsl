@@ -9,7 +9,8 @@ const uint B_STRIDE = FMA_LINE(TILE_N);
 const uint B_OFFSET = TILE_K * A_STRIDE;
 const uint STAGE = FMA_STAGE(TILE_M, TILE_N, TILE_K);
 const uint SCRATCH = ROW_OP == ROW_OP_NONE ? 1 : FMA_SCRATCH(TILE_M, TILE_N, FRAGMENT_M);
-shared ACC4 sh[FOOTPRINT_MAX(STAGE, SCRATCH)];
+const uint SUM_SCRATCH = SUMS_COLUMNS ? FMA_SUMS(TILE_M, TILE_N, FRAGMENT_M) : 1;
+shared ACC4 sh[FOOTPRINT_MAX(FOOTPRINT_MAX(STAGE, SCRATCH), SUM_SCRATCH)];
 
 // An invocation holds X4_M × X4_N blocks of 4 × 4, spread over the tile so that neighbouring
 // invocations read neighbouring vec4s (no bank conflicts) and store neighbouring parts of a row.
@@ -137,7 +138,11 @@ uint value_column(const uint i) { return i % VALUE_COLUMNS; }
 // The memory of the k-tiles is the scratch memory, too.
 const uint VALUE_STRIDE = FMA_SCRATCH_LINE(TILE_N);
 void begin_scratch() { barrier(); }
-void set_scratch(const uint at, const vec3 value) {
-    sh[at] = acc_of_bits(floatBitsToUint(vec4(value, 0.0)));
-}
-vec3 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at]).xyz); }
+void set_scratch(const uint at, const vec4 value) { sh[at] = acc_of_bits(floatBitsToUint(value)); }
+vec4 scratch(const uint at) { return uintBitsToFloat(bits_of_acc(sh[at])); }
+
+const uint SUMS = VALUE_COLUMNS;
+const uint MOST_SUMS = MOST_VALUE_COLUMNS;
+const uint SUM_LINES = LANES_M;
+bool has_sum(const uint j) { return true; }
+uint sum_line(const uint j) { return lane_position().x; }

@@ -108,7 +108,25 @@ uint value_column(const uint i) { return 0; }
 
 // The memory of a slice is the scratch memory, too.
 void begin_scratch() {}
-void set_scratch(const uint at, const vec3 value) {
-    sh[at] = floatBitsToUint(vec4(value, 0.0));
+void set_scratch(const uint at, const vec4 value) { sh[at] = floatBitsToUint(value); }
+vec4 scratch(const uint at) { return uintBitsToFloat(sh[at]); }
+
+// The columns of an invocation's values repeat: legality keeps SUMS to KHR_MOST_SUMS. Its first SUMS
+// values are of a block of whole rows, those of all dealers together.
+#define REPEATS(count) ((count) * DEALERS % ROW_X4 == 0)
+const uint SUMS = REPEATS(1)   ? 1
+                  : REPEATS(2) ? 2
+                  : REPEATS(3) ? 3
+                  : REPEATS(4) ? 4
+                  : REPEATS(5) ? 5
+                  : REPEATS(6) ? 6
+                  : REPEATS(7) ? 7
+                               : KHR_MOST_SUMS;
+#define MOST_SUMS KHR_MOST_SUMS
+const uint BLOCK_X4 = SUMS * DEALERS < SLICE_X4 ? SUMS * DEALERS : SLICE_X4;
+const uint BLOCK_LINES = BLOCK_X4 / ROW_X4;
+const uint SUM_LINES = BY_SUBGROUP ? SUBGROUPS_M * BLOCK_LINES : BLOCK_LINES;
+bool has_sum(const uint j) { return value_number(j) < BLOCK_X4; }
+uint sum_line(const uint j) {
+    return (BY_SUBGROUP ? subgroup_position().x * BLOCK_LINES : 0) + value_number(j) / ROW_X4;
 }
-vec3 scratch(const uint at) { return uintBitsToFloat(sh[at].xyz); }

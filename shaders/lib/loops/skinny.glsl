@@ -5,6 +5,7 @@
 // order of K.
 #define OWN_STORE_TILE
 #include "../inputs/codes.glsl"
+#include "../epilogue/column_sums.glsl"
 
 const uint PIECE = SKINNY_PIECE;
 const uint LANES_N = TILE_N / PIECE;
@@ -125,8 +126,16 @@ AccPair4 total_pair(const uint x4) {
     return B_PAIRS != 0 ? paired(one, other) : AccPair4(one, other);
 }
 
+// x4s of the tile's columns that an invocation stores: at most two, as LOCAL_SIZE is TILE_N · TILE_K / 64.
+const uint MOST_OWN_X4 = 2;
+
 void store_tile(const Acc acc, const Tile t) {
     const uvec2 lane = lane_position();
+    vec4 column_sums[MOST_OWN_X4];
+    if (SUMS_COLUMNS) {
+        summed = vec4(0.0);
+        [[unroll]] for (uint j = 0; j < MOST_OWN_X4; ++j) column_sums[j] = vec4(0.0);
+    }
     [[unroll]] for (uint m = 0; m < TILE_M; ++m) {
         barrier();
         [[unroll]] for (uint x = 0; x < PIECE / 4; ++x)
@@ -138,6 +147,17 @@ void store_tile(const Acc acc, const Tile t) {
             if (GATED) sums = total_pair(x4);
             else sums.l = total(x4);
             tile_store4(t, row, col, sums, tile_c4(t, row, col), tile_bias4(t, row, col));
+            if (!SUMS_COLUMNS) continue;
+            [[unroll]] for (uint j = 0; j < MOST_OWN_X4; ++j) {
+                precise const vec4 sum = column_sums[j] + summed;
+                if (j == x4 / LOCAL_SIZE) column_sums[j] = sum;
+            }
+            summed = vec4(0.0);
         }
+    }
+    if (!SUMS_COLUMNS) return;
+    [[unroll]] for (uint j = 0; j < MOST_OWN_X4; ++j) {
+        const uint x4 = gl_LocalInvocationIndex + j * LOCAL_SIZE;
+        if (x4 < TILE_COLUMNS / 4) store_column_sum4(t, x4, column_sums[j]);
     }
 }

@@ -2,6 +2,7 @@
 #include "kernels/loops/loops.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/steps.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -54,11 +55,13 @@ bool check(const Case& s) {
   return true;
 }
 
-std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem&, const Limits&) {
+std::uint64_t shared_memory_bytes(const Config& c, const ResolvedProblem& p, const Limits&) {
   const std::uint64_t stage = FMA_STAGE(c.tile_m, c.tile_n, c.tile_k);
   const std::uint64_t scratch =
       keeps_tiles(c.rows) ? FMA_SCRATCH(c.tile_m, c.tile_n, fma(c).fragment_m) : 0;
-  return std::max(stage, scratch) * UNIT_BYTES;
+  const std::uint64_t sums =
+      sums_columns(p.epilogue) ? FMA_SUMS(c.tile_m, c.tile_n, fma(c).fragment_m) : 0;
+  return std::max({stage, scratch, sums}) * UNIT_BYTES;
 }
 
 void specialize(Constants& constants, const Config& c) {

@@ -2,8 +2,12 @@
 
 #include <cassert>
 #include <concepts>
+#include <numeric>
 #include <utility>
 #include <variant>
+
+#include "kernels/parts/rows.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 namespace {
@@ -50,6 +54,22 @@ bool check_fragment(const Case& s) {
                     " rows or columns");
   }
   return true;
+}
+
+// shaders/lib/loops/khr_slices.glsl: an invocation sums the columns of so many x4s.
+bool check_column_sums(const Case& s) {
+  const Config& c = s.config;
+  if (!sums_columns(s.problem->epilogue)) return true;
+  const auto* const direct = std::get_if<KhrDirectLoop>(&c.loop);
+  const std::uint32_t apart =
+      direct == nullptr ? 0 : direct->subgroups_k * (s.problem->gated ? direct->subgroups_n : 1);
+  const bool by_subgroup = apart == 1 && !keeps_tiles(c.rows);
+  const std::uint32_t row = d_tile_n(c, *s.problem) / x4 / (by_subgroup ? khr(c).subgroups_n : 1);
+  const std::uint32_t dealers = by_subgroup ? khr(c).subgroup_size : invocations(c);
+  const std::uint32_t sums = row / std::max(std::gcd(row, dealers), 1u);
+  if (sums <= KHR_MOST_SUMS) return true;
+  return s.refuse("a step sums columns: tile_n is ", c.tile_n, ", so that each of ", dealers,
+                  " invocations has values of ", sums, " columns, at most ", KHR_MOST_SUMS);
 }
 
 // Fragments of a subgroup along M.
@@ -139,7 +159,7 @@ bool check_khr(const Case& s) {
     return s.refuse("fragment ", fragment, " does not divide into groups of ", width,
                     " elements of ", a_fits ? "B" : "A");
   }
-  return true;
+  return check_column_sums(s);
 }
 
 void specialize_khr(Constants& constants, const Config& c) {

@@ -89,6 +89,9 @@ bool check(const Case& s) {
     // Functions of single elements return a value; the extension says nothing of their stores.
     if (is_stored(p.epilogue, i))
       return s.refuse("a step stores ", tensor_names[i], ": not built on path nv");
+    if (is_summed(p.epilogue, i)) {
+      return s.refuse("a step sums columns to ", tensor_names[i], ": not built on path nv");
+    }
   }
   if (split) {
     const ResolvedMatrix partial{.type = DataType::f32, .ld = partial_ld(p)};

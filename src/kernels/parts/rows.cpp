@@ -4,6 +4,7 @@
 
 #include "kernels/tiling.hpp"
 #include "lib/footprint.h"
+#include "problem/epilogue_steps.hpp"
 #include "problem/row_op.hpp"
 
 namespace vkgemm {
@@ -31,8 +32,8 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
                 .batches = problem.batch,
                 .all_rows = problem.m,
                 .all_batches = problem.batch};
-  // Slices of K are for products that are small.
-  if (values_stand_in_d(problem) || config.slices > 1) return out;
+  // Slices of K are for products that are small. The sums of columns are those of all rows.
+  if (values_stand_in_d(problem) || config.slices > 1 || sums_columns(problem.epilogue)) return out;
   const std::uint64_t row_bytes = rounded_up(problem.n, 4) * sizeof(float);
   const std::uint64_t whole = problem.max_workspace_bytes / workspace_unit * workspace_unit;
   const std::uint64_t fitting =
