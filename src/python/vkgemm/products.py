@@ -88,6 +88,7 @@ class Products(Held):
                 ("activate", name)       f(v), where f is an activation
                 ("derivative", name, x)  v · f'(x), the gradient before an activation of x
                 ("store", out)           v, which is also written to the array out
+                ("sum_columns",)         v; also returns its sums over the rows of D, in float32
 
             x: a number, or a float16, bfloat16 or float32 array that numpy broadcasts to D.  That
                 of "derivative" is an array.  A new number compiles a new kernel: pass a number that
@@ -96,6 +97,8 @@ class Products(Held):
                 ("activate", "elu", 1.0).
             out: an array as D, which overlaps no other one; or a dtype or None (D's type), which
                 returns a new array after D and aux.
+            The sums of columns, (N,) or (batch, N), are returned after D and aux, too.  They are
+                the gradient of a bias.  One step may sum columns, without split_k.
 
             c, bias, aux and the arrays of steps are at most four in all.  An array in several steps
             counts once.

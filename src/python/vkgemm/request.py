@@ -350,7 +350,7 @@ class Builder:
                                                   zero=preserved)
         given: set[str] = set()
         if self.steps is not None:
-            matrices, outputs, given = self.steps.write(shape, element, preserved, out)
+            matrices, outputs, given = self.steps.write(shape, self.count, element, preserved, out)
             self.parts.update(matrices)
             self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)

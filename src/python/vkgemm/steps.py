@@ -18,7 +18,7 @@ _MOST_STEPS = dict(ffi.typeof("VkgemmEpilogue").fields)["steps"].type.length
 
 # The values after the operation in a step. Brackets: it may be missing.
 _FORMS = {"activate": ("name", "[number]"), "derivative": ("name", "x", "[number]"),
-          "store": ("out",)}
+          "store": ("out",), "sum_columns": ()}
 
 
 def _is_array(value: Any) -> bool:
@@ -54,7 +54,7 @@ def named(arguments: dict[str, Any]) -> dict[str, Any]:
                 value = name
             values.append(value)
         steps.append(tuple(values))
-        is_new = step[0] == "store" and not _is_array(step[-1])
+        is_new = step[0] == "sum_columns" or step[0] == "store" and not _is_array(step[-1])
         count += is_new
         if count + len(arrays) > _MOST_ARRAYS:
             raise ArgumentError(f"steps[{i}] has one array too many: c, bias, aux and the arrays "
@@ -81,6 +81,7 @@ class Tensor:
     value: Any  # the array; of a new one its type, or None for D's
     is_stored: bool
     is_new: bool
+    is_sum: bool = False  # of columns, which is new
 
 
 class Steps:
@@ -100,9 +101,13 @@ class Steps:
         at = f"steps[{i}]"
         op = enumerator_name("VkgemmStepOp", enumerator(f"{at}[0]", "VkgemmStepOp", op))
         form = _FORMS.get(op, ("x",))
-        if not len(form) - (form[-1] == "[number]") <= len(rest) <= len(form):
-            raise ArgumentError(f"{at} is {(op, *rest)!r}: it must be ({op!r}, {', '.join(form)})")
+        if not len(form) - ("[number]" in form) <= len(rest) <= len(form):
+            wanted = f"({op!r}, {', '.join(form)})" if form else repr((op,))
+            raise ArgumentError(f"{at} is {(op, *rest)!r}: it must be {wanted}")
         fields: dict[str, Any] = {}
+        if op == "sum_columns":
+            fields["operand"] = f"t{len(self.tensors)}"
+            self.tensors.append(Tensor(at, None, is_stored=True, is_new=True, is_sum=True))
         for j, (kind, value) in enumerate(zip(form, rest), 1):
             argument = f"{at}[{j}]"
             if kind == "name":
@@ -145,7 +150,7 @@ class Steps:
         for index, tensor in enumerate(self.tensors):
             array, name = tensor.value, f"t{index}"
             if tensor.is_stored:
-                shapes.append("matrix")
+                shapes.append("along_n" if tensor.is_sum else "matrix")
                 continue
             if lead and array.ndim == 3 and array.shape[0] == 1 != lead[0]:
                 array = array[0]
@@ -166,16 +171,22 @@ class Steps:
             shapes.append(kind)
         return part(tensors=tuple(shapes), steps=self.fields), matrices, inputs
 
-    def write(self, shape: tuple[int, ...], element: str, preserved: bool, out: Any,
-              ) -> tuple[dict[str, Part], dict[str, Any], set[str]]:
-        """The matrices and arrays of the tensors that steps store, and which the caller gave.
+    def write(self, shape: tuple[int, ...], count: int | None, element: str, preserved: bool,
+              out: Any) -> tuple[dict[str, Part], dict[str, Any], set[str]]:
+        """The matrices and arrays of the tensors that steps write, and which the caller gave.
 
-        shape, element: those of D.  preserved: new arrays are zero.  out: the caller's D, or None.
+        shape, element: those of D.  count: of matrices or groups.  preserved: new arrays are zero.
+        out: the caller's D, or None.
         """
         matrices, outputs, given = {}, {}, set()
         for index, tensor in enumerate(self.tensors):
             array, name = tensor.value, f"t{index}"
             if not tensor.is_stored:
+                continue
+            if tensor.is_sum:
+                each = () if count is None else (count,)
+                outputs[name] = self._arrays.new((*each, shape[-1]), "f32", zero=shape[-2] == 0)
+                matrices[name] = part(type="f32")
                 continue
             if tensor.is_new:
                 own = element if array is None else self._arrays.element(tensor.argument, array)
