@@ -1,9 +1,13 @@
 // tests/examples/transformer_mlp.cpp and the README's C++ as they stand, on this device: their
-// results against the reference, one product after the other.
+// results against the reference, one product after the other. The gradients of
+// tests/examples/linear_layer.cpp against finite differences.
 #include <volk.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
+#include "../examples/linear_layer.cpp"
 #include "../examples/minimal.cpp"
 #include "../examples/transformer_mlp.cpp"
 #include "harness.hpp"
@@ -104,6 +108,87 @@ TEST(Examples, TransformerMlp) {
                                             {OperandId::aux, stream.data()}});
   EXPECT_TRUE(second.passed()) << second.first_failure;
   EXPECT_EQ(second.checked, 2 * tokens * width);
+}
+
+// L = the sum of g * (relu(x·w + bias)·v), whose derivatives the example computes.
+struct Loss {
+  std::uint64_t rows, inputs, outputs, next;
+  std::vector<double> x, w, bias, v, g;
+
+  double operator()() const {
+    double loss = 0.0;
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      for (std::uint64_t j = 0; j < outputs; ++j) {
+        double z = bias[j], slope = 0.0;
+        for (std::uint64_t k = 0; k < inputs; ++k) z += x[i * inputs + k] * w[k * outputs + j];
+        for (std::uint64_t l = 0; l < next; ++l) slope += g[i * next + l] * v[j * next + l];
+        loss += std::max(z, 0.0) * slope;
+      }
+    }
+    return loss;
+  }
+};
+
+TEST(Examples, LinearLayer) {
+  Loss loss{.rows = 70, .inputs = 13, .outputs = 21, .next = 6};
+  const auto layer =
+      plan_layer_and_gradients(context(), loss.rows, loss.inputs, loss.outputs, loss.next);
+  ASSERT_TRUE(succeeds(layer));
+  EXPECT_EQ(layer->gradient.dispatch_count(), 2u);
+
+  std::uint64_t seed = 1;
+  std::vector<headless::Buffer> buffers;
+  const auto input = [&](std::vector<double>& numbers, std::uint64_t elements) {
+    const Bytes bytes = filled(elements, DataType::f32, seed++);
+    for (std::uint64_t i = 0; i < elements; ++i) {
+      numbers.push_back(load_element(bytes.data(), DataType::f32, i));
+    }
+    buffers.push_back(uploaded(bytes));
+    return buffers.back().span();
+  };
+  const auto result = [&](std::uint64_t bytes) {
+    buffers.push_back(output(bytes));
+    return buffers.back().span();
+  };
+  const std::uint64_t z_bytes = loss.rows * loss.outputs * sizeof(float);
+  const std::uint64_t w_elements = loss.inputs * loss.outputs;
+  LinearLayerOperands operands{.x = input(loss.x, loss.rows * loss.inputs),
+                               .w = input(loss.w, w_elements),
+                               .bias = input(loss.bias, loss.outputs),
+                               .v = input(loss.v, loss.outputs * loss.next),
+                               .g = input(loss.g, loss.rows * loss.next),
+                               .y = result(z_bytes),
+                               .z = result(z_bytes),
+                               .dz = result(z_bytes)};
+  const headless::Buffer dbias = output(loss.outputs * sizeof(float));
+  const headless::Buffer dw = output(w_elements * sizeof(float));
+  operands.dbias = dbias.span();
+  operands.dw = dw.span();
+  const Plan* const plans[] = {&layer->forward, &layer->gradient, &layer->weight_gradient};
+  for (std::size_t i = 0; i < std::size(plans); ++i) {
+    operands.workspaces[i] = result(std::max<std::uint64_t>(plans[i]->workspace_bytes(), 4));
+  }
+  ASSERT_TRUE(succeeds(runner().submit([&](VkCommandBuffer commands) {
+    return record_layer_and_gradients(*layer, commands, operands);
+  })));
+
+  const auto expect_slopes = [&](std::vector<double>& numbers, const headless::Buffer& gradient) {
+    const Bytes got = downloaded(gradient, numbers.size() * sizeof(float));
+    constexpr double h = 1e-6;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double number = numbers[i];
+      numbers[i] = number + h;
+      const double above = loss();
+      numbers[i] = number - h;
+      const double slope = (above - loss()) / (2.0 * h);
+      numbers[i] = number;
+      EXPECT_NEAR(load_element(got.data(), DataType::f32, i), slope,
+                  1e-4 * (1.0 + std::fabs(slope)))
+          << i;
+    }
+  };
+  expect_slopes(loss.bias, dbias);
+  expect_slopes(loss.w, dw);
 }
 
 // The README's program, in a context of its own on the runner's device.
