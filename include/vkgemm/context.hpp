@@ -326,11 +326,11 @@ class VKGEMM_API Context {
   // their configuration. A run that came to no candidate keeps nothing.
   //
   // The run allocates device memory for operands of its own, as large as the problem's, and fills
-  // them with random numbers. Groups are of equal size. It times the configuration that plan()
-  // takes now and candidates by the tables' estimates, the best ones in turns. It leaves out
-  // configurations that fail, whose results differ from the first one's by more than rounding, or
-  // that are not compiled in time. The fastest configuration replaces the one of plan() only if it
-  // is at least 1 % faster.
+  // them with random numbers. Groups have the sizes of TuneInfo::offsets. It times the
+  // configuration that plan() takes now and candidates by the tables' estimates, the best ones in
+  // turns. It leaves out configurations that fail, whose results differ from the first one's by
+  // more than rounding, or that are not compiled in time. The fastest configuration replaces the
+  // one of plan() only if it is at least 1 % faster.
   //
   // The new configuration may add K in another order, in slices for example: D may differ in its
   // last bits from D of earlier plans. Each plan gives the same bits in every run.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 
 #include "vkgemm/config.hpp"
 #include "vkgemm/device.hpp"
@@ -47,6 +48,10 @@ struct TuneInfo {
   // If true, tune() times nothing for a problem that a table has timed on this device. The result
   // then has the table's configuration and time, and `timed` is 0.
   bool skip_timed = false;
+
+  // The groups of a grouped problem: groups + 1 values, as the offsets operand has them. Empty:
+  // groups of equal size. Uneven groups may have another fastest configuration.
+  std::span<const std::uint64_t> offsets = {};
 
   // The table that gets the result, as `vkgemm tune` writes one. It is made if it does not exist.
   // Empty: none. default_tuning_file() names the one that every context reads.

@@ -1257,6 +1257,9 @@ typedef struct VkgemmTuneInfo {
   const char* file;         // the table that gets the result; null (the default) or empty: none
   VkgemmTuneCallback progress;  // default null
   void* progress_user_data;
+  const uint64_t* offsets;  // of a grouped problem: groups + 1 values; null: groups of equal size
+  uint32_t offset_count;    // default 0
+  uint32_t reserved;
 } VkgemmTuneInfo;
 
 // The result of vkgemm_tune().

@@ -117,6 +117,12 @@ inline MaybeFailure write_text(std::string_view from, char* text, std::size_t* s
     });                                                                                            \
   }
 
+inline MaybeFailure check_array(const void* array, std::string_view name, std::uint32_t count,
+                                std::string_view count_name) {
+  if (array != nullptr || count == 0) return {};
+  return invalid(concat(name, " is null, and ", count_name, " is ", count));
+}
+
 // An index of a list of the caller's.
 inline MaybeFailure check_index(std::uint32_t index, std::size_t count) {
   if (index < count) return {};

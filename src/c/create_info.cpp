@@ -23,12 +23,6 @@ LogCallback callback_of(VkgemmLogCallback log, void* user_data) {
   };
 }
 
-MaybeFailure check_array(const void* array, std::string_view name, std::uint32_t count,
-                         std::string_view count_name) {
-  if (array != nullptr || count == 0) return {};
-  return invalid(concat(name, " is null, and ", count_name, " is ", count));
-}
-
 }  // namespace
 
 MaybeFailure CreateInfo::read(const VkgemmContextCreateInfo& given) {

@@ -286,6 +286,7 @@ struct Fields<VkgemmTuneInfo> {
     map.number("threads", c.threads, cpp.threads);
     map.boolean("warm_l2", c.warm_l2, cpp.warm_l2);
     map.boolean("skip_timed", c.skip_timed, cpp.skip_timed);
+    map.reserved(c.reserved);
   }
 };
 

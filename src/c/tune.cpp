@@ -12,6 +12,10 @@ MaybeFailure read_info(const VkgemmTuneInfo& given, TuneInfo& cpp) {
   if (auto failure = read_structure(given, "info", c)) return failure;
   if (auto failure = ToCpp::read(c, "info", cpp)) return failure;
   cpp.file = path_of(c.file);
+  if (auto failure = check_array(c.offsets, "info.offsets", c.offset_count, "info.offset_count")) {
+    return failure;
+  }
+  cpp.offsets = {c.offsets, c.offset_count};
   if (c.progress != nullptr) {
     cpp.progress = [call = c.progress, user_data = c.progress_user_data](const TuneProgress& at) {
       const auto progress = ToC::structure<VkgemmTuneProgress>(at);

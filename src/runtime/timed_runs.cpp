@@ -41,12 +41,15 @@ std::uint64_t front_of(const Buffer& buffer) {
   return aligned_span(buffer.address()) - buffer.address();
 }
 
-// Writes the offsets of groups of equal size, as little-endian numbers of `element` bytes.
-void write_offsets(std::byte* to, const Problem& problem, std::uint32_t element) {
+// Writes the offsets, those of groups of equal size if there are none, as little-endian numbers of
+// `element` bytes.
+void write_offsets(std::byte* to, const Problem& problem, std::span<const std::uint64_t> offsets,
+                   std::uint32_t element) {
   const auto& groups = *problem.grouping;
   const std::uint64_t capacity = groups.along == GroupAlong::m ? problem.m : problem.k;
-  for (std::uint64_t i = 0; i <= groups.groups; ++i) {
-    const std::uint64_t at = capacity * i / std::max(groups.groups, 1U);
+  for (std::size_t i = 0; i <= groups.groups; ++i) {
+    const std::uint64_t at =
+        offsets.empty() ? capacity * i / std::max(groups.groups, 1U) : offsets[i];
     std::memcpy(to + i * element, &at, element);
   }
 }
@@ -118,7 +121,8 @@ Result<void> TimedRuns::fill(const Own& operand) {
   });
 }
 
-Result<void> TimedRuns::prepare(const Plan& plan, bool flushes) {
+Result<void> TimedRuns::prepare(const Plan& plan, std::span<const std::uint64_t> offsets,
+                                bool flushes) {
   VkQueryPoolCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
@@ -146,7 +150,7 @@ Result<void> TimedRuns::prepare(const Plan& plan, bool flushes) {
         {written, row.shape(plan.problem()).matrix.type, span.bytes, *std::move(buffer)});
     Own& own = own_.back();
     if (is_offsets) {
-      write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(),
+      write_offsets(own.buffer->mapped() + front_of(*own.buffer), plan.problem(), offsets,
                     row.shape(plan.problem()).element());
     } else if (!written) {
       if (auto filled = fill(own); !filled) return filled;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "device/buffer.hpp"
@@ -26,9 +27,10 @@ class TimedRuns {
   TimedRuns(const TimedRuns&) = delete;
   TimedRuns& operator=(const TimedRuns&) = delete;
 
-  // Allocates the operands of the plan's problem, with random values. flushes: a buffer of
-  // flush_bytes() is written before each execution, to empty the caches.
-  Result<void> prepare(const Plan& plan, bool flushes);
+  // Allocates the operands of the plan's problem, with random values and these offsets (empty:
+  // groups of equal size). flushes: a buffer of flush_bytes() is written before each execution, to
+  // empty the caches.
+  Result<void> prepare(const Plan& plan, std::span<const std::uint64_t> offsets, bool flushes);
 
   // Fills what plans write with NaN, so that samples() tell of what was not written.
   Result<void> clear_results();

@@ -262,7 +262,8 @@ Result<TuneResult> TuneRun::run() {
   builder_.want(0, chosen_.problem, configs);
   Result<Plan> chosen = build(chosen_.problem, chosen_.config);
   if (!chosen) return chosen.error();
-  if (auto ready = runs_.prepare(*chosen, !info_.warm_l2); !ready) return ready.error();
+  if (auto ready = runs_.prepare(*chosen, info_.offsets, !info_.warm_l2); !ready)
+    return ready.error();
   const double warm_up_ms = std::min(share_of_warm_up * info_.budget_ms, most_warm_up_ms);
   const double warm_at_ms = elapsed_ms() + (is_cpu(*chosen_.caps) ? 0.0 : warm_up_ms);
   do {
@@ -326,6 +327,31 @@ Result<LentQueue> queue_of(const Context::Impl& context, const TuneInfo& info) {
   return queue;
 }
 
+MaybeError check_offsets(const Problem& problem, std::span<const std::uint64_t> offsets) {
+  if (offsets.empty()) return {};
+  if (!problem.grouping) {
+    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping is not set"));
+  }
+  const Grouping& grouping = *problem.grouping;
+  if (offsets.size() != std::size_t{grouping.groups} + 1) {
+    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping.groups is ",
+                                   grouping.groups, ": groups + 1 are needed"));
+  }
+  const bool along_m = grouping.along == GroupAlong::m;
+  const std::uint64_t capacity = along_m ? problem.m : problem.k;
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] > capacity) {
+      return invalid_argument(
+          concat("offsets[", i, "] is ", offsets[i], ", ", along_m ? 'm' : 'k', " is ", capacity));
+    }
+    if (i != 0 && offsets[i] < offsets[i - 1]) {
+      return invalid_argument(concat("offsets[", i, "] is ", offsets[i], ", offsets[", i - 1,
+                                     "] is ", offsets[i - 1], ": offsets must not decrease"));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::filesystem::path default_tuning_file(const DeviceCaps& caps) {
@@ -338,6 +364,7 @@ Result<TuneResult> Context::tune(const Problem& problem, const TuneInfo& info) c
       return invalid_argument(concat("budget_ms is ", info.budget_ms, ": more than 0 is needed"));
     }
     if (info.max_candidates == 0) return invalid_argument("max_candidates is 0");
+    if (auto error = check_offsets(problem, info.offsets)) return *error;
     const Result<LentQueue> queue = queue_of(*impl_, info);
     if (!queue) return queue.error();
     const Result<Plan> chosen = impl_->make_plan(impl_, problem, nullptr);

@@ -20,15 +20,18 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t problems_ahead = 4;
 
 // Adds what an application would choose that lends its queue.
-void add_choice_of_context(const Bench& bench, const Problem& problem, Proposal& proposal) {
+void add_choice_of_context(const Bench& bench, const TuneProblem& task, Proposal& proposal) {
   const TuneLimits& limits = bench.task.limits;
   if (limits.context_ms == 0.0) return;
+  const Problem& problem = task.problem;
+  const std::vector<std::uint64_t> offsets(task.groups.offsets.begin(), task.groups.offsets.end());
   const Result<TuneResult> tuned =
       bench.runner.context().tune(problem, {.queue = bench.runner.queue(),
                                             .queue_family = bench.runner.queue_family(),
                                             .budget_ms = limits.context_ms,
                                             .threads = limits.threads,
-                                            .warm_l2 = limits.warm_l2});
+                                            .warm_l2 = limits.warm_l2,
+                                            .offsets = offsets});
   proposal.choices.push_back({"context", unwrap(tuned).config});
 }
 
@@ -62,7 +65,7 @@ void tune_all(const Bench& bench) {
     }
     std::string error;
     try {
-      add_choice_of_context(bench, task.problems[i].problem, proposals[i]);
+      add_choice_of_context(bench, task.problems[i], proposals[i]);
       tune_case(bench, i, proposals[i]);
     } catch (const std::exception& failure) {  // the host's memory or threads are no one's fault
       if (bench.runner.context().device_lost()) throw StartAgain{.explained = false};

@@ -43,6 +43,14 @@ static void test_refusals(const Device* device, const VkgemmProblem* problem) {
   info.budget_ms = -1.0;
   EXPECT_ERROR(vkgemm_tune(device->context, problem, &info, NULL, error), invalid,
                "budget_ms is -1");
+  info.budget_ms = 50.0;
+  info.offset_count = 2;
+  EXPECT_ERROR(vkgemm_tune(device->context, problem, &info, NULL, error), invalid,
+               "info.offsets is null");
+  const uint64_t offsets[] = {0, 96};
+  info.offsets = offsets;
+  EXPECT_ERROR(vkgemm_tune(device->context, problem, &info, NULL, error), invalid,
+               "offsets has 2 values, grouping is not set");
   info.skip_timed = 2;
   EXPECT_ERROR(vkgemm_tune(device->context, problem, &info, NULL, error), invalid,
                "info.skip_timed is 2");

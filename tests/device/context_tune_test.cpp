@@ -157,6 +157,18 @@ TEST_F(ContextTune, RefusalsNameTheField) {
   info.queue_family = 99;
   refuses(info, problem, Status::invalid_argument, "queue_family is 99");
   refuses(quick(), gemm({0, 64, 64}, DataType::f32), Status::invalid_argument, "m is 0");
+  const auto refuses_offsets = [&](const std::vector<std::uint64_t>& offsets, bool is_grouped,
+                                   const std::string& text) {
+    Problem p = problem;
+    if (is_grouped) p.grouping = Grouping{.groups = 2};
+    TuneInfo given = quick();
+    given.offsets = offsets;
+    refuses(given, p, Status::invalid_argument, text);
+  };
+  refuses_offsets({0, 64}, false, "offsets has 2 values, grouping is not set");
+  refuses_offsets({0, 64}, true, "offsets has 2 values, grouping.groups is 2");
+  refuses_offsets({0, 32, 65}, true, "offsets[2] is 65, m is 64");
+  refuses_offsets({0, 33, 32}, true, "offsets[2] is 32, offsets[1] is 33");
   Problem bad = problem;
   bad.a.ld = 3;
   refuses(quick(), bad, Status::invalid_argument, "a.ld is 3");
@@ -188,6 +200,9 @@ TEST_F(ContextTune, EveryFormIsTunedAndRight) {
     SCOPED_TRACE(to_command_line(problem));
     TuneInfo info = quick();
     info.max_candidates = 2;
+    const std::vector<std::uint64_t> offsets(form.options.offsets.begin(),
+                                             form.options.offsets.end());
+    info.offsets = offsets;
     const auto tuned = context->tune(problem, info);
     ASSERT_TRUE(succeeds(tuned));
     const auto plan = context->plan(problem);

@@ -57,7 +57,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15,
                                 o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26] = Operands{};
   [[maybe_unused]] const auto& [d1, d2] = DispatchRange{};
-  [[maybe_unused]] const auto& [ti1, ti2, ti3, ti4, ti5, ti6, ti7, ti8, ti9] = TuneInfo{};
+  [[maybe_unused]] const auto& [ti1, ti2, ti3, ti4, ti5, ti6, ti7, ti8, ti9, ti10] = TuneInfo{};
   [[maybe_unused]] const auto& [tp1, tp2, tp3, tp4, tp5] = TuneProgress{};
   [[maybe_unused]] const auto& [tr1, tr2, tr3, tr4, tr5, tr6, tr7] = TuneResult{};
   [[maybe_unused]] const auto& [rq1, rq2, rq3, rq4, rq5] = RowQuantisation{};

@@ -423,7 +423,8 @@ class Device(Products):
         too.  Tune with the packed matrix that you will use.  tune() always times, also a problem
         that a table contains.
 
-        a, b and the other arguments: as in explain(), without config.  Their values are not used.
+        a, b and the other arguments: as in explain(), without config.  Only the values of offsets
+            are used, and only if the host knows them.  Otherwise groups are timed at equal sizes.
         budget_ms: the milliseconds for the whole run, compilation included.  It ends at most one
             configuration later.
         file: the table that gets the result, such as default_tuning_file.  None stores nothing, and

@@ -27,6 +27,7 @@ class Request:
     preserved: bool = False  # outputs keep what the product does not write
     kind: str = "VkgemmProblem"  # whose fields `problem` has
     stored: set[str] = field(default_factory=set)  # outputs that are no results: steps store them
+    known_offsets: list[int] = field(default_factory=list)  # of groups, if the host knows them
 
     @property
     def results(self) -> list[str]:
@@ -94,6 +95,7 @@ class Builder:
         self.b_is_pair = False
         self.b_right: Any = None
         self.offsets: Any = None
+        self.known_offsets: list[int] = []
         self.along: str | None = None
         self.steps: Steps | None = None
         self.has_d = True
@@ -139,7 +141,8 @@ class Builder:
         self.along = along
         capacity = self.a.shape[-2 if along == "m" else -1]
         before = 0
-        for index, value in enumerate(self.arrays.known(self.offsets)):
+        self.known_offsets = self.arrays.known(self.offsets)
+        for index, value in enumerate(self.known_offsets):
             if value > capacity:
                 raise ArgumentError(f"offsets[{index}] is {value}: {along.upper()} is {capacity}")
             if value < before:
@@ -355,7 +358,7 @@ class Builder:
             self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)
         return Request(sizes + part(**self.parts), self.config, self.inputs, self.packed,
-                       self.outputs, preserved, stored=given)
+                       self.outputs, preserved, stored=given, known_offsets=self.known_offsets)
 
 
 def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b: str = "halves",

@@ -94,6 +94,9 @@ def tune(gpu: Gpu, request: Request, *, budget_ms: float, file: str | PathLike[s
     info.queue, info.queue_family = gpu.queue, gpu.family
     info.budget_ms = real("budget_ms", budget_ms)
     info.warm_l2, info.skip_timed = bool(warm_l2), bool(skip_timed)
+    offsets = ffi.new("uint64_t[]", request.known_offsets)
+    if request.known_offsets:
+        info.offsets, info.offset_count = offsets, len(request.known_offsets)
     path = None if file is None else ffi.new("char[]", encoded_path("file", file))
     if path is not None:
         info.file = path
