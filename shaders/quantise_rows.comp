@@ -4,18 +4,14 @@
 // store 8 codes at a time. Magnitudes are compared as bits, in whose order Inf and NaN are the largest.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_shader_8bit_storage : require
 #define PARAMS QuantiseRowsParams
 #include "lib/common.glsl"
 #include "lib/types.glsl"
-
-layout(buffer_reference, std430, buffer_reference_align = 1) buffer Code { uint8_t x; };
+#include "lib/rows/row_codes.glsl"
 
 const uint LANES = LOCAL_SIZE / TILE_M;    // of a row
 const uint STEP = LANES * QUANTISE_PIECE;  // columns of a row that its lanes take at a time
 const uint FAN = LANES < 16 ? LANES : 16;  // lanes that merge what all have found
-const uint INF = 0x7f800000u;
-const uint NAN = 0x7fc00000u;
 shared uint lane_most[QUANTISE_ROWS_BYTES(LOCAL_SIZE) / 4];
 
 struct Piece {
@@ -78,23 +74,6 @@ uint merge_lanes(const uint own) {
     return most;
 }
 
-// The quotient of two normal numbers, by their bits, if it is one, too: rounded to nearest. A device's own
-// division may err by 2.5 units in the last place; codes are to be the same everywhere.
-uint divided(uint a, uint b) {
-    const uint a_digits = (a & 0x7fffffu) | 0x800000u, b_digits = (b & 0x7fffffu) | 0x800000u;
-    const uint less = a_digits < b_digits ? 1 : 0, shift = 23 + less;
-    uint digits = uint(float(a_digits) / float(b_digits) * float(1u << shift));
-    // The remainder is small, so that it is known from its lower 32 bits.
-    int rest = int((a_digits << shift) - digits * b_digits);
-    [[unroll]] for (uint i = 0; i < 6; ++i) {
-        const int step = rest < 0 ? -1 : rest >= int(b_digits) ? 1 : 0;
-        digits += step;
-        rest -= step * int(b_digits);
-    }
-    if (2 * rest > int(b_digits)) ++digits;
-    return (((a >> 23) - (b >> 23) + 127 - less) << 23) | (digits & 0x7fffffu);
-}
-
 // |x| is at most 127 over the factor, to which that quotient was rounded: no code is larger.
 uint code(float x, const float factor) { return uint(int(roundEven(x * factor))) & 0xffu; }
 
@@ -107,7 +86,7 @@ void store_piece(uint64_t codes, uint first, const Piece piece, const float fact
     } else {
         [[unroll]] for (uint e = 0; e < QUANTISE_PIECE; ++e) {
             const uint col = column(first, e);
-            if (col < p.columns) Code(codes + col).x = uint8_t(code(piece.x[e], factor));
+            if (col < p.columns) U8(codes + col).x = uint8_t(code(piece.x[e], factor));
         }
     }
 }
@@ -137,20 +116,13 @@ void main() {
     most = merge_lanes(most);
     if (row >= p.rows) return;
 
-    const uint codes_most = floatBitsToUint(float(QUANTISE_MOST));
-    const bool scaled = most >= QUANTISE_LEAST_BITS && most < INF;
-    if (gl_LocalInvocationIndex % LANES == 0) {
-        const uint scale = scaled       ? divided(most, codes_most)
-                           : most > INF ? NAN
-                           : most == INF ? INF
-                                         : 0;
-        U32(p.scales + (batch * p.rows + row) * 4).x = scale;
-    }
-    if (!scaled) {
+    if (gl_LocalInvocationIndex % LANES == 0)
+        U32(p.scales + (batch * p.rows + row) * 4).x = code_scale(most);
+    if (!has_codes(most)) {
         store_zeros(codes);
         return;
     }
-    const float factor = uintBitsToFloat(divided(codes_most, most));
+    const float factor = code_factor(most);
     [[unroll]] for (uint i = 0; i < QUANTISE_KEPT; ++i)
         store_piece(codes, i * STEP, kept[i], factor);
     [[dont_unroll]] for (uint first = QUANTISE_KEPT * STEP; first < p.columns; first += STEP)

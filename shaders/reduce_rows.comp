@@ -113,7 +113,7 @@ void main() {
         state = merge_lanes(state, piece_state(piece, first + own), first);
     }
     if (row >= p.m) return;
-    if (ROW_HAS_SCALAR && own == 0) store_row_scalar(batch, row, state);
+    if (ROW_HAS_VALUE && own == 0) store_row_scalar(batch, row, state);
     if (D_TYPE == TYPE_NONE) return;
     const vec3 coefficients = row_coefficients(state);
     if (size_n() <= TILE_N) {

@@ -114,7 +114,7 @@ void store_slice(const Values values, const Tile t, const uint slice) {
     }
 }
 
-// Leaves the coefficients of all rows in row_parts, or stores their numbers. False: some of this
+// Leaves the coefficients of all rows in row_parts, and stores their numbers. False: some of this
 // invocation's rows are not known.
 bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t batch) {
     bool known = true;
@@ -124,7 +124,9 @@ bool finish_rows(const Tile t, const Panel panel, const uint stage, uint64_t bat
         if (stage == ROW_STAGE_RESIDENT) s = tile_state(t, row);
         else if (!panel_state(panel.states, row, stage == ROW_STAGE_PANEL, left, s)) known = false;
         if (!ROW_HAS_SCALAR) keep_part(row * PARTS, row_coefficients(s));
-        else if (t.row + row < t.row_end) store_row_scalar(batch, t.row + row, s);
+        // One of the tiles that share rows stores their numbers.
+        if (ROW_HAS_VALUE && (ROW_HAS_SCALAR || t.col == 0) && t.row + row < t.row_end)
+            store_row_scalar(batch, t.row + row, s);
     }
     return known;
 }

@@ -138,6 +138,11 @@ struct Epilogue {
   bool aux = false;  // also write pre, the value before the activation, to the aux operand
   std::optional<float> clamp_min = std::nullopt;
   std::optional<float> clamp_max = std::nullopt;
+
+  // For D of s8 and u8, within the range of that type: D = saturate(round(v) + zero_point). It is
+  // compiled into the pipeline.
+  std::int32_t zero_point = 0;
+
   std::array<TensorShape, most_tensors> tensors = {};  // of t0 … t3
   std::array<EpilogueStep, most_steps> steps = {};
 

@@ -12,9 +12,18 @@
 
 namespace vkgemm {
 
-// IEEE 754 binary16, bfloat16 and binary32, and integers in two's complement. s8 is a type of A and
-// B, s32 the type of their product.
-enum class DataType : std::uint8_t { f16, bf16, f32, s8, s32 };
+// IEEE 754 binary16, bfloat16 and binary32, integers, and 8-bit floats of OCP (OFP8, 2023).
+enum class DataType : std::uint8_t {
+  f16,
+  bf16,
+  f32,
+  s8,   // two's complement
+  s32,  // two's complement; of D alone, if A and B are s8: the sums
+  // Not of A and B.
+  u8,    // 0 … 255
+  e4m3,  // ±448, NaN 0x7f and 0xff, no infinities
+  e5m2,  // ±57344, the upper byte of an f16
+};
 
 // The order of the elements of a matrix in memory.
 enum class Layout : std::uint8_t {
@@ -184,6 +193,9 @@ constexpr std::uint32_t size_in_bytes(DataType type) noexcept {
     case DataType::s32:
       return 4;
     case DataType::s8:
+    case DataType::u8:
+    case DataType::e4m3:
+    case DataType::e5m2:
       return 1;
   }
   return 0;

@@ -104,10 +104,17 @@ enum class RowOp : std::uint8_t {
   max,
   mean,
   variance,  // sum((v - mean)²) / n: not n - 1
+  // Makes s8 codes of D, and gives the scale of each row.
+  quantise,  // round(v · (127 / max(|v|))), scale max(|v|) / 127
 };
 
-// True if the operation gives one number for each row.
-constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
+// True if the operation gives one number for each row, and D is optional.
+constexpr bool is_scalar(RowOp op) noexcept {
+  return op >= RowOp::logsumexp && op != RowOp::quantise;
+}
+
+// True if the operation writes Operands::row_values.
+constexpr bool gives_values(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 
 // A reduction of whole rows of v, the epilogue's value before its cast to D's type. All of it is
 // computed in f32 from v itself, never from rounded results. vkgemm keeps the mean of a part of a
@@ -120,6 +127,10 @@ constexpr bool is_scalar(RowOp op) noexcept { return op >= RowOp::logsumexp; }
 // and layer_norm: squares of differences) are added in f32. Their sum overflows beyond 3.4e38,
 // which N values of 1.8e19 / sqrt(N) reach: rms_norm, layer_norm and l2_normalize of such a row are
 // 0. Squares of values below 1e-23 vanish. Values divided by a norm below 1.2e-38 may become Inf.
+//
+// quantise follows the definition of RowQuantisation, with v as the source: D and row_values have
+// the bits that plan_quantise_rows() makes of an f32 D of the same product. So D and row_values are
+// the A and the row_scales (Scales::per_matrix) of an s8 product. d.type must be s8.
 //
 // If D is column-major, C, D and aux are accessed element by element. Not supported: groups.
 struct RowReduction {
@@ -134,8 +145,8 @@ struct RowReduction {
   bool beta = false;
   DataType vector_type = DataType::f32;
 
-  // The type of the numbers that logsumexp … variance give: Operands::row_values, M for each matrix
-  // of the batch, contiguous.
+  // The type of the numbers that logsumexp … quantise give: Operands::row_values, M for each matrix
+  // of the batch, contiguous. f32 if op is quantise.
   DataType value_type = DataType::f32;
   bool store_d = true;  // false: D is neither bound nor written; its layout is still that of C, aux
 
@@ -163,9 +174,12 @@ struct SplitK {
 //   another arithmetic. f16 and bf16 products are accumulated in f32.
 // - s8 products are accumulated in s32, exactly: K is at most 131071. D may be s32, the sums
 //   themselves: then no field of the epilogue is set, and there are no gates or row reductions.
-// - C, D, aux, bias and tensors may each be f16, bf16 or f32. C, D and aux have one layout.
+// - C, D, aux and tensors may each be f16, bf16, f32, s8, u8, e4m3 or e5m2, bias f16, bf16 or f32.
+//   C, D and aux have one layout.
 //
-// Rounding: the last cast rounds to nearest even. For bf16 vkgemm rounds itself; for f16 the
+// Rounding: the last cast rounds to nearest even. Casts to 8-bit types saturate, also infinities.
+// NaN becomes 0 in s8 and u8, and NaN with its sign in e4m3 and e5m2, whose subnormals are exact.
+// For bf16 vkgemm rounds itself; for f16 the
 // device's conversion does, to nearest even on every driver that the tests ran on. Devices may
 // flush subnormals of inputs and results.
 //

@@ -112,8 +112,12 @@ typedef enum VkgemmDataType {
   VKGEMM_DATA_TYPE_F16 = 1,   // 2 bytes
   VKGEMM_DATA_TYPE_BF16 = 2,  // 2 bytes
   VKGEMM_DATA_TYPE_F32 = 3,   // 4 bytes
-  VKGEMM_DATA_TYPE_S8 = 4,    // 1 byte; of A and B
+  VKGEMM_DATA_TYPE_S8 = 4,    // 1 byte
   VKGEMM_DATA_TYPE_S32 = 5,   // 4 bytes; of D if A and B are s8
+  // 1 byte; not of A and B.
+  VKGEMM_DATA_TYPE_U8 = 6,
+  VKGEMM_DATA_TYPE_E4M3 = 7,  // ±448, NaN 0x7f and 0xff, no infinities
+  VKGEMM_DATA_TYPE_E5M2 = 8,  // ±57344, the upper byte of an f16
   VKGEMM_DATA_TYPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmDataType;
 
@@ -280,6 +284,9 @@ typedef enum VkgemmRowOp {
   VKGEMM_ROW_OP_MAX = 6,
   VKGEMM_ROW_OP_MEAN = 7,
   VKGEMM_ROW_OP_VARIANCE = 8,  // sum((v - mean)²) / n: not n - 1
+  // Makes s8 codes of D, and gives the scale of each row: D and row_values are the A and the
+  // row_scales of an s8 product.
+  VKGEMM_ROW_OP_QUANTISE = 9,  // round(v · (127 / max(|v|))), scale max(|v|) / 127
   VKGEMM_ROW_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmRowOp;
 
@@ -502,7 +509,9 @@ typedef struct VkgemmEpilogue {
   VkgemmScales row_scales;
   // Default none. N factors; for a gated product 2N, in the order of its bias.
   VkgemmScales column_scales;
-  uint32_t reserved;
+  // Default 0. For D of s8 and u8, within the range of that type: D = saturate(round(v) +
+  // zero_point).
+  int32_t zero_point;
 
   // The shapes of VkgemmProblem::t0 … t3: none, unless a step names the tensor. An epilogue uses at
   // most four of these: C, aux, bias, t0 … t3.

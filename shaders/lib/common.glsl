@@ -3,6 +3,7 @@
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model
@@ -25,6 +26,7 @@ uint first_batch() { return p.first_batch; }
 
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer F16 { float16_t x; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer F16x4 { f16vec4 x; };
+layout(buffer_reference, std430, buffer_reference_align = 1) buffer U8 { uint8_t x; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer U16 { uint16_t x; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer F32 { float x; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer U32 { uint x; };

@@ -42,9 +42,9 @@
 #define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
 #define STEP_TYPE_SHIFT 12       // TYPE_*
-#define STEP_PLACE_SHIFT 15      // PLACE_*
-#define STEP_COL_MAJOR_SHIFT 17  // the tensor is column-major
-#define STEP_VECTOR_SHIFT 18     // accesses to four elements at once are allowed
+#define STEP_PLACE_SHIFT 16      // PLACE_*
+#define STEP_COL_MAJOR_SHIFT 18  // the tensor is column-major
+#define STEP_VECTOR_SHIFT 19     // accesses to four elements at once are allowed
 
 // The second operand of a step: its number, or a tensor of one of the shapes of TensorShape.
 #define OPERAND_NUMBER 0
@@ -96,6 +96,7 @@
 #define ROW_OP_MAX 7
 #define ROW_OP_MEAN 8
 #define ROW_OP_VARIANCE 9
+#define ROW_OP_QUANTISE 10  // also transforms D
 
 // X(name, NAME): the enumerators of RowOp and of VkgemmRowOp, in the order of the values above.
 #define VKGEMM_ROW_OPS(X)          \
@@ -107,7 +108,8 @@
     X(sum, SUM)                    \
     X(max, MAX)                    \
     X(mean, MEAN)                  \
-    X(variance, VARIANCE)
+    X(variance, VARIANCE)          \
+    X(quantise, QUANTISE)
 
 // The specialization constants of all kernels, which use what they need: X(id, name, default).
 // Booleans are 0 or 1. Ids are consecutive.
@@ -221,7 +223,9 @@
     X(90, GATE_SLOPE, 0x3f800000u)    /* 1.0: there is none */ \
     X(91, GATE_OFFSET, 0)    /* 0: there is none */ \
     X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */ \
-    X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */
+    X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */ \
+    X(94, ZERO_POINT, 0)    /* of an integer D: store_d.glsl */ \
+    X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

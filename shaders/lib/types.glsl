@@ -1,4 +1,4 @@
-// types.glsl: loads, stores and conversions of elements. Each type has a row in types.h. Each float also
+// types.glsl: loads, stores and conversions of elements. Each type has a row in types.h. Each of VKGEMM_FLOATS
 // has five functions here. The types of C, D, aux and vectors are specialization constants: branches of
 // other types cost nothing. The input has the type of A and B (input_contract.glsl). Outside of matrices
 // bf16 is handled as bits, so that it needs no extension.
@@ -57,7 +57,9 @@ vec4 load4_F32(uint64_t at) { return F32x4(at).x; }
 void store4_F32(uint64_t at, vec4 v) { F32x4(at).x = v; }
 float unpack_F32(uvec4 group, const uint e) { return uintBitsToFloat(group[e]); }
 
-// --- elements of a type that is a specialization constant
+#include "bytes.glsl"
+
+// --- elements of a type that is a specialization constant. BYTE_TYPES: some may have 8 bits
 
 #define BYTES_IF(name, NAME, bytes) type == TYPE_##NAME ? bytes :
 uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) 0; }
@@ -66,17 +68,25 @@ uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) 0; }
 float load1(uint64_t at, const uint type) {
     float v = 0.0;
     VKGEMM_FLOATS(LOAD_IF)
+    if (BYTE_TYPES != 0)
+        if (is_byte(type)) v = load_bytes1(at, type);
     return v;
 }
 
 #define STORE_IF(name, NAME, bytes) if (type == TYPE_##NAME) store_##NAME(at, v);
-void store1(uint64_t at, const uint type, float v) { VKGEMM_FLOATS(STORE_IF) }
+void store1(uint64_t at, const uint type, float v) {
+    VKGEMM_FLOATS(STORE_IF)
+    if (BYTE_TYPES != 0)
+        if (is_byte(type)) store_bytes1(at, type, v);
+}
 
 // Four elements, `step` bytes apart, of which the first `valid`, at least one, exist; the others
 // are any. `vector`: all four do, adjacent, and the address is a multiple of their size.
 #define LOAD4_IF(name, NAME, bytes) if (type == TYPE_##NAME) v = load4_##NAME(at);
 vec4 load4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid) {
     vec4 v = vec4(0.0);
+    if (BYTE_TYPES != 0)
+        if (is_byte(type)) return load_bytes4(at, step, type, vector, valid);
     if (vector) {
         VKGEMM_FLOATS(LOAD4_IF)
     } else {
@@ -91,6 +101,12 @@ vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
 
 #define STORE4_IF(name, NAME, bytes) if (type == TYPE_##NAME) store4_##NAME(at, v);
 void store4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid, vec4 v) {
+    if (BYTE_TYPES != 0) {
+        if (is_byte(type)) {
+            store_bytes4(at, step, type, vector, valid, v);
+            return;
+        }
+    }
     if (vector) {
         VKGEMM_FLOATS(STORE4_IF)
     } else {

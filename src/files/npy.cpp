@@ -154,9 +154,10 @@ Result<DataType> parse_descr(const std::string& descr, bool uint16_is_bf16) {
   if (!descr.empty() && descr[0] == '>') {
     return Error{Status::io_error, "descr '" + descr + "' is big-endian: only little-endian files"};
   }
-  return Error{Status::io_error,
-               "descr '" + descr +
-                   "' is not supported: only '<f2', '<f4', '|i1', '<i4' and, as bf16, '<u2'"};
+  return Error{
+      Status::io_error,
+      "descr '" + descr +
+          "' is not supported: only '<f2', '<f4', '|i1', '|u1', '<i4' and, as bf16, '<u2'"};
 }
 
 Result<OffsetType> parse_offset_descr(const std::string& descr) {

@@ -125,6 +125,7 @@ void Computation::cut_values() {
   const RowChunks chunks = row_chunks(config_, p);
   values_ = chunk_of(p, chunks);
   values_->rows.reset();
+  values_->epilogue.zero_point = 0;
   if (!values_stand_in_d(p)) values_->d = value_matrix(p, chunks);
   if (!chunks.is_whole()) chunks_ = chunks;
 }

@@ -19,6 +19,7 @@
 #include "kernels/verdicts.hpp"
 #include "lib/abi.h"
 #include "problem/data_type.hpp"
+#include "problem/epilogue_steps.hpp"
 
 namespace vkgemm {
 
@@ -103,6 +104,23 @@ bool check_input(const Case& s) {
   return multiplies(loop, *p.input, s.caps) || s.refuse(why_not_multiplied(loop, *p.input, s.caps));
 }
 
+// Results and operands of the epilogue in 8 bits.
+bool check_bytes(const Case& s) {
+  if (s.caps.int8_arithmetic) return true;
+  const auto refuse = [&](std::string_view name, DataType type) {
+    return s.refuse(name, ".type is ", to_string(type), ": it needs ", byte_features);
+  };
+  const ResolvedProblem& p = *s.problem;
+  if (p.has_d() && is_byte(p.d.type)) return refuse("d", p.d.type);
+  if (p.has_c() && is_byte(p.c.type)) return refuse("c", p.c.type);
+  if (p.has_aux() && is_byte(p.aux.type)) return refuse("aux", p.aux.type);
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    const DataType type = p.tensors[i].type;
+    if (has_tensor(p.epilogue, i) && is_byte(type)) return refuse(tensor_names[i], type);
+  }
+  return true;
+}
+
 bool check_registers(const Case& s) {
   const Config& c = s.config;
   const std::uint32_t accumulators = accumulator_count(c);
@@ -164,7 +182,7 @@ bool check_product(const Case& s) {
 
 // The checks of a configuration with legal ranges, without which they are not safe.
 bool check_in_range(const Case& s) {
-  if (!check_unused(s)) return false;
+  if (!check_unused(s) || !check_bytes(s)) return false;
   for (const Part* part : parts()) {
     if (!part->check(s)) return false;
   }

@@ -47,7 +47,7 @@ bool is_aligned(const ResolvedMatrix& matrix, std::uint64_t bytes) {
 std::optional<std::string> why_not_quantised(const ResolvedRowQuantisation& q,
                                              const DeviceCaps& caps) {
   if (!caps.int8_arithmetic) {
-    return std::string("codes.type is s8: it needs shaderInt8 and storageBuffer8BitAccess");
+    return concat("codes.type is s8: it needs ", byte_features);
   }
   const Limits& limits = caps.limits;
   const std::uint32_t shared = QUANTISE_ROWS_BYTES(local_size(limits));

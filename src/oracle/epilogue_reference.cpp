@@ -116,7 +116,7 @@ void EpilogueOracle::bound(Expected& expected, double product_size, double magni
                            double size) const {
   const double k = static_cast<double>(problem_.k);
   const double alpha = std::fabs(static_cast<double>(epilogue_.alpha));
-  if (is_integer(problem_.d.type)) return;  // exact
+  if (!is_element(problem_.d.type)) return;  // sums of integers are exact
   // The accumulation, which is one rounding if it is exact, and two of factors; then four roundings
   // of the epilogue; then results below f32's smallest normal number, which a device may flush to
   // zero.

@@ -4,17 +4,48 @@
 #include <cmath>
 #include <cstdio>
 
+#include "problem/convert.hpp"
 #include "problem/data_type.hpp"
 
 namespace vkgemm::oracle {
 
-Rounding rounding(DataType type) {
+Rounding rounding(DataType type, double zero_point) {
   const DataTypeRow& row = row_of(type);
-  return {row.unit_roundoff, row.smallest, row.largest};
+  return {row.unit_roundoff, row.smallest, row.largest, type, zero_point};
 }
+
+double Rounding::cast(double x) const {
+  if (is_integer(type)) x = (std::isnan(x) ? 0.0 : std::nearbyint(x)) + zero_point;
+  std::uint8_t code = 0;
+  store_element(&code, type, 0, x);
+  return load_element(&code, type, 0);
+}
+
+namespace {
+
+// A cast to 8 bits is monotonic: it is known what it makes of each number within the bound.
+Comparison compare_bytes(double got, double expected, double bound, const Rounding& cast,
+                         bool unpredictable) {
+  Comparison result;
+  const double exact = cast.cast(expected);
+  if (std::isnan(expected)) {
+    result.ok = std::isnan(exact) ? std::isnan(got) : got == exact;
+    return result;
+  }
+  if (unpredictable) return result;
+  if (std::isinf(expected)) bound = 0.0;
+  const double low = cast.cast(expected - bound), high = cast.cast(expected + bound);
+  result.bound = std::max(high - exact, exact - low);
+  result.error = std::isnan(got) ? 0.0 : std::fabs(got - exact);
+  result.ok = low <= got && got <= high;
+  return result;
+}
+
+}  // namespace
 
 Comparison compare(double got, double expected, double bound, const Rounding& cast,
                    bool unpredictable) {
+  if (is_byte(cast.type)) return compare_bytes(got, expected, bound, cast, unpredictable);
   Comparison result;
   if (std::isnan(expected)) {
     result.ok = std::isnan(got);

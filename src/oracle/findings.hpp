@@ -17,8 +17,14 @@ struct Rounding {
   double unit;
   double smallest;
   double largest;  // from here on the cast gives infinity
+  DataType type;
+  double zero_point;
+
+  // What the cast makes of a number, if its type has 8 bits.
+  double cast(double x) const;
 };
-Rounding rounding(DataType type);
+// `zero_point`: added to what is rounded to an integer.
+Rounding rounding(DataType type, double zero_point = 0.0);
 
 struct Comparison {
   bool ok = true;

@@ -15,6 +15,7 @@
 #include "oracle/row_reference.hpp"
 #include "oracle/tile_reference.hpp"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 #include "problem/epilogue_steps.hpp"
 
 namespace vkgemm::oracle {
@@ -233,7 +234,7 @@ void visit_rows(const Problem& problem, const Views& views, const HostOperands& 
                                  e.unpredictable},
                          thread);
                  }
-                 if (!is_scalar(reduction.op)) return;
+                 if (!gives_values(reduction.op)) return;
                  visit(Element{OperandId::row_values, row.batch, row.row, 0, to.value,
                                to.value_bound, to.unpredictable},
                        thread);
@@ -317,6 +318,11 @@ void visit_results(const Problem& problem, const Views& views, const HostOperand
   }
 }
 
+// The last cast of a result. D alone has a zero point.
+Rounding cast_of(const Problem& problem, OperandId operand, DataType type) {
+  return rounding(type, operand == OperandId::d ? problem.epilogue.zero_point : 0.0);
+}
+
 // `first_batch`: how the findings number the first matrix.
 void verify_product(const Problem& problem, const HostOperands& operands,
                     const VerifyOptions& options, std::uint64_t first_batch, Findings& all) {
@@ -329,8 +335,10 @@ void verify_product(const Problem& problem, const HostOperands& operands,
         if (data == nullptr) return;
         const View& view = views[e.operand];
         const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
-        Comparison c = compare(got, e.value, e.bound, rounding(view.type), e.unpredictable);
-        if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == 0.0;
+        const Rounding cast = cast_of(problem, e.operand, view.type);
+        Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
+        const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
+        if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
         findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i, e.j, got,
                              e.value, c);
       });
@@ -345,7 +353,10 @@ void compute_product(const Problem& problem, const HostOperands& operands,
                   void* const data = results[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];
-                  store_element(data, view.type, view.index(e.batch, e.i, e.j), e.value);
+                  const double value = is_byte(view.type)
+                                           ? cast_of(problem, e.operand, view.type).cast(e.value)
+                                           : e.value;
+                  store_element(data, view.type, view.index(e.batch, e.i, e.j), value);
                 });
 }
 

@@ -1,10 +1,13 @@
 #include "oracle/row_reference.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
+#include "lib/abi.h"
 #include "problem/convert.hpp"
 
 namespace vkgemm::oracle {
@@ -158,6 +161,34 @@ void logsumexp(std::span<const RowValue> row, const Statistics& s, ReducedRow& o
       std::expm1(e.error) + 4.0 * ulp * (std::fabs(out.value) + std::fabs(e.shift)) + 0x1p-21;
 }
 
+// Rows of codes: RowQuantisation. A device may flush subnormal values.
+void quantise(std::span<const RowValue> row, ReducedRow& out) {
+  constexpr double most = QUANTISE_MOST;
+  const auto least = static_cast<double>(std::bit_cast<float>(std::uint32_t{QUANTISE_LEAST_BITS}));
+  double largest = 0.0, error = 0.0;
+  bool has_nan = false;
+  for (const RowValue& x : row) {
+    has_nan = has_nan || std::isnan(x.v);
+    largest = std::max(largest, std::fabs(x.v));
+    error = std::max(error, x.bound);
+  }
+  std::ranges::fill(out.d, 0.0);
+  std::ranges::fill(out.d_bound, 0.0);
+  out.value = has_nan ? std::nan("") : std::isinf(largest) ? largest : 0.0;
+  out.value_bound = 0.0;
+  if (out.value != 0.0) return;
+  if (largest < least - error) return;
+  // Whether the row has codes depends on a rounding.
+  if (largest < least + error) out.unpredictable = true;
+  out.value = largest / most;
+  out.value_bound = error / most + ulp * out.value;
+  const double relative = error / largest + 2.0 * ulp;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    out.d[j] = row[j].v * (most / largest);
+    out.d_bound[j] = row[j].bound * most / largest + std::fabs(out.d[j]) * 2.0 * relative;
+  }
+}
+
 void apply_vectors(const RowReduction& rows, const HostOperands& operands, ReducedRow& out) {
   for (std::size_t j = 0; j < out.d.size(); ++j) {
     if (rows.gamma) {
@@ -228,6 +259,9 @@ void reduce_row(const Problem& problem, const HostOperands& operands, std::span<
       squares = true;
       break;
     }
+    case RowOp::quantise:
+      quantise(row, out);
+      break;
   }
   // Where squares, or sums, leave f32's range, any result is right.
   const double reached = squares ? s.squares : s.size;

@@ -31,7 +31,8 @@ struct DataTypeRow {
   HostNumber number;
   double unit_roundoff = 0.0;  // a rounding to it errs by at most this, relatively …
   double smallest = 0.0;       // … and by this, absolutely, where it has subnormals
-  double largest = 0.0;        // from here on it rounds to infinity
+  double largest = 0.0;        // from here on it rounds to infinity, or saturates
+  double least = 0.0;          // of an integer
 };
 
 // In the order of the enumerators.
@@ -70,14 +71,39 @@ inline constexpr DataTypeRow data_types[] = {
      .npy = "|i1",
      .component = VK_COMPONENT_TYPE_SINT8_KHR,
      .number = host_integer<std::int8_t>,
-     .largest = 127.0},
+     .largest = 127.0,
+     .least = -128.0},
     {.type = DataType::s32,
      .name = "s32",
      .constant = TYPE_S32,
      .npy = "<i4",
      .component = VK_COMPONENT_TYPE_SINT32_KHR,
      .number = host_integer<std::int32_t>,
-     .largest = 0x7fffffffp0},
+     .largest = 0x7fffffffp0,
+     .least = -0x1p31},
+    {.type = DataType::u8,
+     .name = "u8",
+     .constant = TYPE_U8,
+     .npy = "|u1",
+     .number = host_integer<std::uint8_t>,
+     .largest = 255.0},
+    // Floats of 8 bits, which saturate.
+    {.type = DataType::e4m3,
+     .name = "e4m3",
+     .constant = TYPE_E4M3,
+     .npy = "|u1",
+     .number = host_number<std::uint8_t, float, from_e4m3, to_e4m3>,
+     .unit_roundoff = 0x1p-4,
+     .smallest = 0x1p-10,
+     .largest = 448.0},
+    {.type = DataType::e5m2,
+     .name = "e5m2",
+     .constant = TYPE_E5M2,
+     .npy = "|u1",
+     .number = host_number<std::uint8_t, float, from_e5m2, to_e5m2>,
+     .unit_roundoff = 0x1p-3,
+     .smallest = 0x1p-17,
+     .largest = 57344.0},
 };
 
 // The row of an enumerator.
@@ -87,6 +113,18 @@ constexpr const DataTypeRow& row_of(DataType type) noexcept {
 
 constexpr bool is_floating(DataType type) noexcept { return row_of(type).unit_roundoff != 0.0; }
 constexpr bool is_integer(DataType type) noexcept { return !is_floating(type); }
+constexpr bool is_byte(DataType type) noexcept { return size_in_bytes(type) == 1; }
+
+// The features of a device that kernels of 8-bit types need.
+inline constexpr std::string_view byte_features = "shaderInt8 and storageBuffer8BitAccess";
+
+// The types of C, D, aux and the tensors of steps: all but sums of integers, which D alone holds.
+constexpr bool is_element(DataType type) noexcept { return is_floating(type) || is_byte(type); }
+inline constexpr std::string_view element_types = "f16, bf16, f32, s8, u8, e4m3 or e5m2";
+
+// The types of vectors: bias, gamma, beta and the values of rows.
+constexpr bool is_wide_float(DataType type) noexcept { return is_floating(type) && !is_byte(type); }
+inline constexpr std::string_view wide_float_types = "f16, bf16 or f32";
 
 static_assert(
     [] {

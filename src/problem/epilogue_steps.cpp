@@ -81,9 +81,9 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
   if (summed && shape != TensorShape::along_n) {
     return invalid(": a step sums columns to ", name, ", so it must be along_n");
   }
-  if (is_integer(matrix.type)) {
+  if (!is_element(matrix.type)) {
     return unsupported(
-        concat(name, ".type is ", to_string(matrix.type), ": it must be f16, bf16 or f32"));
+        concat(name, ".type is ", to_string(matrix.type), ": it must be ", element_types));
   }
   if (summed && size_in_bytes(matrix.type) != sizeof(float)) {
     return unsupported(concat(name, ".type is ", to_string(matrix.type),

@@ -118,6 +118,9 @@ struct FieldsOf<Epilogue> {
                        x.activation, y.activation);
     visitor.real(Field{"clamp_min", "--clamp-min", "Lower bound of D"}, x.clamp_min, y.clamp_min);
     visitor.real(Field{"clamp_max", "--clamp-max", "Upper bound of D"}, x.clamp_max, y.clamp_max);
+    visitor.number(Field{"zero_point", "--zero-point",
+                         "Added to the rounded numbers of D in s8 or u8, which then saturate"},
+                   x.zero_point, y.zero_point);
     visitor.boolean(Field{.name = "aux",
                           .option = "--with-aux",
                           .help = "Also compute aux, the value before the activation",
@@ -229,6 +232,8 @@ struct FieldsOf<Grouping> {
 
 // The operations of is_scalar(), on the command line.
 inline constexpr const char* scalar_row_ops = "--row-op logsumexp, sum, max, mean or variance";
+inline constexpr const char* value_row_ops =
+    "--row-op logsumexp, sum, max, mean, variance or quantise";
 
 template <>
 struct FieldsOf<RowReduction> {
@@ -238,7 +243,8 @@ struct FieldsOf<RowReduction> {
         Field{.name = "op",
               .option = "--row-op",
               .help = "What is done with every row of D, after the epilogue: rms_norm to "
-                      "l2_normalize change it, logsumexp to variance give one number beside it. "
+                      "l2_normalize change it, logsumexp to variance give one number beside it, "
+                      "quantise makes s8 codes of it and gives their scales. "
                       "Not with --gated or groups",
               .always = true},
         x.op, y.op);
@@ -269,8 +275,8 @@ struct FieldsOf<RowReduction> {
               .option = "--dtype-row-values",
               .help = "Element type of the numbers of logsumexp … variance (default f32)",
               .always = true,
-              .used = scalar,
-              .needs = scalar_row_ops},
+              .used = gives_values(static_cast<RowOp>(x.op)),
+              .needs = value_row_ops},
         x.value_type, y.value_type);
     visitor.boolean(Field{.name = "store_d",
                           .option = "--without-d",

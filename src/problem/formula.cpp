@@ -116,6 +116,7 @@ std::string formula(const Problem& problem) {
                 e.clamp_max.value_or(infinity), ')')};
   }
   if (problem.row_reduction) v = {concat(to_string(problem.row_reduction->op), '(', v.text, ')')};
+  if (e.zero_point != 0) v = {concat("round(", v.text, ") + ", e.zero_point), true};
   return lines + concat("  d[i, j] = ", v.text, '\n');
 }
 

@@ -62,7 +62,7 @@ constexpr auto row_vector_shape = [](const auto& p) {
 };
 
 constexpr auto has_row_values = [](const auto& p) {
-  return reduction_of(p) && is_scalar(reduction_of(p)->op);
+  return reduction_of(p) && gives_values(reduction_of(p)->op);
 };
 constexpr auto row_values_shape = [](const auto& p) {
   const DataType type = reduction_of(p).value_or(RowReduction{}).value_type;

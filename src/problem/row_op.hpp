@@ -48,6 +48,7 @@ inline constexpr RowOpRow row_ops[] = {
     {.op = RowOp::max, .name = "max", .constant = ROW_OP_MAX},
     {.op = RowOp::mean, .name = "mean", .constant = ROW_OP_MEAN},
     {.op = RowOp::variance, .name = "variance", .constant = ROW_OP_VARIANCE, .moments = true},
+    {.op = RowOp::quantise, .name = "quantise", .constant = ROW_OP_QUANTISE},
 };
 
 // The row of an enumerator.

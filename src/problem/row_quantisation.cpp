@@ -35,8 +35,8 @@ Result<ResolvedRowQuantisation> resolve(const RowQuantisation& q) {
     if (auto error = check_size(field, value)) return *error;
   }
   if (auto error = check_enumerators(q)) return *error;
-  const bool has_number = !is_integer(q.source.type);
-  if (auto error = check_form("source", q.source, has_number, "f16, bf16 or f32")) return *error;
+  const bool has_number = is_wide_float(q.source.type);
+  if (auto error = check_form("source", q.source, has_number, wide_float_types)) return *error;
   const DataType only = RowQuantisation{}.codes.type;
   if (auto error = check_form("codes", q.codes, q.codes.type == only, to_string(only))) {
     return *error;

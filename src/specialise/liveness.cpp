@@ -159,6 +159,14 @@ Liveness::Liveness(const Module& module, std::span<const Function> functions, co
   run();
 }
 
+bool Liveness::uses_bytes() const noexcept {
+  const auto globals = module_.instructions().first(module_.first_function());
+  return std::ranges::any_of(globals, [this](const Instruction& instruction) {
+    return instruction.op == spv::Op::OpTypeInt && instruction.operand(0) == 8 &&
+           is_live(instruction.result);
+  });
+}
+
 void Liveness::start_globals() {
   for (const Instruction& instruction : module_.instructions().first(module_.first_function())) {
     switch (instruction.op) {

@@ -23,6 +23,9 @@ class Liveness {
   }
   bool is_live(std::uint32_t id) const noexcept { return id < needed_.size() && needed_[id]; }
 
+  // True if a type of 8 bits is needed.
+  bool uses_bytes() const noexcept;
+
   // The needed ids of instructions in functions whose values are known scalars.
   std::span<const std::uint32_t> constants() const noexcept { return constants_; }
 

@@ -35,6 +35,20 @@ bool is_debug(spv::Op op) noexcept {
   }
 }
 
+// True if the instruction declares that the module has types of 8 bits. Not every device supports
+// them.
+bool declares_bytes(const Instruction& instruction) noexcept {
+  if (instruction.op != spv::Op::OpCapability) return false;
+  switch (static_cast<spv::Capability>(instruction.operand(0))) {
+    case spv::Capability::Int8:
+    case spv::Capability::StorageBuffer8BitAccess:
+    case spv::Capability::UniformAndStorageBuffer8BitAccess:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class Writer {
  public:
   Writer(const Module& module, std::span<const Function> functions, const Values& values)
@@ -69,6 +83,7 @@ class Writer {
 
   void write_global(const Instruction& instruction) {
     if (is_debug(instruction.op)) return;
+    if (declares_bytes(instruction) && !liveness_.uses_bytes()) return;
     switch (instruction.op) {
       case spv::Op::OpEntryPoint:
         return write_entry_point(instruction);

@@ -24,7 +24,7 @@ void set_size(const JobOptions& options, std::string_view name, std::uint64_t& s
 
 Matrix file_matrix(const LoadedMatrix& loaded, std::uint64_t batch, const MatrixOptions& options,
                    const std::string& name) {
-  if (options.describe_a_file()) {
+  if (options.describe_a_file(loaded.type)) {
     usage("--" + name + ": " + loaded.file +
           " says its type and layout itself; --dtype, --layout, --ld and --batch-stride are for "
           "generated matrices");

@@ -119,6 +119,7 @@ std::optional<DataType> parse_type(std::string_view text, bool (*accepts)(DataTy
 }
 
 DataType default_result(const Problem& problem) {
+  if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) return DataType::s8;
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
   const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
@@ -217,11 +218,17 @@ class AddFields {
   }
   void enumerator(const Field& field, DataType& value, DataType&) {
     if (matrix_ == "a" || !is_wanted(field)) return;  // A's is --dtype
-    const auto accepts = matrix_ == "b" ? is_input : matrix_ == "d" ? is_result : is_floating;
+    const auto accepts = matrix_ == "b"    ? is_input
+                         : matrix_ == "d"  ? is_result
+                         : matrix_.empty() ? is_wide_float
+                                           : is_element;
     told(field, add_type(app_, named(field.option), value, named(field.help), accepts));
   }
   void enumerator(const Field&, Packing&, Packing&) {}  // PackOptions adds it
   void number(const Field& field, float& value, float&) {
+    told(field, app_.add_option(field.option, value, field.help)->capture_default_str());
+  }
+  void number(const Field& field, std::int32_t& value, std::int32_t&) {
     told(field, app_.add_option(field.option, value, field.help)->capture_default_str());
   }
   void number(const Field& field, std::uint32_t& value, std::uint32_t&) {

@@ -130,14 +130,15 @@ struct MatrixOptions : FieldOptions<Matrix> {
   // Adds --dtype-x, --layout-x, --ld-x, --batch-stride-x, --alignment-x. A's type is --dtype.
   void add(CLI::App& app, std::string_view name);
   Matrix matrix(DataType default_type, Layout default_layout) const;
-  // True if one says what files say themselves.
-  bool describe_a_file() const {
-    return has("type") || has("layout") || has("ld") || has("batch_stride");
+  // True if one says what files say themselves: files of 8-bit floats have uint8.
+  bool describe_a_file(DataType type) const {
+    const bool names_bytes = type == DataType::u8 && has("type") && is_byte(values.type);
+    return (has("type") && !names_bytes) || has("layout") || has("ld") || has("batch_stride");
   }
 };
 
 // The default type of results: that of the inputs. For s8 inputs it is s32 if D may be the sums
-// themselves, otherwise f16.
+// themselves, otherwise f16. For row operation quantise it is s8.
 DataType default_result(const Problem& problem);
 
 }  // namespace vkgemm::tool

@@ -40,7 +40,7 @@ struct Lines {
 Lines load_lines(const QuantiseRowsCommand& command) {
   const bool is_a = !command.a_file.empty();
   LoadedMatrix loaded = load_matrix(is_a ? command.a_file : command.b_file, command.bf16);
-  if (is_integer(loaded.type)) {
+  if (!is_wide_float(loaded.type)) {
     throw Failure(usage_error, loaded.describe() + " is " + std::string(to_string(loaded.type)) +
                                    ": f16, f32, or with --bf16 bf16 is needed");
   }

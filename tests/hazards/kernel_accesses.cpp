@@ -104,7 +104,8 @@ class Kernel {
     const Input* const input = input_of_module(launch_.module);
     return input != nullptr && input->scales_lines;
   }
-  bool has_scalar() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
+  bool has_values() const { return constant(SPEC_ROW_OP) >= ROW_OP_LOGSUMEXP; }
+  bool has_scalar() const { return has_values() && constant(SPEC_ROW_OP) != ROW_OP_QUANTISE; }
   bool has_moments() const {
     const auto row = std::ranges::find(row_ops, constant(SPEC_ROW_OP), &RowOpRow::constant);
     return row != std::end(row_ops) && row->moments;
@@ -248,7 +249,7 @@ void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches,
                                      {p.bias, p.bias_batch, p.ld_bias},
                                      {p.extra, p.extra_batch, p.ld_extra}};
   const Place& place = places[word >> STEP_PLACE_SHIFT & 3];
-  const std::uint64_t element = bytes_of(word >> STEP_TYPE_SHIFT & 7);
+  const std::uint64_t element = bytes_of(word >> STEP_TYPE_SHIFT & 15);
   const bool columns = (word >> STEP_COL_MAJOR_SHIFT & 1) != 0;
   const Region whole =
       matrix(place.address, {p.m, p.n, place.ld, columns, element}, place.batch, batches);
@@ -358,7 +359,7 @@ void Kernel::row_vectors(const Block& p, std::uint64_t n) {
 template <class Block>
 void Kernel::row_values(const Block& p, std::uint64_t m, Batches batches) {
   const std::uint64_t bytes = m * bytes_of(constant(SPEC_ROW_VALUE_TYPE));
-  if (has_scalar()) write("row_values", vector(p.row_values, bytes, bytes, batches));
+  if (has_values()) write("row_values", vector(p.row_values, bytes, bytes, batches));
 }
 
 void Kernel::reduce_tiles() {

@@ -27,7 +27,7 @@ Step step_of(const uint i) {
     s.op = word & 15u;
     s.activation = word >> STEP_ACTIVATION_SHIFT & 31u;
     s.operand = word >> STEP_OPERAND_SHIFT & 7u;
-    s.type = word >> STEP_TYPE_SHIFT & 7u;
+    s.type = word >> STEP_TYPE_SHIFT & 15u;
     s.place = word >> STEP_PLACE_SHIFT & 3u;
     s.col_major = (word >> STEP_COL_MAJOR_SHIFT & 1u) != 0;
     s.vector = (word >> STEP_VECTOR_SHIFT & 1u) != 0;

@@ -1,12 +1,10 @@
 // s8.glsl: elements of s8.
 #extension GL_EXT_shader_explicit_arithmetic_types : require
-#extension GL_EXT_shader_8bit_storage : require
 #define IN_SCALAR int8_t
 const uint IN_TYPE = TYPE_S8;
 
 #include "integers.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 1) buffer U8 { uint8_t x; };
 const uint IN_BYTES = 1;
 uint load_bits(uint64_t at) { return uint(U8(at).x); }
 

@@ -19,6 +19,9 @@ vec3 row_coefficients(const RowState s) {
             c.y = is_infinite(s.x) ? uintBitsToFloat(0x7fc00000u) : 1.0 / s.y;
             break;
         case ROW_OP_L2_NORMALIZE: c.y = 1.0 / max_or_nan(sqrt(s.x), row_eps()); break;
+        case ROW_OP_QUANTISE:
+            c.y = has_codes(floatBitsToUint(s.x)) ? code_factor(floatBitsToUint(s.x)) : 0.0;
+            break;
     }
     return c;
 }
@@ -41,7 +44,8 @@ vec4 row_result4(const vec4 v, const vec3 c, const RowVectors vectors) {
     precise vec4 d = v;
     switch (ROW_OP) {
         case ROW_OP_RMS_NORM:
-        case ROW_OP_L2_NORMALIZE: d = v * c.y; break;
+        case ROW_OP_L2_NORMALIZE:
+        case ROW_OP_QUANTISE: d = v * c.y; break;  // the cast makes 0 of NaN
         case ROW_OP_LAYER_NORM: d = fma(v - vec4(c.x), vec4(c.y), vec4(c.z)); break;
         case ROW_OP_SOFTMAX: d = exponential(v - vec4(c.x)) * c.y; break;
     }

@@ -6,6 +6,7 @@ float row_scalar(const RowState s) {
         case ROW_OP_LOGSUMEXP: v = is_infinite(s.x) ? s.x : s.x + log(s.y); break;
         case ROW_OP_MEAN: v = s.x / n; break;
         case ROW_OP_VARIANCE: v = s.y / n; break;
+        case ROW_OP_QUANTISE: v = uintBitsToFloat(code_scale(floatBitsToUint(s.x))); break;
     }
     return v;
 }

@@ -16,7 +16,10 @@
 //   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
 //                             Gimelshein, Online normalizer calculation for softmax, 2018
 //   max                       x = max
+//   quantise                  x = max of |v|, by bits: row_codes.glsl
 // n: how many elements; 0: nothing is known.
+#include "row_codes.glsl"
+
 struct RowState {
     float n, x, y, z;
 };
@@ -28,7 +31,9 @@ const uint STATE_BYTES = ROW_STATE_BYTES(ROW_MOMENTS);  // in the workspace
 const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
 const bool ROW_HAS_Y = ROW_MOMENTS ? true : ROW_EXPONENTIALS;
 const uint STATE_WORDS = ROW_MOMENTS ? 3 : ROW_HAS_Y ? 2 : 1;
-const bool ROW_HAS_SCALAR = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row; else D is transformed
+const bool ROW_MAGNITUDE = ROW_OP == ROW_OP_QUANTISE;
+const bool ROW_HAS_VALUE = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row
+const bool ROW_HAS_SCALAR = ROW_MAGNITUDE ? false : ROW_HAS_VALUE;  // alone; else D is transformed
 
 const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
 
@@ -50,6 +55,10 @@ float exponent_shift(float largest) { return is_infinite(largest) ? 0.0 : larges
 float sum_of_products(const vec4 a, const vec4 b) {
     precise const float sum = fma(a.x, b.x, a.y * b.y) + fma(a.z, b.z, a.w * b.w);
     return sum;
+}
+
+float larger_magnitude(float a, float b) {
+    return uintBitsToFloat(max(floatBitsToUint(a) & 0x7fffffffu, floatBitsToUint(b) & 0x7fffffffu));
 }
 
 // The state of an x4, of which the first `valid`, at least one, exist.
@@ -77,6 +86,10 @@ RowState row_state(const vec4 v, const uint valid) {
         return s;
     }
     const vec4 e = mix(vec4(0.0), v, exists);
+    if (ROW_MAGNITUDE) {
+        s.x = larger_magnitude(larger_magnitude(e.x, e.y), larger_magnitude(e.z, e.w));
+        return s;
+    }
     precise const vec4 t = ROW_SQUARES ? e * e : e;
     precise const float sum = (t.x + t.y) + (t.z + t.w);
     s.x = sum;
@@ -123,6 +136,10 @@ RowState merge_rows(const RowState a, const RowState b, const bool equal) {
         s.x = a.x;
         s.y = none ? a.y : squares;
         s.z = none ? a.z : distance;
+        return s;
+    }
+    if (ROW_MAGNITUDE) {
+        s.x = larger_magnitude(a.x, b.x);
         return s;
     }
     precise const float sum = a.x + b.x;

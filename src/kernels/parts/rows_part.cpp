@@ -232,6 +232,8 @@ Step reduce_step(const ResolvedProblem& problem, const ResolvedProblem& product,
       problem.has_d() && !(is_scalar(problem.rows->op) && values_stand_in_d(problem));
   constants.set(SPEC_D_TYPE, stores ? row_of(problem.d.type).constant : std::uint32_t{TYPE_NONE});
   constants.set(SPEC_D_VECTOR, stores && allows_epilogue_vectors(problem.d));
+  constants.set(SPEC_ZERO_POINT, std::bit_cast<std::uint32_t>(problem.epilogue.zero_point));
+  constants.set(SPEC_BYTE_TYPES, stores && is_byte(problem.d.type));
   constants.set(SPEC_D_COL_MAJOR, stores && problem.d.layout == Layout::col_major);
   set_rows(step, problem);
   gpu::ReduceRowsParams params{};

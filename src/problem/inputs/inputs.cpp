@@ -28,7 +28,7 @@ const Input* find_input(F32Arithmetic arithmetic) noexcept {
 }
 
 bool is_result(DataType type) noexcept {
-  return is_floating(type) ||
+  return is_element(type) ||
          std::ranges::find(inputs(), type, &Input::accumulator) != inputs().end();
 }
 

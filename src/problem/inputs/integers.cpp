@@ -1,4 +1,4 @@
-// integers.cpp: s8, whose products are added exactly, in s32.
+// integers.cpp: s8, whose products are added exactly, in s32, and the types of results.
 #include <string_view>
 #include <utility>
 
@@ -65,9 +65,43 @@ extern constexpr Input s8_input{
     .sum_kernel = "sum_integer_slices",
     .check = check,
     .is_loaded = [](const DeviceCaps& caps) { return caps.int8_arithmetic; },
-    .needs = "shaderInt8 and storageBuffer8BitAccess"};
+    .needs = byte_features};
 
-// Integers are of one kind of product.
+namespace {
+
+// D of 8-bit integers may have a zero point.
+MaybeError check_zero_point(const Problem& problem) {
+  const std::int32_t zero = problem.epilogue.zero_point;
+  if (zero == 0) return std::nullopt;
+  const DataTypeRow& d = row_of(problem.d.type);
+  if (!is_integer(d.type) || !is_byte(d.type)) {
+    return invalid_argument(concat("epilogue.zero_point is ", zero, " and d.type is ", d.name,
+                                   ": only D of s8 or u8 has one"));
+  }
+  if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) {
+    return invalid_argument(concat("epilogue.zero_point is ", zero,
+                                   " and row_reduction.op is quantise, whose codes have none"));
+  }
+  if (zero >= d.least && zero <= d.largest) return std::nullopt;
+  return invalid_argument(concat("epilogue.zero_point is ", zero, ": for d.type ", d.name,
+                                 " it must be from ", d.least, " to ", d.largest));
+}
+
+MaybeError check_codes(const Problem& problem) {
+  if (!problem.row_reduction || problem.row_reduction->op != RowOp::quantise) return std::nullopt;
+  const auto refuse = [](std::string_view field, DataType type, DataType wanted) {
+    return unsupported(concat(field, " is ", to_string(type), " and row_reduction.op is quantise: ",
+                              "it must be ", to_string(wanted)));
+  };
+  if (problem.d.type != DataType::s8) return refuse("d.type", problem.d.type, DataType::s8);
+  const DataType values = problem.row_reduction->value_type;
+  if (values == DataType::f32) return std::nullopt;
+  return refuse("row_reduction.value_type", values, DataType::f32);
+}
+
+}  // namespace
+
+// Sums of integers are of one kind of product.
 MaybeError check_types(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const std::pair<std::string_view, DataType> inputs[] = {{"a", problem.a.type},
@@ -78,26 +112,35 @@ MaybeError check_types(const Problem& problem) {
           concat(name, ".type is ", to_string(type), ": A and B are f16, bf16, f32 or s8"));
     }
   }
-  if (is_integer(problem.d.type) && problem.d.type != input_of(problem.a.type).accumulator) {
+  if (!is_element(problem.d.type) && problem.d.type != input_of(problem.a.type).accumulator) {
     return unsupported(concat("d.type is ", to_string(problem.d.type), " and a.type is ",
-                              to_string(problem.a.type),
-                              ": D is f16, bf16 or f32, or of s8 inputs s32"));
+                              to_string(problem.a.type), ": D is ", element_types,
+                              ", or of s8 inputs s32"));
   }
-  const std::pair<std::string_view, std::optional<DataType>> others[] = {
-      {"c.type", epilogue.beta != 0.0f ? std::optional(problem.c.type) : std::nullopt},
-      {"aux.type", epilogue.aux ? std::optional(problem.aux.type) : std::nullopt},
+  struct Other {
+    std::string_view field;
+    std::optional<DataType> type;
+    bool (*accepts)(DataType) noexcept = is_wide_float;
+    std::string_view types = wide_float_types;
+  };
+  const Other others[] = {
+      {"c.type", epilogue.beta != 0.0f ? std::optional(problem.c.type) : std::nullopt, is_element,
+       element_types},
+      {"aux.type", epilogue.aux ? std::optional(problem.aux.type) : std::nullopt, is_element,
+       element_types},
       {"epilogue.bias_type",
        epilogue.bias != Bias::none ? std::optional(epilogue.bias_type) : std::nullopt},
       {"row_reduction.vector_type",
        problem.row_reduction ? std::optional(problem.row_reduction->vector_type) : std::nullopt},
       {"row_reduction.value_type",
        problem.row_reduction ? std::optional(problem.row_reduction->value_type) : std::nullopt}};
-  for (const auto& [field, type] : others) {
-    if (type && is_integer(*type)) {
-      return unsupported(concat(field, " is ", to_string(*type), ": it must be f16, bf16 or f32"));
+  for (const auto& [field, type, accepts, types] : others) {
+    if (type && !accepts(*type)) {
+      return unsupported(concat(field, " is ", to_string(*type), ": it must be ", types));
     }
   }
-  return std::nullopt;
+  if (auto error = check_codes(problem)) return error;
+  return check_zero_point(problem);
 }
 
 }  // namespace vkgemm
