@@ -62,6 +62,7 @@ static void test_defaults(void) {
   EXPECT(epilogue.row_scales == VKGEMM_SCALES_NONE);
   EXPECT(epilogue.column_scales == VKGEMM_SCALES_NONE);
   EXPECT(isnan(epilogue.clamp_min) && isnan(epilogue.clamp_max));
+  EXPECT(epilogue.zero_point == 0);
   for (int i = 0; i < 4; ++i) EXPECT(epilogue.tensors[i] == VKGEMM_TENSOR_SHAPE_NONE);
   for (int i = 0; i < 8; ++i) {
     const VkgemmEpilogueStep* const step = &epilogue.steps[i];
@@ -134,8 +135,10 @@ static void test_older_callers(void) {
   VkgemmEpilogue epilogue;
   EXPECT_SUCCESS(vkgemm_epilogue_init(&epilogue, sizeof epilogue));
   epilogue.column_scales = VKGEMM_SCALES_SHARED;
+  epilogue.zero_point = -3;
   problem.epilogue = &epilogue;
   EXPECT(strstr(text_of(&problem), "--column-scales") != NULL);
+  EXPECT(strstr(text_of(&problem), "--zero-point -3") != NULL);
   epilogue.struct_size = offsetof(VkgemmEpilogue, column_scales);
   EXPECT(strstr(text_of(&problem), "--column-scales") == NULL);
 

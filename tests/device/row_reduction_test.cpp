@@ -13,9 +13,9 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr RowOp all_ops[] = {RowOp::rms_norm,     RowOp::layer_norm, RowOp::softmax,
-                             RowOp::l2_normalize, RowOp::logsumexp,  RowOp::sum,
-                             RowOp::max,          RowOp::mean,       RowOp::variance};
+constexpr RowOp all_ops[] = {
+    RowOp::rms_norm, RowOp::layer_norm, RowOp::softmax, RowOp::l2_normalize, RowOp::logsumexp,
+    RowOp::sum,      RowOp::max,        RowOp::mean,    RowOp::variance,     RowOp::quantise};
 constexpr RowStrategy all_strategies[] = {RowStrategy::two_pass, RowStrategy::resident,
                                           RowStrategy::recompute, RowStrategy::panel};
 
@@ -70,7 +70,9 @@ class RowReductions : public EachPath {
   // kind of statistics; those that it compiles sooner, and the nightly tests, run all.
   bool is_selection() const { return on_cpu() && GetParam() == Path::khr && !is_nightly(); }
   std::vector<RowOp> ops() const {
-    if (is_selection()) return {RowOp::rms_norm, RowOp::layer_norm, RowOp::softmax, RowOp::max};
+    if (is_selection()) {
+      return {RowOp::rms_norm, RowOp::layer_norm, RowOp::softmax, RowOp::max, RowOp::quantise};
+    }
     return {std::begin(all_ops), std::end(all_ops)};
   }
 
@@ -118,6 +120,7 @@ VKGEMM_ON_EACH_PATH(RowReductions);
 Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataType::f32) {
   Problem problem = gemm(shape, input, output);
   problem.row_reduction = RowReduction{.op = op};
+  if (op == RowOp::quantise) problem.d.type = DataType::s8;
   return problem;
 }
 
@@ -390,7 +393,8 @@ TEST_P(RowReductions, WhatIsNotANumber) {
   for (const RowOp op : all_ops) {
     // One of each kind, and the logarithm of what may be infinite.
     const bool has_a_kind = op == RowOp::rms_norm || op == RowOp::layer_norm ||
-                            op == RowOp::softmax || op == RowOp::logsumexp || op == RowOp::max;
+                            op == RowOp::softmax || op == RowOp::logsumexp || op == RowOp::max ||
+                            op == RowOp::quantise;
     if (on_cpu() && !is_nightly() && !has_a_kind) continue;
     if (is_selection() && op != RowOp::softmax && op != RowOp::max) continue;
     Problem problem = reduced({3, n, 4}, op, input());

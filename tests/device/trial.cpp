@@ -123,6 +123,10 @@ void Trial::set(OperandId id, std::uint64_t row, std::uint64_t col, double eleme
   store_element(host_[id].data(), shape.matrix.type, shape.index(batch, row, col), element);
 }
 
+void Trial::set_byte(OperandId id, std::uint64_t row, std::uint64_t col, std::uint8_t code) {
+  host_[id].data()[row_of(id).shape(problem_).index(0, row, col)] = static_cast<std::byte>(code);
+}
+
 double Trial::get(OperandId id, std::uint64_t row, std::uint64_t col, std::uint64_t batch) const {
   const OperandShape shape = row_of(id).shape(problem_);
   return load_element(host_[id].data(), shape.matrix.type, shape.index(batch, row, col));

@@ -66,6 +66,8 @@ class Trial {
   // Sets one element. A vector along N has one row, one along M one column.
   void set(OperandId id, std::uint64_t row, std::uint64_t col, double value,
            std::uint64_t batch = 0);
+  // An element of 8 bits, by its code.
+  void set_byte(OperandId id, std::uint64_t row, std::uint64_t col, std::uint8_t code);
 
   // The codes of a quantised B, or of its right half; store_elements() once they were changed.
   oracle::CodeMatrix& codes(OperandId id = OperandId::b) { return *codes_[id]; }

@@ -55,6 +55,7 @@ void fill_operand(OperandId id, const Problem& problem, Fill fill, std::uint64_t
     // Integers of all of the type, where random; factors are powers of two, where results are
     // exact.
     if (type == DataType::s8 && fill == Fill::random) value *= 128.0;
+    if (type == DataType::u8 && fill == Fill::random) value = 128.0 * value + 128.0;
     if (is_factor && fill == Fill::integers) value = std::exp2(std::floor(value / 2.0));
     store_element(buffer.data(), type, index, value);
   });

@@ -83,6 +83,81 @@ TEST(Convert, EveryTieGoesToEven) {
   }
 }
 
+// An 8-bit format, by its definition.
+struct SmallFormat {
+  int mantissa_bits, bias;
+  std::uint8_t largest;  // the code
+  float (*from)(std::uint8_t) noexcept;
+  std::uint8_t (*to)(double) noexcept;
+
+  double value_of(std::uint8_t magnitude) const {
+    const int field = magnitude >> mantissa_bits;
+    const int implicit = field == 0 ? 0 : 1 << mantissa_bits;
+    return std::ldexp((magnitude & ((1 << mantissa_bits) - 1)) + implicit,
+                      std::max(field, 1) - bias - mantissa_bits);
+  }
+};
+constexpr SmallFormat small_formats[] = {{3, 7, 0x7e, from_e4m3, to_e4m3},
+                                         {2, 15, 0x7b, from_e5m2, to_e5m2}};
+
+TEST(Convert, EveryByteIsExact) {
+  for (const SmallFormat& format : small_formats) {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      const auto bits = static_cast<std::uint8_t>(i);
+      const auto magnitude = static_cast<std::uint8_t>(i & 0x7f);
+      const float value = format.from(bits);
+      ASSERT_EQ(std::signbit(value), bits >= 0x80) << i;
+      if (magnitude <= format.largest) {
+        ASSERT_EQ(std::abs(static_cast<double>(value)), format.value_of(magnitude)) << i;
+        ASSERT_EQ(format.to(static_cast<double>(value)), bits) << i;
+      } else if (magnitude == 0x7c && format.mantissa_bits == 2) {
+        ASSERT_TRUE(std::isinf(value));
+        ASSERT_EQ(format.to(static_cast<double>(value)), format.largest | (bits & 0x80));
+      } else {
+        ASSERT_TRUE(std::isnan(value)) << i;
+        ASSERT_EQ(format.to(static_cast<double>(value)), 0x7f | (bits & 0x80)) << i;
+      }
+    }
+  }
+}
+
+TEST(Convert, EveryTieOfBytesGoesToEven) {
+  for (const SmallFormat& format : small_formats) {
+    for (std::uint8_t low = 0; low < format.largest; ++low) {
+      const auto high = static_cast<std::uint8_t>(low + 1);
+      const double tie = (format.value_of(low) + format.value_of(high)) / 2;
+      for (const int sign : {0, 0x80}) {
+        const auto rounded = [&](double value) {
+          return format.to(sign == 0 ? value : -value) - sign;
+        };
+        ASSERT_EQ(rounded(tie), low % 2 == 0 ? low : high);
+        ASSERT_EQ(rounded(std::nextafter(tie, 0.0)), low);
+        ASSERT_EQ(rounded(std::nextafter(tie, kInfinity)), high);
+      }
+    }
+    const double most = format.value_of(format.largest);
+    for (const double value : {most * 1.01, most * 1.5, most * 2.0, 1e300, kInfinity}) {
+      EXPECT_EQ(format.to(value), format.largest);
+      EXPECT_EQ(format.to(-value), format.largest | 0x80);
+    }
+    EXPECT_EQ(format.to(1e-310), 0);
+    EXPECT_EQ(format.to(-0.0), 0x80);
+  }
+}
+
+TEST(Convert, ArraysOfBytes) {
+  std::vector<std::uint8_t> bits(256), back(256);
+  std::iota(bits.begin(), bits.end(), std::uint8_t{0});
+  std::vector<float> values(256);
+  from_e4m3(bits, values);
+  to_e4m3(values, back);
+  for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(back[i], bits[i]);
+  from_e5m2(bits, values);
+  to_e5m2(values, back);
+  for (std::size_t i = 0; i < 0x7c; ++i) EXPECT_EQ(back[i], bits[i]);
+  static_assert(to_e4m3(1000.0) == 0x7e && from_e5m2(0x3c) == 1.0f, "at compile time, too");
+}
+
 TEST(Convert, Arrays) {
   std::vector<std::uint16_t> bits(0x10000), back(bits.size());
   std::iota(bits.begin(), bits.end(), std::uint16_t{0});

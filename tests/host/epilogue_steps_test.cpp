@@ -89,7 +89,7 @@ TEST(EpilogueSteps, ErrorsNameFieldAndValue) {
          p.epilogue.tensors[0] = TensorShape::along_n;
        },
        "epilogue.tensors[0] is along_n: a step stores t0, so it must be a matrix"},
-      {[](Problem& p) { p.t0.type = DataType::s8; }, "t0.type is s8"},
+      {[](Problem& p) { p.t0.type = DataType::s32; }, "t0.type is s32"},
       {[](Problem& p) { p.t0.ld = 47; }, "t0.ld is 47: a row of N = 48 needs at least 48"},
       {[](Problem& p) { p.t0.packing = Packing::packed; }, "t0.packing is packed"},
       {[](Problem& p) { p.t0.alignment = 3; }, "t0.alignment is 3"},

@@ -65,7 +65,7 @@ NpyArray make_array(DataType type, std::vector<std::uint64_t> shape) {
 
 TEST_F(Npy, RoundTrip) {
   for (const DataType type :
-       {DataType::f16, DataType::bf16, DataType::f32, DataType::s8, DataType::s32}) {
+       {DataType::f16, DataType::bf16, DataType::f32, DataType::s8, DataType::s32, DataType::u8}) {
     for (const auto& shape :
          std::vector<std::vector<std::uint64_t>>{{5}, {3, 4}, {2, 3, 4}, {0}, {0, 7}, {1, 1, 1}}) {
       NpyArray written = make_array(type, shape);

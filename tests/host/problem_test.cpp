@@ -30,7 +30,7 @@ void expect_names_round_trip(int count, Parse parse) {
 }
 
 TEST(Problem, NamesRoundTrip) {
-  expect_names_round_trip<DataType>(5, parse_data_type);
+  expect_names_round_trip<DataType>(8, parse_data_type);
   expect_names_round_trip<F32Arithmetic>(4, parse_f32_arithmetic);
   expect_names_round_trip<Layout>(2, parse_layout);
   expect_names_round_trip<Activation>(15, parse_activation);

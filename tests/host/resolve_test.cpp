@@ -107,8 +107,8 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
        "c.layout is col_major and d.layout is row_major"},
       {"layout of aux", [](Problem& p) { p.aux.layout = Layout::col_major; }, unsupported,
        "aux.layout is col_major and d.layout is row_major"},
-      {"type enumerator", [](Problem& p) { p.d.type = static_cast<DataType>(5); }, invalid,
-       "d.type is 5"},
+      {"type enumerator", [](Problem& p) { p.d.type = static_cast<DataType>(8); }, invalid,
+       "d.type is 8"},
       {"f32_arithmetic enumerator",
        [](Problem& p) { p.f32_arithmetic = static_cast<F32Arithmetic>(4); }, invalid,
        "f32_arithmetic is 4"},
@@ -177,13 +177,71 @@ TEST(Resolve, IntegersAreOfOneKindOfProduct) {
   EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::s32; }),
             "a.type is s32: A and B are f16, bf16, f32 or s8");
   EXPECT_EQ(why(sums, [](Problem& p) { p.a.type = p.b.type = DataType::f16; }),
-            "d.type is s32 and a.type is f16: D is f16, bf16 or f32, or of s8 inputs s32");
-  EXPECT_EQ(why(scaled, [](Problem& p) { p.d.type = DataType::s8; }),
-            "d.type is s8 and a.type is s8: D is f16, bf16 or f32, or of s8 inputs s32");
-  EXPECT_EQ(why(scaled, [](Problem& p) { p.epilogue.beta = 1.0f, p.c.type = DataType::s8; }),
-            "c.type is s8: it must be f16, bf16 or f32");
+            "d.type is s32 and a.type is f16: D is f16, bf16, f32, s8, u8, e4m3 or e5m2, or of s8 "
+            "inputs s32");
+  EXPECT_EQ(why(scaled, [](Problem& p) { p.epilogue.beta = 1.0f, p.c.type = DataType::s32; }),
+            "c.type is s32: it must be f16, bf16, f32, s8, u8, e4m3 or e5m2");
+  EXPECT_EQ(why(scaled, [](Problem& p) { p.epilogue.aux = true, p.aux.type = DataType::s32; }),
+            "aux.type is s32: it must be f16, bf16, f32, s8, u8, e4m3 or e5m2");
   EXPECT_EQ(why(scaled, [](Problem& p) { p.b.type = DataType::f16; }),
             "a.type is s8 and b.type is f16: A and B must share one type");
+}
+
+// Results and operands of the epilogue may have 8 bits, A, B and vectors may not.
+TEST(Resolve, Bytes) {
+  const auto why = [](const auto& change) {
+    Problem p = gemm(8, 16, 32);
+    change(p);
+    const auto result = resolve(p);
+    return result ? std::string() : result.error().message;
+  };
+  for (const DataType type : {DataType::s8, DataType::u8, DataType::e4m3, DataType::e5m2}) {
+    EXPECT_EQ(why([type](Problem& p) {
+                p.c.type = p.d.type = p.aux.type = p.t0.type = type;
+                p.epilogue.beta = 1.0f;
+                p.epilogue.aux = true;
+                p.epilogue.tensors[0] = TensorShape::along_n;
+                p.epilogue.steps[0] = {.op = StepOp::add, .operand = StepOperand::t0};
+              }),
+              "");
+  }
+  EXPECT_EQ(why([](Problem& p) { p.a.type = p.b.type = DataType::e4m3; }),
+            "a.type is e4m3: A and B are f16, bf16, f32 or s8");
+  EXPECT_EQ(why([](Problem& p) {
+              p.epilogue.bias = Bias::along_n;
+              p.epilogue.bias_type = DataType::u8;
+            }),
+            "epilogue.bias_type is u8: it must be f16, bf16 or f32");
+  const auto with_zero = [&](DataType type, std::int32_t zero) {
+    return why([=](Problem& p) {
+      p.d.type = type;
+      p.epilogue.zero_point = zero;
+    });
+  };
+  EXPECT_EQ(with_zero(DataType::s8, -128), "");
+  EXPECT_EQ(with_zero(DataType::u8, 255), "");
+  EXPECT_EQ(with_zero(DataType::s8, 128),
+            "epilogue.zero_point is 128: for d.type s8 it must be from -128 to 127");
+  EXPECT_EQ(with_zero(DataType::u8, -1),
+            "epilogue.zero_point is -1: for d.type u8 it must be from 0 to 255");
+  EXPECT_EQ(with_zero(DataType::e4m3, 1),
+            "epilogue.zero_point is 1 and d.type is e4m3: only D of s8 or u8 has one");
+  const auto quantise = [&](const auto& change) {
+    return why([&](Problem& p) {
+      p.d.type = DataType::s8;
+      p.row_reduction = RowReduction{.op = RowOp::quantise};
+      change(p);
+    });
+  };
+  EXPECT_EQ(quantise([](Problem&) {}), "");
+  EXPECT_EQ(quantise([](Problem& p) { p.d.type = DataType::f16; }),
+            "d.type is f16 and row_reduction.op is quantise: it must be s8");
+  EXPECT_EQ(quantise([](Problem& p) { p.row_reduction->value_type = DataType::f16; }),
+            "row_reduction.value_type is f16 and row_reduction.op is quantise: it must be f32");
+  EXPECT_EQ(quantise([](Problem& p) { p.epilogue.zero_point = 3; }),
+            "epilogue.zero_point is 3 and row_reduction.op is quantise, whose codes have none");
+  EXPECT_EQ(quantise([](Problem& p) { p.row_reduction->store_d = false; }),
+            "row_reduction.store_d is false: D is all that quantise gives");
 }
 
 TEST(Resolve, PartsAreOfF32) {

@@ -74,10 +74,11 @@ TEST(RowReduction, DefaultsAndNames) {
   EXPECT_EQ(resolved(reduced(4, 4, 4, RowOp::rms_norm)).eps, 1e-6f);
   EXPECT_EQ(resolved(reduced(4, 4, 4, RowOp::layer_norm)).eps, 1e-5f);
   EXPECT_EQ(resolved(reduced(4, 4, 4, RowOp::l2_normalize)).eps, 1e-12f);
-  for (unsigned i = 0; i < 9; ++i) {
+  for (unsigned i = 0; i < 10; ++i) {
     const auto op = static_cast<RowOp>(i);
     EXPECT_EQ(parse_row_op(to_string(op)), op);
-    EXPECT_EQ(is_scalar(op), i >= 4);
+    EXPECT_EQ(gives_values(op), i >= 4);
+    EXPECT_EQ(is_scalar(op), i >= 4 && op != RowOp::quantise);
   }
   EXPECT_FALSE(parse_row_op("median"));
   Problem problem = reduced(8, 16, 8, RowOp::layer_norm);
@@ -331,6 +332,31 @@ TEST(RowReduction, ReferenceByHand) {
   const std::vector<float> p = reference_of(row, {.op = RowOp::softmax}).d;
   EXPECT_NEAR(std::accumulate(p.begin(), p.end(), 0.0f), 1.0f, 1e-6f);
   EXPECT_NEAR(p[3] / p[2], std::exp(3.0f), 1e-4f);
+}
+
+TEST(RowReduction, ReferenceOfQuantiseByHand) {
+  const std::vector<float> row = {1.0f, -254.0f, 3.0f, 5.0f};
+  Problem problem = gemm(1, row.size(), 1, DataType::f32);
+  problem.d.type = DataType::s8;
+  problem.row_reduction = RowReduction{.op = RowOp::quantise};
+  const auto codes_of = [&](const std::vector<float>& values, float& scale) {
+    const float one = 1.0f;
+    std::vector<std::int8_t> codes(values.size(), std::int8_t{99});
+    oracle::compute_reference(problem, {{OperandId::a, &one}, {OperandId::b, values.data()}},
+                              {{OperandId::d, codes.data()}, {OperandId::row_values, &scale}}, 1);
+    return codes;
+  };
+  float scale = 0.0f;
+  EXPECT_EQ(codes_of(row, scale), (std::vector<std::int8_t>{0, -127, 2, 2}));
+  EXPECT_EQ(scale, 2.0f);
+  const std::vector<std::int8_t> zeros(4);
+  EXPECT_EQ(codes_of({0.0f, 0.0f, 1e-37f, 0.0f}, scale), zeros);
+  EXPECT_EQ(scale, 0.0f);
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(codes_of({1.0f, -inf, 2.0f, 3.0f}, scale), zeros);
+  EXPECT_EQ(scale, inf);
+  EXPECT_EQ(codes_of({1.0f, inf, std::nanf(""), 3.0f}, scale), zeros);
+  EXPECT_TRUE(std::isnan(scale));
 }
 
 // As PyTorch has them.

@@ -361,6 +361,36 @@ TEST(KernelWords, AreSpecialisedOrAsBuiltIn) {
   EXPECT_NE(kernels_digest(true), kernels_digest(false)) << "verdicts are about other kernels";
 }
 
+// Kernels of problems without 8-bit types run on devices without them.
+TEST(KernelWords, DeclareBytesOnlyWhereTheyUseThem) {
+  std::vector<std::uint32_t> constants;
+#define VKGEMM_DEFAULT(id, name, value) constants.push_back(value);
+  VKGEMM_CONSTANTS(VKGEMM_DEFAULT)
+#undef VKGEMM_DEFAULT
+  const auto declares = [&](std::string_view name) {
+    const Words words = kernel_words(name, constants, true).value();
+    const Module module = Module::parse(words).value();
+    return std::ranges::any_of(module.instructions(), [](const Instruction& instruction) {
+      const std::uint32_t first = instruction.operand(0);
+      return instruction.op == Op::OpCapability &&
+             (first == static_cast<std::uint32_t>(spv::Capability::Int8) ||
+              first == static_cast<std::uint32_t>(spv::Capability::StorageBuffer8BitAccess));
+    });
+  };
+  for (const embedded::Module& module : embedded::modules()) {
+    const bool of_bytes = module.name.find("s8") != std::string_view::npos ||
+                          module.name.starts_with("quantise_rows");
+    if (of_bytes) continue;
+    for (const std::uint32_t type : {TYPE_F16, TYPE_BF16, TYPE_F32}) {
+      constants[SPEC_D_TYPE] = constants[SPEC_C_TYPE] = constants[SPEC_AUX_TYPE] = type;
+      EXPECT_FALSE(declares(module.name)) << module.name;
+    }
+  }
+  constants[SPEC_D_TYPE] = TYPE_E4M3;
+  constants[SPEC_BYTE_TYPES] = 1;
+  EXPECT_TRUE(declares("gemm_fma_f16"));
+}
+
 TEST(KernelWords, OfAModuleThatIsNotThere) {
   const auto words = kernel_words("none", {});
   ASSERT_FALSE(words);

@@ -66,6 +66,8 @@ fn enumerators_have_names() {
     assert_eq!("gelu_erf".parse(), Ok(Activation::GELU_ERF));
     assert_eq!(DataType::BF16.to_string(), "bf16");
     assert_eq!(DataType(77).to_string(), "77");
+    assert_eq!(DataType::E4M3.to_string(), "e4m3");
+    assert_eq!("quantise".parse(), Ok(RowOp::QUANTISE));
     assert_eq!("leaky_relu".parse(), Ok(Activation::LEAKY_RELU));
     assert_eq!("derivative".parse(), Ok(StepOp::DERIVATIVE));
     assert_eq!((StepOperand::T3.to_string(), TensorShape(5).to_string()), ("t3".into(), "5".into()));
@@ -106,6 +108,10 @@ fn steps_are_written_and_checked() {
     let text = problem.command_line().unwrap();
     let tensors = "--tensors none,none,none,along_m --dtype-t3 f32";
     assert!(text.contains(tensors) && text.contains("--steps multiply:t3,maximum:-1.5"), "{text}");
+    let d = Matrix { type_: DataType::U8, ..Matrix::default() };
+    let bytes = Epilogue { zero_point: 7, ..Epilogue::default() };
+    let text = Problem { d: Some(&d), epilogue: Some(&bytes), t3: None, ..problem }.command_line();
+    assert!(text.unwrap().contains("--zero-point 7"));
     let mut wrong = epilogue;
     wrong.steps[1].op = StepOp(77);
     let error = Problem { epilogue: Some(&wrong), ..problem }.command_line().unwrap_err();
