@@ -67,6 +67,9 @@ ROW_VALUES = {
     "variance": lambda v: v.var(-1),
 }
 
+# Rows that become int8, and their scales.
+ROW_CODES = {"quantise": lambda v: np.abs(v).max(-1) / 127}
+
 EPSILON = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
 
 

@@ -11,23 +11,27 @@ from .binding import ArgumentError
 from .problem import Part, part
 
 try:
-    from ml_dtypes import bfloat16 as _bfloat16
+    from ml_dtypes import bfloat16 as _bfloat16, float8_e4m3fn as _e4m3, float8_e5m2 as _e5m2
 except ImportError:
-    _bfloat16 = None
+    _bfloat16 = _e4m3 = _e5m2 = None
 
 if TYPE_CHECKING:
     import torch
 
 # What numpy and torch call each element type.
-NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "s8": "int8", "s32": "int32"}
+NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "s8": "int8", "s32": "int32",
+         "u8": "uint8", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 
 FLOATS = ("f16", "bf16", "f32")
 INPUTS = (*FLOATS, "s8")  # of A and B
-SUMS = (*FLOATS, "s32")  # of D where they are s8
+RESULTS = (*FLOATS, "s8", "u8", "e4m3", "e5m2")  # of D, aux, c and the arrays of steps
+SUMS = (*RESULTS, "s32")  # of D where A and B are s8
+FLOATS_8 = ("e4m3", "e5m2")
 
-_ELEMENTS = {np.dtype(name): element for element, name in NAMES.items() if element != "bf16"}
+_ELEMENTS = {np.dtype(name): element for element, name in NAMES.items()
+             if element not in ("bf16", *FLOATS_8)}
 if _bfloat16 is not None:
-    _ELEMENTS[np.dtype(_bfloat16)] = "bf16"
+    _ELEMENTS |= {np.dtype(_bfloat16): "bf16", np.dtype(_e4m3): "e4m3", np.dtype(_e5m2): "e5m2"}
 
 Array = NDArray[Any]
 Operand: TypeAlias = "Array | torch.Tensor"
@@ -65,8 +69,10 @@ def bf16_dtype(bits: bool) -> np.dtype[Any]:
 
 
 def dtype_of(element: str, bf16: bool) -> np.dtype[Any]:
-    """The dtype of arrays of an element type: "f16"."""
-    return bf16_dtype(bf16) if element == "bf16" else np.dtype(NAMES[element])
+    """The dtype of arrays of an element type: "f16".  8-bit floats are uint8."""
+    if element == "bf16":
+        return bf16_dtype(bf16)
+    return np.dtype(np.uint8 if element in FLOATS_8 else NAMES[element])
 
 
 def one_of(elements: tuple[str, ...], prefix: str = "") -> str:

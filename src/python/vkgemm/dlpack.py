@@ -11,7 +11,8 @@ from .binding import ffi
 
 # Code and bits of an element type.
 _TYPES = {"f16": (2, 16), "bf16": (4, 16), "f32": (2, 32), "s8": (0, 8), "s32": (0, 32),
-          "int64": (0, 64)}
+          "u8": (1, 8), "int64": (0, 64)}
+_TYPES |= {"e4m3": _TYPES["u8"], "e5m2": _TYPES["u8"]}  # bytes: few readers know 8-bit floats
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object

@@ -42,7 +42,7 @@ _SCHEMA = """(Tensor a, Tensor? b=None, str? packed_b=None, Tensor? b_right=None
     str along="m", str? op=None, float? eps=None, Tensor? gamma=None, Tensor? row_beta=None,
     bool store_d=False, Tensor? row_scales=None, Tensor? column_scales=None, Tensor? bias=None,
     str? activation=None, Tensor? c=None, float alpha=1.0, float? beta=None, bool aux=False,
-    float? clamp_min=None, float? clamp_max=None, str? steps=None, Tensor? t0=None,
+    float? clamp_min=None, float? clamp_max=None, int zero_point=0, str? steps=None, Tensor? t0=None,
     Tensor? t1=None, Tensor? t2=None, Tensor? t3=None, ScalarType? out_dtype=None, str f32="ieee",
     int? split_k=None, int? max_workspace_bytes=None, str? config=None) -> Tensor[]"""
 

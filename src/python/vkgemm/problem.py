@@ -31,6 +31,13 @@ def whole(argument: str, value: object, bits: int = 32) -> int:
                         "and not below 0")
 
 
+def integer(argument: str, value: object) -> int:
+    """A signed integer of 32 bits; an exception that names the argument if it is none."""
+    if isinstance(value, (int, np.integer)) and -2**31 <= value < 2**31:
+        return int(value)
+    raise ArgumentError(f"{argument} is {value!r}: it must be an integer of 32 bits")
+
+
 def real(argument: str, value: Any, hint: str = "") -> float:
     """A number; an exception that names the argument if it is none."""
     try:

@@ -60,6 +60,7 @@ class Products(Held):
              activation: str | None = None, c: Operand | None = None, alpha: float = 1.0,
              beta: float | None = None, aux: bool = False,
              clamp: tuple[float | None, float | None] | None = None,
+             zero_point: int = 0,
              steps: list[tuple[Any, ...]] | None = None,
              out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
              f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
@@ -69,18 +70,22 @@ class Products(Held):
             pre = alpha · (row_scale · column_scale · (A·B)) + beta · C + bias
             D   = clamp(steps(activation(pre)))
 
-        The epilogue is computed in float32.  D is rounded once, to its type.
+        The epilogue is computed in float32.  D is rounded once, to its type.  Integers and 8-bit
+        floats saturate.  NaN becomes 0 in integers.
 
         a: (M, K) or (batch, M, K).
         b: (K, N), (batch, K, N) or a PackedMatrix.  One matrix serves the whole batch.
         row_scales, column_scales: float32 factors, (M,) or (batch, M), and (N,) or (batch, N).
         bias: (N,), (1, N) or (batch, 1, N) for the columns; (M, 1) or (batch, M, 1) for the rows.
-            float16, bfloat16 or float32, as c.
+            float16, bfloat16 or float32.
         activation: "relu", "gelu_erf" (also "gelu"), "gelu_tanh", "silu", "sigmoid", "tanh",
             "softplus", "hard_swish", "exp", "abs", "square" or "sqrt".
-        c: (M, N) or (batch, M, N).  It is added before the activation.  beta is 1 if c is given.
+        c: (M, N) or (batch, M, N), of any type of D but int32.  It is added before the activation.
+            beta is 1 if c is given.
         aux: also return pre, in D's type: (D, aux).
         clamp: (min, max).  None is no bound.
+        zero_point: an integer that is added to the rounded numbers of D in int8 or uint8, which
+            then saturate.
         steps: a list of at most eight tuples.  Each changes the value v after the activation:
 
                 ("add", x)               v + x; also "subtract", "multiply", "divide"
@@ -90,8 +95,8 @@ class Products(Held):
                 ("store", out)           v, which is also written to the array out
                 ("sum_columns",)         v; also returns its sums over the rows of D, in float32
 
-            x: a number, or a float16, bfloat16 or float32 array that numpy broadcasts to D.  That
-                of "derivative" is an array.  A new number compiles a new kernel: pass a number that
+            x: a number, or an array that numpy broadcasts to D, of any type of c.  That of
+                "derivative" is an array.  A new number compiles a new kernel: pass a number that
                 changes often as an array of one element.
             name: as `activation`, or "leaky_relu" or "elu", with its number as the last item:
                 ("activate", "elu", 1.0).
@@ -102,8 +107,10 @@ class Products(Held):
 
             c, bias, aux and the arrays of steps are at most four in all.  An array in several steps
             counts once.
-        out_dtype: D's type, by default A's.  int8 products are int32, or float32 if they have an
-            epilogue, scales, a gate or a row operation; int32 permits none of these.
+        out_dtype: D's type, by default A's: a dtype, or "f16", "bf16", "f32", "s8", "u8", "e4m3"
+            or "e5m2".  numpy arrays of the last two are uint8: from_e4m3().  int8 products are
+            int32, or float32 if they have an epilogue, scales, a gate or a row operation; int32
+            permits none of these.
         out: an array for D, with any strides.
         f32: how float32 is multiplied.  "ieee" uses float32 arithmetic.  The others split an
             element into 16-bit parts for matrix units.  The products of "bf16x9" are exact.  The
@@ -135,6 +142,7 @@ class Products(Held):
               column_scales: Operand | None = None, bias: Operand | None = None,
               alpha: float = 1.0, aux: bool = False,
               clamp: tuple[float | None, float | None] | None = None,
+              zero_point: int = 0,
               steps: list[tuple[Any, ...]] | None = None,
               out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
               f32: str = "ieee", split_k: int | None = None, max_workspace_bytes: int | None = None,
@@ -175,6 +183,7 @@ class Products(Held):
                 activation: str | None = None,
                 c: Operand | None = None, alpha: float = 1.0, beta: float | None = None,
                 aux: bool = False, clamp: tuple[float | None, float | None] | None = None,
+                zero_point: int = 0,
                 steps: list[tuple[Any, ...]] | None = None,
                 out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                 f32: str = "ieee", max_workspace_bytes: int | None = None,
@@ -218,6 +227,7 @@ class Products(Held):
                       c: Operand | None = None, alpha: float = 1.0,
                       beta: float | None = None, aux: bool = False,
                       clamp: tuple[float | None, float | None] | None = None,
+                      zero_point: int = 0,
                       steps: list[tuple[Any, ...]] | None = None,
                       out_dtype: DTypeLike | str | None = None, out: Operand | None = None,
                       f32: str = "ieee", split_k: int | None = None,
@@ -234,12 +244,15 @@ class Products(Held):
             l2_normalize  v / max(sqrt(sum(v²)), eps)
             logsumexp     log(sum(exp(v)))
             variance      mean((v - mean(v))²), divided by N, not by N - 1
+            quantise      rint(v · (127 / max|v|)) in int8, and the scale max|v| / 127
 
         The softmax of a row with +inf, or of a row of only -inf, is NaN, as in PyTorch.
 
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or a PackedMatrix.
         op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" return D.  "logsumexp", "sum",
             "max", "mean" and "variance" (over N) return float32 values, (M,) or (batch, M).
+            "quantise" returns (codes, scales) as quantise_rows() of v: a and row_scales of the next
+            product.
         store_d: with an op that returns values, also return D = v: (values, D).  Otherwise D is
             returned in any case.
         gamma, row_beta: (N,), factors and summands of rms_norm and layer_norm.

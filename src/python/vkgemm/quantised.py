@@ -30,7 +30,7 @@ def _one_of(argument: str, value: Any, allowed: tuple[int, ...]) -> int:
                         f"{', '.join(map(str, allowed))}")
 
 
-def _numbers(kind: str, zeros: bool) -> NDArray[np.float32]:
+def numbers_of(kind: str, zeros: bool) -> NDArray[np.float32]:
     """What each code stands for."""
     if kind == "int8":
         return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
@@ -193,7 +193,7 @@ class Codes:
         if self.is_small:
             codes = np.stack([codes & 15, codes >> 4], axis=-2)
             codes = codes.reshape(*self.codes.shape[:-2], -1, n)[..., :k, :]
-        numbers = _numbers(self.type, self.zeros is not None)[codes]
+        numbers = numbers_of(self.type, self.zeros is not None)[codes]
         scales = self.scales
         if self.type == "mxfp4":
             powers = np.ldexp(np.float32(1), scales.astype(int) - 127)
@@ -263,7 +263,7 @@ def quantised(b: Any, type: str, group_k: int, zeros: bool) -> tuple[NDArray[np.
     padded[..., :k, :] = b
     grouped = padded.reshape(*b.shape[:-2], groups, deep, n)
     low, high = np.minimum(grouped.min(-2), 0), np.maximum(grouped.max(-2), 0)
-    numbers = _numbers(type, zeros)
+    numbers = numbers_of(type, zeros)
     largest = {"int8": 127.0, "int4": 7.0}.get(type) or _FLOATS[type][3]
     span = (high - low) / 15 if zeros else np.maximum(high, -low) / largest
     span = np.where(span > 0, span, 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arrays import FLOATS, INPUTS, SUMS, Arrays, as_matrix, require_shape
+from .arrays import FLOATS_8, INPUTS, RESULTS, SUMS, Arrays, as_matrix, require_shape
 from .binding import ArgumentError, encoded, enumerator, enumerator_name, lib
 from .packed import PackedMatrix
-from .problem import Part, f32_arithmetic, part, real, whole
+from .problem import Part, f32_arithmetic, integer, part, real, whole
 from .quantised import Codes
 from .steps import Steps
 
@@ -99,6 +99,7 @@ class Builder:
         self.along: str | None = None
         self.steps: Steps | None = None
         self.has_d = True
+        self.makes_codes = False  # of rows, which D holds, and their scales
         self.is_sum = self.element == "s8"  # D is A·B itself, in integers
 
     def _matrix(self, name: str, array: Any, batched: bool) -> Part:
@@ -239,8 +240,8 @@ class Builder:
 
     def epilogue(self, *, alpha: float, row_scales: Any, column_scales: Any, bias: Any,
                  c: Any = None, beta: float | None = None, activation: str | None = None,
-                 aux: bool, clamp: Any) -> None:
-        """alpha, scales, beta·C, bias, activation, aux and clamp."""
+                 aux: bool, clamp: Any, zero_point: int = 0) -> None:
+        """alpha, scales, beta·C, bias, activation, aux, clamp and zero_point."""
         fields = part(alpha=real("alpha", alpha), aux=int(bool(aux)))
         if row_scales is not None:
             fields += self._scales("row_scales", row_scales, self.m, len(self.lead) > 0)
@@ -261,7 +262,7 @@ class Builder:
             beta = 1.0 if beta is None else real("beta", beta, _BETA_HINT)
             fields += part(beta=beta)
             self.parts["c"] = part(
-                type=self.arrays.element("c.dtype", array.dtype)) + self.arrays.rows(array)
+                type=self.arrays.element("c.dtype", array.dtype, RESULTS)) + self.arrays.rows(array)
             self.parts["c"] += part(batch_stride=0 if self.lead and array.ndim == 2 else None)
         elif beta is not None and real("beta", beta, _BETA_HINT) != 0:
             raise ArgumentError(f"beta is {beta}, and c is None")
@@ -272,6 +273,8 @@ class Builder:
                 raise ArgumentError(f"clamp is {clamp!r}: it must be (min, max)") from None
             fields += part(clamp_min=None if low is None else real("clamp[0]", low),
                            clamp_max=None if high is None else real("clamp[1]", high))
+        if zero_point != 0:
+            fields += part(zero_point=integer("zero_point", zero_point))
         self.parts["epilogue"] = fields
         self.has_aux = bool(aux)
         self.is_sum = self.is_sum and fields == part(alpha=1.0, aux=0)
@@ -303,13 +306,15 @@ class Builder:
             raise ArgumentError(f"row_beta.dtype is {vectors['row_beta']}: "
                                 f"gamma.dtype is {vectors['gamma']}, and both must be one type")
         self.is_sum = False
-        self.has_d = store_d or not gives_values
+        self.has_d = store_d or not gives_values or value == lib.VKGEMM_ROW_OP_QUANTISE
         self.parts["row_reduction"] = part(
             op=op, eps=None if eps is None else real("eps", eps), gamma=int(gamma is not None),
             beta=int(row_beta is not None), vector_type=next(iter(vectors.values()), None),
             store_d=int(self.has_d))
-        if gives_values:
-            self.outputs["row_values"] = self.arrays.new((*self.lead, self.m), "f32")
+        self.row_values = self.arrays.new((*self.lead, self.m), "f32") if gives_values else None
+        self.makes_codes = value == lib.VKGEMM_ROW_OP_QUANTISE
+        if gives_values and not self.makes_codes:
+            self.outputs["row_values"] = self.row_values
 
     def split(self, split_k: int | None, max_workspace_bytes: int | None) -> None:
         """Slices of K, and the most that scratch memory may take."""
@@ -322,9 +327,11 @@ class Builder:
     def request(self, out_dtype: Any, out: Any) -> Request:
         """All of it.  D is `out`, or a new array."""
         shape = (*self.lead, self.m, self.n)
-        element, elements = self.element, FLOATS
+        element, elements = self.element, RESULTS
         if element == "s8":
             element, elements = "s32" if self.is_sum else "f32", SUMS
+        if self.makes_codes:
+            element = "s8"
         if out_dtype is not None:
             element = self.arrays.element("out_dtype", out_dtype, elements)
         elif out is not None:
@@ -342,11 +349,14 @@ class Builder:
         elif self.has_d:
             array = self.arrays.array("out", out)
             require_shape("out", array, shape)
-            if self.arrays.element("out.dtype", array.dtype, elements) != element:
+            own = self.arrays.element("out.dtype", array.dtype, elements)
+            if own != element and not (own == "u8" and element in FLOATS_8):
                 raise ArgumentError(f"out.dtype is {array.dtype}: out_dtype is {element}")
             self.arrays.require_writeable("out", array)
             self.outputs["d"] = array
             self.parts["d"] += self.arrays.rows(array)
+        if self.makes_codes:
+            self.outputs["row_values"] = self.row_values
         if self.has_aux:
             self.parts["aux"] = part(type=element)
             self.outputs["aux"] = self.arrays.new((*self.lead, self.m, self.columns), element,
@@ -367,7 +377,7 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
             store_d: bool = False, row_scales: Any = None, column_scales: Any = None,
             bias: Any = None, activation: str | None = None, c: Any = None,
             alpha: float = 1.0, beta: float | None = None, aux: bool = False, clamp: Any = None,
-            steps: Any = None, out_dtype: Any = None, out: Any = None, f32: str = "ieee",
+            zero_point: int = 0, steps: Any = None, out_dtype: Any = None, out: Any = None, f32: str = "ieee",
             split_k: int | None = None, max_workspace_bytes: int | None = None,
             config: str | None = None, **arrays_of_steps: Any) -> Request:
     """What the arguments of Device's products ask for.  steps.named() names the arrays of steps."""
@@ -378,7 +388,8 @@ def product(arrays: Arrays, a: Any, b: Any, *, gate: str | None = None, gated_b:
         builder.grouped(offsets, along)
     builder.shapes()
     builder.epilogue(alpha=alpha, row_scales=row_scales, column_scales=column_scales, bias=bias,
-                     c=c, beta=beta, activation=activation, aux=aux, clamp=clamp)
+                     c=c, beta=beta, activation=activation, aux=aux, clamp=clamp,
+                     zero_point=zero_point)
     if steps:
         builder.read_steps(steps, arrays_of_steps)
     if op is not None:

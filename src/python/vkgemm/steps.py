@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Arrays, require_shape
+from .arrays import RESULTS, Arrays, require_shape
 from .binding import ArgumentError, enumerator, enumerator_name, ffi
 from .problem import Part, part, real
 
@@ -159,7 +159,8 @@ class Steps:
             if kind is None:
                 raise ArgumentError(f"{tensor.argument}.shape is {shape}: it must broadcast to D, "
                                     f"{(*lead, m, n)}")
-            element = part(type=self._arrays.element(f"{tensor.argument}.dtype", array.dtype))
+            element = part(type=self._arrays.element(f"{tensor.argument}.dtype", array.dtype,
+                                                     RESULTS))
             if kind == "matrix":
                 shared = 0 if lead and array.ndim == 2 else None
                 inputs[name], lies = self._arrays.lay_out(array)
@@ -189,7 +190,8 @@ class Steps:
                 matrices[name] = part(type="f32")
                 continue
             if tensor.is_new:
-                own = element if array is None else self._arrays.element(tensor.argument, array)
+                own = element if array is None else self._arrays.element(
+                    tensor.argument, array, RESULTS)
                 outputs[name] = self._arrays.new(shape, own, zero=preserved)
                 matrices[name] = part(type=own)
                 continue
@@ -199,7 +201,7 @@ class Steps:
                 if other is not None and self._arrays.overlap(array, other):
                     raise ArgumentError(f"{tensor.argument} overlaps another array that the call "
                                         "writes")
-            own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype)
+            own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype, RESULTS)
             outputs[name], lies = self._arrays.lay_out(array)
             matrices[name] = part(type=own) + lies
             given.add(name)

@@ -30,7 +30,7 @@ from .recordings import Call, key_of
 from .request import Request
 from .shared import Peer, Submissions, require_memory_export
 from .steps import is_array_name, stored
-from .torch_arrays import ELEMENTS, New, Torch, layout_of, refuse_gradient, span
+from .torch_arrays import ELEMENTS, New, Torch, as_element, layout_of, refuse_gradient, span
 
 # Autograd has to see what it did not write.  Before PyTorch 2.1 only a write tells it: one of no
 # element, here.
@@ -247,7 +247,7 @@ class Tensors:
         """A tensor that torch may write to on the stream."""
         block = self.pool.take(nbytes(shape, element), stream)
         self._submissions.order(block.index, stream)
-        return from_dlpack(block.lend(tuple(shape), element))
+        return as_element(from_dlpack(block.lend(tuple(shape), element)), element)
 
     def _copy(self, tensor: Any, stream: int, transposed: bool) -> Any:
         """A dense copy in shared memory; `transposed`: if that is how the tensor lies."""
@@ -370,10 +370,11 @@ class Tensors:
         for name, new in call.new:
             block = self.pool.take(new.nbytes, stream)
             blocks.append(block)
-            tensor = tensors[name] = from_dlpack(block.lend(new.shape, new.element))
+            tensor = from_dlpack(block.lend(new.shape, new.element))
             if new.zero:
                 self._submissions.order(block.index, stream)
                 tensor.zero_()
+            tensors[name] = as_element(tensor, new.element)
         addresses = tuple([block.address for block in blocks])
         commands = call.recorded.get(addresses)
         if commands is None:

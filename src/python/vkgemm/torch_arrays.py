@@ -6,13 +6,20 @@ from typing import Any
 
 import torch
 
-from .arrays import FLOATS, NAMES, one_of
+from .arrays import FLOATS, FLOATS_8, NAMES, one_of
 from .binding import ArgumentError
 from .dlpack import nbytes
 from .problem import Part, part
 
-ELEMENTS = {getattr(torch, name): element for element, name in NAMES.items()} | {
-    torch.int64: "int64"}
+# PyTorch before 2.1 has no 8-bit floats.
+ELEMENTS = {getattr(torch, name): element for element, name in NAMES.items()
+            if hasattr(torch, name)} | {torch.int64: "int64"}
+_BYTES = {element: dtype for dtype, element in ELEMENTS.items() if element in FLOATS_8}
+
+
+def as_element(tensor: Any, element: str) -> Any:
+    """A tensor that DLPack has brought, with its type: 8-bit floats come as bytes."""
+    return tensor.view(_BYTES[element]) if element in _BYTES else tensor
 
 
 class New:
