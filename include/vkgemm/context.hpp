@@ -85,7 +85,7 @@ struct Operands {
   DeviceSpan gamma = {};    // RowReduction::gamma: N factors
   DeviceSpan beta = {};     // RowReduction::beta: N summands
   DeviceSpan row_values = {};  // scalar row operations: M values for each matrix, written
-  DeviceSpan t0 = {};          // Epilogue::tensors; written if a step stores it
+  DeviceSpan t0 = {};          // Epilogue::tensors; written by store and sum_columns
   DeviceSpan t1 = {};
   DeviceSpan t2 = {};
   DeviceSpan t3 = {};
@@ -198,8 +198,8 @@ class VKGEMM_API Plan {
   Operands operands() const noexcept;
 
   // Bytes of scratch memory that record() needs as operands.workspace, 256-byte aligned: for slices
-  // of K, packed operands and row reductions. At most Problem::max_workspace_bytes, unless the
-  // caller chose the configuration. 0: none.
+  // of K, packed operands, row reductions and column sums. At most Problem::max_workspace_bytes,
+  // unless the caller chose the configuration. 0: none.
   //
   // A grouped plan uses the first 4 bytes to report bad offsets. If max_workspace_bytes is below 4,
   // it reports nothing. Set the word to UINT32_MAX before execution, visible to shader reads and
@@ -232,16 +232,17 @@ class VKGEMM_API Plan {
   // barriers of vkgemm below replace neither.
   //
   // A plan without a workspace records no barrier, except one between the two passes of a row
-  // reduction whose values are in D. A grouped plan that packs nothing records none. Other plans
-  // record barriers from compute shaders to compute shaders:
+  // reduction whose values are in D. A grouped plan that neither packs nor sums columns records
+  // none. Other plans record barriers from compute shaders to compute shaders:
   // - one first, so that consecutive recordings on a queue may share a workspace. It also keeps the
   //   plan from running at the same time as earlier dispatches.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
-  // - one before each dispatch that adds slices of K, or reduces, merges or recomputes rows, and
-  //   before each fallback for an aborted barrier. If the plan counts aborts (barrier_aborts()),
-  //   these also make shader writes visible to the host. That does not replace the barrier that the
-  //   caller records after the plan.
+  // - one before each dispatch that adds slices of K or column sums, or reduces, merges or
+  // recomputes
+  //   rows, and before each fallback for an aborted barrier. If the plan counts aborts
+  //   (barrier_aborts()), these also make shader writes visible to the host. That does not replace
+  //   the barrier that the caller records after the plan.
   // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't
   //   fit the workspace at once (before and after each copy).
   //

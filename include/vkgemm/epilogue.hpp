@@ -74,7 +74,7 @@ enum class StepOp : std::uint8_t {
   // unless its batch_stride says otherwise. The order of the sums depends on the configuration
   // alone. At most one step sums columns. Not supported: split-K, path nv, a column-major D without
   // gates, row reductions and quantised B. The kernel that adds the tiles' sums is a dispatch of
-  // its own, which needs workspace.
+  // its own, which needs workspace. If M is 0, the plan writes no sums.
   sum_columns,
 };
 

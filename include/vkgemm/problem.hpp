@@ -207,7 +207,7 @@ struct Problem {
 
   // The tensors of epilogue.steps, used if epilogue.tensors gives them a shape. Matrices may have
   // any layout. Vectors and scalars have a type and a batch_stride. If batch_stride is not set, the
-  // whole batch shares a vector or scalar.
+  // whole batch shares a vector or scalar. The vectors of sum_columns are then contiguous.
   Matrix t0 = {};
   Matrix t1 = {};  // like t0
   Matrix t2 = {};  // like t0

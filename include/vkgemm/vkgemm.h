@@ -635,7 +635,8 @@ typedef struct VkgemmProblem {
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
 
   // The tensors of epilogue->steps, plain, of any floating type. Vectors and scalars have a type
-  // and a batch_stride. If that is VKGEMM_NOT_SET, the whole batch shares a vector or scalar.
+  // and a batch_stride. If that is VKGEMM_NOT_SET, the whole batch shares a vector or scalar, and
+  // the vectors of VKGEMM_STEP_OP_SUM_COLUMNS are contiguous.
   const VkgemmMatrix* t0;
   const VkgemmMatrix* t1;
   const VkgemmMatrix* t2;
@@ -1182,8 +1183,8 @@ typedef struct VkgemmOperands {
   VkgemmDeviceSpan zeros;   // zero points of codes
   VkgemmDeviceSpan packed;  // written: VkgemmPackedLayout::bytes
 
-  // VkgemmEpilogue::tensors; written if a step stores it. Vectors and scalars are aligned to their
-  // elements.
+  // VkgemmEpilogue::tensors; written by the steps store and sum_columns. Vectors and scalars are
+  // aligned to their elements.
   VkgemmDeviceSpan t0;
   VkgemmDeviceSpan t1;
   VkgemmDeviceSpan t2;

@@ -305,8 +305,8 @@ void visit_column_sums(const Problem& problem, const Views& views, const HostOpe
 template <class Visit>
 void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
                    const VerifyOptions& options, std::uint32_t threads, const Visit& visit) {
-  // An empty group has sums: zeros.
-  if (problem.n != 0 && problem.batch != 0) {
+  // An empty group has sums: zeros. If M is 0, no dispatch writes them.
+  if (problem.m != 0 && problem.n != 0 && problem.batch != 0) {
     visit_column_sums(problem, views, operands, options, threads, visit);
   }
   if (is_empty(problem)) return;
@@ -329,19 +329,19 @@ void verify_product(const Problem& problem, const HostOperands& operands,
   const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  visit_results(
-      problem, views, operands, options, threads, [&](const Element& e, std::uint64_t thread) {
-        const void* const data = operands[e.operand];
-        if (data == nullptr) return;
-        const View& view = views[e.operand];
-        const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
-        const Rounding cast = cast_of(problem, e.operand, view.type);
-        Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
-        const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
-        if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
-        findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i, e.j, got,
-                             e.value, c);
-      });
+  visit_results(problem, views, operands, options, threads,
+                [&](const Element& e, std::uint64_t thread) {
+                  const void* const data = operands[e.operand];
+                  if (data == nullptr) return;
+                  const View& view = views[e.operand];
+                  const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
+                  const Rounding cast = cast_of(problem, e.operand, view.type);
+                  Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
+                  const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
+                  if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
+                  findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i,
+                                       e.j, got, e.value, c);
+                });
   for (const Findings& found : findings) all.merge(found);
 }
 

@@ -101,9 +101,8 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   plan.rules.bind(operands, given);
   given.aborts = plan.aborts;
 
-  // Earlier dispatches may still use what is to be overwritten; but not a word for bad offsets,
-  // which is all that groups have without copies
-  // and sums of columns.
+  // Earlier dispatches may still use the workspace. Groups without copies and column sums have only
+  // a word for bad offsets in it, which plans may share.
   const bool has_more = !plan.resolved.grouping || !steps.before.empty() || !steps.after.empty();
   if (steps.workspace.bytes != 0 && has_more) recorder.wait();
   StepsRecorder record(plan, recorder, given.workspace);
