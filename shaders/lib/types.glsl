@@ -65,17 +65,22 @@ float unpack_F32(uvec4 group, const uint e) { return uintBitsToFloat(group[e]); 
 uint type_size(const uint type) { return VKGEMM_TYPES(BYTES_IF) 0; }
 
 #define LOAD_IF(name, NAME, bytes) if (type == TYPE_##NAME) v = load_##NAME(at);
-float load1(uint64_t at, const uint type) {
+float load_float1(uint64_t at, const uint type) {
     float v = 0.0;
     VKGEMM_FLOATS(LOAD_IF)
+    return v;
+}
+float load1(uint64_t at, const uint type) {
+    float v = load_float1(at, type);
     if (BYTE_TYPES != 0)
         if (is_byte(type)) v = load_bytes1(at, type);
     return v;
 }
 
 #define STORE_IF(name, NAME, bytes) if (type == TYPE_##NAME) store_##NAME(at, v);
+void store_float1(uint64_t at, const uint type, float v) { VKGEMM_FLOATS(STORE_IF) }
 void store1(uint64_t at, const uint type, float v) {
-    VKGEMM_FLOATS(STORE_IF)
+    store_float1(at, type, v);
     if (BYTE_TYPES != 0)
         if (is_byte(type)) store_bytes1(at, type, v);
 }
@@ -85,14 +90,14 @@ void store1(uint64_t at, const uint type, float v) {
 #define LOAD4_IF(name, NAME, bytes) if (type == TYPE_##NAME) v = load4_##NAME(at);
 vec4 load4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid) {
     vec4 v = vec4(0.0);
-    if (BYTE_TYPES != 0)
-        if (is_byte(type)) return load_bytes4(at, step, type, vector, valid);
     if (vector) {
         VKGEMM_FLOATS(LOAD4_IF)
     } else {
         // The last one once more instead of none: no branches around loads.
-        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = load1(at + min(e, valid - 1) * step, type);
+        [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = load_float1(at + min(e, valid - 1) * step, type);
     }
+    if (BYTE_TYPES != 0)
+        if (is_byte(type)) v = load_bytes4(at, step, type, vector, valid);
     return v;
 }
 vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
@@ -101,16 +106,12 @@ vec4 load4(uint64_t at, const uint type, const bool vector, uint valid) {
 
 #define STORE4_IF(name, NAME, bytes) if (type == TYPE_##NAME) store4_##NAME(at, v);
 void store4(uint64_t at, uint64_t step, const uint type, const bool vector, uint valid, vec4 v) {
-    if (BYTE_TYPES != 0) {
-        if (is_byte(type)) {
-            store_bytes4(at, step, type, vector, valid, v);
-            return;
-        }
-    }
     if (vector) {
         VKGEMM_FLOATS(STORE4_IF)
     } else {
         [[unroll]] for (uint e = 0; e < 4; ++e)
-            if (e < valid) store1(at + e * step, type, v[e]);
+            if (e < valid) store_float1(at + e * step, type, v[e]);
     }
+    if (BYTE_TYPES != 0)
+        if (is_byte(type)) store_bytes4(at, step, type, vector, valid, v);
 }

@@ -59,7 +59,7 @@ PackedOperand chosen_operand(const PackCommand& command) {
 void take_file(const PackCommand& command, const MatrixOptions& options, Source& source) {
   const std::string& file = source.is_a() ? command.a_file : command.b_file;
   LoadedMatrix loaded = load_matrix(file, command.bf16);
-  if (options.describe_a_file() || command.type || command.product.has("k") ||
+  if (options.describe_a_file(loaded.type) || command.type || command.product.has("k") ||
       command.product.has("batch")) {
     usage(file +
           " says its type, sizes and layout itself: --dtype, --k, --batch, --layout, --ld "

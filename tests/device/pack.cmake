@@ -143,6 +143,17 @@ foreach(header IN ITEMS "a8 .i1 False .37,.71." "b8 .i1 True .71,.70." "experts8
   endif()
 endforeach()
 
+# A product's rows become what its f32 D does. Files of 8-bit floats are read as what an option names.
+tool(0 "" run --a a.npy --b b.npy --dtype-d f32 --out d32.npy)
+tool(0 "" quantise-rows --a d32.npy --out d8.npy --scales d_scales.npy)
+tool(0 "" run --a a.npy --b b.npy --row-op quantise --out fused8.npy --row-values fused_scales.npy)
+same(d8.npy fused8.npy)
+same(d_scales.npy fused_scales.npy)
+tool(0 "" run --a a.npy --b b.npy --dtype-d e4m3 --alpha 0.25 --out d_e4m3.npy)
+tool(0 "" run --a a.npy --b b.npy --c d_e4m3.npy --dtype-c e4m3 --beta 2 --dtype-d f32 --out sum.npy)
+tool(0 "" run --a a.npy --b b.npy --dtype-d u8 --zero-point 128 --out d_u8.npy)
+tool(2 "--c: d_e4m3.npy says its type and layout itself" run --a a.npy --b b.npy --c d_e4m3.npy --dtype-c f16 --beta 2)
+
 # What is not known is not verified, nor packed again.
 tool(2 "--verify is full, but of b only the packed form is known" run --a a.npy --b b.vkp --verify full)
 tool(2 "--packed-b is for plain matrices: b.vkp is packed already" run --a a.npy --b b.vkp --packed-b)

@@ -70,6 +70,8 @@ class Operators(WithTensors):
         yield "grouped", (a.t(), a.new_empty(24, 8).copy_(b[:24, :8]), offsets), {"along": "k"}
         yield "row_reduction", (a, b, "rms_norm"), {"gamma": gamma, "eps": 1e-3, "c": c}
         yield "row_reduction", (a, b, "logsumexp"), {"store_d": True, "aux": True}
+        yield "row_reduction", (a, b, "quantise"), {"bias": bias}
+        yield "gemm", (a, b), {"out_dtype": torch.int8, "zero_point": 3, "alpha": 8}
         yield "quantise_rows", (a,), {}
 
     def assert_same(self, result, expected, name=""):

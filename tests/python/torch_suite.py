@@ -56,6 +56,25 @@ class Tensors(WithTensors):
         _, new = self.device.grouped(a, b, offsets, steps=[("store", None)])
         self.assertFalse(new[:2].any())
 
+    def test_bytes(self):
+        if not hasattr(torch, "float8_e4m3fn"):
+            self.skipTest("this PyTorch has no 8-bit floats")
+        a, b = self.shared(24, 32).round(), self.shared(32, 48).round()
+        a, b = self.device.shared(a), self.device.shared(b)
+        product = (a.double() @ b.double()).float()  # of integers: exact
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.uint8, torch.int8):
+            with self.subTest(dtype=dtype), self.nothing_is_copied():
+                d = self.device.gemm(a, b, out_dtype=dtype)
+                self.assertEqual(d.dtype, dtype)
+                limits = (torch.finfo if dtype.is_floating_point else torch.iinfo)(dtype)
+                bounded = product.clamp(limits.min, limits.max)
+                self.assertTrue(torch.equal(d.float(), bounded.to(dtype).float()))
+                doubled = self.device.gemm(a, b, c=d, out_dtype=torch.float32)
+                self.assertTrue(torch.equal(doubled, product + d.float()))
+        codes, scales = self.device.row_reduction(a, b, "quantise")
+        expected = self.device.quantise_rows(self.device.gemm(a, b))
+        self.assertTrue(torch.equal(codes, expected[0]) and torch.equal(scales, expected[1]))
+
     def test_steps_that_are_copied(self):
         device = self.connected()
         self.addCleanup(device.close)

@@ -25,8 +25,8 @@ uint divided(uint a, uint b) {
 bool has_codes(uint most) { return most >= QUANTISE_LEAST_BITS && most < INF; }
 
 uint code_scale(uint most) {
-    if (has_codes(most)) return divided(most, floatBitsToUint(float(QUANTISE_MOST)));
-    return most > INF ? NAN : most == INF ? INF : 0;
+    const uint quotient = divided(most, floatBitsToUint(float(QUANTISE_MOST)));
+    return has_codes(most) ? quotient : most > INF ? NAN : most == INF ? INF : 0;
 }
 float code_factor(uint most) {
     return uintBitsToFloat(divided(floatBitsToUint(float(QUANTISE_MOST)), most));
