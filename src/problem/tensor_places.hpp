@@ -16,8 +16,8 @@ namespace vkgemm {
 std::optional<std::size_t> tensor_in_place_of_c(const ResolvedProblem& problem) noexcept;
 
 // The parameters of C, aux, bias or of nothing else: where kernels find a tensor (PLACE_*). The
-// tensor in place of C has PLACE_C. The tensor of sums of columns has PLACE_EXTRA, where the product
-// leaves the sums of its tiles. Each other one has the first that neither the problem nor an earlier
+// tensor in place of C has PLACE_C. That of column sums has PLACE_EXTRA, where the product leaves
+// the sums of its tiles. Each other one has the first that neither the problem nor an earlier
 // tensor uses.
 std::array<std::uint32_t, most_tensors> places_of(const ResolvedProblem& problem) noexcept;
 std::uint64_t Addresses::*address_of_place(std::uint32_t place) noexcept;

@@ -337,7 +337,7 @@ class Builder:
         elif out is not None:
             dtype = self.arrays.array("out", out).dtype
             element = self.arrays.element("out.dtype", dtype, elements)
-        preserved = self.along == "m"  # rows of no group
+        preserved = self.along == "m" or self.m == 0  # rows of no group; sums of no rows
         self.parts["d"] = part(type=element)
         if not self.has_d and out is not None:
             raise ArgumentError("out is given and store_d is False: D is not stored")

@@ -70,6 +70,7 @@ fn enumerators_have_names() {
     assert_eq!("quantise".parse(), Ok(RowOp::QUANTISE));
     assert_eq!("leaky_relu".parse(), Ok(Activation::LEAKY_RELU));
     assert_eq!("derivative".parse(), Ok(StepOp::DERIVATIVE));
+    assert_eq!("sum_columns".parse(), Ok(StepOp::SUM_COLUMNS));
     assert_eq!((StepOperand::T3.to_string(), TensorShape(5).to_string()), ("t3".into(), "5".into()));
     let error = "f17".parse::<DataType>().unwrap_err();
     assert_eq!(error.status, Status::ERROR_INVALID_ARGUMENT);
