@@ -14,13 +14,16 @@
 namespace vkgemm::tool {
 namespace {
 
-// A step, whose tensor is a matrix.
+// A step, whose tensor is a matrix, or a vector of column sums.
 bool add_step(const std::string& part, Epilogue& epilogue) {
   const std::size_t count = steps_of(epilogue).size();
   const auto step = parse_epilogue_step(part);
   if (!step || count == most_steps) return false;
   epilogue.steps[count] = *step;
-  if (const auto tensor = tensor_of(*step)) epilogue.tensors[*tensor] = TensorShape::matrix;
+  const bool is_sum = step->op == StepOp::sum_columns;
+  if (const auto tensor = tensor_of(*step)) {
+    epilogue.tensors[*tensor] = is_sum ? TensorShape::along_n : TensorShape::matrix;
+  }
   return true;
 }
 
@@ -121,7 +124,7 @@ void CaseOptions::add(CLI::App& app) {
          "--epilogue", epilogue,
          "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "
          "bias, bias_m, row_scales, column_scales, residual, aux, an activation, steps like "
-         "multiply:t0, whose tensors are matrices")
+         "multiply:t0, whose tensors are matrices, and sum_columns:t1")
       ->check([](const std::string& text) {
         return parse_epilogue(text)
                    ? std::string()
@@ -162,8 +165,9 @@ std::vector<BenchCase> CaseOptions::cases() const {
       for (Matrix* matrix : {&problem.c, &problem.d, &problem.aux}) {
         matrix->type = default_result(problem);
       }
-      for (Matrix Problem::*const tensor : tensor_matrices) {
-        (problem.*tensor).type = default_result(problem);
+      for (std::size_t i = 0; i < most_tensors; ++i) {
+        (problem.*tensor_matrices[i]).type =
+            is_summed(problem.epilogue, i) ? DataType::f32 : default_result(problem);
       }
       problem = packs.packed(problem);
       cases.push_back(std::move(one));
