@@ -119,7 +119,9 @@ std::optional<DataType> parse_type(std::string_view text, bool (*accepts)(DataTy
 }
 
 DataType default_result(const Problem& problem) {
-  if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) return DataType::s8;
+  if (problem.row_reduction && problem.row_reduction->op == RowOp::quantise) {
+    return RowQuantisation{}.codes.type;
+  }
   const Input* const input = find_input(problem.a.type);
   if (input == nullptr || input->accumulator == DataType::f32) return problem.a.type;
   const bool sums = problem.epilogue == Epilogue{} && !problem.gated && !problem.row_reduction;
