@@ -110,6 +110,7 @@ constexpr float from_bf16(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+// The value of the bits. Exact for all 256.
 constexpr float from_e4m3(std::uint8_t bits) noexcept {
   if ((bits & 0x7f) != 0x7f) return detail::small_float<7, 3>(bits);
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits & 0x80) << 24 | 0x7fc00000u);

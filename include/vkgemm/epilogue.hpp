@@ -143,7 +143,8 @@ struct Epilogue {
   // compiled into the pipeline.
   std::int32_t zero_point = 0;
 
-  std::array<TensorShape, most_tensors> tensors = {};  // of t0 … t3
+  // The shapes of t0 … t3, and the steps.
+  std::array<TensorShape, most_tensors> tensors = {};
   std::array<EpilogueStep, most_steps> steps = {};
 
   bool operator==(const Epilogue&) const = default;
