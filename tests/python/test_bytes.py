@@ -65,7 +65,7 @@ class Bytes(OnDevice):
     def test_operands(self):
         c = np.arange(500, dtype=np.int64).reshape(20, 25).astype(np.uint8)
         x = np.arange(-12, 13).astype(np.int8)
-        d = self.device.gemm(self.a, self.b, c=c, steps=[("add", x), ("store", np.int8)])
+        d = self.device.gemm(self.a, self.b, c=c, steps=[("add", x), ("store", "s8")])
         expected = self.product + c + x
         np.testing.assert_array_equal(d[0], expected)
         np.testing.assert_array_equal(d[1], np.clip(expected, -128, 127))

@@ -45,13 +45,14 @@ class Refusals(OnDevice):
                 (gemm, a, packed_s8, {}, "b.dtype is s8: a.dtype is f16"),
                 (gemm, s8[0].astype(np.int32), s8[1], {},
                  "a.dtype is int32: it must be float16, bfloat16, float32 or int8"),
-                (gemm, *s8, {"out_dtype": np.int8},
-                 "out_dtype is int8: it must be float16, bfloat16, float32 or int32"),
-                (gemm, *s8, {"out_dtype": "s8"}, "out_dtype is s8: it must be float16"),
+                (gemm, *s8, {"out_dtype": np.int16},
+                 "out_dtype is int16: it must be float16, bfloat16, float32, int8, uint8, "
+                 "float8_e4m3fn, float8_e5m2 or int32"),
+                (gemm, *s8, {"out_dtype": np.int64}, "out_dtype is int64: it must be float16"),
                 (gemm, *s8, {"c": np.ones((4, 8), np.int32)}, "c.dtype is int32"),
                 (gemm, *s8, {"bias": np.ones(8, np.int32)}, "bias.dtype is int32"),
-                (gemm, a, b, {"out_dtype": "s32"}, "out_dtype is s32: it must be float16, bfloat16 "
-                 "or float32"),
+                (gemm, a, b, {"out_dtype": "s32"}, "out_dtype is s32: it must be float16, "
+                 "bfloat16, float32, int8, uint8, float8_e4m3fn or float8_e5m2"),
                 (gemm, a, b, {"out": np.zeros((4, 8), np.int32)}, "out.dtype is int32"),
                 (rows, *s8, "rms_norm", {"gamma": s8[1][0]}, "gamma.dtype is int8"),
                 (gemm, a, b, {"c": b}, "c.shape is (6, 8): it must be (4, 8)"),
@@ -79,7 +80,7 @@ class Refusals(OnDevice):
                 (self.device.shared, a, {}, "tensor is ndarray: it must be a torch tensor"),
                 (vkgemm.Device, {"self_test": "al"},
                  "self_test is 'al': it must be False, True or 'all'"),
-                (gemm, a, b, {"out_dtype": "int8"}, "out_dtype is int8"),
+                (gemm, a, b, {"out_dtype": "int16"}, "out_dtype is int16"),
                 (gemm, a, b, {"out": b}, "out.shape is (6, 8): it must be (4, 8)"),
                 (gemm, a, b, {"out": frozen}, "out.flags.writeable is False"),
                 (gemm, a, b, {"out": frozen, "out_dtype": "f32"}, "out.dtype is float16"),

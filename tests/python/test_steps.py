@@ -307,7 +307,7 @@ class Steps(OnDevice):
                 ([("add", c[1:])], "steps[0][1].shape is (19, 25): it must broadcast to D, "
                  "(20, 25)", {}),
                 ([("add", c.astype(float))], "steps[0][1].dtype is float64", {}),
-                ([("add", c.astype(np.int8))], "steps[0][1].dtype is int8", {}),
+                ([("add", c.astype(np.int32))], "steps[0][1].dtype is int32", {}),
                 ([("activate", "siluu")], "steps[0][1] is 'siluu': it must be one of", {}),
                 ([("activate", "elu")], "steps[0].number is 0: elu needs its number", {}),
                 ([("activate", "elu", "x")], "steps[0][2] is 'x': it must be a number", {}),
