@@ -302,13 +302,12 @@ void visit_column_sums(const Problem& problem, const Views& views, const HostOpe
   });
 }
 
+// A product of the problem, which is not empty as a whole. An empty group has sums of columns:
+// zeros.
 template <class Visit>
 void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
                    const VerifyOptions& options, std::uint32_t threads, const Visit& visit) {
-  // An empty group has sums: zeros. If M is 0, no dispatch writes them.
-  if (problem.m != 0 && problem.n != 0 && problem.batch != 0) {
-    visit_column_sums(problem, views, operands, options, threads, visit);
-  }
+  visit_column_sums(problem, views, operands, options, threads, visit);
   if (is_empty(problem)) return;
   const std::vector<std::uint64_t> rows = rows_of(problem, options);
   if (problem.row_reduction) {
@@ -364,7 +363,7 @@ void compute_product(const Problem& problem, const HostOperands& operands,
 
 VerifyReport verify(const Problem& problem, const HostOperands& operands,
                     const VerifyOptions& options) {
-  if (options.mode == Verify::off) return {};
+  if (options.mode == Verify::off || is_empty(problem)) return {};
   Findings findings;
   if (!problem.grouping) {
     verify_product(problem, operands, options, 0, findings);
@@ -380,17 +379,17 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
                              const VerifyOptions& options) {
   VerifiedParts parts;
   const auto add = [&](const Problem& product, const PerOperand<std::uint64_t>& begins) {
-    if (is_empty(product)) return;
     const std::vector<std::uint64_t> rows = rows_of(product, options);
     for (const OperandRow& row : operand_rows()) {
       if (!row.is_written(product) || !row.exists(product)) continue;
       const OperandShape shape = row.shape(product);
+      if (shape.rows == 0) continue;        // of an empty group
       const bool is_row = shape.rows == 1;  // sums of columns
       add_parts(shape, is_row ? std::vector<std::uint64_t>{0} : rows, begins[row.id],
                 parts[row.id]);
     }
   };
-  if (options.mode == Verify::off) return parts;
+  if (options.mode == Verify::off || is_empty(problem)) return parts;
   if (!problem.grouping) {
     add(problem, {});
     return parts;
@@ -403,6 +402,7 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
 
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
+  if (is_empty(problem)) return;
   if (!problem.grouping) return compute_product(problem, operands, results, threads);
   for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
     compute_product(group.problem, group.of(operands), group.of(results), threads);

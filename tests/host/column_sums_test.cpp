@@ -2,12 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/legality.hpp"
 #include "kernels/lowering.hpp"
 #include "kernels/workspace.hpp"
+#include "oracle/groups.hpp"
+#include "oracle/reference.hpp"
+#include "problem/convert.hpp"
 #include "problem/epilogue_steps.hpp"
 #include "problem/tensor_places.hpp"
 #include "test_devices.hpp"
@@ -143,6 +149,44 @@ TEST(ColumnSums, OfGroups) {
   EXPECT_EQ(sum.key.constants[SPEC_GROUPED], std::uint32_t{GROUPED_ALONG_M});
   EXPECT_EQ(sum.block<gpu::SumColumnsParams>().column_sums_batch, 256u);
   EXPECT_EQ(sum.dispatches, (std::vector<Dispatch>{{.tiles = 2, .batches = 5}}));
+}
+
+// The reference of an empty group is zeros, which are verified, too.
+TEST(ColumnSums, ReferenceOfGroups) {
+  Problem problem = with_sums(4, 5, 1);
+  problem.grouping = Grouping{.groups = 3};
+  const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
+  std::vector<std::byte> a(bytes[OperandId::a]), b(bytes[OperandId::b]), d(bytes[OperandId::d]);
+  for (std::uint64_t i = 0; i < 4; ++i) store_element(a.data(), problem.a.type, i, 1.0);
+  for (std::uint64_t i = 0; i < 15; ++i) store_element(b.data(), problem.b.type, i, 2.0);
+  const std::vector<std::byte> offsets =
+      oracle::encode_offsets(std::vector<std::int64_t>{0, 3, 3, 4}, problem.grouping->offsets);
+  std::vector<float> sums(15, -1.0f);
+  const oracle::HostOperands operands{
+      {OperandId::a, a.data()}, {OperandId::b, b.data()}, {OperandId::offsets, offsets.data()}};
+  oracle::compute_reference(problem, operands,
+                            {{OperandId::d, d.data()}, {OperandId::t1, sums.data()}});
+  EXPECT_EQ(sums, (std::vector<float>{6, 6, 6, 6, 6, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2}));
+  const auto failures = [&] {
+    return oracle::verify(problem,
+                          operands.with({{OperandId::d, d.data()}, {OperandId::t1, sums.data()}}))
+        .failures;
+  };
+  EXPECT_EQ(failures(), 0u);
+  for (const std::size_t wrong : {4u, 7u, 10u}) {
+    const float right = sums[wrong];
+    sums[wrong] = 1.0f;
+    EXPECT_EQ(failures(), 1u) << wrong;
+    sums[wrong] = right;
+  }
+  const auto parts = oracle::verified_parts(problem, operands, {.mode = oracle::Verify::sampled});
+  ASSERT_EQ(parts[OperandId::t1].size(), 3u);
+  for (std::size_t g = 0; g < 3; ++g) {
+    EXPECT_EQ(parts[OperandId::t1][g].begin, g * 20);
+    EXPECT_EQ(parts[OperandId::t1][g].bytes, 20u);
+  }
+  problem.m = 0;
+  EXPECT_TRUE(oracle::verified_parts(problem, operands, {})[OperandId::t1].empty());
 }
 
 // Chunks would have sums of their own.
