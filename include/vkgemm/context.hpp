@@ -238,9 +238,8 @@ class VKGEMM_API Plan {
   //   plan from running at the same time as earlier dispatches.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
   //   share.
-  // - one before each dispatch that adds slices of K or column sums, or reduces, merges or
-  // recomputes
-  //   rows, and before each fallback for an aborted barrier. If the plan counts aborts
+  // - one before each dispatch that adds slices of K, adds column sums, or reduces, merges or
+  //   recomputes rows, and before each fallback for an aborted barrier. If the plan counts aborts
   //   (barrier_aborts()), these also make shader writes visible to the host. That does not replace
   //   the barrier that the caller records after the plan.
   // - one between parts: of a row reduction in two passes, or of a product whose copy of A doesn't

@@ -72,9 +72,13 @@ enum class StepOp : std::uint8_t {
   // Writes the sum of v over the rows of D to the tensor, for each column; v stays. The tensor is
   // f32 and along_n. It has a vector for each matrix of a batch and for each group, contiguous
   // unless its batch_stride says otherwise. The order of the sums depends on the configuration
-  // alone. At most one step sums columns. Not supported: split-K, path nv, a column-major D without
-  // gates, row reductions and quantised B. The kernel that adds the tiles' sums is a dispatch of
-  // its own, which needs workspace. If M is 0, the plan writes no sums.
+  // alone. At most one step sums columns. The kernel that adds the tiles' sums is a dispatch of its
+  // own. It needs a workspace of about M / tile_m · N · 4 bytes for each matrix.
+  // - Groups of M: rows of no group are not summed, and the sums of an empty group are 0.
+  // - Groups of K: an empty group sums its D, which is the epilogue of 0.
+  // - If M is 0, the plan writes no sums.
+  // - Not supported: split-K; path nv; a column-major D, unless the product has a gate, a row
+  //   reduction or a quantised B.
   sum_columns,
 };
 
@@ -140,7 +144,7 @@ struct Epilogue {
   std::optional<float> clamp_max = std::nullopt;
 
   // For D of s8 and u8, within the range of that type: D = saturate(round(v) + zero_point). It is
-  // compiled into the pipeline.
+  // compiled into the pipeline. C, aux and tensors have none.
   std::int32_t zero_point = 0;
 
   // The shapes of t0 … t3, and the steps.

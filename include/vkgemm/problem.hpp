@@ -71,8 +71,8 @@ enum class GroupedB : std::uint8_t { shared, per_group };
 //
 // epilogue.bias_batch_stride is the distance between the biases of two groups. With groups of M
 // there is one bias per group along N, or one along M for all rows. A tensor along N and a scalar
-// are one per group, batch_stride apart (not set: shared by all). A tensor along M and a matrix
-// have the rows of all groups. batch must be 1.
+// are one per group, batch_stride apart (not set: shared by all, but contiguous for sum_columns). A
+// tensor along M and a matrix have the rows of all groups. batch must be 1.
 //
 // The offsets are groups + 1 numbers in device memory (Operands::offsets), which vkgemm never reads
 // back. Bad offsets:
@@ -104,7 +104,7 @@ enum class RowOp : std::uint8_t {
   max,
   mean,
   variance,  // sum((v - mean)²) / n: not n - 1
-  // Makes s8 codes of D, and gives the scale of each row.
+  // Changes a row of D to s8 codes, and gives its scale.
   quantise,  // round(v · (127 / max(|v|))), scale max(|v|) / 127
 };
 
@@ -122,15 +122,17 @@ constexpr bool gives_values(RowOp op) noexcept { return op >= RowOp::logsumexp; 
 // of additions depends only on N: four columns, four of these fours, then a binary tree up to 1024
 // columns, then from left to right. Every configuration reduces the same v to the same bits.
 //
-// NaN in a row makes the whole row NaN. Infinities give what PyTorch gives: a softmax of a row with
-// +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is -Inf. Squares (variance
-// and layer_norm: squares of differences) are added in f32. Their sum overflows beyond 3.4e38,
-// which N values of 1.8e19 / sqrt(N) reach: rms_norm, layer_norm and l2_normalize of such a row are
-// 0. Squares of values below 1e-23 vanish. Values divided by a norm below 1.2e-38 may become Inf.
+// NaN in a row makes the whole row NaN, if D's type has one. Infinities give what PyTorch gives: a
+// softmax of a row with +Inf, or with nothing but -Inf, is NaN; logsumexp of nothing but -Inf is
+// -Inf. Squares (variance and layer_norm: squares of differences) are added in f32. Their sum
+// overflows beyond 3.4e38, which N values of 1.8e19 / sqrt(N) reach: rms_norm, layer_norm and
+// l2_normalize of such a row are 0. Squares of values below 1e-23 vanish. Values divided by a norm
+// below 1.2e-38 may become Inf.
 //
 // quantise follows the definition of RowQuantisation, with v as the source: D and row_values have
-// the bits that plan_quantise_rows() makes of an f32 D of the same product. So D and row_values are
-// the A and the row_scales (Scales::per_matrix) of an s8 product. d.type must be s8.
+// the bits that plan_quantise_rows() makes of an f32 D that the same configuration computes. So D
+// and row_values are the A and the row_scales (Scales::per_matrix) of an s8 product. d.type must be
+// s8. NaN in a row gives codes 0 and scale NaN, Inf gives codes 0 and scale Inf.
 //
 // If D is column-major, C, D and aux are accessed element by element. Not supported: groups.
 struct RowReduction {
@@ -179,9 +181,8 @@ struct SplitK {
 //
 // Rounding: the last cast rounds to nearest even. Casts to 8-bit types saturate, also infinities.
 // NaN becomes 0 in s8 and u8, and NaN with its sign in e4m3 and e5m2, whose subnormals are exact.
-// For bf16 vkgemm rounds itself; for f16 the
-// device's conversion does, to nearest even on every driver that the tests ran on. Devices may
-// flush subnormals of inputs and results.
+// For bf16 vkgemm rounds itself; for f16 the device's conversion does, to nearest even on every
+// driver that the tests ran on. Devices may flush subnormals of inputs and results.
 //
 // NaN and Inf propagate from A and B, also if alpha is 0; only beta = 0 skips an operand. gelu,
 // silu and hard_swish of -Inf are NaN (-Inf · 0), as in PyTorch.
@@ -226,7 +227,8 @@ struct Problem {
 
   // The largest workspace (Plan::workspace_bytes()) of a configuration that vkgemm chooses; 0:
   // none. Workspace makes products with few tiles and a deep K faster (split-K), and large or
-  // unaligned ones (packed operands). Row reductions may need some.
+  // unaligned ones (packed operands). Row reductions may need some, column sums need
+  // some.
   std::uint64_t max_workspace_bytes = std::uint64_t{256} << 20;
 
   // The longest time of a dispatch in milliseconds, by the estimate times estimate_scale; 0: any.

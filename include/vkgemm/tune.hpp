@@ -50,7 +50,8 @@ struct TuneInfo {
   bool skip_timed = false;
 
   // The groups of a grouped problem: groups + 1 values, as the offsets operand has them. Empty:
-  // groups of equal size. Uneven groups may have another fastest configuration.
+  // groups of equal size. The result is kept for the shape, whatever
+  // the offsets: give those that you expect. skip_timed ignores them.
   std::span<const std::uint64_t> offsets = {};
 
   // The table that gets the result, as `vkgemm tune` writes one. It is made if it does not exist.

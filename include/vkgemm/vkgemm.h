@@ -188,6 +188,7 @@ typedef enum VkgemmStepOp {
   VKGEMM_STEP_OP_STORE = 9,       // writes cast(v) to the tensor; v stays
   // Writes the sum of v over the rows of D to the tensor, for each column; v stays. The tensor is
   // f32 and along_n: a vector for each matrix of a batch and for each group. At most one step.
+  // StepOp::sum_columns in vkgemm/epilogue.hpp has the limits.
   VKGEMM_STEP_OP_SUM_COLUMNS = 10,
   VKGEMM_STEP_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmStepOp;
@@ -634,9 +635,9 @@ typedef struct VkgemmProblem {
 
   const VkgemmQuantisation* quantised_b;  // null: B has elements, not codes
 
-  // The tensors of epilogue->steps, plain, of any floating type. Vectors and scalars have a type
-  // and a batch_stride. If that is VKGEMM_NOT_SET, the whole batch shares a vector or scalar, and
-  // the vectors of VKGEMM_STEP_OP_SUM_COLUMNS are contiguous.
+  // The tensors of epilogue->steps, plain, of any type of D but s32. Vectors and scalars have a
+  // type and a batch_stride. If that is VKGEMM_NOT_SET, the whole batch shares a vector or scalar,
+  // and the vectors of VKGEMM_STEP_OP_SUM_COLUMNS are contiguous.
   const VkgemmMatrix* t0;
   const VkgemmMatrix* t1;
   const VkgemmMatrix* t2;
@@ -767,7 +768,7 @@ typedef struct VkgemmDeviceCaps {
   uint32_t flexible_shape_count;        // of vkgemm_caps_flexible_shape()
   uint32_t denial_count;                // of vkgemm_caps_denial()
   uint32_t kernel_kind_count;           // of vkgemm_caps_kernel_kind()
-  VkBool32 int8_arithmetic;             // shaderInt8 and storageBuffer8BitAccess, which s8 needs
+  VkBool32 int8_arithmetic;             // shaderInt8 and storageBuffer8BitAccess: 8-bit types
 } VkgemmDeviceCaps;
 
 // The limits that decide which configurations are legal, and how many workgroups are resident.

@@ -270,14 +270,14 @@ struct FieldsOf<RowReduction> {
                              .needs = "--with-row-gamma or --with-row-beta",
                              .generated = true},
                        x.vector_type, y.vector_type);
-    visitor.enumerator(
-        Field{.name = "value_type",
-              .option = "--dtype-row-values",
-              .help = "Element type of the numbers of logsumexp … variance (default f32)",
-              .always = true,
-              .used = gives_values(static_cast<RowOp>(x.op)),
-              .needs = value_row_ops},
-        x.value_type, y.value_type);
+    visitor.enumerator(Field{.name = "value_type",
+                             .option = "--dtype-row-values",
+                             .help = "Element type of the numbers of logsumexp … variance (default "
+                                     "f32); quantise has f32",
+                             .always = true,
+                             .used = gives_values(static_cast<RowOp>(x.op)),
+                             .needs = value_row_ops},
+                       x.value_type, y.value_type);
     visitor.boolean(Field{.name = "store_d",
                           .option = "--without-d",
                           .help = "logsumexp … variance: only their numbers, no D",

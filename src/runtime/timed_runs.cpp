@@ -57,9 +57,10 @@ void write_offsets(std::byte* to, const Problem& problem, std::span<const std::u
 void write_random(std::byte* to, DataType type) {
   std::minstd_rand random(1);
   const bool whole = is_integer(type);
+  const double middle = type == DataType::u8 ? 128.0 : 0.0;
   for (std::uint64_t i = 0; i < pattern_bytes / size_in_bytes(type); ++i) {
     const double value = 2.0 * static_cast<double>(random()) / std::minstd_rand::max() - 1.0;
-    store_element(to, type, i, whole ? std::round(100.0 * value) : value);
+    store_element(to, type, i, whole ? std::round(middle + 100.0 * value) : value);
   }
 }
 
@@ -99,9 +100,10 @@ Result<void> TimedRuns::run(const std::function<Result<void>(VkCommandBuffer)>& 
 Result<void> TimedRuns::clear_results() {
   return run([&](VkCommandBuffer commands) -> Result<void> {
     for (const Own& own : own_) {
-      if (own.written) {
-        vk_.vkCmdFillBuffer(commands, own.buffer->handle(), 0, VK_WHOLE_SIZE, UINT32_MAX);
-      }
+      if (!own.written) continue;
+      const bool has_nan = !is_integer(own.type) || size_in_bytes(own.type) != 1;
+      vk_.vkCmdFillBuffer(commands, own.buffer->handle(), 0, VK_WHOLE_SIZE,
+                          has_nan ? UINT32_MAX : 0x80808080u);
     }
     return {};
   });
@@ -212,7 +214,7 @@ Result<std::vector<double>> TimedRuns::time(const Plan& plan, std::uint32_t coun
   return times;
 }
 
-Result<std::vector<double>> TimedRuns::samples() {
+Result<std::vector<std::vector<double>>> TimedRuns::samples() {
   struct Sample {
     const Own* own;
     VkBufferCopy copy;
@@ -239,10 +241,12 @@ Result<std::vector<double>> TimedRuns::samples() {
     return {};
   });
   if (!done) return done.error();
-  std::vector<double> values;
+  std::vector<std::vector<double>> values;
+  const Own* last = nullptr;
   for (const Sample& sample : all) {
+    if (std::exchange(last, sample.own) != sample.own) values.emplace_back();
     for (std::uint64_t i = 0; i < sample.copy.size / size_in_bytes(sample.own->type); ++i) {
-      values.push_back(
+      values.back().push_back(
           load_element(staging_->mapped() + sample.copy.dstOffset, sample.own->type, i));
     }
   }

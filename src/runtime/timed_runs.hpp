@@ -32,15 +32,16 @@ class TimedRuns {
   // empty the caches.
   Result<void> prepare(const Plan& plan, std::span<const std::uint64_t> offsets, bool flushes);
 
-  // Fills what plans write with NaN, so that samples() tell of what was not written.
+  // Fills the operands that plans write: floats with NaN, 8-bit integers with 0x80. So samples()
+  // show elements that were not written.
   Result<void> clear_results();
 
   // Microseconds of executions of a plan of that problem. The first one, after which some drivers
   // still compile, is not timed.
   Result<std::vector<double>> time(const Plan& plan, std::uint32_t count);
 
-  // Values from the front, the middle and the end of what the last execution wrote.
-  Result<std::vector<double>> samples();
+  // Values from the front, the middle and the end of each operand that the last execution wrote.
+  Result<std::vector<std::vector<double>>> samples();
 
   // True if the device may still execute a plan.
   bool in_flight() const noexcept { return in_flight_; }

@@ -61,7 +61,7 @@ constexpr double worth_a_change = 1.01;
 // rounded to the type, do.
 constexpr double agreement = 0x1p-6;
 
-bool agree(const std::vector<double>& a, const std::vector<double>& b) {
+bool agree(const std::vector<double>& a, const std::vector<double>& b) {  // of one operand
   double largest = 0.0;
   for (const double value : a) {
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
@@ -127,7 +127,7 @@ class TuneRun {
   TimedRuns runs_;
   tuner::PlanBuilder builder_;
   std::vector<Timed> timed_;  // the choice of plan() first
-  std::vector<double> expected_;
+  std::vector<std::vector<double>> expected_;
   std::size_t candidates_ = 0;
   std::size_t looked_at_ = 0;
   std::uint32_t timed_count_ = 0;
@@ -172,7 +172,7 @@ Result<void> TuneRun::first_look(const Config& config, Plan plan) {
   if (!values) return values.error();
   if (timed_.empty()) {
     expected_ = *values;
-  } else if (!agree(expected_, *values)) {
+  } else if (!std::ranges::equal(expected_, *values, agree)) {
     context_.log.write(LogLevel::warning, concat(to_string(config), " gave other results than ",
                                                  to_string(chosen_.config), " of ",
                                                  chosen_.command_line(), ": tune() leaves it out"));

@@ -329,7 +329,8 @@ void JobOptions::add_plan(CLI::App& app) {
 Job make_job(const JobOptions& options) {
   Job job = options.from_files() ? job_from_files(options) : generated_job(options);
   Problem& p = job.problem;
-  p.aux = options.matrices[OperandId::aux].matrix(p.d.type, p.d.layout);
+  const bool has_codes = p.row_reduction && p.row_reduction->op == RowOp::quantise;
+  p.aux = options.matrices[OperandId::aux].matrix(has_codes ? DataType::f32 : p.d.type, p.d.layout);
   check_files(options, p);
   job.data[OperandId::offsets] = job.groups.encoded();
   job.source = p;

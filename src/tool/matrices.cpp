@@ -57,7 +57,11 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
                                 std::uint64_t long_from) {
   std::vector<std::byte> data(bytes);
   const std::uint64_t count = bytes / size_in_bytes(type);
-  const double times = is_integer(type) && fill == Fill::random ? row_of(type).largest + 1.0 : 1.0;
+  // Random integers are from the least one of the type to the largest.
+  const DataTypeRow& row = row_of(type);
+  const bool whole_range = is_integer(type) && fill == Fill::random;
+  const double times = whole_range ? (row.largest - row.least + 1.0) / 2.0 : 1.0;
+  const double middle = whole_range ? (row.largest + row.least + 1.0) / 2.0 : 0.0;
   const std::uint64_t parts = count < long_from ? 1 : 10;
   const auto begin_of = [&](std::uint64_t part) {
     return count / parts * part + count % parts * part / parts;
@@ -70,7 +74,7 @@ std::vector<std::byte> generate(DataType type, std::uint64_t bytes, Fill fill, s
     const std::uint64_t begin = begin_of(part);
     in_parallel(begin_of(part + 1) - begin, [&](std::uint64_t first, std::uint64_t last) {
       for (std::uint64_t i = begin + first; i < begin + last; ++i) {
-        store_element(data.data(), type, i, times * element(fill, seed, i));
+        store_element(data.data(), type, i, middle + times * element(fill, seed, i));
       }
     });
   }

@@ -330,6 +330,7 @@ class Builder:
         element, elements = self.element, RESULTS
         if element == "s8":
             element, elements = "s32" if self.is_sum else "f32", SUMS
+        beside = element  # of aux and of what steps store, if D has codes
         if self.makes_codes:
             element = "s8"
         if out_dtype is not None:
@@ -337,6 +338,8 @@ class Builder:
         elif out is not None:
             dtype = self.arrays.array("out", out).dtype
             element = self.arrays.element("out.dtype", dtype, elements)
+        if not self.makes_codes:
+            beside = element
         preserved = self.along == "m" or self.m == 0  # rows of no group; sums of no rows
         self.parts["d"] = part(type=element)
         if not self.has_d and out is not None:
@@ -358,12 +361,12 @@ class Builder:
         if self.makes_codes:
             self.outputs["row_values"] = self.row_values
         if self.has_aux:
-            self.parts["aux"] = part(type=element)
-            self.outputs["aux"] = self.arrays.new((*self.lead, self.m, self.columns), element,
+            self.parts["aux"] = part(type=beside)
+            self.outputs["aux"] = self.arrays.new((*self.lead, self.m, self.columns), beside,
                                                   zero=preserved)
         given: set[str] = set()
         if self.steps is not None:
-            matrices, outputs, given = self.steps.write(shape, self.count, element, preserved, out)
+            matrices, outputs, given = self.steps.write(shape, self.count, beside, preserved, out)
             self.parts.update(matrices)
             self.outputs.update(outputs)
         sizes = part(m=self.m, n=self.n, k=self.k)
