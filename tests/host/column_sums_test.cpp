@@ -158,7 +158,7 @@ TEST(ColumnSums, ReferenceOfGroups) {
   const PerOperand<std::uint64_t> bytes = operand_bytes(problem);
   std::vector<std::byte> a(bytes[OperandId::a]), b(bytes[OperandId::b]), d(bytes[OperandId::d]);
   for (std::uint64_t i = 0; i < 4; ++i) store_element(a.data(), problem.a.type, i, 1.0);
-  for (std::uint64_t i = 0; i < 15; ++i) store_element(b.data(), problem.b.type, i, 2.0);
+  for (std::uint64_t i = 0; i < 5; ++i) store_element(b.data(), problem.b.type, i, 2.0);
   const std::vector<std::byte> offsets =
       oracle::encode_offsets(std::vector<std::int64_t>{0, 3, 3, 4}, problem.grouping->offsets);
   std::vector<float> sums(15, -1.0f);
