@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "device/caps.hpp"
 #include "problem/convert.hpp"
+#include "problem/data_type.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_internal.hpp"
 
@@ -57,7 +58,8 @@ void write_offsets(std::byte* to, const Problem& problem, std::span<const std::u
 void write_random(std::byte* to, DataType type) {
   std::minstd_rand random(1);
   const bool whole = is_integer(type);
-  const double middle = type == DataType::u8 ? 128.0 : 0.0;
+  const DataTypeRow& row = row_of(type);
+  const double middle = whole ? (row.largest + row.least + 1.0) / 2.0 : 0.0;
   for (std::uint64_t i = 0; i < pattern_bytes / size_in_bytes(type); ++i) {
     const double value = 2.0 * static_cast<double>(random()) / std::minstd_rand::max() - 1.0;
     store_element(to, type, i, whole ? std::round(middle + 100.0 * value) : value);
@@ -65,6 +67,31 @@ void write_random(std::byte* to, DataType type) {
 }
 
 }  // namespace
+
+MaybeError check_offsets(const Problem& problem, std::span<const std::uint64_t> offsets) {
+  if (offsets.empty()) return {};
+  if (!problem.grouping) {
+    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping is not set"));
+  }
+  const auto& grouping = *problem.grouping;
+  if (offsets.size() != std::size_t{grouping.groups} + 1) {
+    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping.groups is ",
+                                   grouping.groups, ": groups + 1 are needed"));
+  }
+  const bool along_m = grouping.along == GroupAlong::m;
+  const std::uint64_t capacity = along_m ? problem.m : problem.k;
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] > capacity) {
+      return invalid_argument(
+          concat("offsets[", i, "] is ", offsets[i], ", ", along_m ? 'm' : 'k', " is ", capacity));
+    }
+    if (i != 0 && offsets[i] < offsets[i - 1]) {
+      return invalid_argument(concat("offsets[", i, "] is ", offsets[i], ", offsets[", i - 1,
+                                     "] is ", offsets[i - 1], ": offsets must not decrease"));
+    }
+  }
+  return {};
+}
 
 TimedRuns::TimedRuns(const DeviceFunctions& functions, const SubmitInfo& device,
                      const LentQueue& queue)

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/errors.hpp"
 #include "device/buffer.hpp"
 #include "problem/operands.hpp"
 #include "runtime/context_impl.hpp"
@@ -17,6 +18,9 @@
 #include "vkgemm/context.hpp"
 
 namespace vkgemm {
+
+// The first of these offsets that contradicts the problem (TuneInfo::offsets).
+MaybeError check_offsets(const Problem& problem, std::span<const std::uint64_t> offsets);
 
 class TimedRuns {
  public:

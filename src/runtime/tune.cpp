@@ -327,31 +327,6 @@ Result<LentQueue> queue_of(const Context::Impl& context, const TuneInfo& info) {
   return queue;
 }
 
-MaybeError check_offsets(const Problem& problem, std::span<const std::uint64_t> offsets) {
-  if (offsets.empty()) return {};
-  if (!problem.grouping) {
-    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping is not set"));
-  }
-  const Grouping& grouping = *problem.grouping;
-  if (offsets.size() != std::size_t{grouping.groups} + 1) {
-    return invalid_argument(concat("offsets has ", offsets.size(), " values, grouping.groups is ",
-                                   grouping.groups, ": groups + 1 are needed"));
-  }
-  const bool along_m = grouping.along == GroupAlong::m;
-  const std::uint64_t capacity = along_m ? problem.m : problem.k;
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    if (offsets[i] > capacity) {
-      return invalid_argument(
-          concat("offsets[", i, "] is ", offsets[i], ", ", along_m ? 'm' : 'k', " is ", capacity));
-    }
-    if (i != 0 && offsets[i] < offsets[i - 1]) {
-      return invalid_argument(concat("offsets[", i, "] is ", offsets[i], ", offsets[", i - 1,
-                                     "] is ", offsets[i - 1], ": offsets must not decrease"));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::filesystem::path default_tuning_file(const DeviceCaps& caps) {
