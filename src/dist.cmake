@@ -12,7 +12,7 @@ file(COPY ${SOURCE}/CMakeLists.txt ${SOURCE}/README.md ${SOURCE}/CHANGELOG.md ${
      DESTINATION ${root} PATTERN __pycache__ EXCLUDE PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
 file(GLOB files LIST_DIRECTORIES OFF ${SOURCE}/third_party/*)
 file(COPY ${files} DESTINATION ${root}/third_party)
-file(COPY ${SOURCE}/bench/results/h200-eight.svg DESTINATION ${root}/bench/results) # the README's picture
+file(COPY ${SOURCE}/bench/results/h100-eight.svg DESTINATION ${root}/bench/results) # the README's picture
 file(COPY ${DATA} DESTINATION ${vendored})
 
 file(GLOB files ${ZSTD}/*.h)
