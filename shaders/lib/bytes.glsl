@@ -7,7 +7,7 @@ bool is_byte(const uint type) {
 }
 bool is_byte_integer(const uint type) { return type == TYPE_S8 || type == TYPE_U8; }
 
-// A float has a sign, an exponent with a bias, and so many bits of mantissa.
+// The parameters of an 8-bit float: bits of mantissa, bias of the exponent.
 uint mantissa_bits(const uint type) { return type == TYPE_E4M3 ? 3 : 2; }
 uint exponent_bias(const uint type) { return type == TYPE_E4M3 ? 7 : 15; }
 // The bits of its largest number, in f32: 448 and 57344.

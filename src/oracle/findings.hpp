@@ -20,7 +20,7 @@ struct Rounding {
   DataType type;
   double zero_point;
 
-  // What the cast makes of a number, if its type has 8 bits.
+  // The result of the cast to a type of 8 bits.
   double cast(double x) const;
 };
 // `zero_point`: added to what is rounded to an integer.

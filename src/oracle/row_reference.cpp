@@ -178,7 +178,7 @@ void quantise(std::span<const RowValue> row, ReducedRow& out) {
   out.value_bound = 0.0;
   if (out.value != 0.0) return;
   if (largest < least - error) return;
-  // Whether the row has codes depends on a rounding.
+  // A rounding decides if the row has codes.
   if (largest < least + error) out.unpredictable = true;
   out.value = largest / most;
   out.value_bound = error / most + ulp * out.value;

@@ -34,7 +34,7 @@ double value_of(DataType type, std::uint32_t code) {
 }
 double largest_of(DataType type) { return row_of(type).largest; }
 
-// What a cast must make of a number that is none of Inf and NaN.
+// The expected result of the cast of a finite number.
 double cast(DataType type, double value) {
   if (is_integer(type)) {
     return std::clamp(std::nearbyint(value), row_of(type).least, largest_of(type));

@@ -54,7 +54,7 @@ struct LinearLayerOperands {
 
 vkgemm::Result<void> record_layer_and_gradients(const LinearLayer& layer, VkCommandBuffer commands,
                                                 const LinearLayerOperands& in) {
-  // What one product has written, the next one reads.
+  // Each product reads results of the one before.
   const auto wait = [commands] {
     const VkMemoryBarrier written{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,

@@ -56,7 +56,7 @@ bool check_fragment(const Case& s) {
   return true;
 }
 
-// shaders/lib/loops/khr_slices.glsl: an invocation sums the columns of so many x4s.
+// Checks SUMS of shaders/lib/loops/khr_slices.glsl: the x4s of columns that an invocation sums.
 bool check_column_sums(const Case& s) {
   const Config& c = s.config;
   if (!sums_columns(s.problem->epilogue)) return true;
