@@ -11,4 +11,5 @@ void main() {
     acc_clear(acc);
     mma_tile(acc, tile);
     store_tile(acc, tile);
+    store_amax(tile);
 }

@@ -63,9 +63,15 @@ void main() {
         ++items;
         if (!by_ticket) break;
     }
-    if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile_counter())) sum_tile(tile);
+    if (SPLIT == SPLIT_LAST_ARRIVER && is_last_of(p.slices, tile_counter())) {
+        sum_tile(tile);
+        store_amax(tile);
+    }
     if (SPLIT == SPLIT_DEVICE_BARRIER && items != 0) {
         const Participants participants = wait_for_all(items, item_count());
-        if (participants.count != 0) sum_all(participants);
+        if (participants.count != 0) {
+            sum_all(participants);
+            store_amax(batch_tile(0));
+        }
     }
 }

@@ -17,6 +17,7 @@ void main() {
             acc_clear(acc);
             mma_tile(acc, tile);
             store_tile(acc, tile);
+            store_amax(tile);
         }
         if (PERSISTENT != 0) barrier();  // before shared memory serves the next tile
         id += gl_NumWorkGroups.x;

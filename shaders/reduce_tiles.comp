@@ -155,6 +155,7 @@ void main() {
         take_slice(acc, tile, slice, values, sums);
     barrier();
     store_column_sums(sums, tile);
+    store_amax(tile);
 
     if (stage == ROW_STAGE_PANEL || stage == ROW_STAGE_STATISTICS)
         [[dont_unroll]] for (uint row = gl_LocalInvocationIndex; row < TILE_M; row += LOCAL_SIZE)

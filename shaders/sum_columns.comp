@@ -27,13 +27,12 @@ Rows rows_of(const uint batch) {
 // The sum of a strand's rows. In place of those beyond the last one that is loaded again: no branch
 // around a load.
 vec4 strand_sum(const uint64_t base, const uint strand, const Rows rows, const uint col) {
-    const uint ld = (size_n() + 3) / 4 * 4;
     precise vec4 sum = vec4(0.0);
     [[dont_unroll]] for (uint row = strand; row < rows.count; row += STRANDS * COLUMNS_UNROLL) {
         vec4 part[COLUMNS_UNROLL];
         [[unroll]] for (uint i = 0; i < COLUMNS_UNROLL; ++i) {
             const uint own = min(row + i * STRANDS, rows.count - 1);
-            part[i] = F32x4(element(base, TYPE_F32, rows.first + own, ld, col)).x;
+            part[i] = F32x4(base + uint64_t(rows.first + own) * p.extra_row + col * 4).x;
         }
         [[unroll]] for (uint i = 0; i < COLUMNS_UNROLL; ++i)
             if (row + i * STRANDS < rows.count) sum += part[i];

@@ -13,5 +13,8 @@
 void main() {
     const uint64_t block = uint64_t(first_tile()) + gl_WorkGroupID.x;
     const uint64_t number = block * LOCAL_SIZE + gl_LocalInvocationIndex;
-    if (number < partial_x4_count()) sum_numbered4(first_batch() + gl_WorkGroupID.y, number);
+    const uint batch = first_batch() + gl_WorkGroupID.y;
+    if (number >= partial_x4_count()) return;
+    sum_numbered4(batch, number);
+    store_amax(batch_tile(batch));
 }

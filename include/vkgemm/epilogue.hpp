@@ -80,6 +80,13 @@ enum class StepOp : std::uint8_t {
   // - Not supported: split-K; path nv; a column-major D, unless the product has a gate, a row
   //   reduction or a quantised B.
   sum_columns,
+
+  // Writes the largest |v| of all elements of D to the tensor, for the scale of 8-bit results; v
+  // stays. The tensor is f32 and scalar: one number for the batch and for all groups. NaN in any v
+  // gives NaN. At most one step finds it. A dispatch before the product sets the number to 0; rows
+  // of no group do not count. If the product has no elements, the plan writes nothing. Not
+  // supported: path nv. RowOp::amax has one number for each row.
+  amax,
 };
 
 // The operand of a step: EpilogueStep::number, or one of the problem's tensors.
@@ -92,6 +99,15 @@ enum class TensorShape : std::uint8_t {
   along_n,  // N values: element j
   along_m,  // M values: element i
   matrix,   // M×N: element (i, j)
+
+  // M×N bits. Bit j % 8 of byte j / 8 of row i belongs to element (i, j) of a row-major D; rows and
+  // columns change places in a column-major D. A step that stores writes v > 0; NaN gives 0. Other
+  // steps read 1 or 0, so derivative:relu multiplies by it, and so does a dropout.
+  // - type is u8 and layout is D's. ld and batch_stride are bytes, multiples of 4 like the
+  //   alignment. The default ld has no other padding.
+  // - Bits beyond a row's last element stay as they are.
+  // - Not supported: a column-major D with a gate, a row reduction or a quantised B.
+  mask,
 };
 
 // The largest number of steps, and of tensors.
@@ -224,8 +240,8 @@ VKGEMM_API std::optional<Gate> parse_gate(std::string_view text) noexcept;
 VKGEMM_API std::optional<GatedB> parse_gated_b(std::string_view text) noexcept;
 
 // A step as text, as the command line has it: "multiply:t0", "add:0.5", "activate:leaky_relu:0.1",
-// "derivative:gelu_erf:t1", "store:t2", "sum_columns:t3". An error of the inverse names the wrong
-// part.
+// "derivative:gelu_erf:t1", "store:t2", "sum_columns:t3", "amax:t3". An error of the inverse names
+// the wrong part.
 VKGEMM_API std::string to_string(const EpilogueStep& step);
 VKGEMM_API Result<EpilogueStep> parse_epilogue_step(std::string_view text);
 

@@ -106,6 +106,8 @@ enum class RowOp : std::uint8_t {
   variance,  // sum((v - mean)²) / n: not n - 1
   // Changes a row of D to s8 codes, and gives its scale.
   quantise,  // round(v · (127 / max(|v|))), scale max(|v|) / 127
+  // Gives one number for each row, as logsumexp does.
+  amax,  // max(|v|)
 };
 
 // True if the operation gives one number for each row, and D is optional.

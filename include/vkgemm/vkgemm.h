@@ -190,6 +190,9 @@ typedef enum VkgemmStepOp {
   // f32 and along_n: a vector for each matrix of a batch and for each group. At most one step.
   // StepOp::sum_columns in vkgemm/epilogue.hpp has the limits.
   VKGEMM_STEP_OP_SUM_COLUMNS = 10,
+  // Writes the largest |v| of all elements of D to the tensor, which is f32 and scalar; v stays. At
+  // most one step. StepOp::amax in vkgemm/epilogue.hpp has the limits.
+  VKGEMM_STEP_OP_AMAX = 11,
   VKGEMM_STEP_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmStepOp;
 
@@ -210,6 +213,9 @@ typedef enum VkgemmTensorShape {
   VKGEMM_TENSOR_SHAPE_ALONG_N = 2,  // N values: element j
   VKGEMM_TENSOR_SHAPE_ALONG_M = 3,  // M values: element i
   VKGEMM_TENSOR_SHAPE_MATRIX = 4,   // M×N: element (i, j)
+  // M×N bits: bit j % 8 of byte j / 8 of row i. A store writes v > 0, other steps read 1 or 0. The
+  // type is u8, ld is bytes. TensorShape::mask in vkgemm/epilogue.hpp has the limits.
+  VKGEMM_TENSOR_SHAPE_MASK = 5,
   VKGEMM_TENSOR_SHAPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmTensorShape;
 
@@ -288,6 +294,8 @@ typedef enum VkgemmRowOp {
   // Makes s8 codes of D, and gives the scale of each row: D and row_values are the A and the
   // row_scales of an s8 product.
   VKGEMM_ROW_OP_QUANTISE = 9,  // round(v · (127 / max(|v|))), scale max(|v|) / 127
+  // Gives one number for each row, and leaves D as it is.
+  VKGEMM_ROW_OP_AMAX = 10,  // max(|v|)
   VKGEMM_ROW_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmRowOp;
 

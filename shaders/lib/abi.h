@@ -208,6 +208,7 @@ struct ResetParams {
     uint64_t control;     // words that become 0
     uint64_t partial;     // states of rows that become unknown
     uint64_t aborts;      // a word that counts barriers that were given up; 0: nobody counts
+    uint64_t amax;        // a word that becomes 0; 0: there is none
     uint control_words;
     uint row_state_pieces;  // of RESET_PIECE_BYTES
 };
@@ -257,6 +258,7 @@ struct SumColumnsParams {
     uint first_tile;
     uint first_batch;
     uint64_t extra;        // row 0 of the first matrix's sums
+    uint64_t extra_row;    // between rows
     uint64_t extra_batch;  // between matrices; groups of rows: 0
     uint64_t column_sums;
     uint64_t column_sums_batch;
@@ -332,6 +334,7 @@ using Parameters = std::variant<GemmParams, SplitParams, GroupedParams, ReduceTi
     X(aux) \
     X(extra) /* a tensor, or a part of the workspace */ \
     X(column_sums) \
+    X(amax) \
     X(row_scales) \
     X(column_scales) \
     X(offsets) \

@@ -24,6 +24,7 @@
 #define STEP_DERIVATIVE 8
 #define STEP_STORE 9
 #define STEP_SUM_COLUMNS 10
+#define STEP_AMAX 11
 
 // X(name, NAME): the enumerators of StepOp and of VkgemmStepOp after none, in the order of the
 // values above.
@@ -37,7 +38,8 @@
     X(activate, ACTIVATE)      \
     X(derivative, DERIVATIVE)  \
     X(store, STORE)            \
-    X(sum_columns, SUM_COLUMNS)
+    X(sum_columns, SUM_COLUMNS) \
+    X(amax, AMAX)
 
 #define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
@@ -52,6 +54,7 @@
 #define OPERAND_ALONG_N 2
 #define OPERAND_ALONG_M 3
 #define OPERAND_MATRIX 4
+#define OPERAND_MASK 5
 
 // The place of a tensor in the parameter block: that of C, aux or bias if there is none, or its own.
 #define PLACE_C 0
@@ -97,6 +100,7 @@
 #define ROW_OP_MEAN 8
 #define ROW_OP_VARIANCE 9
 #define ROW_OP_QUANTISE 10  // also transforms D
+#define ROW_OP_AMAX 11
 
 // X(name, NAME): the enumerators of RowOp and of VkgemmRowOp, in the order of the values above.
 #define VKGEMM_ROW_OPS(X)          \
@@ -109,7 +113,8 @@
     X(max, MAX)                    \
     X(mean, MEAN)                  \
     X(variance, VARIANCE)          \
-    X(quantise, QUANTISE)
+    X(quantise, QUANTISE)      \
+    X(amax, AMAX)
 
 // The specialization constants of all kernels, which use what they need: X(id, name, default).
 // Booleans are 0 or 1. Ids are consecutive.
@@ -225,7 +230,8 @@
     X(92, C_STEP, 0)    /* 1 + the step whose matrix is loaded in place of C, ahead; 0: there is none */ \
     X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */ \
     X(94, ZERO_POINT, 0)    /* of an integer D: store_d.glsl */ \
-    X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */
+    X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */ \
+    X(96, HAS_AMAX, 0)    /* a step finds the largest magnitude: steps.glsl */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

@@ -91,7 +91,8 @@ VKGEMM_ENUM_TABLE(TensorShape, TENSOR_SHAPE, {TensorShape::none, VKGEMM_TENSOR_S
                   {TensorShape::scalar, VKGEMM_TENSOR_SHAPE_SCALAR},
                   {TensorShape::along_n, VKGEMM_TENSOR_SHAPE_ALONG_N},
                   {TensorShape::along_m, VKGEMM_TENSOR_SHAPE_ALONG_M},
-                  {TensorShape::matrix, VKGEMM_TENSOR_SHAPE_MATRIX})
+                  {TensorShape::matrix, VKGEMM_TENSOR_SHAPE_MATRIX},
+                  {TensorShape::mask, VKGEMM_TENSOR_SHAPE_MASK})
 
 VKGEMM_ENUM_TABLE(Bias, BIAS, {Bias::none, VKGEMM_BIAS_NONE}, {Bias::along_n, VKGEMM_BIAS_ALONG_N},
                   {Bias::along_m, VKGEMM_BIAS_ALONG_M})

@@ -63,6 +63,8 @@ ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks
   ResolvedProblem out = problem;
   out.m = size(chunks.rows, chunks.all_rows);
   out.batch = size(chunks.batches, chunks.all_batches);
+  out.whole_m = chunks.all_rows;
+  out.whole_batch = chunks.all_batches;
   return out;
 }
 
@@ -84,7 +86,8 @@ void Computation::cut_copies() {
   const Config& c = config_;
   if (whole_->a.form != Form::copied_packed || p.is_grouped(GroupAlong::k) || p.k == 0 ||
       !descriptor(c).takes_fragments() || c.tile_n < 2 || c.slices > 1 ||
-      c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0 || sums_columns(p.epilogue)) {
+      c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0 ||
+      (p.grouping && sums_columns(p.epilogue))) {
     return;
   }
   // A device that has fragments has its parameters in push constants.

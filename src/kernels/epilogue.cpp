@@ -68,6 +68,7 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
   const auto places = places_of(p);
   constants.set(SPEC_STEP_COUNT, std::uint64_t{steps.size()});
   constants.set(SPEC_HAS_COLUMN_SUMS, sums_columns(p.epilogue));
+  constants.set(SPEC_HAS_AMAX, amax_tensor(p.epilogue).has_value());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, x4));
     constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));
@@ -76,7 +77,8 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
   if (!ahead) return;
   const auto reads = [&](const EpilogueStep& step) { return tensor_of(step) == ahead; };
   constants.set(SPEC_C_STEP, std::uint64_t(std::ranges::find_if(steps, reads) - steps.begin() + 1));
-  constants.set(SPEC_C_VECTOR, x4 && allows_epilogue_vectors(p.tensors[*ahead]));
+  const bool is_mask = p.epilogue.tensors[*ahead] == TensorShape::mask;
+  constants.set(SPEC_C_VECTOR, x4 && (is_mask || allows_epilogue_vectors(p.tensors[*ahead])));
 }
 
 #define VKGEMM_SAME_STEP(name, NAME) \
@@ -91,6 +93,7 @@ VKGEMM_SAME_OPERAND(scalar, SCALAR)
 VKGEMM_SAME_OPERAND(along_n, ALONG_N)
 VKGEMM_SAME_OPERAND(along_m, ALONG_M)
 VKGEMM_SAME_OPERAND(matrix, MATRIX)
+VKGEMM_SAME_OPERAND(mask, MASK)
 #undef VKGEMM_SAME_OPERAND
 
 bool allows_aux_vectors(const ResolvedProblem& p) {
@@ -149,7 +152,8 @@ void set_epilogue(Constants& constants, const ResolvedProblem& p, bool x4) {
   bool bytes = (p.has_c() && is_byte(p.c.type)) || (p.has_d() && is_byte(p.d.type)) ||
                (p.has_aux() && is_byte(p.aux.type));
   for (std::size_t i = 0; i < most_tensors; ++i) {
-    bytes = bytes || (has_tensor(e, i) && is_byte(p.tensors[i].type));
+    const bool is_mask = e.tensors[i] == TensorShape::mask;
+    bytes = bytes || (has_tensor(e, i) && !is_mask && is_byte(p.tensors[i].type));
   }
   constants.set(SPEC_BYTE_TYPES, bytes);
   constants.set(SPEC_ZERO_POINT, std::bit_cast<std::uint32_t>(e.zero_point));

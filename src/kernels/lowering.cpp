@@ -7,6 +7,7 @@
 #include "kernels/footprint.hpp"
 #include "kernels/main_loop.hpp"
 #include "kernels/part.hpp"
+#include "kernels/parts/column_sums.hpp"
 #include "kernels/parts/pack.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/parts/split_k.hpp"
@@ -169,6 +170,7 @@ DispatchPlan lower_all(const Computation& computation, const Target& target) {
     out.chunks = chunks;
     add_last_chunk(out, lower_chunk(computation, computation.last_product(), target));
     set_pitches(*out.chunks, chunks->with_copies ? computation.asked() : *computation.whole());
+    set_sum_pitches(*out.chunks, computation.config(), *computation.whole());
   }
   return out;
 }

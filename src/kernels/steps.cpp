@@ -121,7 +121,7 @@ Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& li
   params.control_words = narrow(words);
   params.row_state_pieces = narrow(divided_up(state_bytes, RESET_PIECE_BYTES));
   step.params = params;
-  const std::uint64_t most = std::max(params.control_words, params.row_state_pieces);
+  const std::uint64_t most = std::max({params.control_words, params.row_state_pieces, 1U});
   step.dispatches = cut_grid(divided_up(most, RESET_LOCAL_SIZE), 1, limits);
   return step;
 }

@@ -49,10 +49,9 @@ void EpilogueOracle::apply_steps(Expected& expected, std::uint64_t batch, std::u
       }
       const OperandId id = tensor_row(*tensor).id;
       const TensorShape shape = epilogue_.tensors[*tensor];
-      const bool has_rows = shape == TensorShape::along_m || shape == TensorShape::matrix;
-      const bool has_columns = shape == TensorShape::along_n || shape == TensorShape::matrix;
-      x = load_element(operands_[id], views_[id].type,
-                       views_[id].index(batch, has_rows ? i : 0, has_columns ? j : 0));
+      const bool has_rows = shape == TensorShape::along_m || has_elements(shape);
+      const bool has_columns = shape == TensorShape::along_n || has_elements(shape);
+      x = views_[id].get(operands_[id], batch, has_rows ? i : 0, has_columns ? j : 0);
     }
     const Stepped result = apply_step(step, {expected.d, expected.d_bound}, x);
     expected.d = result.v.value;

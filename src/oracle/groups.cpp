@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "problem/convert.hpp"
+
 namespace vkgemm::oracle {
 namespace {
 
@@ -34,7 +36,22 @@ View view(const OperandShape& shape) {
           .row_major = shape.row_major(),
           .ld = shape.ld(),
           .batch_stride = shape.batch_stride(),
-          .bytes = shape.bytes()};
+          .bytes = shape.bytes(),
+          .is_mask = shape.is_mask};
+}
+
+double View::get(const void* data, std::uint64_t batch, std::uint64_t i, std::uint64_t j) const {
+  if (!is_mask) return load_element(data, type, index(batch, i, j));
+  const auto* const bytes = static_cast<const unsigned char*>(data);
+  return bytes[byte_of_mask(batch, i, j)] >> bit_of_mask(i, j) & 1;
+}
+
+void View::set(void* data, std::uint64_t batch, std::uint64_t i, std::uint64_t j,
+               double value) const {
+  if (!is_mask) return store_element(data, type, index(batch, i, j), value);
+  unsigned char& byte = static_cast<unsigned char*>(data)[byte_of_mask(batch, i, j)];
+  const unsigned bit = 1u << bit_of_mask(i, j);
+  byte = static_cast<unsigned char>(value != 0.0 ? byte | bit : byte & ~bit);
 }
 
 std::uint64_t product_column(const Problem& p, std::uint64_t half, std::uint64_t j) {

@@ -19,9 +19,22 @@ struct View {
   std::uint64_t ld = 0;
   std::uint64_t batch_stride = 0;
   std::uint64_t bytes = 0;
+  bool is_mask = false;
 
   std::uint64_t index(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
     return batch * batch_stride + (row_major ? i * ld + j : j * ld + i);
+  }
+
+  // An element of an operand. That of a mask is a bit: 0 or 1.
+  double get(const void* data, std::uint64_t batch, std::uint64_t i, std::uint64_t j) const;
+  void set(void* data, std::uint64_t batch, std::uint64_t i, std::uint64_t j, double value) const;
+
+ private:
+  std::uint64_t byte_of_mask(std::uint64_t batch, std::uint64_t i, std::uint64_t j) const noexcept {
+    return row_major ? index(batch, i, j / 8) : index(batch, i / 8, j);
+  }
+  std::uint32_t bit_of_mask(std::uint64_t i, std::uint64_t j) const noexcept {
+    return (row_major ? j : i) % 8;
   }
 };
 

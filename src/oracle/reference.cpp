@@ -6,12 +6,14 @@
 #include <cfloat>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/parallel.hpp"
 #include "oracle/epilogue_reference.hpp"
 #include "oracle/findings.hpp"
 #include "oracle/groups.hpp"
+#include "oracle/largest.hpp"
 #include "oracle/row_reference.hpp"
 #include "oracle/tile_reference.hpp"
 #include "problem/convert.hpp"
@@ -165,17 +167,27 @@ struct Element {
   std::uint64_t batch = 0, i = 0, j = 0;
   double value = 0.0, bound = 0.0;
   bool unpredictable = false, ambiguous = false;  // see Expected
+  bool at_least = false;  // the result may be larger: not all that it depends on was computed
 };
 
-// Calls visit(element, thread index) for what steps store of element (i, j).
+// Calls visit(element, thread index) for what steps store of element (i, j), and with its value for
+// a step amax.
 template <class Visit>
 void visit_stored(const Problem& problem, std::uint64_t batch, std::uint64_t i, std::uint64_t j,
                   const Expected& e, std::uint64_t thread, const Visit& visit) {
   for (std::size_t tensor = 0; tensor < most_tensors; ++tensor) {
-    if (!is_stored(problem.epilogue, tensor)) continue;
-    visit(Element{tensor_row(tensor).id, batch, i, j, e.stored[tensor], e.stored_bound[tensor],
-                  e.unpredictable || e.ambiguous},
-          thread);
+    const StepOp writer = writer_of(problem.epilogue, tensor);
+    if (writer != StepOp::store && writer != StepOp::amax) continue;
+    Element stored{
+        tensor_row(tensor).id,         batch, i, j, e.stored[tensor], e.stored_bound[tensor],
+        e.unpredictable || e.ambiguous};
+    if (problem.epilogue.tensors[tensor] == TensorShape::mask) {
+      // Either is right of a value that may have either sign.
+      if (std::fabs(stored.value) < stored.bound) stored.unpredictable = true;
+      stored.value = stored.value > 0.0 ? 1.0 : 0.0;
+      stored.bound = stored.unpredictable ? 1.0 : 0.0;
+    }
+    visit(stored, thread);
   }
 }
 
@@ -303,18 +315,35 @@ void visit_column_sums(const Problem& problem, const Views& views, const HostOpe
 }
 
 // A product of the problem, which is not empty as a whole. An empty group has sums of columns:
-// zeros.
+// zeros. is_part: amax is of other products, too.
 template <class Visit>
 void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
-                   const VerifyOptions& options, std::uint32_t threads, const Visit& visit) {
+                   const VerifyOptions& options, bool is_part, std::uint32_t threads,
+                   const Visit& visit) {
   visit_column_sums(problem, views, operands, options, threads, visit);
   if (is_empty(problem)) return;
   const std::vector<std::uint64_t> rows = rows_of(problem, options);
+  const auto amax = amax_tensor(problem.epilogue);
+  std::vector<Largest> found(threads);
+  const auto visit_one = [&](const Element& e, std::uint64_t thread) {
+    if (amax && e.operand == tensor_row(*amax).id) {
+      found[thread].add(e.value, e.bound, e.unpredictable);
+    } else {
+      visit(e, thread);
+    }
+  };
   if (problem.row_reduction) {
-    visit_rows(problem, views, operands, rows, threads, visit);
+    visit_rows(problem, views, operands, rows, threads, visit_one);
   } else {
-    visit_product(problem, views, operands, rows, threads, visit);
+    visit_product(problem, views, operands, rows, threads, visit_one);
   }
+  if (!amax) return;
+  Largest all;
+  for (const Largest& one : found) all.add(one);
+  Element e{.operand = tensor_row(*amax).id, .value = all.value(), .bound = all.bound};
+  e.unpredictable = all.unpredictable;
+  e.at_least = is_part || options.mode != Verify::full;
+  visit(e, 0);
 }
 
 // The last cast of a result. D alone has a zero point.
@@ -322,40 +351,44 @@ Rounding cast_of(const Problem& problem, OperandId operand, DataType type) {
   return rounding(type, operand == OperandId::d ? problem.epilogue.zero_point : 0.0);
 }
 
-// `first_batch`: how the findings number the first matrix.
+// group: its number, which the findings give for the matrix.
 void verify_product(const Problem& problem, const HostOperands& operands,
-                    const VerifyOptions& options, std::uint64_t first_batch, Findings& all) {
+                    const VerifyOptions& options, std::optional<std::uint64_t> group,
+                    Findings& all) {
   const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  visit_results(problem, views, operands, options, threads,
+  visit_results(problem, views, operands, options, group.has_value(), threads,
                 [&](const Element& e, std::uint64_t thread) {
                   const void* const data = operands[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];
-                  const double got = load_element(data, view.type, view.index(e.batch, e.i, e.j));
+                  double got = view.get(data, e.batch, e.i, e.j);
+                  if (e.at_least && got > e.value) got = e.value;
                   const Rounding cast = cast_of(problem, e.operand, view.type);
                   Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
                   const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
                   if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
-                  findings[thread].add(row_of(e.operand).name.data(), first_batch + e.batch, e.i,
-                                       e.j, got, e.value, c);
+                  findings[thread].add(row_of(e.operand).name.data(), group.value_or(0) + e.batch,
+                                       e.i, e.j, got, e.value, c);
                 });
   for (const Findings& found : findings) all.merge(found);
 }
 
 void compute_product(const Problem& problem, const HostOperands& operands,
-                     const HostResults& results, std::uint32_t threads) {
+                     const HostResults& results, bool is_part, std::uint32_t threads) {
   const Views views(problem);
-  visit_results(problem, views, operands, {.mode = Verify::full}, thread_count(threads, problem),
-                [&](const Element& e, std::uint64_t) {
+  visit_results(problem, views, operands, {.mode = Verify::full}, is_part,
+                thread_count(threads, problem), [&](const Element& e, std::uint64_t) {
                   void* const data = results[e.operand];
                   if (data == nullptr) return;
                   const View& view = views[e.operand];
-                  const double value = is_byte(view.type)
-                                           ? cast_of(problem, e.operand, view.type).cast(e.value)
-                                           : e.value;
-                  store_element(data, view.type, view.index(e.batch, e.i, e.j), value);
+                  double value = is_byte(view.type)
+                                     ? cast_of(problem, e.operand, view.type).cast(e.value)
+                                     : e.value;
+                  if (e.at_least && !(value > view.get(data, 0, 0, 0)) && !std::isnan(value))
+                    return;
+                  view.set(data, e.batch, e.i, e.j, value);
                 });
 }
 
@@ -366,7 +399,7 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands,
   if (options.mode == Verify::off || is_empty(problem)) return {};
   Findings findings;
   if (!problem.grouping) {
-    verify_product(problem, operands, options, 0, findings);
+    verify_product(problem, operands, options, std::nullopt, findings);
   } else {
     for (const GroupProduct& group : chosen_products(problem, operands, options)) {
       verify_product(group.problem, group.of(operands), options, group.number, findings);
@@ -403,9 +436,13 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
   if (is_empty(problem)) return;
-  if (!problem.grouping) return compute_product(problem, operands, results, threads);
+  if (!problem.grouping) return compute_product(problem, operands, results, false, threads);
+  if (const auto amax = amax_tensor(problem.epilogue)) {
+    const OperandId id = tensor_row(*amax).id;
+    if (results[id] != nullptr) Views(problem)[id].set(results[id], 0, 0, 0, 0.0);
+  }
   for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
-    compute_product(group.problem, group.of(operands), group.of(results), threads);
+    compute_product(group.problem, group.of(operands), group.of(results), true, threads);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "lib/abi.h"
+#include "oracle/largest.hpp"
 #include "problem/convert.hpp"
 
 namespace vkgemm::oracle {
@@ -161,20 +162,21 @@ void logsumexp(std::span<const RowValue> row, const Statistics& s, ReducedRow& o
       std::expm1(e.error) + 4.0 * ulp * (std::fabs(out.value) + std::fabs(e.shift)) + 0x1p-21;
 }
 
+Largest largest_of(std::span<const RowValue> row) {
+  Largest out;
+  for (const RowValue& x : row) out.add(x.v, x.bound);
+  return out;
+}
+
 // Rows of codes: RowQuantisation. A device may flush subnormal values.
 void quantise(std::span<const RowValue> row, ReducedRow& out) {
   constexpr double most = QUANTISE_MOST;
   const auto least = static_cast<double>(std::bit_cast<float>(std::uint32_t{QUANTISE_LEAST_BITS}));
-  double largest = 0.0, error = 0.0;
-  bool has_nan = false;
-  for (const RowValue& x : row) {
-    has_nan = has_nan || std::isnan(x.v);
-    largest = std::max(largest, std::fabs(x.v));
-    error = std::max(error, x.bound);
-  }
+  const Largest all = largest_of(row);
+  const double largest = all.magnitude, error = all.bound;
   std::ranges::fill(out.d, 0.0);
   std::ranges::fill(out.d_bound, 0.0);
-  out.value = has_nan ? std::nan("") : std::isinf(largest) ? largest : 0.0;
+  out.value = all.has_nan || std::isinf(largest) ? all.value() : 0.0;
   out.value_bound = 0.0;
   if (out.value != 0.0) return;
   if (largest < least - error) return;
@@ -248,6 +250,12 @@ void reduce_row(const Problem& problem, const HostOperands& operands, std::span<
       out.value = s.largest;
       out.value_bound = s.largest_error;
       break;
+    case RowOp::amax: {
+      const Largest all = largest_of(row);
+      out.value = all.value();
+      out.value_bound = all.bound;
+      break;
+    }
     case RowOp::mean:
       out.value = s.sum / s.n;
       out.value_bound = sum_bound / s.n + ulp * std::fabs(out.value);

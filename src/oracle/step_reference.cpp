@@ -26,6 +26,7 @@ Stepped apply_step(const EpilogueStep& step, Bounded v, double x) {
     case StepOp::none:
     case StepOp::store:
     case StepOp::sum_columns:
+    case StepOp::amax:
       y = v;
       break;
     case StepOp::add:

@@ -120,6 +120,9 @@ inline constexpr std::string_view byte_features = "shaderInt8 and storageBuffer8
 
 // The types of C, D, aux and the tensors of steps: all but sums of integers, which D alone holds.
 constexpr bool is_element(DataType type) noexcept { return is_floating(type) || is_byte(type); }
+// An element of a mask has eight bits. Sums of columns and amax are numbers of the epilogue.
+inline constexpr DataType mask_type = DataType::u8;
+inline constexpr DataType sum_type = DataType::f32;
 inline constexpr std::string_view element_types = "f16, bf16, f32, s8, u8, e4m3 or e5m2";
 
 // The types of vectors: bias, gamma, beta and the values of rows.

@@ -52,7 +52,7 @@ inline constexpr auto enumerator_names<StepOperand> =
     std::to_array<std::string_view>({"number", "t0", "t1", "t2", "t3"});
 template <>
 inline constexpr auto enumerator_names<TensorShape> =
-    std::to_array<std::string_view>({"none", "scalar", "along_n", "along_m", "matrix"});
+    std::to_array<std::string_view>({"none", "scalar", "along_n", "along_m", "matrix", "mask"});
 template <>
 inline constexpr auto enumerator_names<Bias> = std::to_array<std::string_view>({"none", "along_n",
                                                                                 "along_m"});

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "lib/constants.h"
 #include "problem/data_type.hpp"
@@ -15,15 +16,37 @@ namespace vkgemm {
 namespace {
 
 bool is_function(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::derivative; }
-// True if the operand must be a tensor.
-bool needs_tensor(StepOp op) noexcept {
-  return op == StepOp::derivative || op == StepOp::store || op == StepOp::sum_columns;
+
+// A step that writes to its tensor. only: an epilogue has at most one.
+struct Writer {
+  StepOp op;
+  std::string_view writes;
+  bool only;
+};
+constexpr Writer writers[] = {{StepOp::store, "stores ", false},
+                              {StepOp::sum_columns, "sums columns to ", true},
+                              {StepOp::amax, "writes amax to ", true}};
+
+const Writer* writer_row(StepOp op) noexcept {
+  const Writer* const row = std::ranges::find(writers, op, &Writer::op);
+  return row != std::end(writers) ? row : nullptr;
 }
 
-bool names(const Epilogue& epilogue, StepOp op, std::size_t tensor) noexcept {
-  return std::ranges::any_of(steps_of(epilogue), [=](const EpilogueStep& step) {
-    return step.op == op && tensor_of(step) == tensor;
-  });
+// True if the operand must be a tensor.
+bool needs_tensor(StepOp op) noexcept {
+  return op == StepOp::derivative || writer_row(op) != nullptr;
+}
+
+std::optional<std::size_t> tensor_of_step(const Epilogue& epilogue, StepOp op) noexcept {
+  const auto steps = steps_of(epilogue);
+  const auto step = std::ranges::find(steps, op, &EpilogueStep::op);
+  return step != steps.end() ? tensor_of(*step) : std::nullopt;
+}
+
+// A line of a mask is of whole words.
+constexpr std::uint64_t mask_unit = 4;
+std::uint64_t mask_bytes(std::uint64_t bits) noexcept {
+  return divided_up(bits, 8 * mask_unit) * mask_unit;
 }
 
 // True if the step uses its number.
@@ -55,6 +78,53 @@ MaybeError check_step(const EpilogueStep& step, std::string_view name) {
       concat(name, ".number is ", step.number, ": ", to_string(step), " has no number"));
 }
 
+// A tensor's type, shape and strides, for the step that writes to it.
+MaybeError check_written(const Problem& problem, std::size_t tensor, StepOp op) {
+  const std::string_view name = tensor_names[tensor];
+  const TensorShape shape = problem.epilogue.tensors[tensor];
+  const Matrix& matrix = problem.*tensor_matrices[tensor];
+  const std::string does = concat(": a step ", writes(op), name, ", so it must be ");
+  const bool stored = op == StepOp::store;
+  const TensorShape wanted = stored                      ? TensorShape::matrix
+                             : op == StepOp::sum_columns ? TensorShape::along_n
+                                                         : TensorShape::scalar;
+  if (shape != wanted && !(stored && shape == TensorShape::mask)) {
+    return invalid_argument(concat("epilogue.tensors[", tensor, "] is ", to_string(shape), does,
+                                   stored ? "a matrix or a mask" : to_string(wanted)));
+  }
+  if (!stored && matrix.type != sum_type) {
+    return unsupported(
+        concat(name, ".type is ", to_string(matrix.type), does, to_string(sum_type)));
+  }
+  if (op == StepOp::amax && matrix.batch_stride.value_or(0) != 0) {
+    return unsupported(concat(name, ".batch_stride is ", *matrix.batch_stride, does,
+                              "0: one number is for the whole batch"));
+  }
+  return std::nullopt;
+}
+
+MaybeError check_mask(const Problem& problem, std::size_t tensor) {
+  const std::string_view name = tensor_names[tensor];
+  const Matrix& matrix = problem.*tensor_matrices[tensor];
+  if (matrix.type != mask_type) {
+    return unsupported(concat(name, ".type is ", to_string(matrix.type), ": a mask must be ",
+                              to_string(mask_type)));
+  }
+  if (matrix.layout != problem.d.layout) {
+    return unsupported(concat(name, ".layout is ", to_string(matrix.layout), " and d.layout is ",
+                              to_string(problem.d.layout), ": a mask must have the layout of D"));
+  }
+  const auto check = [&](std::string_view field, std::uint64_t value) {
+    return value % mask_unit == 0
+               ? MaybeError()
+               : invalid_argument(concat(name, '.', field, " is ", value,
+                                         ": of a mask it must be a multiple of ", mask_unit));
+  };
+  if (auto error = check("ld", matrix.ld.value_or(0))) return error;
+  if (auto error = check("batch_stride", matrix.batch_stride.value_or(0))) return error;
+  return check("alignment", matrix.alignment);
+}
+
 MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
   const std::string_view name = tensor_names[tensor];
   const Epilogue& epilogue = problem.epilogue;
@@ -63,7 +133,7 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
   const auto steps = steps_of(epilogue);
   const auto uses = std::ranges::count_if(
       steps, [tensor](const EpilogueStep& step) { return tensor_of(step) == tensor; });
-  const bool stored = is_stored(epilogue, tensor), summed = is_summed(epilogue, tensor);
+  const StepOp writer = writer_of(epilogue, tensor);
   const auto invalid = [&](const auto&... why) {
     return invalid_argument(concat("epilogue.tensors[", tensor, "] is ", to_string(shape), why...));
   };
@@ -71,28 +141,21 @@ MaybeError check_tensor(const Problem& problem, std::size_t tensor) {
     return uses == 0 ? MaybeError() : invalid(", and a step names ", name);
   }
   if (uses == 0) return invalid(", but no step names ", name);
-  if ((stored || summed) && uses > 1) {
-    return invalid(": a step ", stored ? "stores " : "sums columns to ", name,
-                   ", so no other may name it");
-  }
-  if (stored && shape != TensorShape::matrix) {
-    return invalid(": a step stores ", name, ", so it must be a matrix");
-  }
-  if (summed && shape != TensorShape::along_n) {
-    return invalid(": a step sums columns to ", name, ", so it must be along_n");
+  if (writer != StepOp::none && uses > 1) {
+    return invalid(": a step ", writes(writer), name, ", so no other may name it");
   }
   if (!is_element(matrix.type)) {
     return unsupported(
         concat(name, ".type is ", to_string(matrix.type), ": it must be ", element_types));
   }
-  if (summed && size_in_bytes(matrix.type) != sizeof(float)) {
-    return unsupported(concat(name, ".type is ", to_string(matrix.type),
-                              ": a step sums columns to ", name, ", so it must be f32"));
+  if (writer != StepOp::none) {
+    if (auto error = check_written(problem, tensor, writer)) return error;
   }
   if (matrix.packing != Packing::plain) {
     return invalid_argument(
         concat(name, ".packing is ", to_string(matrix.packing), ": only A and B are packed"));
   }
+  if (shape == TensorShape::mask) return check_mask(problem, tensor);
   if (shape != TensorShape::matrix && matrix.ld) {
     return invalid_argument(concat(name, ".ld is ", *matrix.ld, " and epilogue.tensors[", tensor,
                                    "] is ", to_string(shape), ": only a matrix has one"));
@@ -119,35 +182,53 @@ std::optional<std::size_t> tensor_of(const EpilogueStep& step) noexcept {
   return static_cast<std::size_t>(step.operand) - static_cast<std::size_t>(StepOperand::t0);
 }
 
-bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept {
-  return names(epilogue, StepOp::store, tensor);
+bool has_step(const Epilogue& epilogue, StepOp op, std::size_t tensor) noexcept {
+  return std::ranges::any_of(steps_of(epilogue), [=](const EpilogueStep& step) {
+    return step.op == op && tensor_of(step) == tensor;
+  });
 }
 
-bool is_summed(const Epilogue& epilogue, std::size_t tensor) noexcept {
-  return names(epilogue, StepOp::sum_columns, tensor);
+StepOp writer_of(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  for (const Writer& writer : writers) {
+    if (has_step(epilogue, writer.op, tensor)) return writer.op;
+  }
+  return StepOp::none;
+}
+
+std::string_view writes(StepOp op) noexcept {
+  const Writer* const row = writer_row(op);
+  return row != nullptr ? row->writes : std::string_view("reads ");
 }
 
 std::optional<std::size_t> summed_tensor(const Epilogue& epilogue) noexcept {
-  const auto steps = steps_of(epilogue);
-  const auto step = std::ranges::find(steps, StepOp::sum_columns, &EpilogueStep::op);
-  return step != steps.end() ? tensor_of(*step) : std::nullopt;
+  return tensor_of_step(epilogue, StepOp::sum_columns);
+}
+
+std::optional<std::size_t> amax_tensor(const Epilogue& epilogue) noexcept {
+  return tensor_of_step(epilogue, StepOp::amax);
+}
+
+std::optional<std::size_t> mask_tensor(const Epilogue& epilogue) noexcept {
+  const auto mask = std::ranges::find(epilogue.tensors, TensorShape::mask);
+  if (mask == epilogue.tensors.end()) return std::nullopt;
+  return static_cast<std::size_t>(mask - epilogue.tensors.begin());
 }
 
 MaybeError check_steps(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const std::size_t count = steps_of(epilogue).size();
-  std::optional<std::size_t> sum;  // the first step that sums columns
   for (std::size_t i = 0; i < most_steps; ++i) {
     const EpilogueStep& step = epilogue.steps[i];
     const std::string name = concat("epilogue.steps[", i, "]");
     if (i < count) {
       if (auto error = check_step(step, name)) return error;
-      if (step.op != StepOp::sum_columns) continue;
-      if (sum) {
-        return unsupported(concat(name, " is ", to_string(step), ": epilogue.steps[", *sum,
-                                  "] sums columns, and only one step may"));
-      }
-      sum = i;
+      const Writer* const writer = writer_row(step.op);
+      if (writer == nullptr || !writer->only) continue;
+      const auto first = std::ranges::find(epilogue.steps, step.op, &EpilogueStep::op);
+      if (first == epilogue.steps.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+      return unsupported(concat(name, " is ", to_string(step), ": epilogue.steps[",
+                                first - epilogue.steps.begin(), "] is ", to_string(step.op),
+                                ", and only one step may be"));
     } else if (step != EpilogueStep{}) {
       return invalid_argument(concat(name, " is ", to_string(step), ", but epilogue.steps[", count,
                                      "].op is none, which ends the steps"));
@@ -165,6 +246,12 @@ MaybeError check_steps(const Problem& problem) {
   return std::nullopt;
 }
 
+DataType usual_type(const Epilogue& epilogue, std::size_t tensor, DataType otherwise) noexcept {
+  if (epilogue.tensors[tensor] == TensorShape::mask) return mask_type;
+  const StepOp writer = writer_of(epilogue, tensor);
+  return writer == StepOp::sum_columns || writer == StepOp::amax ? sum_type : otherwise;
+}
+
 OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
   const Matrix& given = p.*tensor_matrices[tensor];
   const bool groups_of_rows = p.grouping && p.grouping->along == GroupAlong::m;
@@ -177,7 +264,8 @@ OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
     case TensorShape::none:
       return {};
     case TensorShape::scalar:
-      vector = vector_along_n(given.type, 1, products, stride);
+      vector = vector_along_n(given.type, 1,
+                              has_step(p.epilogue, StepOp::amax, tensor) ? 1 : products, stride);
       break;
     case TensorShape::along_n:
       vector = vector_along_n(given.type, p.n, products, stride);
@@ -187,6 +275,14 @@ OperandShape tensor_shape(const Problem& p, std::size_t tensor) noexcept {
       break;
     case TensorShape::matrix:
       return {given, p.m, p.n, of_rows};
+    case TensorShape::mask: {
+      const bool row_major = given.layout == Layout::row_major;
+      return {.matrix = given,
+              .rows = row_major ? p.m : mask_bytes(p.m),
+              .cols = row_major ? mask_bytes(p.n) : p.n,
+              .count = of_rows,
+              .is_mask = true};
+    }
   }
   vector.matrix.alignment = size_in_bytes(given.type);
   return vector;

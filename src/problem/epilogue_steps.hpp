@@ -27,21 +27,45 @@ std::optional<std::size_t> tensor_of(const EpilogueStep& step) noexcept;
 inline bool has_tensor(const Epilogue& epilogue, std::size_t tensor) noexcept {
   return epilogue.tensors[tensor] != TensorShape::none;
 }
-// True if a step stores to the tensor, or writes sums of columns to it. No other step names it
-// then.
-bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept;
-bool is_summed(const Epilogue& epilogue, std::size_t tensor) noexcept;
-inline bool is_written(const Epilogue& epilogue, std::size_t tensor) noexcept {
-  return is_stored(epilogue, tensor) || is_summed(epilogue, tensor);
+// True if each element of D has its own in a tensor of this shape.
+inline bool has_elements(TensorShape shape) noexcept {
+  return shape == TensorShape::matrix || shape == TensorShape::mask;
 }
-// The tensor of the step that sums columns, if there is one.
+
+// True if a step of this operation has the tensor.
+bool has_step(const Epilogue& epilogue, StepOp op, std::size_t tensor) noexcept;
+inline bool is_stored(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return has_step(epilogue, StepOp::store, tensor);
+}
+inline bool is_summed(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return has_step(epilogue, StepOp::sum_columns, tensor);
+}
+
+// The operation of the step that writes to the tensor; none: steps read it. No other step names a
+// tensor that a step writes to.
+StepOp writer_of(const Epilogue& epilogue, std::size_t tensor) noexcept;
+inline bool is_written(const Epilogue& epilogue, std::size_t tensor) noexcept {
+  return writer_of(epilogue, tensor) != StepOp::none;
+}
+// "sums columns to "
+std::string_view writes(StepOp op) noexcept;
+
+// The tensor of the step that sums columns, and of the step that finds the largest magnitude, if
+// there is one.
 std::optional<std::size_t> summed_tensor(const Epilogue& epilogue) noexcept;
+std::optional<std::size_t> amax_tensor(const Epilogue& epilogue) noexcept;
 inline bool sums_columns(const Epilogue& epilogue) noexcept {
   return summed_tensor(epilogue).has_value();
 }
 
+// The first tensor that is a mask.
+std::optional<std::size_t> mask_tensor(const Epilogue& epilogue) noexcept;
+
 // The first step or tensor that contradicts itself or another one.
 MaybeError check_steps(const Problem& problem);
+
+// The type of a tensor that nobody has set: `otherwise`, unless only one is right.
+DataType usual_type(const Epilogue& epilogue, std::size_t tensor, DataType otherwise) noexcept;
 
 // The matrices of a tensor. The whole batch shares a vector or scalar that steps read unless the
 // caller sets a batch_stride. Groups of rows share a vector along M, whose rows are theirs.

@@ -30,6 +30,7 @@ std::string_view index_of(TensorShape shape) {
     case TensorShape::along_m:
       return "[i]";
     case TensorShape::matrix:
+    case TensorShape::mask:
       return "[i, j]";
   }
   return "";
@@ -65,6 +66,7 @@ Expression with_step(const Epilogue& epilogue, const EpilogueStep& step, const E
     case StepOp::none:
     case StepOp::store:
     case StepOp::sum_columns:
+    case StepOp::amax:
       break;
     case StepOp::add:
       return {concat(v.text, " + ", x), true};
@@ -103,10 +105,15 @@ std::string formula(const Problem& problem) {
   std::string lines;
   for (const EpilogueStep& step : steps_of(e)) {
     if (step.op == StepOp::store) {
-      lines += concat("  ", operand_text(e, step), " = ", v.text, '\n');
+      const auto tensor = tensor_of(step);
+      const bool is_mask = tensor && e.tensors[*tensor] == TensorShape::mask;
+      lines += concat("  ", operand_text(e, step), " = ", v.text, is_mask ? " > 0" : "", '\n');
     }
     if (step.op == StepOp::sum_columns) {
       lines += concat("  ", operand_text(e, step), " = sum over i of ", as_factor(v), '\n');
+    }
+    if (step.op == StepOp::amax) {
+      lines += concat("  ", operand_text(e, step), " = max over i, j of |", v.text, "|\n");
     }
     v = with_step(e, step, v);
   }

@@ -15,6 +15,7 @@ struct OperandShape {
   std::uint64_t cols = 0;
   std::uint64_t count = 0;          // of matrices: of a batch, or of groups
   std::uint32_t element_bytes = 0;  // 0: that of the matrix's type
+  bool is_mask = false;             // an element has the bits of 8 neighbours of a line
 
   bool row_major() const noexcept { return matrix.layout == Layout::row_major; }
   std::uint64_t length() const noexcept { return row_major() ? cols : rows; }  // of a line

@@ -181,7 +181,7 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
   const ResolvedMatrix& matrix = p.tensors[tensor];
   const TensorShape shape = p.epilogue.tensors[tensor];
   Operand out;
-  if (shape == TensorShape::matrix) {
+  if (has_elements(shape)) {
     out = matrix_operand(matrix, p.batch);
   } else {
     const std::uint64_t element = matrix.element_bytes();
@@ -193,6 +193,8 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
   // The product leaves the sums of tiles in the place of the tensor, for the kernel that adds them.
   out.address = is_summed(p.epilogue, tensor) ? &Addresses::column_sums
                                               : address_of_place(places_of(p)[tensor]);
+  // The kernel before the product finds amax by itself.
+  if (has_step(p.epilogue, StepOp::amax, tensor)) out.also = &Addresses::amax;
   out.written = is_written(p.epilogue, tensor);
   return out;
 }
@@ -210,7 +212,7 @@ constexpr OperandRow row_of_tensor(OperandId id, DeviceSpan Operands::*span, con
           .is_touched = [](const ResolvedProblem& p) { return has_tensor(p.epilogue, tensor); },
           .operand = [](const ResolvedProblem& p) { return tensor_operand(p, tensor); },
           .option = option,
-          .help = "A tensor of --steps; written if a step stores to it or sums columns",
+          .help = "A tensor of --steps; written if a step stores to it, sums columns or finds amax",
           .needs = "--steps and --tensors"};
 }
 

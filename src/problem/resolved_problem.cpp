@@ -157,10 +157,14 @@ MaybeError resolve_tensor(const Problem& problem, std::size_t i, ResolvedProblem
   if (!has_tensor(epilogue, i)) return std::nullopt;
   const OperandShape all = tensor_shape(problem, i);
   const TensorShape shape = epilogue.tensors[i];
-  const bool is_matrix = shape == TensorShape::matrix;
+  const bool is_matrix = has_elements(shape);
   const OperandInfo info{.name = tensor_names[i],
-                         .rows_name = is_matrix || shape == TensorShape::along_m ? "M" : "1",
-                         .cols_name = is_matrix || shape == TensorShape::along_n ? "N" : "1",
+                         .rows_name = all.is_mask                                  ? "bits of M"
+                                      : is_matrix || shape == TensorShape::along_m ? "M"
+                                                                                   : "1",
+                         .cols_name = all.is_mask                                  ? "bits of N"
+                                      : is_matrix || shape == TensorShape::along_n ? "N"
+                                                                                   : "1",
                          .access = is_written(epilogue, i) ? Access::write : Access::read,
                          .collection = problem.grouping ? "groups" : "batch"};
   auto resolved = resolve_matrix(info, all.matrix, all.rows, all.cols, all.count, !out.is_empty());
@@ -336,7 +340,16 @@ Result<ResolvedProblem> resolve(const Problem& problem) {
   }
 
   // Rows that are reduced stay rows, columns that are paired stay columns, codes are of B.
-  if (problem.d.layout == Layout::col_major && !out.rows && !out.gated && !problem.quantised_b) {
+  const bool transposes =
+      problem.d.layout == Layout::col_major && !out.rows && !out.gated && !problem.quantised_b;
+  const auto mask = mask_tensor(problem.epilogue);
+  if (mask && problem.d.layout == Layout::col_major && !transposes) {
+    return unsupported(
+        concat("d.layout is col_major and ", tensor_names[*mask],
+               " is a mask: with a gate, a row reduction or a quantised B, D must be "
+               "row_major"));
+  }
+  if (transposes) {
     if (const auto summed = summed_tensor(problem.epilogue)) {
       return unsupported(concat("d.layout is col_major and a step sums columns to ",
                                 tensor_names[*summed], ": D must be row_major"));

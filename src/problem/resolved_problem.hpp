@@ -36,6 +36,11 @@ struct ResolvedProblem {
   std::uint64_t n = 0;
   std::uint64_t k = 0;
   std::uint64_t batch = 1;
+
+  // m and batch of the problem of which this is a chunk; 0: it is whole.
+  std::uint64_t whole_m = 0;
+  std::uint64_t whole_batch = 0;
+
   ResolvedMatrix a = {};
   ResolvedMatrix b = {};
   ResolvedMatrix c = {};

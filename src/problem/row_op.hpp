@@ -49,6 +49,7 @@ inline constexpr RowOpRow row_ops[] = {
     {.op = RowOp::mean, .name = "mean", .constant = ROW_OP_MEAN},
     {.op = RowOp::variance, .name = "variance", .constant = ROW_OP_VARIANCE, .moments = true},
     {.op = RowOp::quantise, .name = "quantise", .constant = ROW_OP_QUANTISE},
+    {.op = RowOp::amax, .name = "amax", .constant = ROW_OP_AMAX},
 };
 
 // The row of an enumerator.

@@ -11,8 +11,8 @@ namespace vkgemm {
 std::optional<std::size_t> tensor_in_place_of_c(const ResolvedProblem& problem) noexcept {
   if (problem.has_c()) return std::nullopt;
   for (std::size_t i = 0; i < most_tensors; ++i) {
-    const bool is_matrix = problem.epilogue.tensors[i] == TensorShape::matrix;
-    if (is_matrix && !is_stored(problem.epilogue, i)) return i;
+    const Epilogue& epilogue = problem.epilogue;
+    if (has_elements(epilogue.tensors[i]) && !is_stored(epilogue, i)) return i;
   }
   return std::nullopt;
 }

@@ -11,8 +11,8 @@
 
 namespace vkgemm {
 
-// The tensor that kernels load ahead, as they load C, if there is no C: the first matrix that a
-// step reads.
+// The tensor that kernels load ahead, as they load C, if there is no C: the first matrix or
+// mask that a step reads.
 std::optional<std::size_t> tensor_in_place_of_c(const ResolvedProblem& problem) noexcept;
 
 // The parameters of C, aux, bias or of nothing else: where kernels find a tensor (PLACE_*). The

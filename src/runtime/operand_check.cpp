@@ -109,6 +109,7 @@ Result<void> OperandRules::check(const Operands& operands) const {
 void OperandRules::bind(const Operands& operands, Addresses& addresses) const noexcept {
   for (const Operand& rule : all_) {
     addresses.*rule.address = (operands.*rule.span).address;
+    if (rule.also != nullptr) addresses.*rule.also = addresses.*rule.address;
   }
   if (b_is_two_) addresses.b_right -= addresses.b;
 }

@@ -51,10 +51,15 @@ class StepsRecorder {
   void before(Addresses& at, const RowPart& part, const Addresses* previous = nullptr) {
     const Addresses given = at;
     // The address of a part of the workspace that there isn't stays 0: with groups that says that
-    // nobody is to be told of bad offsets.
-    for (const WorkspacePart& own : steps_.workspace) at.*own.address = workspace_ + own.offset;
+    // nobody is to be told of bad offsets. A chunk has its own place among the sums of columns.
+    for (const WorkspacePart& own : steps_.workspace) {
+      const std::uint64_t first = own.address == &Addresses::extra ? given.extra : 0;
+      at.*own.address = workspace_ + own.offset + first;
+    }
+    if (previous != nullptr) at.amax = 0;  // it is of the chunks before, too
     for (std::size_t i = 0; i < steps_.before.size(); ++i) {
       const Step& step = steps_.before[i];
+      if (step.once && previous != nullptr) continue;
       if (const auto operand = step.copied) {
         at.source = given.*operand;
         at.copy = at.*operand;
@@ -82,8 +87,19 @@ class StepsRecorder {
     };
     record(steps_.product, plan_.product);
     for (std::size_t i = 0; i < steps_.after.size(); ++i) {
+      if (steps_.after[i].once) continue;
       recorder_.wait(plan_.aborts != 0);
       record(steps_.after[i], plan_.after[i]);
+    }
+  }
+
+  // Records what is done once behind all parts. `at`: the addresses of the whole problem.
+  void finish(Addresses at) {
+    for (const WorkspacePart& own : steps_.workspace) at.*own.address = workspace_ + own.offset;
+    for (std::size_t i = 0; i < steps_.after.size(); ++i) {
+      if (!steps_.after[i].once) continue;
+      recorder_.wait(plan_.aborts != 0);
+      record_step(recorder_, steps_.after[i], plan_.after[i], at, {});
     }
   }
 
@@ -108,7 +124,10 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
   StepsRecorder record(plan, recorder, given.workspace);
   Addresses whole = given;
   if (!steps.chunks || !steps.chunks->with_copies) record.before(whole, {});
-  if (!steps.chunks) return record.product(whole, {});
+  if (!steps.chunks) {
+    record.product(whole, {});
+    return record.finish(given);
+  }
   const RowChunks& chunks = *steps.chunks;
   std::optional<Addresses> previous;
   for (std::uint64_t batch = 0; batch < chunks.all_batches; batch += chunks.batches) {
@@ -124,6 +143,7 @@ void record_checked(const Plan::Impl& plan, Recorder& recorder, const Operands& 
       record.product(at, part);
     }
   }
+  record.finish(given);
 }
 
 std::uint32_t count_dispatches(const Plan::Impl& plan) {

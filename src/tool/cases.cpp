@@ -14,15 +14,19 @@
 namespace vkgemm::tool {
 namespace {
 
-// A step, whose tensor is a matrix, or a vector of column sums.
+// A step, whose tensor is a matrix; or a mask, column sums, or amax.
 bool add_step(const std::string& part, Epilogue& epilogue) {
+  constexpr std::string_view mask = "mask:";
+  const bool is_mask = part.starts_with(mask);
   const std::size_t count = steps_of(epilogue).size();
-  const auto step = parse_epilogue_step(part);
+  const auto step = parse_epilogue_step(is_mask ? part.substr(mask.size()) : part);
   if (!step || count == most_steps) return false;
   epilogue.steps[count] = *step;
-  const bool is_sum = step->op == StepOp::sum_columns;
   if (const auto tensor = tensor_of(*step)) {
-    epilogue.tensors[*tensor] = is_sum ? TensorShape::along_n : TensorShape::matrix;
+    epilogue.tensors[*tensor] = step->op == StepOp::sum_columns ? TensorShape::along_n
+                                : step->op == StepOp::amax      ? TensorShape::scalar
+                                : is_mask                       ? TensorShape::mask
+                                                                : TensorShape::matrix;
   }
   return true;
 }
@@ -102,6 +106,7 @@ std::string name_epilogue(const CaseOptions& options) {
   if (product.f32_arithmetic != F32Arithmetic::ieee) {
     parts.emplace_back(to_string(product.f32_arithmetic));
   }
+  if (options.type_d) parts.push_back(concat("d:", to_string(*options.type_d)));
   if (product.batch != 1) parts.push_back(concat("batch:", product.batch));
   if (product.split_k != SplitK{}) parts.push_back("split_k:" + text_of(product.split_k));
   if (product.max_dispatch_ms > 0.0) {
@@ -118,13 +123,16 @@ void CaseOptions::add(CLI::App& app) {
   app.add_option("--shapes", shapes,
                  "MxNxK or N, separated by commas; with groups NxK, or MxN with --group-along k");
   app.add_option("--dtype", types, names_of(is_input) + "; may be repeated")->capture_default_str();
+  add_type(app, "--dtype-d", type_d, "Element type of D (default: that of A; of s8 s32 or f16)",
+           [](DataType) { return true; });
   add_named(app, "--layout-a", layout_a, "Layout of A");
   add_named(app, "--layout-b", layout_b, "Layout of B");
   app.add_option(
          "--epilogue", epilogue,
          "plain: nothing; heavy: alpha, residual, bias, gelu and aux; or parts joined by +: "
          "bias, bias_m, row_scales, column_scales, residual, aux, an activation, steps like "
-         "multiply:t0, whose tensors are matrices, and sum_columns:t1")
+         "multiply:t0, whose tensors are matrices, mask:store:t0 with a mask, sum_columns:t1, "
+         "amax:t2")
       ->check([](const std::string& text) {
         return parse_epilogue(text)
                    ? std::string()
@@ -167,8 +175,9 @@ std::vector<BenchCase> CaseOptions::cases() const {
       }
       for (std::size_t i = 0; i < most_tensors; ++i) {
         (problem.*tensor_matrices[i]).type =
-            is_summed(problem.epilogue, i) ? DataType::f32 : default_result(problem);
+            usual_type(problem.epilogue, i, default_result(problem));
       }
+      if (type_d) problem.d.type = *type_d;
       problem = packs.packed(problem);
       cases.push_back(std::move(one));
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "oracle/groups.hpp"
+#include "problem/epilogue_steps.hpp"
 #include "problem/fields.hpp"
 #include "problem/inputs/input.hpp"
 #include "runtime/fingerprint.hpp"
@@ -118,7 +119,7 @@ void load_tensors(const JobOptions& options, Job& job) {
     if (!row.exists(p)) continue;
     Matrix& matrix = p.*row.matrix;
     const MatrixOptions& described = options.matrices[row.id];
-    matrix = described.matrix(p.d.type, p.d.layout);
+    matrix = described.matrix(usual_type(p.epilogue, i, p.d.type), p.d.layout);
     const std::string& file = options.files[row.id];
     if (file.empty() || row.is_written(p)) continue;
     const bool is_matrix = p.epilogue.tensors[i] == TensorShape::matrix;

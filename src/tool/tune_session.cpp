@@ -308,7 +308,7 @@ std::string label(const TunedProblem& p) {
   if (p.a_layout != Layout::row_major && (packed & 1U) == 0) text += " A^T";
   if (p.b_layout != Layout::row_major && (packed & 2U) == 0) text += " B^T";
   if (p.family != "gemm") text += " " + p.family;
-  if (p.epilogue != EpilogueMatrices::none) text += " " + std::string(to_string(p.epilogue));
+  if (p.epilogue != EpilogueWork::none) text += " " + std::string(to_string(p.epilogue));
   if (!p.aligned) text += " unaligned";
   if (p.packed != PackedOperands::none) text += " packed " + std::string(to_string(p.packed));
   return text;

@@ -15,31 +15,30 @@ namespace {
 
 constexpr std::string_view product_names[] = {"gemm", "grouped_m_shared_b", "grouped_m",
                                               "grouped_k"};
-constexpr std::array<std::string_view, 4> epilogue_names{"none", "c", "aux", "c_aux"};
+constexpr std::array<std::string_view, 8> epilogue_names{
+    "none", "c", "aux", "c_aux", "sums", "c_sums", "aux_sums", "c_aux_sums"};
 constexpr std::array<std::string_view, 4> packed_names{"none", "a", "b", "ab"};
 
 // A matrix that a step reads takes the time of C, one that a step stores that of aux.
-EpilogueMatrices epilogue_matrices(const ResolvedProblem& problem) {
+EpilogueWork epilogue_work(const ResolvedProblem& problem) {
   bool reads = problem.has_c(), writes = problem.has_aux();
   for (std::size_t i = 0; i < most_tensors; ++i) {
     if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
     (is_stored(problem.epilogue, i) ? writes : reads) = true;
   }
-  if (reads) return writes ? EpilogueMatrices::c_aux : EpilogueMatrices::c;
-  return writes ? EpilogueMatrices::aux : EpilogueMatrices::none;
+  const int sums = sums_columns(problem.epilogue) ? 4 : 0;
+  return static_cast<EpilogueWork>((reads ? 1 : 0) + (writes ? 2 : 0) + sums);
 }
 
 }  // namespace
 
-std::string_view to_string(EpilogueMatrices matrices) noexcept {
-  return name_of(epilogue_names, matrices);
-}
+std::string_view to_string(EpilogueWork work) noexcept { return name_of(epilogue_names, work); }
 std::string_view to_string(PackedOperands operands) noexcept {
   return name_of(packed_names, operands);
 }
 
-std::optional<EpilogueMatrices> parse_epilogue_matrices(std::string_view text) noexcept {
-  return find_name<EpilogueMatrices>(epilogue_names, text);
+std::optional<EpilogueWork> parse_epilogue_work(std::string_view text) noexcept {
+  return find_name<EpilogueWork>(epilogue_names, text);
 }
 std::optional<PackedOperands> parse_packed_operands(std::string_view text) noexcept {
   return find_name<PackedOperands>(packed_names, text);
@@ -66,7 +65,7 @@ TunedProblem tuned_problem(const ResolvedProblem& problem) {
   const bool a_packed = problem.a.form == Form::given_packed;
   const bool b_packed = problem.b.form == Form::given_packed;
   out.packed = static_cast<PackedOperands>((a_packed ? 1 : 0) + (b_packed ? 2 : 0));
-  out.epilogue = epilogue_matrices(problem);
+  out.epilogue = epilogue_work(problem);
   out.d_type = problem.d.type;
   out.d_col_major = problem.d.layout == Layout::col_major;
   out.m = problem.typical_m();

@@ -10,10 +10,11 @@
 
 namespace vkgemm {
 
-// The matrices other than A, B and D that an epilogue moves.
-enum class EpilogueMatrices : std::uint8_t { none, c, aux, c_aux };
-std::string_view to_string(EpilogueMatrices matrices) noexcept;
-std::optional<EpilogueMatrices> parse_epilogue_matrices(std::string_view text) noexcept;
+// What takes an epilogue's time: matrices other than A, B and D that it reads (c) and writes (aux),
+// and sums of columns.
+enum class EpilogueWork : std::uint8_t { none, c, aux, c_aux, sums, c_sums, aux_sums, c_aux_sums };
+std::string_view to_string(EpilogueWork work) noexcept;
+std::optional<EpilogueWork> parse_epilogue_work(std::string_view text) noexcept;
 
 // The operands that the caller packed.
 enum class PackedOperands : std::uint8_t { none, a, b, ab };
@@ -30,7 +31,7 @@ struct TunedProblem {
   Layout b_layout = Layout::row_major;
   bool aligned = true;  // A and B can be loaded 16 bytes at a time
   PackedOperands packed = PackedOperands::none;
-  EpilogueMatrices epilogue = EpilogueMatrices::none;
+  EpilogueWork epilogue = EpilogueWork::none;
   DataType d_type = {};
   bool d_col_major = false;  // and not computed as its transpose: accessed element by element
   // As TuningRow's ranges take them, and how many products or groups there are.

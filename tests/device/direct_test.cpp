@@ -203,6 +203,16 @@ TEST_F(Direct, CopiesInParts) {
     passes_in_parts(batch, 24);
     batch.b.batch_stride = 0;
     passes_in_parts(batch, 32);
+    // Sums of columns and amax are of all parts.
+    for (Problem steps : {gemm({333, 40, 70}, c.input), batch}) {
+      steps.epilogue.tensors = {TensorShape::along_n, TensorShape::scalar, TensorShape::mask};
+      steps.epilogue.steps = {EpilogueStep{.op = StepOp::sum_columns, .operand = StepOperand::t0},
+                              EpilogueStep{.op = StepOp::amax, .operand = StepOperand::t1},
+                              EpilogueStep{.op = StepOp::store, .operand = StepOperand::t2}};
+      steps.t0.type = steps.t1.type = DataType::f32;
+      steps.t2.type = DataType::u8;
+      passes_in_parts(steps, 64);
+    }
     Problem reduced = gemm({210, 30, 64}, c.input);
     reduced.row_reduction = RowReduction{.op = RowOp::layer_norm};
     config.tile_n = 32;

@@ -13,9 +13,10 @@
 namespace vkgemm::test {
 namespace {
 
-constexpr RowOp all_ops[] = {
-    RowOp::rms_norm, RowOp::layer_norm, RowOp::softmax, RowOp::l2_normalize, RowOp::logsumexp,
-    RowOp::sum,      RowOp::max,        RowOp::mean,    RowOp::variance,     RowOp::quantise};
+constexpr RowOp all_ops[] = {RowOp::rms_norm,     RowOp::layer_norm, RowOp::softmax,
+                             RowOp::l2_normalize, RowOp::logsumexp,  RowOp::sum,
+                             RowOp::max,          RowOp::mean,       RowOp::variance,
+                             RowOp::quantise,     RowOp::amax};
 constexpr RowStrategy all_strategies[] = {RowStrategy::two_pass, RowStrategy::resident,
                                           RowStrategy::recompute, RowStrategy::panel};
 
@@ -124,7 +125,8 @@ Problem reduced(Shape shape, RowOp op, DataType input, DataType output = DataTyp
   return problem;
 }
 
-// Steps come before the reduction. They store their tensor, and sum columns, in each strategy.
+// Steps come before the reduction. They store their tensor, sum columns and find
+// amax in each strategy.
 TEST_P(RowReductions, OfSteps) {
   for (const std::uint64_t n : {32u, 56u}) {
     for (const RowOp op : {RowOp::rms_norm, RowOp::max}) {
@@ -138,6 +140,9 @@ TEST_P(RowReductions, OfSteps) {
         problem.epilogue.tensors[2] = TensorShape::along_n;
         problem.epilogue.steps[2] = {.op = StepOp::sum_columns, .operand = StepOperand::t2};
         problem.t2.type = DataType::f32;
+        problem.epilogue.tensors[3] = TensorShape::scalar;
+        problem.epilogue.steps[3] = {.op = StepOp::amax, .operand = StepOperand::t3};
+        problem.t3.type = DataType::f32;
       }
       EXPECT_TRUE(passes_by_all(config(), with_padding(problem)));
     }
@@ -394,7 +399,7 @@ TEST_P(RowReductions, WhatIsNotANumber) {
     // One of each kind, and the logarithm of what may be infinite.
     const bool has_a_kind = op == RowOp::rms_norm || op == RowOp::layer_norm ||
                             op == RowOp::softmax || op == RowOp::logsumexp || op == RowOp::max ||
-                            op == RowOp::quantise;
+                            op == RowOp::quantise || op == RowOp::amax;
     if (on_cpu() && !is_nightly() && !has_a_kind) continue;
     if (is_selection() && op != RowOp::softmax && op != RowOp::max) continue;
     Problem problem = reduced({3, n, 4}, op, input());
@@ -446,7 +451,7 @@ TEST_P(RowReductions, ZeroRows) {
 // Sums that are exact say that every element is counted once; means and variances of powers of two
 // of integers are exact, too.
 TEST_P(RowReductions, ExactStatistics) {
-  for (const RowOp op : {RowOp::sum, RowOp::max, RowOp::mean, RowOp::variance}) {
+  for (const RowOp op : {RowOp::sum, RowOp::max, RowOp::mean, RowOp::variance, RowOp::amax}) {
     if (is_selection() && op != RowOp::sum) continue;
     for (const RowStrategy strategy : all_strategies) {
       Problem problem = reduced({9, 64, 8}, op, input());

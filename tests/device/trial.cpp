@@ -81,7 +81,7 @@ bool has_exact_results(const Problem& problem) {
   const Activation activation = problem.epilogue.activation;
   const auto& rows = problem.row_reduction;
   return (activation == Activation::none || activation == Activation::relu) &&
-         (!rows || rows->op == RowOp::sum || rows->op == RowOp::max);
+         (!rows || rows->op == RowOp::sum || rows->op == RowOp::max || rows->op == RowOp::amax);
 }
 
 }  // namespace
@@ -385,11 +385,12 @@ Problem with_padding(Problem problem, std::uint64_t padding, bool aligned) {
     const OperandShape shape = row.shape(problem);
     const std::uint64_t extra = times++ * padding;
     Matrix& matrix = problem.*row.matrix;
-    matrix.alignment = aligned ? 16 : size_in_bytes(matrix.type);
+    matrix.alignment = aligned ? 16 : shape.is_mask ? 4 : size_in_bytes(matrix.type);
     const bool is_tensor = row.written_by != nullptr;
     if (is_tensor && (shape.rows <= 1 || shape.cols <= 1)) continue;  // a vector, or none
-    matrix.ld = std::max<std::uint64_t>(shape.length() + extra, 1);
-    if (shape.count > 1) matrix.batch_stride = *matrix.ld * shape.lines() + extra;
+    const std::uint64_t own = shape.is_mask ? 4 * extra : extra;      // lines of masks are words
+    matrix.ld = std::max<std::uint64_t>(shape.length() + own, 1);
+    if (shape.count > 1) matrix.batch_stride = *matrix.ld * shape.lines() + own;
   }
   return problem;
 }

@@ -142,7 +142,7 @@ class Kernel {
   void read_offsets(const Block& p);
   void epilogue(const gpu::GemmParams& p, Batches batches, Batches bias);
   void step(const gpu::GemmParams& p, std::uint32_t word, Batches batches, Batches bias);
-  Region tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t n, std::uint64_t pitch,
+  Region tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t row, std::uint64_t pitch,
                    Batches batches) const;
   void store_d(const gpu::GemmParams& p, Batches batches);
   Region partial(const gpu::GemmParams& p, Batches batches) const;
@@ -229,13 +229,13 @@ void Kernel::epilogue(const gpu::GemmParams& p, Batches batches, Batches bias) {
 }
 
 // lib/epilogue/column_sums.glsl. Groups of rows have as many slots as group_map.glsl says.
-Region Kernel::tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t n,
+Region Kernel::tile_sums(std::uint64_t address, std::uint64_t m, std::uint64_t row,
                          std::uint64_t pitch, Batches batches) const {
   const std::uint64_t tile_m = constant(SPEC_TILE_M);
   const std::uint64_t rows = constant(SPEC_GROUPED) == GROUPED_ALONG_M
                                  ? m / tile_m + block<gpu::GroupedParams>().groups
                                  : divided_up(m, tile_m);
-  return vector(address, rows * rounded_up(n, 4) * sizeof(float), pitch, batches);
+  return vector(address, rows * row, pitch, batches);
 }
 
 // lib/epilogue/steps.glsl.
@@ -254,7 +254,16 @@ void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches,
   const Region whole =
       matrix(place.address, {p.m, p.n, place.ld, columns, element}, place.batch, batches);
   if ((word & 15) == STEP_SUM_COLUMNS) {
-    return write("sums of tiles", tile_sums(place.address, p.m, p.n, place.batch, batches));
+    return write("sums of tiles",
+                 tile_sums(place.address, p.m, place.ld * word_bytes, place.batch, batches));
+  }
+  if ((word & 15) == STEP_AMAX) {
+    accesses.push_back({.what = "amax",
+                        .region = vector(place.address, word_bytes),
+                        .reads = true,
+                        .writes = true,
+                        .atomic = true});
+    return;
   }
   switch (word >> STEP_OPERAND_SHIFT & 7) {
     case OPERAND_NUMBER:
@@ -265,6 +274,15 @@ void Kernel::step(const gpu::GemmParams& p, std::uint32_t word, Batches batches,
       return read("a tensor", vector(place.address, p.n * element, place.batch, bias));
     case OPERAND_ALONG_M:
       return read("a tensor", vector(place.address, p.m * element, place.batch, batches));
+    case OPERAND_MASK: {
+      const std::uint64_t line = divided_up(p.n, 32) * word_bytes;
+      const Region bits =
+          matrix(place.address, {p.m, line, place.ld, false, 1}, place.batch, batches);
+      if ((word & 15) != STEP_STORE) return read("a mask", bits);
+      accesses.push_back(
+          {.what = "a mask", .region = bits, .reads = true, .writes = true, .atomic = true});
+      return;
+    }
     default:
       return (word & 15) == STEP_STORE ? write("a tensor", whole) : read("a tensor", whole);
   }
@@ -418,7 +436,7 @@ void Kernel::sum_columns() {
     read_offsets(p);
     rows = p.rows / constant(SPEC_TILE_M) + p.groups;
   }
-  const std::uint64_t bytes = rows * rounded_up(p.n, 4) * sizeof(float);
+  const std::uint64_t bytes = rows * p.extra_row;
   read("sums of tiles", vector(p.extra, bytes, p.extra_batch, launched(p)));
   write("column sums",
         vector(p.column_sums, p.n * sizeof(float), p.column_sums_batch, launched(p)));
@@ -432,6 +450,7 @@ void Kernel::reset() {
   const auto p = block<gpu::ResetParams>();
   write("control words", vector(p.control, p.control_words * word_bytes));
   write("row states", vector(p.partial, p.row_state_pieces * std::uint64_t{RESET_PIECE_BYTES}));
+  if (p.amax != 0) write("amax", vector(p.amax, word_bytes));
   if (p.aborts == 0) return;
   accesses.push_back(
       {.what = "aborts", .region = vector(p.aborts, word_bytes), .reads = true, .atomic = true});

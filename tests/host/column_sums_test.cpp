@@ -58,8 +58,8 @@ TEST(ColumnSums, ProblemsThatAreRefused) {
          p.epilogue.tensors[2] = TensorShape::along_n;
          p.epilogue.steps[1] = {.op = StepOp::sum_columns, .operand = StepOperand::t2};
        },
-       "epilogue.steps[1] is sum_columns:t2: epilogue.steps[0] sums columns, and only one step "
-       "may"},
+       "epilogue.steps[1] is sum_columns:t2: epilogue.steps[0] is sum_columns, and only one step "
+       "may be"},
       {[](Problem& p) { p.epilogue.steps[0].operand = StepOperand::number; },
        "epilogue.steps[0].operand is number: sum_columns needs a tensor"},
       {[](Problem& p) {
@@ -113,10 +113,12 @@ TEST(ColumnSums, TwoDispatches) {
   ASSERT_EQ(plan.after.size(), 1u);
   const Step& sum = plan.after.front();
   EXPECT_EQ(sum.key.module, "sum_columns");
-  const std::uint64_t pitch = std::uint64_t{3} * 72 * 4;
+  const std::uint64_t pitch = std::uint64_t{3} * 128 * 4;
   EXPECT_EQ(plan.product.gemm().extra_batch, pitch);
   const auto& params = sum.block<gpu::SumColumnsParams>();
   EXPECT_EQ(params.extra_batch, pitch);
+  EXPECT_EQ(params.extra_row, 128u * 4);
+  EXPECT_EQ(plan.product.gemm().ld_extra, 128u);
   EXPECT_EQ(params.column_sums_batch, 320u);
   EXPECT_EQ(params.rows, 3u);
   EXPECT_EQ(params.n, 70u);
@@ -141,7 +143,7 @@ TEST(ColumnSums, OfGroups) {
   const DispatchPlan plan = lower(config(khr_text), p, test::h200());
   EXPECT_EQ(offset_of(&Addresses::bad_group, plan.workspace), 0u);
   EXPECT_EQ(offset_of(&Addresses::extra, plan.workspace), 256u);
-  EXPECT_EQ(plan.workspace.bytes, 256u + rounded_up((1000 / 128 + 5) * 256, 256));
+  EXPECT_EQ(plan.workspace.bytes, 256u + rounded_up((1000 / 128 + 5) * 512, 256));
   EXPECT_EQ(plan.product.gemm().extra_batch, 0u);
   ASSERT_EQ(plan.after.size(), 1u);
   const Step& sum = plan.after.front();

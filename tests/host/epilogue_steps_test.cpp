@@ -35,7 +35,8 @@ Problem with_t0(TensorShape shape = TensorShape::matrix) {
 TEST(EpilogueSteps, TextRoundTrips) {
   for (const std::string_view text :
        {"add:t0", "multiply:-0.5", "maximum:1e-30", "activate:silu", "activate:elu:0.1",
-        "derivative:gelu_erf:t3", "derivative:leaky_relu:t1:0.25", "store:t2", "sum_columns:t3"}) {
+        "derivative:gelu_erf:t3", "derivative:leaky_relu:t1:0.25", "store:t2", "sum_columns:t3",
+        "amax:t0"}) {
     const auto step = parse_epilogue_step(text);
     ASSERT_TRUE(step) << step.error().message;
     EXPECT_EQ(to_string(*step), text);
@@ -88,7 +89,7 @@ TEST(EpilogueSteps, ErrorsNameFieldAndValue) {
          p.epilogue.steps[0].op = StepOp::store;
          p.epilogue.tensors[0] = TensorShape::along_n;
        },
-       "epilogue.tensors[0] is along_n: a step stores t0, so it must be a matrix"},
+       "epilogue.tensors[0] is along_n: a step stores t0, so it must be a matrix or a mask"},
       {[](Problem& p) { p.t0.type = DataType::s32; }, "t0.type is s32"},
       {[](Problem& p) { p.t0.ld = 47; }, "t0.ld is 47: a row of N = 48 needs at least 48"},
       {[](Problem& p) { p.t0.packing = Packing::packed; }, "t0.packing is packed"},
@@ -119,6 +120,54 @@ TEST(EpilogueSteps, ErrorsNameFieldAndValue) {
          p.t0.batch_stride = 0;
        },
        "t0.batch_stride is 0"},
+      {[](Problem& p) {
+         p.epilogue.steps[0].op = StepOp::amax;
+         p.t0.type = DataType::f32;
+       },
+       "epilogue.tensors[0] is matrix: a step writes amax to t0, so it must be scalar"},
+      {[](Problem& p) {
+         p.epilogue.steps[0].op = StepOp::amax;
+         p.epilogue.tensors[0] = TensorShape::scalar;
+         p.t0.type = DataType::f16;
+       },
+       "t0.type is f16: a step writes amax to t0, so it must be f32"},
+      {[](Problem& p) {
+         p.epilogue.steps[0].op = StepOp::amax;
+         p.epilogue.tensors[0] = TensorShape::scalar;
+         p.t0 = {.type = DataType::f32, .batch_stride = 1};
+       },
+       "t0.batch_stride is 1: a step writes amax to t0, so it must be 0: one number is for the "
+       "whole batch"},
+      {[](Problem& p) { p.epilogue.tensors[0] = TensorShape::mask; },
+       "t0.type is f16: a mask must be u8"},
+      {[](Problem& p) {
+         p.epilogue.tensors[0] = TensorShape::mask;
+         p.t0 = {.type = DataType::u8, .layout = Layout::col_major};
+       },
+       "t0.layout is col_major and d.layout is row_major: a mask must have the layout of D"},
+      {[](Problem& p) {
+         p.epilogue.tensors[0] = TensorShape::mask;
+         p.t0 = {.type = DataType::u8, .ld = 10};
+       },
+       "t0.ld is 10: of a mask it must be a multiple of 4"},
+      {[](Problem& p) {
+         p.epilogue.tensors[0] = TensorShape::mask;
+         p.t0 = {.type = DataType::u8, .ld = 4};
+       },
+       "t0.ld is 4: a row of bits of N = 8 needs at least 8"},
+      {[](Problem& p) {
+         p.epilogue.tensors[0] = TensorShape::mask;
+         p.t0 = {.type = DataType::u8, .alignment = 2};
+       },
+       "t0.alignment is 2: of a mask it must be a multiple of 4"},
+      {[](Problem& p) {
+         p.epilogue.tensors[0] = TensorShape::mask;
+         p.t0 = {.type = DataType::u8, .layout = Layout::col_major};
+         p.d.layout = Layout::col_major;
+         p.gated = Gated{};
+       },
+       "d.layout is col_major and t0 is a mask: with a gate, a row reduction or a quantised B, D "
+       "must be row_major"},
   };
   for (const Case& c : cases) {
     Problem problem = with_t0();

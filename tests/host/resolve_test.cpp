@@ -120,8 +120,8 @@ TEST(Resolve, ErrorsNameFieldAndValue) {
       {"step enumerator",
        [](Problem& p) { p.epilogue.steps[1].operand = static_cast<StepOperand>(5); }, invalid,
        "epilogue.steps[1].operand is 5: no such enumerator"},
-      {"tensor enumerator", [](Problem& p) { p.epilogue.tensors[2] = static_cast<TensorShape>(5); },
-       invalid, "epilogue.tensors[2] is 5: no such enumerator"},
+      {"tensor enumerator", [](Problem& p) { p.epilogue.tensors[2] = static_cast<TensorShape>(9); },
+       invalid, "epilogue.tensors[2] is 9: no such enumerator"},
       {"bias enumerator", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(200); }, invalid,
        "epilogue.bias is 200"},
   };

@@ -63,6 +63,7 @@ ROW_VALUES = {
     "logsumexp": lambda v: v.max(-1) + np.log(_exp(v).sum(-1)),
     "sum": lambda v: v.sum(-1),
     "max": lambda v: v.max(-1),
+    "amax": lambda v: np.abs(v).max(-1),
     "mean": lambda v: v.mean(-1),
     "variance": lambda v: v.var(-1),
 }

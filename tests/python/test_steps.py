@@ -145,7 +145,7 @@ class Steps(OnDevice):
         assert_close(last, d, "f16")
         self.assertIn("t1[j] = sum over i of ", self.device.explain(
             self.a, self.b, steps=[("store", None), ("sum_columns",)]))
-        with self.assertRaisesRegex(vkgemm.Error, "only one step may"):
+        with self.assertRaisesRegex(vkgemm.Error, "only one step may be"):
             self.device.gemm(self.a, self.b, steps=[("sum_columns",), ("sum_columns",)])
 
     def test_sums_of_columns_of_matrices(self):
@@ -165,6 +165,51 @@ class Steps(OnDevice):
         rows, sums = self.device.row_reduction(self.a, self.b, "max", steps=[("sum_columns",)])
         assert_close(rows, self.product.max(1))
         assert_close(sums, self.product.sum(0))
+
+    def test_masks(self):
+        d, mask = self.device.gemm(self.a, self.b, activation="relu", steps=[("store", "mask")])
+        self.assertEqual((mask.shape, mask.dtype), ((20, 4), np.uint8))
+        bits = np.unpackbits(mask, axis=-1, bitorder="little")
+        np.testing.assert_array_equal(bits[:, :25], d > 0)
+        self.assertFalse(bits[:, 25:].any())
+        for step, expected in ((("derivative", "relu", mask, "mask"), self.product * (d > 0)),
+                               (("multiply", mask, "mask"), self.product * (d > 0)),
+                               (("add", mask, "mask"), self.product + (d > 0))):
+            with self.subTest(op=step[0]):
+                assert_close(self.device.gemm(self.a, self.b, steps=[step]), expected)
+        out = np.full((20, 4), 255, np.uint8)
+        self.device.gemm(self.a, self.b, steps=[("store", out, "mask")])
+        np.testing.assert_array_equal(np.unpackbits(out, axis=-1, bitorder="little")[:, :25],
+                                      bits[:, :25])
+        a = values((3, 20, 30))
+        d, mask = self.device.gemm(a, self.b, steps=[("store", "mask")])
+        self.assertEqual(mask.shape, (3, 20, 4))
+        back = self.device.gemm(a, self.b, steps=[("multiply", mask, "mask")])
+        np.testing.assert_array_equal(back, np.maximum(d, 0))
+        for steps, message in (
+                ([("multiply", self.c, "mask")], "steps[0][1].shape is (20, 25): a mask of D must "
+                 "be (20, 4)"),
+                ([("multiply", np.zeros((20, 4), np.int8), "mask")], "steps[0][1].dtype is int8"),
+                ([("add", out, "mask"), ("add", out)], "steps[1][1] is also steps[0][1]: an array "
+                 "is a mask in all steps or in none"),
+                ([("activate", "relu", "mask")], "activate has no array that is a mask"),
+                ([("add", 3, "mask")], "steps[0][1] is 3: it must be an array")):
+            with self.subTest(message=message):
+                with self.assertRaises(vkgemm.ArgumentError) as caught:
+                    self.device.gemm(self.a, self.b, steps=steps)
+                self.assertIn(message, caught.exception.message)
+
+    def test_amax(self):
+        a = values((3, 20, 30))
+        d, amax = self.device.gemm(a, self.b, steps=[("multiply", -2), ("amax",), ("add", 1)])
+        product = wide(a) @ wide(self.b)
+        self.assertEqual((amax.shape, amax.dtype), ((1,), np.float32))
+        assert_close(amax, np.abs(2 * product).max())
+        assert_close(d, 1 - 2 * product)
+        rows = self.device.row_reduction(self.a, self.b, "amax")
+        assert_close(rows, np.abs(self.product).max(1))
+        with self.assertRaisesRegex(vkgemm.Error, "only one step may be"):
+            self.device.gemm(self.a, self.b, steps=[("amax",), ("amax",)])
 
     def test_gradients_of_a_layer(self):
         """y = relu(x·w + bias) before a weight v, against numpy, and torch's autograd if it is there."""
@@ -295,7 +340,7 @@ class Steps(OnDevice):
                 ([c], "steps[0] is ndarray: it must be a tuple", {}),
                 ([("add", 1), ("multipli", c)], "steps[1][0] is 'multipli': it must be one of none, "
                  "add, subtract, multiply, divide, maximum, minimum, activate, derivative, store, "
-                 "sum_columns; "
+                 "sum_columns, amax; "
                  "did you mean 'multiply'?", {}),
                 ([("multiply",)], "steps[0] is ('multiply',): it must be ('multiply', x)", {}),
                 ([("add", c, 3)], "it must be ('add', x)", {}),

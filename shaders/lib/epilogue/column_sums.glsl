@@ -1,6 +1,6 @@
 // column_sums.glsl: the sums of a tile's columns (StepOp::sum_columns). Each invocation sums its own values
 // in registers. The workgroup then adds these sums in the order of their lines. The result is a row of f32
-// in the workspace, at Tile::extra: row t.a_row / TILE_M, padded to 4 elements. sum_columns.comp adds the
+// in the workspace, at Tile::extra: row t.a_row / TILE_M, ld_extra apart. sum_columns.comp adds the
 // rows. A loop that defines OWN_STORE_TILE needs store_column_sum4 alone.
 
 // An x4 of the tile's sums.
@@ -8,7 +8,7 @@ void store_column_sum4(const Tile t, const uint x4, const vec4 sum) {
     const uint col = t.col + x4 * 4;
     if (EDGES != 0 && col >= size_n()) return;
     const uint row = t.a_row / TILE_M;
-    F32x4(element(t.extra, TYPE_F32, row, partial_row(), col)).x = sum;
+    F32x4(element(t.extra, TYPE_F32, row, p.ld_extra, col)).x = sum;
 }
 
 #ifndef OWN_STORE_TILE

@@ -1,6 +1,8 @@
 // steps.glsl: the steps of an epilogue (vkgemm/epilogue.hpp, EpilogueStep), in their order. Each is a constant
 // (constants.h, STEP_*), so that a pipeline has the code of its own steps alone.
 
+#include "../schedule/shared_word.glsl"
+
 #define NTH_STEP(name)          \
     switch (i) {                \
         case 1: return name##1; \
@@ -39,6 +41,10 @@ Step step_of(const uint i) {
 const bool SUMS_COLUMNS = HAS_COLUMN_SUMS != 0;
 vec4 summed;
 
+// The largest |v| that a step (StepOp::amax) of this invocation saw, by bits: NaN is larger than all numbers.
+const bool FINDS_AMAX = HAS_AMAX != 0;
+uint amax_bits = 0;
+
 uint64_t place_base(const Tile t, const uint place) {
     return place == PLACE_AUX     ? t.aux
            : place == PLACE_BIAS  ? t.bias
@@ -64,6 +70,44 @@ uint64_t step_element(const Tile t, const Step s, uint row, uint col) {
 }
 uint64_t step_row_step(const Step s) { return row_step(s.type, s.col_major, place_ld(s.place)); }
 
+// The word of a mask that has the bits of an x4 of D, which begin at bit col % 32.
+uint64_t mask_word(const Tile t, const Step s, uint row, uint col) {
+    return place_base(t, s.place) + uint64_t(row) * place_ld(s.place) + col / 32 * 4;
+}
+uint mask_bits(const Tile t, const Step s, uint row, uint col) {
+    return U32(mask_word(t, s, row, col)).x >> col % 32;
+}
+
+// Stores v > 0. Other invocations store the other bits of the word.
+void store_mask4(const Tile t, const Step s, uint row, uint col, vec4 v) {
+    const uint exist = size_n() - col < 4 ? (1u << (size_n() - col)) - 1 : 15u;
+    uint bits = 0;
+    [[unroll]] for (uint e = 0; e < 4; ++e) bits |= v[e] > 0.0 ? 1u << e : 0u;
+    const uint64_t word = mask_word(t, s, row, col);
+    atomicAnd(SharedWord(word).x, ~((exist & ~bits) << col % 32), RELAXED);
+    atomicOr(SharedWord(word).x, (exist & bits) << col % 32, RELAXED);
+}
+
+// Takes an x4 whose first elements exist.
+void find_amax4(uint col, vec4 v) {
+    [[unroll]] for (uint e = 0; e < 4; ++e)
+        if (col + e < size_n())
+            amax_bits = max(amax_bits, floatBitsToUint(v[e]) & 0x7fffffffu);
+}
+
+// Brings the amax of this invocation to memory. Most invocations find a larger one there.
+void store_amax(const uint64_t word) {
+    if (amax_bits > atomicLoad(SharedWord(word).x, RELAXED))
+        atomicMax(SharedWord(word).x, amax_bits, RELAXED);
+}
+void store_amax(const Tile t) {
+    if (!FINDS_AMAX) return;
+    [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
+        const Step s = step_of(i);
+        if (s.op == STEP_AMAX) store_amax(place_base(t, s.place));
+    }
+}
+
 // A step on a value, x: its operand. A NaN of either stays one.
 float stepped(const Step s, float v, float x) {
     precise float y = v;
@@ -83,6 +127,8 @@ float stepped(const Step s, float v, float x) {
 // A step's operand for an x4 of D, which begins at an element that exists.
 vec4 step_operand4(const Tile t, const Step s, uint row, uint col) {
     if (s.operand == OPERAND_NUMBER) return vec4(s.number);
+    if (s.operand == OPERAND_MASK)
+        return vec4(uvec4(mask_bits(t, s, row, col)) >> uvec4(0, 1, 2, 3) & 1u);
     const uint64_t at = step_element(t, s, row, col);
     if (s.operand == OPERAND_SCALAR || s.operand == OPERAND_ALONG_M) return vec4(load1(at, s.type));
     return load4(at, step_row_step(s), s.type, s.vector, size_n() - col);
@@ -93,6 +139,10 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
     if (STEP_COUNT == 0) return v;
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
+        if (s.op == STEP_STORE && s.operand == OPERAND_MASK) {
+            store_mask4(t, s, row, col, v);
+            continue;
+        }
         if (s.op == STEP_STORE) {
             store4(step_element(t, s, row, col), step_row_step(s), s.type, s.vector,
                    size_n() - col, v);
@@ -100,6 +150,10 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
         }
         if (s.op == STEP_SUM_COLUMNS) {
             summed = v;
+            continue;
+        }
+        if (s.op == STEP_AMAX) {
+            find_amax4(col, v);
             continue;
         }
         vec4 x = c;
@@ -110,12 +164,13 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
     return v;
 }
 
-// The same of one element, without stores and sums.
+// The same of one element, without stores, sums and amax.
 float with_steps(const Tile t, uint row, uint col, float v) {
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
         float x = s.number;
-        if (s.operand != OPERAND_NUMBER) x = load1(step_element(t, s, row, col), s.type);
+        if (s.operand == OPERAND_MASK) x = float(mask_bits(t, s, row, col) & 1u);
+        else if (s.operand != OPERAND_NUMBER) x = load1(step_element(t, s, row, col), s.type);
         v = stepped(s, v, x);
     }
     return v;

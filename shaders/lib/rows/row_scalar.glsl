@@ -1,7 +1,7 @@
 // row_scalar.glsl: the number that a row is reduced to, from its state.
 float row_scalar(const RowState s) {
     const float n = float(p.n);
-    precise float v = s.x;  // sum, max
+    precise float v = s.x;  // sum, max, amax
     switch (ROW_OP) {
         case ROW_OP_LOGSUMEXP: v = is_infinite(s.x) ? s.x : s.x + log(s.y); break;
         case ROW_OP_MEAN: v = s.x / n; break;

@@ -16,7 +16,7 @@
 //   softmax, logsumexp        x = max, y = sum of exp(v - max)   merged as by Milakov and
 //                             Gimelshein, Online normalizer calculation for softmax, 2018
 //   max                       x = max
-//   quantise                  x = max of |v|, by bits: row_codes.glsl
+//   quantise, amax            x = max of |v|, by bits: row_codes.glsl
 // n: how many elements; 0: nothing is known.
 #include "row_codes.glsl"
 
@@ -31,9 +31,9 @@ const uint STATE_BYTES = ROW_STATE_BYTES(ROW_MOMENTS);  // in the workspace
 const bool ROW_MAXIMUM = ROW_OP == ROW_OP_MAX;
 const bool ROW_HAS_Y = ROW_MOMENTS ? true : ROW_EXPONENTIALS;
 const uint STATE_WORDS = ROW_MOMENTS ? 3 : ROW_HAS_Y ? 2 : 1;
-const bool ROW_MAGNITUDE = ROW_OP == ROW_OP_QUANTISE;
+const bool ROW_MAGNITUDE = ROW_OP == ROW_OP_QUANTISE ? true : ROW_OP == ROW_OP_AMAX;
 const bool ROW_HAS_VALUE = ROW_OP >= ROW_OP_LOGSUMEXP;  // a number a row
-const bool ROW_HAS_SCALAR = ROW_MAGNITUDE ? false : ROW_HAS_VALUE;  // alone; else D is transformed
+const bool ROW_HAS_SCALAR = ROW_OP == ROW_OP_QUANTISE ? false : ROW_HAS_VALUE;  // alone; else D is transformed
 
 const float MINUS_INFINITY = uintBitsToFloat(0xff800000u);
 

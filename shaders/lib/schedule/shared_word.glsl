@@ -1,4 +1,6 @@
 // shared_word.glsl: words in memory that the workgroups of a dispatch share.
+#ifndef SHARED_WORD
+#define SHARED_WORD
 layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent buffer SharedWord {
     uint x;
 };
@@ -11,3 +13,4 @@ layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent
 #define CONTROL_WORD(index) (p.control + (index) * 4)
 
 const uint POISONED = 0x80000000u;  // in CONTROL_DONE: nobody passes
+#endif

@@ -87,10 +87,9 @@ bool check(const Case& s) {
   }
   for (std::size_t i = 0; i < most_tensors && !split; ++i) {
     // Functions of single elements return a value; the extension says nothing of their stores.
-    if (is_stored(p.epilogue, i))
-      return s.refuse("a step stores ", tensor_names[i], ": not built on path nv");
-    if (is_summed(p.epilogue, i)) {
-      return s.refuse("a step sums columns to ", tensor_names[i], ": not built on path nv");
+    const StepOp writer = writer_of(p.epilogue, i);
+    if (writer != StepOp::none) {
+      return s.refuse("a step ", writes(writer), tensor_names[i], ": not built on path nv");
     }
   }
   if (split) {

@@ -1,5 +1,8 @@
 // column_sums.cpp: the sums of columns (StepOp::sum_columns): each tile leaves a row of sums in the
 // workspace, and a second dispatch adds the rows.
+#include "kernels/parts/column_sums.hpp"
+
+#include <numeric>
 #include <string>
 #include <variant>
 
@@ -13,19 +16,36 @@
 namespace vkgemm {
 namespace {
 
-// Rows of sums of a matrix; with groups of rows, of all groups.
-std::uint64_t row_count(const Config& c, const ResolvedProblem& p) {
-  return p.is_grouped(GroupAlong::m) ? p.group_slots(p.m, c.tile_m) : divided_up(p.m, c.tile_m);
+// The problem's m and batch, of all chunks.
+std::uint64_t whole_m(const ResolvedProblem& p) { return p.whole_m != 0 ? p.whole_m : p.m; }
+std::uint64_t whole_batch(const ResolvedProblem& p) {
+  return p.whole_batch != 0 ? p.whole_batch : p.batch;
 }
 
-std::uint64_t row_bytes(const ResolvedProblem& p) { return rounded_up(p.n, 4) * sizeof(float); }
+// Rows of sums of a matrix; with groups of rows, of all groups.
+std::uint64_t row_count(const Config& c, const ResolvedProblem& p) {
+  return p.is_grouped(GroupAlong::m) ? p.group_slots(p.m, c.tile_m)
+                                     : divided_up(whole_m(p), c.tile_m);
+}
+
+// The leading dimension of the rows. Chunks begin at a whole number of bytes for each row of D.
+std::uint64_t row_ld(const Config& c, const ResolvedProblem& p) {
+  return rounded_up(p.n, std::lcm(std::uint64_t{c.tile_m}, std::uint64_t{4}));
+}
+std::uint64_t row_bytes(const Config& c, const ResolvedProblem& p) {
+  return row_ld(c, p) * sizeof(float);
+}
+// All groups of rows have slots of one matrix.
+std::uint64_t matrix_bytes(const Config& c, const ResolvedProblem& p) {
+  return p.is_grouped(GroupAlong::m) ? 0 : row_count(c, p) * row_bytes(c, p);
+}
 
 // Workgroups that add the rows of a matrix, and matrices of sums.
 std::uint64_t block_count(const ResolvedProblem& p) {
   return divided_up(p.n, 4 * std::uint64_t{COLUMNS_X4});
 }
 std::uint64_t sum_count(const ResolvedProblem& p) {
-  return p.is_grouped(GroupAlong::m) ? p.grouping->groups : p.batch;
+  return p.is_grouped(GroupAlong::m) ? p.grouping->groups : whole_batch(p);
 }
 
 bool check(const Case& s) {
@@ -36,9 +56,10 @@ bool check(const Case& s) {
     return s.refuse("slices is ", c.slices, ": a step sums columns, and no slice has their values");
   }
   const std::uint64_t rows = row_count(c, p);
-  if (p.batch > most_workspace_bytes / row_bytes(p) / rows) {
-    return s.refuse("a step sums columns: ", rows, " rows of ", row_bytes(p), " bytes in each of ",
-                    p.batch, " matrices take more than ", most_workspace_bytes, " bytes");
+  if (p.batch > most_workspace_bytes / row_bytes(c, p) / rows) {
+    return s.refuse("a step sums columns: ", rows, " rows of ", row_bytes(c, p),
+                    " bytes in each of ", p.batch, " matrices take more than ",
+                    most_workspace_bytes, " bytes");
   }
   if (dispatch_count(block_count(p), sum_count(p), s.caps.limits) > most_dispatches) {
     return s.refuse("a step sums columns: ", block_count(p), " workgroups for each of ",
@@ -47,10 +68,11 @@ bool check(const Case& s) {
   return true;
 }
 
-Step sum_step(const Lowering& l, std::size_t tensor, std::uint64_t matrix_bytes) {
+Step sum_step(const Lowering& l, std::size_t tensor) {
   const ResolvedProblem& p = *l.problem;
   const bool groups_of_rows = p.is_grouped(GroupAlong::m);
   Step step;
+  step.once = true;
   step.key.module = "sum_columns";
   Constants constants(step.key.constants);
   constants.set(SPEC_LOCAL_SIZE, std::uint32_t{COLUMNS_LOCAL_SIZE});
@@ -58,7 +80,8 @@ Step sum_step(const Lowering& l, std::size_t tensor, std::uint64_t matrix_bytes)
     constants.set(id, std::uint32_t{1});
   }
   gpu::SumColumnsParams params{};
-  params.extra_batch = matrix_bytes;
+  params.extra_row = row_bytes(l.config, p);
+  params.extra_batch = matrix_bytes(l.config, p);
   params.column_sums_batch = p.tensors[tensor].batch_stride * sizeof(float);
   params.rows = narrow(row_count(l.config, p));
   params.n = narrow(p.n);
@@ -77,24 +100,22 @@ void lower(Lowering& l) {
   const ResolvedProblem& p = *l.problem;
   const auto tensor = summed_tensor(p.epilogue);
   if (!tensor) return;
-  // All groups of rows have slots of one matrix.
-  const std::uint64_t matrix_bytes =
-      p.is_grouped(GroupAlong::m) ? 0 : row_count(l.config, p) * row_bytes(p);
-  const auto set_pitch = [&](Step& step) {
+  const auto set_pitches = [&](Step& step) {
     std::visit(
         [&](auto& block) {
           if constexpr (requires {
                           head_of(block).extra;
                           head_of(block).alpha;
                         }) {
-            head_of(block).extra_batch = matrix_bytes;
+            head_of(block).extra_batch = matrix_bytes(l.config, p);
+            head_of(block).ld_extra = narrow(row_ld(l.config, p));
           }
         },
         step.params);
   };
-  set_pitch(l.plan.product);
-  for (Step& step : l.plan.after) set_pitch(step);  // the same tiles again
-  l.plan.after.push_back(sum_step(l, *tensor, matrix_bytes));
+  set_pitches(l.plan.product);
+  for (Step& step : l.plan.after) set_pitches(step);  // the same tiles again
+  l.plan.after.push_back(sum_step(l, *tensor));
 }
 
 std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPlan&) {
@@ -109,17 +130,23 @@ double cost(const Config& c, const ResolvedProblem& p, const TimingModel& timing
             const ProductCost&) {
   if (!sums_columns(p.epilogue)) return 0.0;
   const double bytes = 2.0 * static_cast<double>(row_count(c, p)) *
-                       static_cast<double>(row_bytes(p)) * static_cast<double>(p.batch);
+                       static_cast<double>(row_bytes(c, p)) * static_cast<double>(p.batch);
   return timing.sum + bytes / kilobyte / timing.workspace;
 }
 
 void add_workspace(WorkspaceLayout& out, const Config& c, const ComputedProblem& computed) {
   const ResolvedProblem& p = *computed;
   if (!sums_columns(p.epilogue)) return;
-  out.add(&Addresses::extra, row_count(c, p) * row_bytes(p) * p.batch);
+  out.add(&Addresses::extra, row_count(c, p) * row_bytes(c, p) * whole_batch(p));
 }
 
 }  // namespace
+
+void set_sum_pitches(RowChunks& chunks, const Config& c, const ResolvedProblem& p) {
+  if (!sums_columns(p.epilogue)) return;
+  chunks.row_pitch.extra = row_bytes(c, p) / c.tile_m;
+  chunks.batch_pitch.extra = matrix_bytes(c, p);
+}
 
 extern constexpr Part column_sums_part{.check = check,
                                        .lower = lower,

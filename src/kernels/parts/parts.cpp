@@ -9,11 +9,12 @@ extern const Part grouping_part;
 extern const Part pack_part;
 extern const Part split_k_part;
 extern const Part column_sums_part;
+extern const Part amax_part;
 
 namespace {
 
-constexpr const Part* all[] = {&quantised_part, &gated_part,   &rows_part,       &grouping_part,
-                               &pack_part,      &split_k_part, &column_sums_part};
+constexpr const Part* all[] = {&quantised_part, &gated_part,   &rows_part,        &grouping_part,
+                               &pack_part,      &split_k_part, &column_sums_part, &amax_part};
 
 }  // namespace
 

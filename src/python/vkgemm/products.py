@@ -94,6 +94,7 @@ class Products(Held):
                 ("derivative", name, x)  v · f'(x), the gradient before an activation of x
                 ("store", out)           v, which is also written to the array out
                 ("sum_columns",)         v; also returns its sums over the rows of D, in float32
+                ("amax",)                v; also returns its largest magnitude, in float32
 
             x: a number, or an array that numpy broadcasts to D, of any type of c.  That of
                 "derivative" is an array.  A new number compiles a new kernel: pass a number that
@@ -104,6 +105,11 @@ class Products(Held):
                 returns a new array after D and aux.
             The sums of columns, (N,) or (batch, N), are returned after D and aux, too.  They are
                 the gradient of a bias.  One step may sum columns, without split_k.
+            The largest magnitude, (1,), is of all matrices and groups.  One step may find it.
+            With "mask" as the last item of a step, its array has a bit for each element, uint8
+                (…, M, 4 · ceil(N / 32)), bit j % 8 of byte j // 8: ("store", "mask") returns the
+                bits of v > 0, ("derivative", "relu", x, "mask") reads 1 or 0.
+                np.unpackbits(mask, axis=-1, bitorder="little")[..., :N] are the elements.
 
             c, bias, aux and the arrays of steps are at most four in all.  An array in several steps
             counts once.
@@ -250,8 +256,8 @@ class Products(Held):
 
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or a PackedMatrix.
         op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" return D.  "logsumexp", "sum",
-            "max", "mean" and "variance" (over N) return float32 values, (M,) or (batch, M).
-            "quantise" returns (codes, scales) as quantise_rows() of v: a and row_scales of the next
+            "max", "mean", "variance" (over N) and "amax" (max(|v|)) return float32 values, (M,) or
+            (batch, M).  "quantise" returns (codes, scales) as quantise_rows() of v: a and row_scales of the next
             product.
         store_d: with an op that returns values, also return D = v: (values, D).  Otherwise D is
             returned in any case.

@@ -18,7 +18,18 @@ _MOST_STEPS = dict(ffi.typeof("VkgemmEpilogue").fields)["steps"].type.length
 
 # The values after the operation in a step. Brackets: it may be missing.
 _FORMS = {"activate": ("name", "[number]"), "derivative": ("name", "x", "[number]"),
-          "store": ("out",), "sum_columns": ()}
+          "store": ("out",), "sum_columns": (), "amax": ()}
+
+#: The shape of a new float32 array that a step writes.
+_REDUCTIONS = {"sum_columns": "along_n", "amax": "scalar"}
+
+#: The last item of a step whose array has a bit for each element.
+_MASK = "mask"
+
+
+def mask_bytes(columns: int) -> int:
+    """The bytes of a mask's row: whole 32-bit words."""
+    return (columns + 31) // 32 * 4
 
 
 def _is_array(value: Any) -> bool:
@@ -54,7 +65,7 @@ def named(arguments: dict[str, Any]) -> dict[str, Any]:
                 value = name
             values.append(value)
         steps.append(tuple(values))
-        is_new = step[0] == "sum_columns" or step[0] == "store" and not _is_array(step[-1])
+        is_new = step[0] in _REDUCTIONS or step[0] == "store" and not any(map(_is_array, step))
         count += is_new
         if count + len(arrays) > _MOST_ARRAYS:
             raise ArgumentError(f"steps[{i}] has one array too many: c, bias, aux and the arrays "
@@ -81,7 +92,8 @@ class Tensor:
     value: Any  # the array; of a new one its type, or None for D's
     is_stored: bool
     is_new: bool
-    is_sum: bool = False  # of columns, which is new
+    is_mask: bool = False
+    reduction: str | None = None  # the shape of column sums or amax, which are new
 
 
 class Steps:
@@ -101,13 +113,19 @@ class Steps:
         at = f"steps[{i}]"
         op = enumerator_name("VkgemmStepOp", enumerator(f"{at}[0]", "VkgemmStepOp", op))
         form = _FORMS.get(op, ("x",))
+        is_mask = len(rest) > 0 and isinstance(rest[-1], str) and rest[-1] == _MASK
+        if is_mask:
+            if form in (("name", "[number]"), ()):
+                raise ArgumentError(f"{at} is {(op, *rest)!r}: {op} has no array that is a mask")
+            rest = rest[:-1] or (None,)
         if not len(form) - ("[number]" in form) <= len(rest) <= len(form):
             wanted = f"({op!r}, {', '.join(form)})" if form else repr((op,))
             raise ArgumentError(f"{at} is {(op, *rest)!r}: it must be {wanted}")
         fields: dict[str, Any] = {}
-        if op == "sum_columns":
+        if op in _REDUCTIONS:
             fields["operand"] = f"t{len(self.tensors)}"
-            self.tensors.append(Tensor(at, None, is_stored=True, is_new=True, is_sum=True))
+            self.tensors.append(Tensor(at, None, is_stored=True, is_new=True,
+                                       reduction=_REDUCTIONS[op]))
         for j, (kind, value) in enumerate(zip(form, rest), 1):
             argument = f"{at}[{j}]"
             if kind == "name":
@@ -116,25 +134,30 @@ class Steps:
             elif kind == "[number]":
                 fields["number"] = real(argument, value)
             elif kind == "out" or isinstance(value, str) and value in self._given:
-                fields["operand"] = self._operand(argument, value, is_stored=kind == "out")
-            elif op == "derivative":
+                fields["operand"] = self._operand(argument, value, kind == "out", is_mask)
+            elif op == "derivative" or is_mask:
                 raise ArgumentError(f"{argument} is {value!r}: it must be an array")
             else:
                 fields["number"] = real(argument, value, " or an array")
         return part(op=op, **fields)
 
-    def _operand(self, argument: str, value: Any, is_stored: bool) -> str:
+    def _operand(self, argument: str, value: Any, is_stored: bool, is_mask: bool) -> str:
         """The name of the tensor in the C API."""
         is_new = not (isinstance(value, str) and value in self._given)
+        if is_mask and is_new and value is not None:
+            raise ArgumentError(f"{argument} is {value!r}: a mask must be an array, or nothing")
         for index, tensor in enumerate(self.tensors):
             if not is_new and not tensor.is_new and tensor.argument == value:
+                if is_mask != tensor.is_mask:
+                    raise ArgumentError(f"{argument} is also {value}: an array is a mask in all "
+                                        "steps or in none")
                 if is_stored or tensor.is_stored:
                     raise ArgumentError(f"{argument} is also {value}: an array that a step stores "
                                         "to can't be in another step")
                 return f"t{index}"
         if not is_new:
             argument, value = value, self._arrays.array(value, self._given[value])
-        self.tensors.append(Tensor(argument, value, is_stored, is_new))
+        self.tensors.append(Tensor(argument, value, is_stored, is_new, is_mask))
         return f"t{len(self.tensors) - 1}"
 
     def read(self, m: int, n: int, lead: tuple[int, ...],
@@ -150,11 +173,21 @@ class Steps:
         for index, tensor in enumerate(self.tensors):
             array, name = tensor.value, f"t{index}"
             if tensor.is_stored:
-                shapes.append("along_n" if tensor.is_sum else "matrix")
+                shapes.append(tensor.reduction or ("mask" if tensor.is_mask else "matrix"))
                 continue
             if lead and array.ndim == 3 and array.shape[0] == 1 != lead[0]:
                 array = array[0]
             shape = tuple(array.shape)
+            if tensor.is_mask:
+                wanted = (m, mask_bytes(n))
+                if shape not in (wanted, (*lead, *wanted)):
+                    raise ArgumentError(f"{tensor.argument}.shape is {shape}: a mask of D must be "
+                                        f"{(*lead, *wanted)}")
+                shared = 0 if lead and array.ndim == 2 else None
+                inputs[name], matrices[name] = self._mask(tensor.argument, array)
+                matrices[name] += part(batch_stride=shared)
+                shapes.append("mask")
+                continue
             kind = next((kind for kind, allowed in kinds if shape in allowed), None)
             if kind is None:
                 raise ArgumentError(f"{tensor.argument}.shape is {shape}: it must broadcast to D, "
@@ -172,6 +205,11 @@ class Steps:
             shapes.append(kind)
         return part(tensors=tuple(shapes), steps=self.fields), matrices, inputs
 
+    def _mask(self, argument: str, array: Any) -> tuple[Any, Part]:
+        """A mask, and its matrix."""
+        self._arrays.element(f"{argument}.dtype", array.dtype, ("u8",))
+        return array, part(type="u8") + self._arrays.rows(array)
+
     def write(self, shape: tuple[int, ...], count: int | None, element: str, preserved: bool,
               out: Any) -> tuple[dict[str, Part], dict[str, Any], set[str]]:
         """The matrices and arrays of the tensors that steps write, and which the caller gave.
@@ -184,10 +222,16 @@ class Steps:
             array, name = tensor.value, f"t{index}"
             if not tensor.is_stored:
                 continue
-            if tensor.is_sum:
-                each = () if count is None else (count,)
-                outputs[name] = self._arrays.new((*each, shape[-1]), "f32", zero=shape[-2] == 0)
+            if tensor.reduction is not None:
+                own = (1,) if tensor.reduction == "scalar" else (
+                    *(() if count is None else (count,)), shape[-1])
+                outputs[name] = self._arrays.new(own, "f32", zero=0 in shape)
                 matrices[name] = part(type="f32")
+                continue
+            own_shape = (*shape[:-1], mask_bytes(shape[-1])) if tensor.is_mask else shape
+            if tensor.is_mask and tensor.is_new:
+                outputs[name] = self._arrays.new(own_shape, "u8", zero=True)
+                matrices[name] = part(type="u8")
                 continue
             if tensor.is_new:
                 own = element if array is None else self._arrays.element(
@@ -195,14 +239,17 @@ class Steps:
                 outputs[name] = self._arrays.new(shape, own, zero=preserved)
                 matrices[name] = part(type=own)
                 continue
-            require_shape(tensor.argument, array, shape)
+            require_shape(tensor.argument, array, own_shape)
             self._arrays.require_writeable(tensor.argument, array)
             for other in (out, *outputs.values()):
                 if other is not None and self._arrays.overlap(array, other):
                     raise ArgumentError(f"{tensor.argument} overlaps another array that the call "
                                         "writes")
-            own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype, RESULTS)
-            outputs[name], lies = self._arrays.lay_out(array)
-            matrices[name] = part(type=own) + lies
+            if tensor.is_mask:
+                outputs[name], matrices[name] = self._mask(tensor.argument, array)
+            else:
+                own = self._arrays.element(f"{tensor.argument}.dtype", array.dtype, RESULTS)
+                outputs[name], lies = self._arrays.lay_out(array)
+                matrices[name] = part(type=own) + lies
             given.add(name)
         return matrices, outputs, given

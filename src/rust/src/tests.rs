@@ -71,7 +71,9 @@ fn enumerators_have_names() {
     assert_eq!("leaky_relu".parse(), Ok(Activation::LEAKY_RELU));
     assert_eq!("derivative".parse(), Ok(StepOp::DERIVATIVE));
     assert_eq!("sum_columns".parse(), Ok(StepOp::SUM_COLUMNS));
-    assert_eq!((StepOperand::T3.to_string(), TensorShape(5).to_string()), ("t3".into(), "5".into()));
+    assert_eq!("amax".parse(), Ok(StepOp::AMAX));
+    assert_eq!("mask".parse(), Ok(TensorShape::MASK));
+    assert_eq!((StepOperand::T3.to_string(), TensorShape(9).to_string()), ("t3".into(), "9".into()));
     let error = "f17".parse::<DataType>().unwrap_err();
     assert_eq!(error.status, Status::ERROR_INVALID_ARGUMENT);
     assert!(error.message.contains("f17"), "{error}");
