@@ -1,6 +1,7 @@
 // check.hpp: what the checks of legality share.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,12 @@ struct Case {
   template <class... Parts>
   bool refuse(const Parts&... parts) const {
     if (reason != nullptr) *reason = concat(parts...);
+    return false;
+  }
+  // The same with a text that is put together only if it is wanted.
+  template <std::invocable Text>
+  bool refuse(const Text& text) const {
+    if (reason != nullptr) *reason = text();
     return false;
   }
 };

@@ -101,7 +101,8 @@ bool check_input(const Case& s) {
       return refuse("A and B become parts where they are packed, pack has to be ab");
     }
   }
-  return multiplies(loop, *p.input, s.caps) || s.refuse(why_not_multiplied(loop, *p.input, s.caps));
+  return multiplies(loop, *p.input, s.caps) ||
+         s.refuse([&] { return why_not_multiplied(loop, *p.input, s.caps); });
 }
 
 // Results and operands of the epilogue in 8 bits.

@@ -91,7 +91,7 @@ bool check_verdicts(const Case& s) {
   if (!needed && s.caps.verdicts.empty() && s.caps.denials.empty()) return true;
   const Inputs inputs = inputs_of(*s.problem);
   if (const Verdict* const failed = failed_verdict(s.config, inputs, s.caps)) {
-    return s.reason != nullptr ? s.refuse(why_failed(*failed, s.caps)) : false;
+    return s.refuse([&] { return why_failed(*failed, s.caps); });
   }
   if (const Denial* const denied = denial(s.config, inputs, s.caps)) {
     return s.refuse("path ", to_string(s.config.path()), ": ", denied->reason);
@@ -100,8 +100,10 @@ bool check_verdicts(const Case& s) {
     return verdict.outcome == Outcome::unusable && covers(verdict.kind, s.config, inputs);
   });
   if (unusable != s.caps.verdicts.end()) {
-    return s.refuse(to_string(unusable->kind),
+    return s.refuse([&] {
+      return concat(to_string(unusable->kind),
                     ": not usable on this driver: ", excerpt(unusable->detail));
+    });
   }
   if (needed && !has_passed(s.config, inputs, s.caps)) {
     return s.refuse("main loop ", to_string(s.config.main_loop()), " with ", to_string(inputs.type),

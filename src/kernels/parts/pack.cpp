@@ -40,17 +40,25 @@ std::string order_text(const ResolvedMatrix& matrix, const std::optional<Fragmen
                 order->interleaved ? ", interleaved" : "");
 }
 
+// The order in which a configuration takes a packed operand; nothing: in rows.
+std::optional<FragmentOrder> order_taken(const Config& config, const ResolvedMatrix& matrix) {
+  const LoopDescriptor& loop = descriptor(config);
+  if (!loop.takes_fragments()) return std::nullopt;
+  return loop.fragment_order(config, is_a(matrix));
+}
+
 // An operand that the caller packed is taken as it is.
 bool check_given(const Case& s, const ResolvedMatrix& matrix, std::string_view name, bool packs) {
   if (matrix.form != Form::given_packed) return true;
   const Config& c = s.config;
   if (!packs) return s.refuse(name, " is packed: pack has to name it");
   const LoopDescriptor& loop = descriptor(c);
-  std::optional<FragmentOrder> taken;
-  if (loop.takes_fragments()) taken = loop.fragment_order(c, is_a(matrix));
+  const std::optional<FragmentOrder> taken = order_taken(c, matrix);
   if (taken != matrix.fragments) {
-    return s.refuse(name, " is packed in ", order_text(matrix, matrix.fragments), ", main loop ",
+    return s.refuse([&] {
+      return concat(name, " is packed in ", order_text(matrix, matrix.fragments), ", main loop ",
                     to_string(c.main_loop()), " takes it in ", order_text(matrix, taken));
+    });
   }
   if (s.problem->k > matrix.lines()) {
     return s.refuse("tile_k is ", c.tile_k, ": ", name, " is packed ", matrix.lines(), " deep, ",
