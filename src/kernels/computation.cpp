@@ -16,6 +16,18 @@ namespace {
 // Chunks of a product whose A is copied chunk for chunk: more would be too little work each.
 constexpr std::uint64_t most_copied_chunks = 64;
 
+// The depth that is multiplied. Zeros pad it if both operands are packed.
+std::uint64_t multiplied_depth(const ResolvedProblem& problem, const Config& config) {
+  const bool pads = config.pack_a && config.pack_b && !problem.is_grouped(GroupAlong::k);
+  return pads ? rounded_up(problem.k, std::uint64_t{config.tile_k}) : problem.k;
+}
+
+// True if packed() would change the problem.
+bool changes_operands(const ResolvedProblem& problem, const Config& config) {
+  return (config.pack_a && !problem.a.is_packed()) || (config.pack_b && !problem.b.is_packed()) ||
+         multiplied_depth(problem, config) != problem.k;
+}
+
 // The problem with packed operands: copies in the workspace. In fragment order the leading
 // dimension of a copy is its width, and nothing else is as if it lay in rows.
 ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
@@ -26,13 +38,9 @@ ResolvedProblem packed(const ResolvedProblem& problem, const Config& config) {
   };
   const std::uint64_t rows =
       problem.is_grouped(GroupAlong::m) ? slots(problem.m, config.tile_m) : problem.m;
-  std::uint64_t depth = problem.k;
-  if (problem.is_grouped(GroupAlong::k)) {
-    depth = slots(problem.k, config.tile_k);
-  } else if (config.pack_a && config.pack_b) {
-    // Zeros pad the depth, too, if both operands are packed.
-    out.k = depth = rounded_up(problem.k, std::uint64_t{config.tile_k});
-  }
+  out.k = multiplied_depth(problem, config);
+  const std::uint64_t depth =
+      problem.is_grouped(GroupAlong::k) ? slots(problem.k, config.tile_k) : out.k;
   for (const bool of_a : {true, false}) {
     ResolvedMatrix& matrix = of_a ? out.a : out.b;
     if (!(of_a ? config.pack_a : config.pack_b) || matrix.is_packed()) continue;
@@ -72,7 +80,7 @@ ResolvedProblem chunk_of(const ResolvedProblem& problem, const RowChunks& chunks
 
 Computation::Computation(const ResolvedProblem& asked, const Config& config)
     : asked_(asked), config_(config) {
-  if (config.pack_a || config.pack_b) {
+  if (changes_operands(asked, config)) {
     whole_ = packed(asked, config);
     cut_copies();
   }
@@ -101,6 +109,18 @@ void Computation::cut_copies() {
     chunk_ = packed(chunk_of(p, chunks), c);
     return workspace_layout(c, chunk()).bytes <= p.max_workspace_bytes;
   };
+  const std::uint64_t least = std::lcm(std::uint64_t{c.tile_m}, packed_width);
+  const auto rows_of = [&](std::uint64_t parts) {
+    return rounded_up(divided_up(p.m, parts), least);
+  };
+  const auto smallest_fits = [&] {
+    chunks.rows = std::min(p.m, rows_of(most_copied_chunks));
+    chunks.batches = 1;
+    const bool fit = fits();
+    chunks.rows = p.m;
+    chunks.batches = p.batch;
+    return fit;
+  };
   // Fewer matrices first, then fewer rows of one.
   const auto cut = [&] {
     for (std::uint64_t parts = 2; chunks.batches > 1; ++parts) {
@@ -108,15 +128,14 @@ void Computation::cut_copies() {
       if (chunks.count() > most_copied_chunks) return false;
       if (fits()) return true;
     }
-    const std::uint64_t least = std::lcm(std::uint64_t{c.tile_m}, packed_width);
     for (std::uint64_t parts = 2; parts <= most_copied_chunks; ++parts) {
-      chunks.rows = rounded_up(divided_up(p.m, parts), least);
+      chunks.rows = rows_of(parts);
       if (chunks.count() > most_copied_chunks) return false;
       if (fits()) return true;
     }
     return false;
   };
-  if (cut()) {
+  if (smallest_fits() && cut()) {
     chunks_ = chunks;
   } else {
     chunk_.reset();
