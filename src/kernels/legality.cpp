@@ -204,7 +204,9 @@ bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Ta
 }
 
 bool may_be_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps) {
-  return caps.path(config.path()).available &&
+  return caps.path(config.path()).available && takes_given(config, problem) &&
+         (config.rows != RowStrategy::none) == problem.rows.has_value() &&
+         invocations(config) != 0 && d_tile_n(config, problem) != 0 &&
          (!descriptor(config).needs_verdict || has_passed(config, inputs_of(problem), caps));
 }
 

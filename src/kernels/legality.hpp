@@ -22,7 +22,7 @@ std::optional<std::string> why_illegal(const Config& config, const ResolvedProbl
 bool is_legal(const Config& config, const ResolvedProblem& problem, const Target& target);
 
 // The same of a configuration that has legal ranges, as those of a table's rows have. False from
-// may_be_legal(), which copies no problem, spares a Computation.
+// may_be_legal(), which copies no problem, spares a Computation; true makes an Estimate safe.
 bool is_legal_row(const Config& config, const ResolvedProblem& problem, const Target& target);
 bool may_be_legal(const Config& config, const ResolvedProblem& problem, const DeviceCaps& caps);
 bool is_legal(const Computation& computation, const Target& target);

@@ -47,8 +47,8 @@ struct Part {
 
   // These three are required, those that follow may be null.
 
-  // Microseconds beside the product.
-  double (*cost)(const Config&, const ResolvedProblem&, const TimingModel&,
+  // Microseconds beside the product. The configuration may have more slices than the computation's.
+  double (*cost)(const Config&, const Computation&, const TimingModel&,
                  const ProductCost&) = nullptr;
 
   // Its name in that of a tuned shape's family, or nothing if the problem doesn't have it; and

@@ -16,6 +16,8 @@
 #include "kernels/main_loop.hpp"
 #include "kernels/occupancy.hpp"
 #include "kernels/part.hpp"
+#include "kernels/parts/pack.hpp"
+#include "kernels/parts/rows.hpp"
 #include "kernels/parts/split_k.hpp"
 #include "kernels/tiling.hpp"
 #include "problem/epilogue_steps.hpp"
@@ -40,6 +42,9 @@ constexpr double row_ends = 32.0;
 // Fitted with nvidia_sm90's timing.
 constexpr double idle_time = 0.73;
 
+// Bounds allow for the rounding of the model's sums.
+constexpr double rounded_down = 1.0 - 1e-9;
+
 // The load of one k-tile, in kilobytes that it keeps busy: lines shorter than a cache line cost a
 // whole one. In place of those beyond the matrix others are loaded once more.
 double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
@@ -57,15 +62,15 @@ double k_tile_kilobytes(const Config& c, const ResolvedProblem& problem) {
 
 // The elements of a k-tile that are loaded one by one, for each step of K: those beyond the matrix,
 // too, because others are loaded in their place.
-double single_elements(const Config& c, const ResolvedProblem& problem) {
-  return (problem.a_allows_vectors() ? 0.0 : c.tile_m) +
-         (problem.b_allows_vectors() ? 0.0 : c.tile_n);
+double single_elements(const Config& c, const ProblemFigures& figures) {
+  return (figures.a_vectors ? 0.0 : c.tile_m) + (figures.b_vectors ? 0.0 : c.tile_n);
 }
 
 // The factor of a problem whose A, B or both are loaded so.
-double factor(const SingleLoads& loads, const ResolvedProblem& problem) {
-  const double of_a = problem.a_allows_vectors() ? 1.0 : loads.a;
-  if (problem.b_allows_vectors()) return of_a;
+double factor(const SingleLoads& loads, const ResolvedProblem& problem,
+              const ProblemFigures& figures) {
+  const double of_a = figures.a_vectors ? 1.0 : loads.a;
+  if (figures.b_vectors) return of_a;
   const bool in_columns = problem.b.layout == Layout::col_major;
   return of_a * (in_columns ? loads.b_in_columns : loads.b_in_rows);
 }
@@ -81,44 +86,29 @@ Stored stored(const Config& c, const ResolvedProblem& problem) {
   return {rows * columns, columns};
 }
 
-// The matrices that steps read and write beside C, D and aux.
-struct StepMatrices {
-  std::size_t read = 0;
-  std::size_t stored = 0;
-};
-
-StepMatrices step_matrices(const ResolvedProblem& problem) {
-  StepMatrices out;
-  for (std::size_t i = 0; i < most_tensors; ++i) {
-    if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
-    ++(is_stored(problem.epilogue, i) ? out.stored : out.read);
-  }
-  return out;
-}
-
 // Microseconds more where elements of D, C and aux come and go one by one: not those of slices, and
 // of values between two passes, which are padded.
-double single_time(const Config& c, const TimingModel& timing, const ResolvedProblem& problem) {
+double single_time(const Config& c, const TimingModel& timing, const ResolvedProblem& problem,
+                   const ProblemFigures& figures) {
   const LoopDescriptor& loop = descriptor(c);
   const bool d = !allows_epilogue_vectors(problem.d);
   const bool beside = d || !loop.stores_x4;  // C and aux
   if (!beside || c.rows == RowStrategy::two_pass) return 0.0;
   const auto [values, columns] = stored(c, problem);
-  const StepMatrices tensors = step_matrices(problem);
   // Subgroups that wait for no other store the parts of rows that they have.
   const double part = loop.takes_fragments() ? std::min<double>(loop.part(c).n, columns) : columns;
-  const double stores = (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
-                        static_cast<double>(tensors.stored);
-  const double loads = (problem.has_c() ? 1.0 : 0.0) + static_cast<double>(tensors.read);
+  const double stores =
+      (d ? 1.0 + row_ends / part : 0.0) + (problem.has_aux() ? 1.0 : 0.0) + figures.step_stores;
+  const double loads = (problem.has_c() ? 1.0 : 0.0) + figures.step_loads;
   return values * (stores / timing.single_stores + loads / timing.single_loads);
 }
 
 // The time of the problem's parts beside the product.
-double part_costs(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
+double part_costs(const Config& config, const Computation& computation, const TimingModel& timing,
                   const ProductCost& product) {
   double sum = 0.0;
   for (const Part* part : parts()) {
-    if (part->cost != nullptr) sum += part->cost(config, problem, timing, product);
+    if (part->cost != nullptr) sum += part->cost(config, computation, timing, product);
   }
   return sum;
 }
@@ -158,64 +148,55 @@ double together(double a, double b) {
 }
 
 Estimate::Shape make_shape(const Config& c, double rate, const TimingModel& timing,
-                           const ResolvedProblem& problem, const DeviceCaps& caps) {
-  const double elements = problem.a.element_bytes() / kilobyte;
-  const auto m = static_cast<double>(problem.m);
-  const auto n = static_cast<double>(problem.product_n());
-  const auto k = static_cast<double>(problem.typical_k());
-  const auto batch = static_cast<double>(problem.batch);
+                           const ResolvedProblem& problem, const ProblemFigures& figures,
+                           double units, const DeviceCaps& caps) {
   const LoopCost& cost = descriptor(c).cost;
-  const bool vectors = problem.a_allows_vectors() && problem.b_allows_vectors();
+  const bool vectors = figures.a_vectors && figures.b_vectors;
   // Single elements of columns that don't exist are no bytes from memory.
   const double columns =
-      cost.bound_by_memory && !vectors ? std::min<double>(c.tile_n, n) : c.tile_n;
+      cost.bound_by_memory && !vectors ? std::min<double>(c.tile_n, figures.n) : c.tile_n;
   const double area = c.tile_m * columns;
   Estimate::Shape s{};
   s.bound_by_memory = cost.bound_by_memory;
-  s.units = compute_units(caps);
+  s.units = units;
   s.resident = workgroups_that_fit(c, timing, problem, caps);
-  s.tiles = static_cast<double>(tile_count(c, problem)) * batch;
-  double matrices_b = matrices(problem.b, problem);
-  if (problem.is_grouped(GroupAlong::m)) {
+  const double slots = static_cast<double>(tile_count(c, problem));
+  s.tiles = slots * figures.batch;
+  if (figures.groups_of_rows > 0.0) {
     // As if all groups that hold anything were of one size.
-    const double groups = std::min<double>(problem.grouping->groups, m);
     const double rows = std::ceil(static_cast<double>(problem.typical_m()) / c.tile_m);
-    s.tiles = groups * rows * std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
-    matrices_b = problem.grouping->b == GroupedB::per_group ? groups : 1.0;
-    const double slots = static_cast<double>(tile_count(c, problem));
+    s.tiles = figures.groups_of_rows * rows *
+              std::ceil(static_cast<double>(problem.n) / d_tile_n(c, problem));
     s.idle = std::max(slots - s.tiles, 0.0) / (s.units * s.resident) * idle_time;
   }
   const auto at_once = descriptor(c).k_tiles_at_once;
   const double depth = c.tile_k * (at_once != nullptr ? at_once(c) : 1.0);
-  s.k_tiles = std::ceil(k / depth);
-  const double slower = (vectors ? 1.0 : cost.misaligned) * factor(cost.single_products, problem) *
+  s.k_tiles = std::ceil(figures.k / depth);
+  const double slower = (vectors ? 1.0 : cost.misaligned) *
+                        factor(cost.single_products, problem, figures) *
                         (problem.a.is_packed() ? 1.0 : cost.a_in_rows);
   const double products = problem.input->products;
   s.k_tile_work = 2.0 * area * depth * products * slower * timing.compute_units / (rate * 1e6);
-  const double waits =
-      (cost.latency != nullptr ? timing.*cost.latency : 1.0) * factor(cost.single_latency, problem);
+  const double waits = (cost.latency != nullptr ? timing.*cost.latency : 1.0) *
+                       factor(cost.single_latency, problem, figures);
   s.latency = waits * timing.latency;
   s.first_latency = waits * timing.first_latency;
   // The epilogue takes one value after the other; skinny's few are in the rate.
   const double values = cost.bound_by_memory ? 0.0 : accumulator_count(c);
-  const StepMatrices tensors = step_matrices(problem);
-  const double matrices_d = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
-                            static_cast<double>(tensors.read + tensors.stored);
-  s.tile = timing.tile * cost.tile + timing.tile_values * values * matrices_d;
+  s.tile = timing.tile * cost.tile + timing.tile_values * values * figures.result_matrices;
   s.lone = std::clamp(busy_invocations / invocations(c), 1.0, 2.0);
   s.k_tile_load = k_tile_kilobytes(c, problem) * depth / c.tile_k / timing.load;
   if (!cost.bound_by_memory) {
-    s.k_tile_load += single_elements(c, problem) * depth / timing.single_loads;
+    s.k_tile_load += single_elements(c, figures) * depth / timing.single_loads;
   }
   s.store = stored(c, problem).values * sizeof(float) / kilobyte / timing.store;
-  s.single = single_time(c, timing, problem);
-  const double bits_b = problem.b.element_bits();
-  const double operands =
-      k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
-  s.memory = (operands + result_kilobytes(problem)) / timing.memory;
-  s.results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
+  s.single = single_time(c, timing, problem, figures);
+  s.memory = figures.memory;
+  s.results = figures.results;
   return s;
 }
+
+std::size_t place_of(bool pack_a, bool pack_b) { return (pack_a ? 1u : 0u) + (pack_b ? 2u : 0u); }
 
 // Rounds of as many tiles as are resident.
 double rounds(const Estimate::Shape& s) {
@@ -261,20 +242,80 @@ double estimate(const Estimate::Shape& s, std::uint32_t slices, const TimingMode
 
 }  // namespace
 
-Estimate::Estimate(const Computation& computation, double rate, const TimingModel& timing,
-                   const DeviceCaps& caps)
-    : config_(computation.config()),
+ProblemFigures::ProblemFigures(const ResolvedProblem& problem, const TimingModel& timing)
+    : m(static_cast<double>(problem.m)),
+      n(static_cast<double>(problem.product_n())),
+      k(static_cast<double>(problem.typical_k())),
+      batch(static_cast<double>(problem.batch)),
+      a_vectors(problem.a_allows_vectors()),
+      b_vectors(problem.b_allows_vectors()) {
+  double matrices_b = matrices(problem.b, problem);
+  if (problem.is_grouped(GroupAlong::m)) {
+    groups_of_rows = std::min<double>(problem.grouping->groups, m);
+    matrices_b = problem.grouping->b == GroupedB::per_group ? groups_of_rows : 1.0;
+  }
+  for (std::size_t i = 0; i < most_tensors; ++i) {
+    if (problem.epilogue.tensors[i] != TensorShape::matrix) continue;
+    (is_stored(problem.epilogue, i) ? step_stores : step_loads) += 1.0;
+  }
+  result_matrices = 1.0 + (problem.has_c() ? 1.0 : 0.0) + (problem.has_aux() ? 1.0 : 0.0) +
+                    step_loads + step_stores;
+  const double elements = problem.a.element_bytes() / kilobyte;
+  const double bits_b = problem.b.element_bits();
+  const double operands =
+      k * (m * matrices(problem.a, problem) * elements + n * matrices_b * bits_b / 8.0 / kilobyte);
+  memory = (operands + result_kilobytes(problem)) / timing.memory;
+  results = 2.0 * m * n * batch * sizeof(float) / kilobyte / timing.workspace;
+}
+
+Estimator::Estimator(const ResolvedProblem& problem, const TimingModel& timing,
+                     const DeviceCaps& caps)
+    : problem_(problem),
       timing_(timing),
-      problem_(computation.asked()),
+      caps_(caps),
+      figures_(problem, timing),
+      units_(compute_units(caps)),
       cpu_(is_cpu(caps)),
-      shape_(make_shape(config_, rate, timing, *computation.whole(), caps)) {}
+      work_(2.0 * problem.input->products * timing.compute_units * figures_.m * figures_.n *
+            figures_.k * figures_.batch / units_) {
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) {
+      copies_[place_of(a, b)] = least_copy_time({.pack_a = a, .pack_b = b}, problem, timing);
+    }
+  }
+}
+
+// Tiles have no fewer products than the matrices.
+double Estimator::least(const Config& config, RowStrategy rows, double rate) const {
+  const double products = work_ / (rate * 1e6);
+  const double product = cpu_ ? products : std::max(products, figures_.memory) + timing_.launch;
+  const double reduction = least_row_time(rows, problem_, timing_, product);
+  return (product + reduction + copies_[place_of(config.pack_a, config.pack_b)]) * rounded_down;
+}
+
+Estimate::Estimate(const Estimator& estimator, const Computation& computation, double rate)
+    : computation_(computation), timing_(estimator.timing_), cpu_(estimator.cpu_) {
+  const ResolvedProblem& whole = *computation.whole();
+  const auto shape = [&](const ProblemFigures& figures) {
+    return make_shape(computation.config(), rate, timing_, whole, figures, estimator.units_,
+                      estimator.caps_);
+  };
+  shape_ = &whole == &estimator.problem_ ? shape(estimator.figures_)
+                                         : shape(ProblemFigures(whole, timing_));
+}
 
 double Estimate::microseconds(std::uint32_t slices) const {
   const double product = estimate(shape_, slices, timing_, cpu_);
-  Config config = config_;
+  Config config = computation_.config();
   config.slices = slices;
   return product +
-         part_costs(config, problem_, timing_, {product, rounds(shape_), shape_.resident});
+         part_costs(config, computation_, timing_, {product, rounds(shape_), shape_.resident});
+}
+
+// Operands are read once, and slices are added after that.
+double Estimate::least(std::uint32_t slices) const {
+  const double sum = sum_cost(slices, shape_.results, timing_);
+  return (shape_.memory + timing_.launch + sum) * rounded_down;
 }
 
 bool Estimate::has_use_for(std::uint32_t slices) const {
@@ -284,7 +325,9 @@ bool Estimate::has_use_for(std::uint32_t slices) const {
 
 double estimate_cost(const Config& config, double rate, const TimingModel& timing,
                      const ResolvedProblem& problem, const DeviceCaps& caps) {
-  return Estimate(Computation(problem, config), rate, timing, caps).microseconds(config.slices);
+  const Computation computation(problem, config);
+  const Estimator estimator(problem, timing, caps);
+  return Estimate(estimator, computation, rate).microseconds(config.slices);
 }
 
 }  // namespace vkgemm

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "device/caps.hpp"
@@ -35,49 +37,6 @@ Config with_slices(Config config, std::uint32_t slices, const ResolvedProblem& p
   if (slices > 1)
     config.reduction_mode = problem.split_k.reduction_mode.value_or(ReductionMode::two_dispatches);
   return config;
-}
-
-// Adds the configuration, and if slices of K are estimated to be better the same with these; or
-// with as many as the caller wants.
-void score(const TuningRow& row, double rate, const Computation& computation,
-           const TimingModel& timing, const Target& target, std::vector<ScoredRow>& out) {
-  const DeviceCaps& caps = target.caps;
-  const Config& config = computation.config();
-  const ResolvedProblem& problem = computation.asked();
-  if (!fits_workspace(config, computation.chunk(), caps.limits)) return;
-  const auto fits = [&](const Config& c) {
-    return fits_workspace(c, Computation(problem, c).chunk(), caps.limits);
-  };
-  const Estimate estimate(computation, rate, timing, caps);
-  const double plain = estimate.microseconds(config.slices);
-  // A table's figures may be of any size.
-  if (!std::isfinite(plain)) return;
-  ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
-  if (const std::uint32_t wanted = problem.split_k.slices; wanted != 0) {
-    best.config = with_slices(config, wanted, problem);
-    best.cost = estimate.microseconds(wanted);
-    if (std::isfinite(best.cost) && fits(best.config) && is_legal(best.config, problem, target) &&
-        !exceeds_dispatch_limit(best.config, best.cost, problem)) {
-      out.push_back(best);
-    }
-    return;
-  }
-  if (!exceeds_dispatch_limit(config, plain, problem)) out.push_back(best);
-  const bool whole = problem.rows && config.rows != RowStrategy::two_pass;
-  if (config.slices > 1 || is_cpu(caps) || problem.grouping || whole) return;
-  for (const std::uint32_t slices : slice_counts) {
-    if (!estimate.has_use_for(slices)) break;
-    const Config split = with_slices(config, slices, problem);
-    if (!fits(split)) break;
-    const double time = estimate.microseconds(slices);
-    // Not below: a figure that is none is not chosen, either.
-    if (!(time < best.cost && time < worth_a_workspace * plain)) continue;
-    if (!is_legal_row(split, problem, target) || exceeds_dispatch_limit(split, time, problem))
-      continue;
-    best.config = split;
-    best.cost = time;
-  }
-  if (best.config.slices > 1) out.push_back(best);
 }
 
 // The operands that might be worth packing: those that the kernels load badly, of large products.
@@ -113,63 +72,192 @@ bool is_replaced(const TuningRow& row, const TuningTable& table, const ResolvedP
   });
 }
 
+// A search for the rows of a table that are worth keeping: all, or the best one that may be chosen.
+// A bound takes less time than an estimate, and an estimate less than legality. So the search asks
+// for them in this order, and drops a configuration as soon as it is known to be too slow.
+class Search {
+ public:
+  static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+  // `choosable` null: keeps all rows.
+  Search(const TuningTable& table, const ResolvedProblem& problem, const Target& target,
+         const std::function<bool(const Config&)>* choosable = nullptr, double below = unlimited)
+      : table_(table),
+        problem_(problem),
+        target_(target),
+        choosable_(choosable),
+        estimator_(problem, table.timing, target.caps),
+        below_(below),
+        limit_(below / worth_a_workspace) {}
+
+  std::vector<ScoredRow> run() {
+    for (const TuningRow& row : table_.rows) {
+      if (packs(row) || !may_be_kept(row, row.config) || !counts(row)) continue;
+      consider(row, as_given(row.config));
+    }
+    // The rows that follow need a workspace.
+    limit_ = std::min({limit_, below_, worth_a_workspace * least_cost_});
+    for (const TuningRow& row : table_.rows) {
+      if (packs(row)) consider_packing(row);
+    }
+    for (const Config& option : pack_options(problem_, target_.caps)) {
+      for (const TuningRow& row : table_.rows) consider_option(row, option);
+    }
+    return std::move(kept_);
+  }
+
+ private:
+  static bool packs(const TuningRow& row) { return row.config.pack_a || row.config.pack_b; }
+  bool counts(const TuningRow& row) const {
+    return row.matches(problem_) && !is_replaced(row, table_, problem_);
+  }
+  Config as_given(const Config& config) const {
+    return vkgemm::as_given(config, problem_, target_.caps);
+  }
+
+  void consider_packing(const TuningRow& row) {
+    Config a_in_rows = row.config;
+    a_in_rows.pack_a = false;
+    const bool twice =
+        descriptor(row.config).takes_fragments() && row.config.pack_a && !problem_.a.is_packed();
+    const bool first = may_be_kept(row, row.config);
+    const bool second = twice && may_be_kept(row, a_in_rows);
+    if (!(first || second) || !counts(row)) return;
+    if (first) consider(row, as_given(row.config));
+    if (second) consider(row, as_given(a_in_rows));
+  }
+
+  // The row with copies of operands, which it has to match.
+  void consider_option(const TuningRow& row, const Config& option) {
+    Config config = row.config;
+    config.pack_a = option.pack_a;
+    config.pack_b = option.pack_b;
+    if (!may_be_kept(row, config) || !gains_by_packing(descriptor(config)) ||
+        !row.serves(problem_)) {
+      return;
+    }
+    config = as_given(config);
+    consider(row, config, [&] { return row.matches(*Computation(problem_, config).chunk()); });
+  }
+
+  // False if a configuration is too slow with these operands packed, and if all variants of a row
+  // are.
+  bool may_be_kept(const Config& config, RowStrategy rows, double rate) const {
+    return !(estimator_.least(config, rows, rate) >= limit_);
+  }
+  bool may_be_kept(const TuningRow& row, const Config& config) const {
+    return may_gain_rate(problem_) || may_be_kept(config, RowStrategy::none, row.rate);
+  }
+
+  static bool always() { return true; }
+
+  // `matches`: true if the row matches the problem. It may take longer than a bound.
+  template <class Matches = bool()>
+  void consider(const TuningRow& row, const Config& config, const Matches& matches = always) {
+    if (!problem_.rows) {
+      if (matches()) score(row, row.rate, config);
+      return;
+    }
+    for (const auto& [variant, factor] : row_variants(config, problem_, target_.caps)) {
+      const double rate = row.rate * factor;
+      if (may_be_kept(variant, variant.rows, rate) && matches()) score(row, rate, variant);
+    }
+  }
+
+  bool is_usable(const TuningRow& row, const Computation& computation) const {
+    const Config& config = computation.config();
+    // Variants have as many accumulators: they are as bad.
+    if (why_refused(target_.refused, row.config, problem_, target_.caps.architecture)) return false;
+    // The parser of tables knows the ranges of rows; those of other tiles are not known.
+    if (problem_.rows && config != row.config && !has_legal_ranges(config)) return false;
+    return fits_workspace(config, computation.chunk(), target_.caps.limits) &&
+           is_legal(computation, target_);
+  }
+  bool fits(const Config& config) const {
+    return fits_workspace(config, Computation(problem_, config).chunk(), target_.caps.limits);
+  }
+
+  // Keeps the configuration, and if slices of K are estimated to be better the same with these; or
+  // with as many as the caller wants.
+  void score(const TuningRow& row, double rate, const Config& config) {
+    if (!may_be_legal(config, problem_, target_.caps)) return;
+    const Computation computation(problem_, config);
+    std::optional<bool> known;
+    const auto usable = [&] {
+      if (!known) known = is_usable(row, computation);
+      return *known;
+    };
+    if (limit_ == unlimited && !usable()) return;  // no estimate would be too high
+    const Estimate estimate(estimator_, computation, rate);
+    const double plain = estimate.microseconds(config.slices);
+    // A table's figures may be of any size.
+    if (!std::isfinite(plain)) return;
+    ScoredRow best{.row = &row, .config = config, .cost = plain, .unsplit_cost = plain};
+    if (const std::uint32_t wanted = problem_.split_k.slices; wanted != 0) {
+      best.config = with_slices(config, wanted, problem_);
+      best.cost = estimate.microseconds(wanted);
+      if (best.cost < limit_ && usable() && fits(best.config) &&
+          is_legal(best.config, problem_, target_) &&
+          !exceeds_dispatch_limit(best.config, best.cost, problem_)) {
+        keep(best);
+      }
+      return;
+    }
+    if (plain < limit_ && !exceeds_dispatch_limit(config, plain, problem_) && usable()) keep(best);
+    const bool whole = problem_.rows && config.rows != RowStrategy::two_pass;
+    if (config.slices > 1 || is_cpu(target_.caps) || problem_.grouping || whole) return;
+    for (const std::uint32_t slices : slice_counts) {
+      const double limit = std::min({best.cost, worth_a_workspace * plain, limit_});
+      if (!estimate.has_use_for(slices) || estimate.least(slices) >= limit) break;
+      const double time = estimate.microseconds(slices);
+      if (!(time < limit)) continue;  // a figure that is none is not chosen, either
+      if (!usable()) return;
+      const Config split = with_slices(config, slices, problem_);
+      if (!fits(split)) break;
+      if (!is_legal_row(split, problem_, target_) || exceeds_dispatch_limit(split, time, problem_))
+        continue;
+      best.config = split;
+      best.cost = time;
+    }
+    if (best.config.slices > 1) keep(best);
+  }
+
+  void keep(const ScoredRow& scored) {
+    least_cost_ = std::min(least_cost_, scored.cost);
+    if (choosable_ != nullptr) {
+      if (!(*choosable_)(scored.config)) return;
+      kept_.clear();
+      limit_ = scored.cost;
+    }
+    kept_.push_back(scored);
+  }
+
+  const TuningTable& table_;
+  const ResolvedProblem& problem_;
+  const Target& target_;
+  const std::function<bool(const Config&)>* choosable_;
+  Estimator estimator_;
+  std::vector<ScoredRow> kept_;
+  double below_;
+  double limit_;                   // rows that cost as much, or more, are not kept
+  double least_cost_ = unlimited;  // of legal rows
+};
+
 }  // namespace
 
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
                             const Target& target) {
-  const DeviceCaps& caps = target.caps;
-  std::vector<ScoredRow> out;
-  const auto consider = [&](const TuningRow& row, const Config& config) {
-    // Variants have as many accumulators: they are as bad.
-    if (why_refused(target.refused, row.config, problem, caps.architecture)) return;
-    for (const RowVariant& variant : row_variants(config, problem, caps)) {
-      if (!may_be_legal(variant.config, problem, caps)) continue;
-      // The parser of tables knows the ranges of rows; those of other tiles are not known.
-      if (problem.rows && variant.config != row.config && !has_legal_ranges(variant.config))
-        continue;
-      const Computation computation(problem, variant.config);
-      if (!is_legal(computation, target)) continue;
-      score(row, row.rate * variant.rate_factor, computation, table.timing, target, out);
-    }
-  };
-  const auto packs = [](const TuningRow& row) { return row.config.pack_a || row.config.pack_b; };
-  const auto counts = [&](const TuningRow& row) {
-    return row.matches(problem) && !is_replaced(row, table, problem);
-  };
-  for (const TuningRow& row : table.rows) {
-    if (!packs(row) && counts(row)) consider(row, as_given(row.config, problem, caps));
-  }
-  double best_plain = std::numeric_limits<double>::infinity();
-  for (const ScoredRow& scored : out) best_plain = std::min(best_plain, scored.cost);
-  const std::size_t plain = out.size();
-  for (const TuningRow& row : table.rows) {
-    if (!packs(row) || !counts(row)) continue;
-    consider(row, as_given(row.config, problem, caps));
-    if (!descriptor(row.config).takes_fragments() || !row.config.pack_a) continue;
-    if (problem.a.is_packed()) continue;
-    Config a_in_rows = row.config;
-    a_in_rows.pack_a = false;
-    consider(row, as_given(a_in_rows, problem, caps));
-  }
-  for (const Config& option : pack_options(problem, caps)) {
-    for (const TuningRow& row : table.rows) {
-      Config config = row.config;
-      config.pack_a = option.pack_a;
-      config.pack_b = option.pack_b;
-      config = as_given(config, problem, caps);
-      if (gains_by_packing(descriptor(row.config)) &&
-          row.matches(*Computation(problem, config).chunk())) {
-        consider(row, config);
-      }
-    }
-  }
-  const auto not_worth_it = [&](const ScoredRow& scored) {
-    return scored.cost >= worth_a_workspace * best_plain;
-  };
-  const auto first_packed = out.begin() + static_cast<std::ptrdiff_t>(plain);
-  out.erase(std::remove_if(first_packed, out.end(), not_worth_it), out.end());
-  std::ranges::stable_sort(out, {}, &ScoredRow::cost);
-  return out;
+  std::vector<ScoredRow> all = Search(table, problem, target).run();
+  std::ranges::stable_sort(all, {}, &ScoredRow::cost);
+  return all;
+}
+
+std::optional<ScoredRow> best(const TuningTable& table, const ResolvedProblem& problem,
+                              const Target& target,
+                              const std::function<bool(const Config&)>& choosable, double below) {
+  const auto found = Search(table, problem, target, &choosable, below).run();
+  if (found.empty() || !(found.front().cost < below)) return std::nullopt;
+  return found.front();
 }
 
 std::string microseconds(double time) { return concat(std::round(time * 10.0) / 10.0, " us"); }

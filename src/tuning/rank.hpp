@@ -1,6 +1,8 @@
 // rank.hpp: which legal configuration to prefer. Pure and printable.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,13 @@ struct ScoredRow {
 // wants more workspace than the problem allows.
 std::vector<ScoredRow> rank(const TuningTable& table, const ResolvedProblem& problem,
                             const Target& target);
+
+// The first row of rank() whose configuration is choosable and whose cost is below a limit. Takes a
+// fraction of rank()'s time: it skips estimates and legality of rows that cannot be the first.
+std::optional<ScoredRow> best(const TuningTable& table, const ResolvedProblem& problem,
+                              const Target& target,
+                              const std::function<bool(const Config&)>& choosable,
+                              double below = std::numeric_limits<double>::infinity());
 
 // An estimate for people: "18.7 us".
 std::string microseconds(double time);

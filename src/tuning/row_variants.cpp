@@ -31,10 +31,15 @@ std::optional<RowVariant> resident_variant(const Config& config, const ResolvedP
   return RowVariant{.config = *next, .rate_factor = perimeter(config) / perimeter(*next)};
 }
 
+bool may_gain_rate(const ResolvedProblem& problem) {
+  return problem.rows && problem.n <= most_row_tile_n;
+}
+
 std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem& problem,
                                      const DeviceCaps& caps) {
   if (!problem.rows) return {{.config = config}};
   std::vector<RowVariant> out;
+  out.reserve(4);
   if (const auto resident = resident_variant(config, problem, caps)) out.push_back(*resident);
   const auto add = [&out](Config variant, RowStrategy strategy) {
     variant.rows = strategy;

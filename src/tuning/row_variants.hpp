@@ -25,6 +25,9 @@ struct RowVariant {
 std::optional<RowVariant> resident_variant(const Config& config, const ResolvedProblem& problem,
                                            const DeviceCaps& caps);
 
+// True if a variant may have a better rate than its row.
+bool may_gain_rate(const ResolvedProblem& problem);
+
 // All of them; without a row reduction the configuration as it is.
 std::vector<RowVariant> row_variants(const Config& config, const ResolvedProblem& problem,
                                      const DeviceCaps& caps);

@@ -429,19 +429,23 @@ TuningTable parse_table(std::string_view text, const TuningTables& architectures
 
 }  // namespace
 
+bool TuningRow::serves(const ResolvedProblem& problem) const noexcept {
+  const bool type_fits = input_types.empty() ||
+                         std::ranges::find(input_types, problem.input_type()) != input_types.end();
+  return type_fits && is_of_family(problem, family);
+}
+
 bool TuningRow::matches_kind(const ResolvedProblem& problem) const noexcept {
   const auto agrees = [](const std::optional<Layout>& wanted, Layout layout) {
     return !wanted || *wanted == layout;
   };
-  const bool type_fits = input_types.empty() ||
-                         std::ranges::find(input_types, problem.input_type()) != input_types.end();
-  return is_of_family(problem, family) && type_fits && agrees(a_layout, problem.a.layout) &&
-         agrees(b_layout, problem.b.layout);
+  return agrees(a_layout, problem.a.layout) && agrees(b_layout, problem.b.layout) &&
+         serves(problem);
 }
 
 bool TuningRow::matches(const ResolvedProblem& problem) const noexcept {
-  return matches_kind(problem) && m.contains(problem.typical_m()) &&
-         n.contains(problem.product_n()) && k.contains(problem.typical_k());
+  return m.contains(problem.typical_m()) && n.contains(problem.product_n()) &&
+         k.contains(problem.typical_k()) && matches_kind(problem);
 }
 
 Result<TuningTable> parse_tuning_table(std::string_view text, std::string_view source,

@@ -42,6 +42,8 @@ struct TuningRow {
   bool matches(const ResolvedProblem& problem) const noexcept;
   // The same for a problem of any size.
   bool matches_kind(const ResolvedProblem& problem) const noexcept;
+  // The same in any layouts.
+  bool serves(const ResolvedProblem& problem) const noexcept;
 };
 
 // The fastest configuration that was measured for one shape. nearest.hpp says for which others it

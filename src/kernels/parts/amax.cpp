@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "problem/epilogue_steps.hpp"
@@ -31,9 +32,9 @@ std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan
 }
 
 // Microseconds of one more dispatch.
-double cost(const Config&, const ResolvedProblem& p, const TimingModel& timing,
+double cost(const Config&, const Computation& computation, const TimingModel& timing,
             const ProductCost&) {
-  return amax_tensor(p.epilogue) ? timing.launch : 0.0;
+  return amax_tensor(computation.asked().epilogue) ? timing.launch : 0.0;
 }
 
 }  // namespace

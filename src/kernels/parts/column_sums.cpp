@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "kernels/check.hpp"
+#include "kernels/computation.hpp"
 #include "kernels/part.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tiling.hpp"
@@ -126,8 +127,9 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 }
 
 // Microseconds: one more dispatch, and the rows, which come and go.
-double cost(const Config& c, const ResolvedProblem& p, const TimingModel& timing,
+double cost(const Config& c, const Computation& computation, const TimingModel& timing,
             const ProductCost&) {
+  const ResolvedProblem& p = computation.asked();
   if (!sums_columns(p.epilogue)) return 0.0;
   const double bytes = 2.0 * static_cast<double>(row_count(c, p)) *
                        static_cast<double>(row_bytes(c, p)) * static_cast<double>(p.batch);

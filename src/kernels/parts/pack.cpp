@@ -161,21 +161,24 @@ double slower_with_scales(const ResolvedProblem& seen, const TimingModel& timing
   return 1.5 * std::max(timing.compute_units / workgroups, 1.0);
 }
 
+// Bytes that are read and written.
+double transfer_time(double bytes, const TimingModel& timing) {
+  return 2.0 * bytes / kilobyte / timing.copy;
+}
+
 // Copies run beside each other, then comes a barrier.
-double cost(const Config& config, const ResolvedProblem& original, const TimingModel& timing,
+double cost(const Config& config, const Computation& computation, const TimingModel& timing,
             const ProductCost&) {
   if (!config.pack_a && !config.pack_b) return 0.0;
-  const Computation computation(original, config);
   const ResolvedProblem& seen = *computation.whole();
   const auto bytes = static_cast<double>(copied_bytes(seen.a, seen.a_count()) +
                                          copied_bytes(seen.b, seen.b_count()));
   if (!(bytes > 0.0)) return 0.0;
   const auto& chunks = computation.chunks();
-  // Each chunk waits for its copy, and the next copy for it.
-  const double waits =
-      chunks && chunks->with_copies ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
-  return waits * timing.sum +
-         2.0 * bytes / kilobyte / timing.copy * slower_with_scales(seen, timing);
+  // Each chunk waits for its copy, and the next copy for it. Slices of K have no such chunks.
+  const bool in_chunks = chunks && chunks->with_copies && config.slices == 1;
+  const double waits = in_chunks ? 2.0 * static_cast<double>(chunks->count()) - 1.0 : 1.0;
+  return waits * timing.sum + transfer_time(bytes, timing) * slower_with_scales(seen, timing);
 }
 
 std::string describe(const Config& c, const ResolvedProblem& problem, const DispatchPlan& plan) {
@@ -206,6 +209,26 @@ Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps&
   config.pack_b = config.pack_b || problem.b.is_packed();
   if (const auto fit = descriptor(config).fit_packed) fit(config, problem, caps);
   return config;
+}
+
+bool takes_given(const Config& config, const ResolvedProblem& problem) {
+  const auto takes = [&](const ResolvedMatrix& matrix, bool packs) {
+    return matrix.form != Form::given_packed ||
+           (packs && order_taken(config, matrix) == matrix.fragments);
+  };
+  return takes(problem.a, config.pack_a) && takes(problem.b, config.pack_b);
+}
+
+double least_copy_time(const Config& config, const ResolvedProblem& problem,
+                       const TimingModel& timing) {
+  const auto bytes = [](const ResolvedMatrix& matrix, bool packs, std::uint64_t count) {
+    if (!packs || matrix.is_packed()) return std::uint64_t{0};
+    return matrix.rows * matrix.cols * matrix.element_bytes() * matrices(matrix, count);
+  };
+  const std::uint64_t copied = bytes(problem.a, config.pack_a, problem.a_count()) +
+                               bytes(problem.b, config.pack_b, problem.b_count());
+  if (copied == 0) return 0.0;
+  return timing.sum + transfer_time(static_cast<double>(copied), timing);
 }
 
 void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order) {

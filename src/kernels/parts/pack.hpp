@@ -14,6 +14,13 @@ namespace vkgemm {
 // the device passed.
 Config as_given(Config config, const ResolvedProblem& problem, const DeviceCaps& caps);
 
+// True if the configuration takes the operands that the caller packed in the order that they have.
+bool takes_given(const Config& config, const ResolvedProblem& problem);
+
+// A bound on the microseconds that copies take: those without padding.
+double least_copy_time(const Config& config, const ResolvedProblem& problem,
+                       const TimingModel& timing);
+
 // Sets the order of an operand that the caller packed, and the bytes that it takes: fragments are
 // read beyond its end.
 void set_order(ResolvedMatrix& matrix, const std::optional<FragmentOrder>& order);

@@ -36,6 +36,10 @@ std::uint64_t row_value_bytes(const Config& config, const ResolvedProblem& probl
 // Shared memory that reduce_tiles.comp needs beside that of the product.
 std::uint64_t row_part_bytes(const Config& config, const ResolvedProblem& problem);
 
+// A bound on the microseconds that a strategy takes beside a product, which takes `product`.
+double least_row_time(RowStrategy strategy, const ResolvedProblem& problem,
+                      const TimingModel& timing, double product);
+
 // Adds the second pass of two_pass over the values of a product, that of the first chunk or of the
 // last one, whose plan it is.
 void add_second_pass(DispatchPlan& plan, const Computation& computation,

@@ -275,9 +275,18 @@ constexpr double value_time = 0.0019;
 // tile that waits, or once by the dispatch that merges it. Fitted with nvidia_sm90's timing.
 constexpr double column_time = 0.08;
 
-double cost(const Config& config, const ResolvedProblem& problem, const TimingModel& timing,
+// The time of values between two passes.
+double value_transfer(const ResolvedProblem& problem, const TimingModel& timing) {
+  const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                        static_cast<double>(problem.batch) * 2.0 * sizeof(float);
+  const double slower = row_of(problem.rows->op).exponentials > 0.0 ? exponential_values : 1.0;
+  return slower * values / kilobyte / (value_rate * timing.workspace);
+}
+
+double cost(const Config& config, const Computation& computation, const TimingModel& timing,
             const ProductCost& product) {
   if (config.rows == RowStrategy::none) return 0.0;
+  const ResolvedProblem& problem = computation.asked();
   const RowOp op = problem.rows->op;
   const double exponentials = row_of(op).exponentials * exponential_tiles;
   const double exposed = product.rounds * timing.tile * (product.resident >= 2.0 ? covered : 1.0);
@@ -295,12 +304,8 @@ double cost(const Config& config, const ResolvedProblem& problem, const TimingMo
     case RowStrategy::recompute:
       return product.microseconds + 2.0 * reduce + timing.sum + columns * column_time;
     case RowStrategy::two_pass: {
-      const double values = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                            static_cast<double>(problem.batch) * 2.0 * sizeof(float);
       const auto chunks = static_cast<double>(row_chunks(config, problem).count());
-      const double slower = exponentials > 0.0 ? exponential_values : 1.0;
-      return slower * values / kilobyte / (value_rate * timing.workspace) +
-             (2.0 * chunks - 1.0) * second_pass * timing.sum +
+      return value_transfer(problem, timing) + (2.0 * chunks - 1.0) * second_pass * timing.sum +
              static_cast<double>(problem.n) * value_time;
     }
   }
@@ -355,6 +360,12 @@ std::string describe(const Config& c, const ResolvedProblem& p, const DispatchPl
 }
 
 }  // namespace
+
+double least_row_time(RowStrategy strategy, const ResolvedProblem& problem,
+                      const TimingModel& timing, double product) {
+  if (strategy == RowStrategy::recompute) return product;
+  return strategy == RowStrategy::two_pass && problem.rows ? value_transfer(problem, timing) : 0.0;
+}
 
 void add_second_pass(DispatchPlan& out, const Computation& computation,
                      const ResolvedProblem& product, const Limits& limits) {
