@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,6 +40,8 @@ std::optional<FragmentOrder> order_of(const Config& config, const ResolvedMatrix
   return descriptor(config).fragment_order(config, matrix.layout == Layout::col_major);
 }
 
+bool any(const Config&) { return true; }
+
 // The estimate for a product with operands that are packed in the order of this row, or in rows.
 std::optional<double> time_of_order(const TuningTable& table, const TuningRow* row,
                                     const ResolvedProblem& packed, const Target& target) {
@@ -48,12 +51,18 @@ std::optional<double> time_of_order(const TuningTable& table, const TuningRow* r
       matrix->fragments = order_of(row->config, *matrix);
     }
   }
-  const auto ranked = vkgemm::rank(table, problem, target);
-  return ranked.empty() ? std::nullopt : std::optional(ranked.front().cost);
+  const auto found = vkgemm::best(table, problem, target, any);
+  return found ? std::optional(found->cost) : std::nullopt;
 }
 
 bool is_of(const TuningTable& table, const DeviceCaps& caps) {
   return table.device.empty() || table.device == caps.name;
+}
+
+// The first of equally near ones.
+std::optional<Nearest> nearer(const std::optional<Nearest>& first,
+                              const std::optional<Nearest>& second) {
+  return second && (!first || second->distance < first->distance) ? second : first;
 }
 
 ScoredRow scored_shape(const Nearest& found, const DeviceCaps& caps) {
@@ -213,9 +222,10 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem,
 std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const DeviceCaps& caps,
                                           Denials denials) const {
   std::vector<ScoredRow> unique;
-  if (const auto tuned_row = tuned(estimated(problem, caps, denials), problem, caps, denials)) {
+  const auto first = estimated(problem, caps, denials);
+  const auto neighbour = nearest(up_to(first), problem, caps, denials);
+  if (const auto tuned_row = tuned(neighbour, first, problem, caps, denials))
     unique.push_back(*tuned_row);
-  }
   for (const TuningTable* table : tables_) {
     for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
       const auto same = [&](const ScoredRow& other) { return other.config == scored.config; };
@@ -231,10 +241,12 @@ std::vector<ScoredRow> DeviceTables::rank(const ResolvedProblem& problem, const 
 std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedProblem& problem,
                                                                const DeviceCaps& caps,
                                                                Denials denials) const {
+  const auto choosable = [&](const Config& config) {
+    return !denied(config, problem.input_type(), denials);
+  };
   for (const TuningTable* table : tables_) {
-    for (const ScoredRow& scored : vkgemm::rank(*table, problem, target(caps, denials))) {
-      if (!denied(scored.config, problem.input_type(), denials)) return Estimated{table, scored};
-    }
+    const auto found = vkgemm::best(*table, problem, target(caps, denials), choosable);
+    if (found) return Estimated{table, *found};
   }
   return std::nullopt;
 }
@@ -242,7 +254,7 @@ std::optional<DeviceTables::Estimated> DeviceTables::estimated(const ResolvedPro
 std::optional<Nearest> DeviceTables::nearest(const ResolvedProblem& problem,
                                              const DeviceCaps& caps) const {
   const Denials denials = overrules_denials(problem, caps) ? Denials::overruled : Denials::heeded;
-  return nearest(estimated(problem, caps, denials), problem, caps, denials);
+  return nearest(up_to(estimated(problem, caps, denials)), problem, caps, denials);
 }
 
 std::optional<Nearest> DeviceTables::nearest(const TuningTable& table,
@@ -254,39 +266,30 @@ std::optional<Nearest> DeviceTables::nearest(const TuningTable& table,
   });
 }
 
-std::optional<Nearest> DeviceTables::nearest(const std::optional<Estimated>& other,
-                                             const ResolvedProblem& problem, const DeviceCaps& caps,
-                                             Denials denials) const {
+std::optional<Nearest> DeviceTables::nearest(Tables tables, const ResolvedProblem& problem,
+                                             const DeviceCaps& caps, Denials denials) const {
   std::optional<Nearest> nearest;
-  for (const TuningTable* table : tables_) {
-    const auto found = this->nearest(*table, problem, caps, denials);
-    if (found && (!nearest || found->distance < nearest->distance)) nearest = found;
-    // Rows that were loaded go before shapes that are built in.
-    if (other && other->table == table) break;
+  for (const TuningTable* table : tables) {
+    nearest = nearer(nearest, this->nearest(*table, problem, caps, denials));
   }
   return nearest;
 }
 
-std::optional<ScoredRow> DeviceTables::timed(const ResolvedProblem& problem, const DeviceCaps& caps,
-                                             Denials denials) const {
-  for (const TuningTable* table : tables_) {
-    const auto found = nearest(*table, problem, caps, denials);
-    if (found && found->distance == 0.0) {
-      const ScoredRow scored = scored_shape(*found, caps);
-      if (scored.timed && !exceeds_dispatch_limit(scored.config, scored.cost, problem)) {
-        return scored;
-      }
-      return std::nullopt;
-    }
-    if (!table->rows.empty()) return std::nullopt;
-  }
-  return std::nullopt;
+DeviceTables::Tables DeviceTables::up_to_rows() const {
+  const auto first =
+      std::ranges::find_if(tables_, [](const TuningTable* table) { return !table->rows.empty(); });
+  return Tables(tables_.begin(), first == tables_.end() ? first : std::next(first));
 }
 
-std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& other,
+DeviceTables::Tables DeviceTables::up_to(const std::optional<Estimated>& other) const {
+  if (!other) return tables_;
+  return Tables(tables_.begin(), std::next(std::ranges::find(tables_, other->table)));
+}
+
+std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Nearest>& found,
+                                             const std::optional<Estimated>& other,
                                              const ResolvedProblem& problem, const DeviceCaps& caps,
                                              Denials denials) const {
-  const auto found = nearest(other, problem, caps, denials);
   if (!found) return std::nullopt;
   const TunedShape& shape = *found->shape;
   const Config& config = shape.row.config;
@@ -304,14 +307,17 @@ std::optional<ScoredRow> DeviceTables::tuned(const std::optional<Estimated>& oth
     return unless_too_long();
   }
   const ResolvedProblem tuned_at = with_shape_of(problem, shape.problem);
-  const auto best_there = vkgemm::rank(table, tuned_at, target(caps, denials));
-  const Opinion opinion{
+  Opinion opinion{
       .here = estimate_cost(config, *rate, table.timing, problem, caps),
       .best_here = other->row.cost,
       .there = estimate_cost(config, *rate, table.timing, tuned_at, caps),
-      .best_there = best_there.empty() ? 0.0 : best_there.front().cost,
   };
-  if (opinion.objects()) return std::nullopt;
+  if (opinion.objects()) {  // the estimate may be as wrong there
+    const auto better =
+        vkgemm::best(table, tuned_at, target(caps, denials), any, opinion.best_there_below());
+    if (better) opinion.best_there = better->cost;
+    if (opinion.objects()) return std::nullopt;
+  }
   // As much better or worse than its estimate as it was found to be there.
   const double error = is_of(*found->table, caps) ? shape.microseconds / opinion.there : 1.0;
   scored.cost = scored.unsplit_cost = opinion.here * error;
@@ -326,9 +332,17 @@ std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem,
 
 std::optional<ScoredRow> DeviceTables::best(const ResolvedProblem& problem, const DeviceCaps& caps,
                                             Denials denials) const {
-  if (auto scored = timed(problem, caps, denials)) return scored;
+  const Tables own = up_to_rows();
+  auto neighbour = nearest(own, problem, caps, denials);
+  // A configuration that was timed for this very shape on this device needs no estimate.
+  if (neighbour && neighbour->distance == 0.0) {
+    const ScoredRow scored = scored_shape(*neighbour, caps);
+    if (scored.timed && !exceeds_dispatch_limit(scored.config, scored.cost, problem)) return scored;
+  }
   const auto other = estimated(problem, caps, denials);
-  if (auto scored = tuned(other, problem, caps, denials)) return scored;
+  const Tables others = up_to(other).subspan(own.size());
+  neighbour = nearer(neighbour, nearest(others, problem, caps, denials));
+  if (auto scored = tuned(neighbour, other, problem, caps, denials)) return scored;
   if (!other) return std::nullopt;
   return other->row;
 }

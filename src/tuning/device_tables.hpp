@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -138,13 +139,16 @@ class DeviceTables {
                                      Denials denials) const;
   std::optional<Nearest> nearest(const TuningTable& table, const ResolvedProblem& problem,
                                  const DeviceCaps& caps, Denials denials) const;
-  std::optional<Nearest> nearest(const std::optional<Estimated>& other,
-                                 const ResolvedProblem& problem, const DeviceCaps& caps,
-                                 Denials denials) const;
-  // The configuration that was timed for this very shape on this device: it needs no estimate.
-  std::optional<ScoredRow> timed(const ResolvedProblem& problem, const DeviceCaps& caps,
-                                 Denials denials) const;
-  std::optional<ScoredRow> tuned(const std::optional<Estimated>& other,
+  using Tables = std::span<const TuningTable* const>;
+  std::optional<Nearest> nearest(Tables tables, const ResolvedProblem& problem,
+                                 const DeviceCaps& caps, Denials denials) const;
+  // The tables up to the first that has rows, and up to the one that has the best estimate. Rows
+  // that were loaded go before shapes that are built in.
+  Tables up_to_rows() const;
+  Tables up_to(const std::optional<Estimated>& other) const;
+  // The configuration of the nearest shape, unless the estimate objects.
+  std::optional<ScoredRow> tuned(const std::optional<Nearest>& nearest,
+                                 const std::optional<Estimated>& other,
                                  const ResolvedProblem& problem, const DeviceCaps& caps,
                                  Denials denials) const;
   bool denied(const Config& config, DataType input_type, Denials denials) const;

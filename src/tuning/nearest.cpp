@@ -35,9 +35,9 @@ double unlikeness(const Config& a, const Config& b) {
 }  // namespace
 
 double shape_distance(const TunedProblem& a, const TunedProblem& b) noexcept {
-  if (a.family != b.family || a.input_type != b.input_type ||
-      a.f32_arithmetic != b.f32_arithmetic || a.a_layout != b.a_layout ||
-      a.b_layout != b.b_layout || a.aligned != b.aligned || a.packed != b.packed) {
+  if (a.input_type != b.input_type || a.f32_arithmetic != b.f32_arithmetic ||
+      a.a_layout != b.a_layout || a.b_layout != b.b_layout || a.aligned != b.aligned ||
+      a.packed != b.packed || a.family != b.family) {
     return std::numeric_limits<double>::infinity();
   }
   const double m = doublings(a.m, b.m);
@@ -98,6 +98,12 @@ bool Opinion::objects() const noexcept {
   const double error = best_there > 0.0 ? std::max(there / best_there, 1.0) : 1.0;
   // A figure that is none objects to nothing.
   return here > nearest_tolerance * error * best_here;
+}
+
+double Opinion::best_there_below() const noexcept {
+  constexpr double rounded_up = 1.0 + 1e-9;
+  if (!std::isfinite(here)) return here;
+  return rounded_up * nearest_tolerance * best_here * there / here;
 }
 
 bool is_usable(const Config& config, const ResolvedProblem& problem, const Target& target) {

@@ -46,6 +46,9 @@ struct Opinion {
   double here = 0.0, best_here = 0.0, there = 0.0, best_there = 0.0;
 
   bool objects() const noexcept;
+
+  // An opinion that objects without best_there objects with any that is not below this.
+  double best_there_below() const noexcept;
 };
 
 // True if the configuration may be chosen for the problem: it is legal, with the slices that the
