@@ -26,6 +26,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-versi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/vkgemm-config-version.cmake
+              ${CMAKE_CURRENT_SOURCE_DIR}/vkgemm-epilogue.cmake
         DESTINATION ${package_folder} COMPONENT development)
 
 # A static library says by itself which libraries of the C++ compiler it needs.

@@ -295,6 +295,13 @@ class VKGEMM_API Context {
   // The verdicts on its kernels: caps().verdicts.
   std::span<const Verdict> verdicts() const noexcept;
 
+  // Adds a function for steps of epilogues: the value is for Epilogue::function, in problems of
+  // this context. It stays as long as the context. Any thread.
+  //
+  // Fails with invalid_argument if `spirv` has no function of the right name and type, unsupported
+  // if the function needs what kernels do not have. The error names it.
+  Result<std::uint32_t> add_function(const EpilogueFunction& function) const;
+
   // Validates the problem, chooses a configuration and builds its pipelines. Building is the only
   // slow step, and happens only if a pipeline is needed for the first time. vkgemm builds several
   // pipelines at the same time, on threads that end before plan() returns. With

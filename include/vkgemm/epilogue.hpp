@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -87,6 +88,25 @@ enum class StepOp : std::uint8_t {
   // of no group do not count. If the product has no elements, the plan writes nothing. Not
   // supported: path nv. RowOp::amax has one number for each row.
   amax,
+
+  argument,  // x becomes an argument of the next function, up to four; v stays
+  function,  // Epilogue::function of v, (i, j) and the arguments before it
+};
+
+// A function of an application, in SPIR-V. GLSL:
+//   float vkgemm_epilogue(float value, uvec2 at, vec4 x)
+// `at` is (row, column) of the element in D; with groups of M a row of all groups. x has the
+// arguments, and 0 beyond them. vkgemm links the function into each kernel that needs it, whatever
+// the path, type and main loop. vkgemm_add_epilogue() in CMake compiles a file for it.
+//
+// The function may call others, and have constants, local and global variables. It must not read or
+// write memory, use subgroups, textures, derivatives or barriers, nor types that its SPIR-V needs a
+// capability for. Kernels may call it for elements beyond the edges of D, and drop the results.
+//
+// Source: the tensor programs of CUTLASS's visitor trees, which one compiles with the kernel.
+struct EpilogueFunction {
+  std::string_view name;                      // in explain() and messages
+  std::span<const std::uint32_t> spirv = {};  // a module with vkgemm_epilogue; copied
 };
 
 // The operand of a step: EpilogueStep::number, or one of the problem's tensors.
@@ -162,6 +182,9 @@ struct Epilogue {
   // For D of s8 and u8, within the range of that type: D = saturate(round(v) + zero_point). It is
   // compiled into the pipeline. C, aux and tensors have none.
   std::int32_t zero_point = 0;
+
+  // The function that steps call, as Context::add_function() returned it. 0: none.
+  std::uint32_t function = 0;
 
   // The shapes of t0 … t3, and the steps.
   std::array<TensorShape, most_tensors> tensors = {};

@@ -193,6 +193,8 @@ typedef enum VkgemmStepOp {
   // Writes the largest |v| of all elements of D to the tensor, which is f32 and scalar; v stays. At
   // most one step. StepOp::amax in vkgemm/epilogue.hpp has the limits.
   VKGEMM_STEP_OP_AMAX = 11,
+  VKGEMM_STEP_OP_ARGUMENT = 12,  // x becomes an argument of the next function, up to four; v stays
+  VKGEMM_STEP_OP_FUNCTION = 13,  // VkgemmEpilogue::function of v, (i, j) and the arguments
   VKGEMM_STEP_OP_MAX_ENUM = 0x7FFFFFFF
 } VkgemmStepOp;
 
@@ -526,6 +528,10 @@ typedef struct VkgemmEpilogue {
   // most four of these: C, aux, bias, t0 … t3.
   VkgemmTensorShape tensors[4];
   VkgemmEpilogueStep steps[8];  // applied one after the other
+
+  // Default 0: none. The function that steps call, as vkgemm_context_add_function() returned it.
+  uint32_t function;
+  uint32_t reserved;
 } VkgemmEpilogue;
 
 // A gated product reads A once for two products, and D has half as many columns as these:
@@ -1056,6 +1062,16 @@ VKGEMM_API VkgemmStatus vkgemm_context_caps(const VkgemmContext* context, const 
 // destroy. Any thread.
 VKGEMM_API VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context,
                                                 VkgemmVerdicts** verdicts);
+
+// Adds a function for steps of epilogues, and returns its number for VkgemmEpilogue::function in
+// problems of this context. `name` stands in messages. `spirv` is a module of `words` 32-bit words
+// with the function vkgemm_epilogue; EpilogueFunction in vkgemm/epilogue.hpp has the rules. Both are
+// copied. Any thread. Errors:
+// - VKGEMM_ERROR_INVALID_ARGUMENT: the module has no function of the right name and type.
+// - VKGEMM_ERROR_UNSUPPORTED: the function needs what kernels do not have.
+VKGEMM_API VkgemmStatus vkgemm_context_add_function(const VkgemmContext* context, const char* name,
+                                                    const uint32_t* spirv, size_t words,
+                                                    uint32_t* function, VkgemmError* error);
 
 // How often workgroups gave up waiting for one another. The results are still correct. Later
 // recordings avoid the barrier, which may make them slower. Any thread.

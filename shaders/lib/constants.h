@@ -25,6 +25,8 @@
 #define STEP_STORE 9
 #define STEP_SUM_COLUMNS 10
 #define STEP_AMAX 11
+#define STEP_ARGUMENT 12
+#define STEP_FUNCTION 13
 
 // X(name, NAME): the enumerators of StepOp and of VkgemmStepOp after none, in the order of the
 // values above.
@@ -39,14 +41,19 @@
     X(derivative, DERIVATIVE)  \
     X(store, STORE)            \
     X(sum_columns, SUM_COLUMNS) \
-    X(amax, AMAX)
+    X(amax, AMAX)              \
+    X(argument, ARGUMENT)      \
+    X(function, FUNCTION)
 
-#define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h
+#define STEP_ACTIVATION_SHIFT 4  // one of epilogue/activation.h; the number of an argument
 #define STEP_OPERAND_SHIFT 9     // OPERAND_*
 #define STEP_TYPE_SHIFT 12       // TYPE_*
 #define STEP_PLACE_SHIFT 16      // PLACE_*
-#define STEP_COL_MAJOR_SHIFT 18  // the tensor is column-major
+#define STEP_COL_MAJOR_SHIFT 18  // the tensor is column-major; a function gets (column, row)
 #define STEP_VECTOR_SHIFT 19     // accesses to four elements at once are allowed
+
+// The most arguments of a function beside the value: components of a vec4.
+#define MOST_ARGUMENTS 4
 
 // The second operand of a step: its number, or a tensor of one of the shapes of TensorShape.
 #define OPERAND_NUMBER 0
@@ -231,7 +238,8 @@
     X(93, HAS_COLUMN_SUMS, 0)    /* a step sums columns: column_sums.glsl */ \
     X(94, ZERO_POINT, 0)    /* of an integer D: store_d.glsl */ \
     X(95, BYTE_TYPES, 0)    /* C, D, aux or a tensor has a type of 8 bits: bytes.glsl */ \
-    X(96, HAS_AMAX, 0)    /* a step finds the largest magnitude: steps.glsl */
+    X(96, HAS_AMAX, 0)    /* a step finds the largest magnitude: steps.glsl */ \
+    X(97, EPILOGUE_FUNCTION, 0)    /* the function that steps call; it marks the one that gives way: steps.glsl */
 
 // Rows are reduced by x4s, four neighbouring columns, merged as a binary tree up to so many
 // columns; these blocks are merged from left to right. Whatever the tile, the order is the same.

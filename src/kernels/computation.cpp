@@ -95,7 +95,7 @@ void Computation::cut_copies() {
   if (whole_->a.form != Form::copied_packed || p.is_grouped(GroupAlong::k) || p.k == 0 ||
       !descriptor(c).takes_fragments() || c.tile_n < 2 || c.slices > 1 ||
       c.rows == RowStrategy::two_pass || p.max_workspace_bytes == 0 ||
-      (p.grouping && sums_columns(p.epilogue))) {
+      (p.grouping && sums_columns(p.epilogue)) || calls_function(p.epilogue)) {
     return;
   }
   // A device that has fragments has its parameters in push constants.

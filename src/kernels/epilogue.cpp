@@ -44,11 +44,14 @@ static_assert(static_cast<std::uint32_t>(Activation::none) == ACTIVATION_NONE);
 VKGEMM_ACTIVATIONS(VKGEMM_SAME_VALUE)
 #undef VKGEMM_SAME_VALUE
 
-// A step as a constant.
+// A step as a constant. argument: the number of those before it that no function has taken.
 std::uint32_t step_word(const EpilogueStep& step, const ResolvedProblem& p,
-                        std::span<const std::uint32_t, most_tensors> places, bool x4) {
+                        std::span<const std::uint32_t, most_tensors> places, std::uint32_t argument,
+                        bool x4) {
   std::uint32_t word = static_cast<std::uint32_t>(step.op) |
                        static_cast<std::uint32_t>(step.activation) << STEP_ACTIVATION_SHIFT;
+  if (step.op == StepOp::argument) word |= argument << STEP_ACTIVATION_SHIFT;
+  if (step.op == StepOp::function && p.transposed) word |= 1u << STEP_COL_MAJOR_SHIFT;
   const auto tensor = tensor_of(step);
   if (!tensor) return word;
   const ResolvedMatrix& matrix = p.tensors[*tensor];
@@ -69,8 +72,13 @@ void set_steps(Constants& constants, const ResolvedProblem& p, bool x4) {
   constants.set(SPEC_STEP_COUNT, std::uint64_t{steps.size()});
   constants.set(SPEC_HAS_COLUMN_SUMS, sums_columns(p.epilogue));
   constants.set(SPEC_HAS_AMAX, amax_tensor(p.epilogue).has_value());
+  constants.set(SPEC_EPILOGUE_FUNCTION, p.epilogue.function);
+  std::uint32_t argument = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, x4));
+    constants.set(SPEC_STEP0 + i, step_word(steps[i], p, places, argument, x4));
+    argument = steps[i].op == StepOp::argument   ? argument + 1
+               : steps[i].op == StepOp::function ? 0
+                                                 : argument;
     constants.set(SPEC_STEP_NUMBER0 + i, std::bit_cast<std::uint32_t>(steps[i].number));
   }
   const auto ahead = tensor_in_place_of_c(p);

@@ -4,9 +4,17 @@
 #include "base/errors.hpp"
 #include "embedded/embedded.hpp"
 #include "kernels/steps.hpp"
+#include "lib/constants.h"
+#include "specialise/link.hpp"
 #include "specialise/specialise.hpp"
 
 namespace vkgemm {
+
+namespace {
+
+constexpr std::string_view linked_name = "vkgemm_epilogue";
+
+}  // namespace
 
 bool specialises_modules() {
   static const bool specialises = environment_variable("VKGEMM_SPECIALISE") != "0";
@@ -15,10 +23,15 @@ bool specialises_modules() {
 
 Result<std::vector<std::uint32_t>> kernel_words(std::string_view module,
                                                 std::span<const std::uint32_t> constants,
-                                                bool specialised) {
+                                                bool specialised, const LinkedFunction* function) {
   const embedded::Module* const found = embedded::find_module(module);
   if (found == nullptr) return unsupported(*why_not_built(module));
   std::vector<std::uint32_t> words = embedded::spirv(*found);
+  if (function != nullptr) {
+    auto linked = link_function(words, SPEC_EPILOGUE_FUNCTION, function->words, linked_name);
+    if (!linked) return linked.error();
+    words = *std::move(linked);
+  }
   if (!specialised) return words;
   return specialise(words, constants);
 }

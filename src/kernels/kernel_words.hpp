@@ -15,11 +15,20 @@ namespace vkgemm {
 // specialization constants.
 bool specialises_modules();
 
+// A function of an application, which stands in place of lib/epilogue/steps.glsl's.
+struct LinkedFunction {
+  std::string name;
+  std::vector<std::uint32_t> words;
+};
+
 // Returns the words of a module for these values of its specialization constants, by SpecId. The
-// entry point has the module's name. Errors: unsupported if the module is not built in.
+// entry point has the module's name. `function`: the one that
+// the epilogue calls, or null. Errors: unsupported if the module is not built in; those of
+// link_function().
 Result<std::vector<std::uint32_t>> kernel_words(std::string_view module,
                                                 std::span<const std::uint32_t> constants,
-                                                bool specialised = specialises_modules());
+                                                bool specialised = specialises_modules(),
+                                                const LinkedFunction* function = nullptr);
 
 // Identifies the words of all kernels: it differs if a module, the specialiser or `specialised`
 // does.

@@ -15,7 +15,12 @@
 namespace vkgemm {
 namespace {
 
-bool is_function(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::derivative; }
+// True if the step names an activation.
+bool names_activation(StepOp op) noexcept {
+  return op == StepOp::activate || op == StepOp::derivative;
+}
+// True if the step has neither operand nor number of its own.
+bool has_none(StepOp op) noexcept { return op == StepOp::activate || op == StepOp::function; }
 
 // A step that writes to its tensor. only: an epilogue has at most one.
 struct Writer {
@@ -51,18 +56,19 @@ std::uint64_t mask_bytes(std::uint64_t bits) noexcept {
 
 // True if the step uses its number.
 bool has_number(const EpilogueStep& step) noexcept {
-  if (is_function(step.op)) return takes_number(step.activation);
-  return step.op != StepOp::none && step.operand == StepOperand::number;
+  if (names_activation(step.op)) return takes_number(step.activation);
+  return step.op != StepOp::none && step.op != StepOp::function &&
+         step.operand == StepOperand::number;
 }
 
 MaybeError check_step(const EpilogueStep& step, std::string_view name) {
   const std::string_view op = to_string(step.op);
   const bool has_operand = step.operand != StepOperand::number;
-  if (is_function(step.op) == (step.activation == Activation::none)) {
+  if (names_activation(step.op) == (step.activation == Activation::none)) {
     return invalid_argument(concat(name, ".activation is ", to_string(step.activation), ": ", op,
-                                   is_function(step.op) ? " needs one" : " has none"));
+                                   names_activation(step.op) ? " needs one" : " has none"));
   }
-  if (has_operand ? step.op == StepOp::activate : needs_tensor(step.op)) {
+  if (has_operand ? has_none(step.op) : needs_tensor(step.op)) {
     return invalid_argument(concat(name, ".operand is ", to_string(step.operand), ": ", op,
                                    has_operand ? " has no operand" : " needs a tensor"));
   }
@@ -76,6 +82,28 @@ MaybeError check_step(const EpilogueStep& step, std::string_view name) {
   if (step.number == 0.0f || has_number(step)) return std::nullopt;
   return invalid_argument(
       concat(name, ".number is ", step.number, ": ", to_string(step), " has no number"));
+}
+
+// The arguments stand before the function that takes them, and steps that call it need one.
+MaybeError check_functions(const Epilogue& epilogue) {
+  std::size_t arguments = 0;
+  const auto steps = steps_of(epilogue);
+  const bool called = calls_function(epilogue);
+  if (called != (epilogue.function != 0)) {
+    return invalid_argument(concat("epilogue.function is ", epilogue.function,
+                                   called ? ", and a step calls it" : ", but no step calls it"));
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    arguments = steps[i].op == StepOp::argument   ? arguments + 1
+                : steps[i].op == StepOp::function ? 0
+                                                  : arguments;
+    if (arguments <= MOST_ARGUMENTS) continue;
+    return invalid_argument(concat("epilogue.steps[", i, "] is ", to_string(steps[i]),
+                                   ": a function has at most ", MOST_ARGUMENTS, " arguments"));
+  }
+  if (arguments == 0) return std::nullopt;
+  return invalid_argument(
+      concat("epilogue.steps has ", arguments, " arguments that no function behind them takes"));
 }
 
 // A tensor's type, shape and strides, for the step that writes to it.
@@ -208,6 +236,11 @@ std::optional<std::size_t> amax_tensor(const Epilogue& epilogue) noexcept {
   return tensor_of_step(epilogue, StepOp::amax);
 }
 
+bool calls_function(const Epilogue& epilogue) noexcept {
+  return std::ranges::find(steps_of(epilogue), StepOp::function, &EpilogueStep::op) !=
+         steps_of(epilogue).end();
+}
+
 std::optional<std::size_t> mask_tensor(const Epilogue& epilogue) noexcept {
   const auto mask = std::ranges::find(epilogue.tensors, TensorShape::mask);
   if (mask == epilogue.tensors.end()) return std::nullopt;
@@ -234,6 +267,7 @@ MaybeError check_steps(const Problem& problem) {
                                      "].op is none, which ends the steps"));
     }
   }
+  if (auto error = check_functions(epilogue)) return error;
   std::size_t places = (epilogue.beta != 0.0f ? 1 : 0) + (epilogue.aux ? 1 : 0) +
                        (epilogue.bias != Bias::none ? 1 : 0);
   for (std::size_t i = 0; i < most_tensors; ++i) {
@@ -309,13 +343,13 @@ Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
   if (!op || *op == StepOp::none) return wrong(part(), "an operation");
   step.op = *op;
   ++next;
-  if (is_function(step.op)) {
+  if (names_activation(step.op)) {
     const auto activation = parse_activation(part());
     if (!activation || *activation == Activation::none) return wrong(part(), "an activation");
     step.activation = *activation;
     ++next;
   }
-  if (step.op != StepOp::activate) {
+  if (!has_none(step.op)) {
     const auto operand = parse_step_operand(part());
     if (operand && *operand != StepOperand::number) {
       step.operand = *operand;
@@ -326,7 +360,8 @@ Result<EpilogueStep> parse_epilogue_step(std::string_view text) {
   }
   if (has_number(step)) {
     const auto number = parse_number<float>(part());
-    if (!number) return wrong(part(), is_function(step.op) ? "a number" : "t0 … t3 or a number");
+    if (!number)
+      return wrong(part(), names_activation(step.op) ? "a number" : "t0 … t3 or a number");
     step.number = *number;
     ++next;
   }

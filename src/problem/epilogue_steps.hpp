@@ -58,6 +58,9 @@ inline bool sums_columns(const Epilogue& epilogue) noexcept {
   return summed_tensor(epilogue).has_value();
 }
 
+// True if a step calls Epilogue::function.
+bool calls_function(const Epilogue& epilogue) noexcept;
+
 // The first tensor that is a mask.
 std::optional<std::size_t> mask_tensor(const Epilogue& epilogue) noexcept;
 

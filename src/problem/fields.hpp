@@ -126,6 +126,7 @@ struct FieldsOf<Epilogue> {
                           .help = "Also compute aux, the value before the activation",
                           .matrix = &Problem::aux},
                     x.aux, y.aux);
+    visitor.number(Field{"function"}, x.function, y.function);
     visitor.list(Field{"tensors", "--tensors", "Shapes of the tensors t0 to t3 of --steps"},
                  x.tensors, y.tensors);
     visitor.list(

@@ -67,6 +67,8 @@ Expression with_step(const Epilogue& epilogue, const EpilogueStep& step, const E
     case StepOp::store:
     case StepOp::sum_columns:
     case StepOp::amax:
+    case StepOp::argument:
+    case StepOp::function:
       break;
     case StepOp::add:
       return {concat(v.text, " + ", x), true};
@@ -102,8 +104,13 @@ std::string formula(const Problem& problem) {
       v = {call(to_string(e.activation), v.text, 0.0f, false)};
     }
   }
-  std::string lines;
+  std::string lines, arguments;
   for (const EpilogueStep& step : steps_of(e)) {
+    if (step.op == StepOp::argument) arguments += concat(", ", operand_text(e, step));
+    if (step.op == StepOp::function) {
+      v = {concat("function(", v.text, arguments, ')')};
+      arguments.clear();
+    }
     if (step.op == StepOp::store) {
       const auto tensor = tensor_of(step);
       const bool is_mask = tensor && e.tensors[*tensor] == TensorShape::mask;

@@ -250,6 +250,10 @@ Context::~Context() {
 const DeviceCaps& Context::caps() const noexcept { return impl_->caps(); }
 std::span<const Verdict> Context::verdicts() const noexcept { return impl_->caps().verdicts; }
 
+Result<std::uint32_t> Context::add_function(const EpilogueFunction& function) const {
+  return without_exceptions([&] { return impl_->pipelines.functions_of_steps().add(function); });
+}
+
 Result<Plan> Context::plan(const Problem& problem) const {
   return without_exceptions([&] { return impl_->make_plan(impl_, problem, nullptr); });
 }

@@ -188,7 +188,10 @@ Result<std::vector<VkPipeline>> PipelineCache::get_all(std::span<const PipelineK
 }
 
 Result<VkPipeline> PipelineCache::build(const PipelineKey& key, const Config& config) {
-  const Result<std::vector<std::uint32_t>> words = kernel_words(key.module, key.constants);
+  const LinkedFunction* const function =
+      info_.functions->find(key.constants[SPEC_EPILOGUE_FUNCTION]);
+  const Result<std::vector<std::uint32_t>> words =
+      kernel_words(key.module, key.constants, specialises_modules(), function);
   if (!words) return words.error();
   ShaderModule module(functions_, info_.device);
   if (const VkResult result = module.create(*words); result < VK_SUCCESS) {

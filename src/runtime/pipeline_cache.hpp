@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <span>
@@ -16,6 +17,7 @@
 #include "base/log.hpp"
 #include "device/vk.hpp"
 #include "kernels/dispatch_plan.hpp"
+#include "runtime/functions.hpp"
 #include "vkgemm/config.hpp"
 #include "vkgemm/result.hpp"
 
@@ -29,7 +31,8 @@ struct PipelineCacheInfo {
   // Registers, spills … can be asked of every pipeline: the application enabled
   // pipelineExecutableInfo, which nobody does but to ask.
   bool capture_statistics = false;
-  std::uint32_t push_constant_bytes = 0;                // of the layout
+  std::uint32_t push_constant_bytes = 0;                                 // of the layout
+  std::shared_ptr<Functions> functions = std::make_shared<Functions>();  // siblings share them
   PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;  // null: VK_EXT_debug_utils is off
 };
 
@@ -57,6 +60,9 @@ class PipelineCache {
 
   // Push constants and nothing else: every pipeline's layout.
   VkPipelineLayout layout() const noexcept { return layout_; }
+
+  // The functions that pipelines may have linked.
+  Functions& functions_of_steps() const noexcept { return *info_.functions; }
 
   // Writes the file if there is one and pipelines were built since it was read or written.
   Result<void> save();

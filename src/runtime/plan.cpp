@@ -210,6 +210,11 @@ Result<Plan> Context::Impl::make_plan(const std::shared_ptr<Impl>& self, const P
   if (lost) return device_lost_error();
   Result<ResolvedProblem> resolved = resolve(problem);
   if (!resolved) return resolved.error();
+  const std::uint32_t function = problem.epilogue.function;
+  if (function != 0 && pipelines.functions_of_steps().find(function) == nullptr) {
+    return invalid_argument(concat("epilogue.function is ", function, ": the context has ",
+                                   pipelines.functions_of_steps().count(), " functions"));
+  }
   const auto wanted = [&](const DeviceCaps& known) {
     return wanted_kinds(*resolved, config, *tables(), known);
   };

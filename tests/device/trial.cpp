@@ -65,6 +65,7 @@ testing::AssertionResult touches_operands(const Plan& plan, const Operands& oper
 bool is_exact(const EpilogueStep& step) {
   switch (step.op) {
     case StepOp::divide:
+    case StepOp::function:
       return false;
     case StepOp::activate:
     case StepOp::derivative:

@@ -34,7 +34,7 @@ TEST(Problem, NamesRoundTrip) {
   expect_names_round_trip<F32Arithmetic>(4, parse_f32_arithmetic);
   expect_names_round_trip<Layout>(2, parse_layout);
   expect_names_round_trip<Activation>(15, parse_activation);
-  expect_names_round_trip<StepOp>(12, parse_step_op);
+  expect_names_round_trip<StepOp>(14, parse_step_op);
   expect_names_round_trip<StepOperand>(5, parse_step_operand);
   expect_names_round_trip<TensorShape>(6, parse_tensor_shape);
   expect_names_round_trip<Bias>(3, parse_bias);

@@ -108,6 +108,14 @@ void store_amax(const Tile t) {
     }
 }
 
+// A function of the application gives its own body to this one (src/specialise/link.hpp): the new
+// value of element `at` of D.
+float epilogue_function(float value, uvec2 at, vec4 x) { return uintBitsToFloat(EPILOGUE_FUNCTION); }
+
+uvec2 function_at(const Step s, uint row, uint col) {
+    return s.col_major ? uvec2(col, row) : uvec2(row, col);
+}
+
 // A step on a value, x: its operand. A NaN of either stays one.
 float stepped(const Step s, float v, float x) {
     precise float y = v;
@@ -137,8 +145,16 @@ vec4 step_operand4(const Tile t, const Step s, uint row, uint col) {
 // All steps on such an x4. `c`: the x4 of the matrix in place of C (C_STEP).
 vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
     if (STEP_COUNT == 0) return v;
+    vec4 arguments[MOST_ARGUMENTS];
+    [[unroll]] for (uint i = 0; i < MOST_ARGUMENTS; ++i) arguments[i] = vec4(0.0);
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
+        if (s.op == STEP_FUNCTION) {
+            [[unroll]] for (uint e = 0; e < 4; ++e)
+                v[e] = epilogue_function(v[e], function_at(s, row, col + e),
+                                         vec4(arguments[0][e], arguments[1][e], arguments[2][e], arguments[3][e]));
+            continue;
+        }
         if (s.op == STEP_STORE && s.operand == OPERAND_MASK) {
             store_mask4(t, s, row, col, v);
             continue;
@@ -159,6 +175,11 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
         vec4 x = c;
         if (C_STEP == 0 || s.operand == OPERAND_NUMBER || s.place != PLACE_C)
             x = step_operand4(t, s, row, col);
+        if (s.op == STEP_ARGUMENT) {
+            [[unroll]] for (uint j = 0; j < MOST_ARGUMENTS; ++j)
+                if (s.activation == j) arguments[j] = x;
+            continue;
+        }
         [[unroll]] for (uint e = 0; e < 4; ++e) v[e] = stepped(s, v[e], x[e]);
     }
     return v;
@@ -166,12 +187,15 @@ vec4 with_steps4(const Tile t, uint row, uint col, vec4 v, const vec4 c) {
 
 // The same of one element, without stores, sums and amax.
 float with_steps(const Tile t, uint row, uint col, float v) {
+    vec4 arguments = vec4(0.0);
     [[unroll]] for (uint i = 0; i < STEP_COUNT; ++i) {
         const Step s = step_of(i);
         float x = s.number;
         if (s.operand == OPERAND_MASK) x = float(mask_bits(t, s, row, col) & 1u);
         else if (s.operand != OPERAND_NUMBER) x = load1(step_element(t, s, row, col), s.type);
-        v = stepped(s, v, x);
+        if (s.op == STEP_FUNCTION) v = epilogue_function(v, function_at(s, row, col), arguments);
+        else if (s.op == STEP_ARGUMENT) arguments[s.activation] = x;
+        else v = stepped(s, v, x);
     }
     return v;
 }

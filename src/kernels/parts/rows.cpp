@@ -32,8 +32,12 @@ RowChunks row_chunks(const Config& config, const ResolvedProblem& problem) {
                 .batches = problem.batch,
                 .all_rows = problem.m,
                 .all_batches = problem.batch};
-  // Slices of K are for products that are small. The sums of columns are those of all rows.
-  if (values_stand_in_d(problem) || config.slices > 1 || sums_columns(problem.epilogue)) return out;
+  // Slices of K are for products that are small. The sums of columns are those of all rows, and
+  // functions get the place of an element among all.
+  if (values_stand_in_d(problem) || config.slices > 1 || sums_columns(problem.epilogue) ||
+      calls_function(problem.epilogue)) {
+    return out;
+  }
   const std::uint64_t row_bytes = rounded_up(problem.n, 4) * sizeof(float);
   const std::uint64_t whole = problem.max_workspace_bytes / workspace_unit * workspace_unit;
   const std::uint64_t fitting =

@@ -1,0 +1,48 @@
+#include "runtime/functions.hpp"
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/errors.hpp"
+#include "base/text.hpp"
+#include "lib/constants.h"
+
+namespace vkgemm {
+namespace {
+
+// A module that each build has, whose epilogue calls the function.
+constexpr std::string_view any_module = "sum_slices";
+
+std::string with_name(const EpilogueFunction& function, std::string_view why) {
+  return concat("function ", function.name, ": ", why);
+}
+
+}  // namespace
+
+Result<std::uint32_t> Functions::add(const EpilogueFunction& function) {
+  if (function.name.empty()) return invalid_argument("function.name is empty");
+  LinkedFunction own{std::string(function.name), {function.spirv.begin(), function.spirv.end()}};
+  // What does not link is refused here, and not when a plan needs it.
+  const std::array<std::uint32_t, SPEC_COUNT> constants{};
+  const auto linked = kernel_words(any_module, constants, true, &own);
+  if (!linked) {
+    return Error{linked.error().status, with_name(function, linked.error().message)};
+  }
+  const std::unique_lock lock(guarding_);
+  all_.push_back(std::move(own));
+  return static_cast<std::uint32_t>(all_.size());
+}
+
+const LinkedFunction* Functions::find(std::uint32_t number) const {
+  const std::shared_lock lock(guarding_);
+  return number != 0 && number <= all_.size() ? &all_[number - 1] : nullptr;
+}
+
+std::uint32_t Functions::count() const {
+  const std::shared_lock lock(guarding_);
+  return static_cast<std::uint32_t>(all_.size());
+}
+
+}  // namespace vkgemm
