@@ -16,6 +16,6 @@ void main() {
     if (i == CONTROL_DONE && atomicLoad(SharedWord(aborts).x, RELAXED) != 0 && p.aborts != 0)
         value = POISONED;
     if (i < p.control_words) U32(CONTROL_WORD(i)).x = value;
-    if (i == 0 && p.amax != 0) U32(p.amax).x = 0;
+    if (i == CONTROL_DONE && p.amax != 0) U32(p.amax).x = 0;
     if (i < p.row_state_pieces) U32x4(p.partial + uint64_t(i) * RESET_PIECE_BYTES).x = uvec4(0xffffffffu);
 }

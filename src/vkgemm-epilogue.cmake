@@ -11,11 +11,12 @@ function(vkgemm_add_epilogue target name file)
   endif()
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE source)
   cmake_path(GET source PARENT_PATH folder)
+  cmake_path(GET source FILENAME file_name)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/epilogues/${target})
   file(CONFIGURE OUTPUT ${out}/${name}.comp @ONLY CONTENT [[#version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 1) in;
-#include "@source@"
+#include "@file_name@"
 float vkgemm_epilogue(float value, uvec2 at, vec4 x) { return @name@(value, at, x); }
 void main() { vkgemm_epilogue(0.0, uvec2(0), vec4(0.0)); } // glslang drops what nobody calls
 ]])

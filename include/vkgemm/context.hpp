@@ -231,13 +231,14 @@ class VKGEMM_API Plan {
   // VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, before a command uses operands that the plan writes. The
   // barriers of vkgemm below replace neither.
   //
-  // A plan without a workspace records no barrier, except one between the two passes of a row
-  // reduction whose values are in D. A grouped plan that neither packs nor sums columns records
-  // none. Other plans record barriers from compute shaders to compute shaders:
+  // A plan without a workspace records no barrier, with two exceptions. One stands between the two
+  // passes of a row reduction whose values are in D, one after the dispatch that sets amax to 0. A
+  // grouped plan that neither packs, sums columns nor finds amax records none. Other plans record
+  // barriers from compute shaders to compute shaders:
   // - one first, so that consecutive recordings on a queue may share a workspace. It also keeps the
   //   plan from running at the same time as earlier dispatches.
   // - one after the dispatches that prepare the workspace: packed operands, words that workgroups
-  //   share.
+  //   share, amax.
   // - one before each dispatch that adds slices of K, adds column sums, or reduces, merges or
   //   recomputes rows, and before each fallback for an aborted barrier. If the plan counts aborts
   //   (barrier_aborts()), these also make shader writes visible to the host. That does not replace

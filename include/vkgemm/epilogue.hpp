@@ -99,11 +99,12 @@ enum class StepOp : std::uint8_t {
 // arguments, and 0 beyond them. vkgemm links the function into each kernel that needs it, whatever
 // the path, type and main loop. vkgemm_add_epilogue() in CMake compiles a file for it.
 //
-// The function may call others, and have constants, local and global variables. It must not read or
-// write memory, use subgroups, textures, derivatives or barriers, nor types that its SPIR-V needs a
-// capability for. Kernels may call it for elements beyond the edges of D, and drop the results.
+// The function may call others, and have constants and local variables. It must not have global
+// variables, access memory, nor use subgroups, textures, derivatives or barriers. Types that need a
+// capability are not allowed. Kernels may call it for elements beyond the edges of D, and drop the
+// results.
 //
-// Source: the tensor programs of CUTLASS's visitor trees, which one compiles with the kernel.
+// Source of the idea: CUTLASS's epilogue visitor trees, which one compiles with the kernel.
 struct EpilogueFunction {
   std::string_view name;                      // in explain() and messages
   std::span<const std::uint32_t> spirv = {};  // a module with vkgemm_epilogue; copied
@@ -120,12 +121,13 @@ enum class TensorShape : std::uint8_t {
   along_m,  // M values: element i
   matrix,   // M×N: element (i, j)
 
-  // M×N bits. Bit j % 8 of byte j / 8 of row i belongs to element (i, j) of a row-major D; rows and
-  // columns change places in a column-major D. A step that stores writes v > 0; NaN gives 0. Other
-  // steps read 1 or 0, so derivative:relu multiplies by it, and so does a dropout.
-  // - type is u8 and layout is D's. ld and batch_stride are bytes, multiples of 4 like the
-  //   alignment. The default ld has no other padding.
-  // - Bits beyond a row's last element stay as they are.
+  // M×N bits. Bit j % 8 of byte j / 8 of row i belongs to element (i, j) of a row-major D. In a
+  // column-major D it is bit i % 8 of byte i / 8 of column j. A step that stores writes v > 0; NaN
+  // gives 0. Other steps read 1 or 0: derivative:relu multiplies by it, and a multiply step applies
+  // dropout.
+  // - type is u8 and layout is D's. ld, batch_stride and alignment are multiples of 4 bytes. The
+  //   default ld is 4 · ceil(N / 32), in a column-major D 4 · ceil(M / 32).
+  // - Bits beyond a row's last element, up to a multiple of 32, become 0.
   // - Not supported: a column-major D with a gate, a row reduction or a quantised B.
   mask,
 };

@@ -216,7 +216,8 @@ typedef enum VkgemmTensorShape {
   VKGEMM_TENSOR_SHAPE_ALONG_M = 3,  // M values: element i
   VKGEMM_TENSOR_SHAPE_MATRIX = 4,   // M×N: element (i, j)
   // M×N bits: bit j % 8 of byte j / 8 of row i. A store writes v > 0, other steps read 1 or 0. The
-  // type is u8, ld is bytes. TensorShape::mask in vkgemm/epilogue.hpp has the limits.
+  // type is u8, the layout that of D. ld, batch_stride and alignment are multiples of 4 bytes. The
+  // default ld is 4 · ceil(N / 32). TensorShape::mask in vkgemm/epilogue.hpp has the limits.
   VKGEMM_TENSOR_SHAPE_MASK = 5,
   VKGEMM_TENSOR_SHAPE_MAX_ENUM = 0x7FFFFFFF
 } VkgemmTensorShape;

@@ -117,7 +117,9 @@ bool check_bytes(const Case& s) {
   if (p.has_aux() && is_byte(p.aux.type)) return refuse("aux", p.aux.type);
   for (std::size_t i = 0; i < most_tensors; ++i) {
     const DataType type = p.tensors[i].type;
-    if (has_tensor(p.epilogue, i) && is_byte(type)) return refuse(tensor_names[i], type);
+    const bool is_mask = p.epilogue.tensors[i] == TensorShape::mask;  // loaded by words
+    if (has_tensor(p.epilogue, i) && !is_mask && is_byte(type))
+      return refuse(tensor_names[i], type);
   }
   return true;
 }

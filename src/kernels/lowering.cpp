@@ -170,7 +170,7 @@ DispatchPlan lower_all(const Computation& computation, const Target& target) {
     out.chunks = chunks;
     add_last_chunk(out, lower_chunk(computation, computation.last_product(), target));
     set_pitches(*out.chunks, chunks->with_copies ? computation.asked() : *computation.whole());
-    set_sum_pitches(*out.chunks, computation.config(), *computation.whole());
+    set_sum_pitches(*out.chunks, computation.config(), *computation.product());
   }
   return out;
 }

@@ -6,7 +6,6 @@
 #include <cfloat>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "base/parallel.hpp"
@@ -183,7 +182,8 @@ void visit_stored(const Problem& problem, std::uint64_t batch, std::uint64_t i, 
         e.unpredictable || e.ambiguous};
     if (problem.epilogue.tensors[tensor] == TensorShape::mask) {
       // Either is right of a value that may have either sign.
-      if (std::fabs(stored.value) < stored.bound) stored.unpredictable = true;
+      if (stored.bound > 0.0 && std::fabs(stored.value) <= stored.bound)
+        stored.unpredictable = true;
       stored.value = stored.value > 0.0 ? 1.0 : 0.0;
       stored.bound = stored.unpredictable ? 1.0 : 0.0;
     }
@@ -314,11 +314,20 @@ void visit_column_sums(const Problem& problem, const Views& views, const HostOpe
   });
 }
 
+// The largest magnitude of a product, which was computed as a whole or in part.
+Element amax_element(std::size_t tensor, const Largest& found, bool is_whole) {
+  return {.operand = tensor_row(tensor).id,
+          .value = found.value(),
+          .bound = found.bound(),
+          .unpredictable = std::isinf(found.bound()),
+          .at_least = !is_whole};
+}
+
 // A product of the problem, which is not empty as a whole. An empty group has sums of columns:
-// zeros. is_part: amax is of other products, too.
+// zeros. amax_of_all: null, or a group adds to it what it finds.
 template <class Visit>
 void visit_results(const Problem& problem, const Views& views, const HostOperands& operands,
-                   const VerifyOptions& options, bool is_part, std::uint32_t threads,
+                   const VerifyOptions& options, Largest* amax_of_all, std::uint32_t threads,
                    const Visit& visit) {
   visit_column_sums(problem, views, operands, options, threads, visit);
   if (is_empty(problem)) return;
@@ -338,12 +347,10 @@ void visit_results(const Problem& problem, const Views& views, const HostOperand
     visit_product(problem, views, operands, rows, threads, visit_one);
   }
   if (!amax) return;
-  Largest all;
-  for (const Largest& one : found) all.add(one);
-  Element e{.operand = tensor_row(*amax).id, .value = all.value(), .bound = all.bound};
-  e.unpredictable = all.unpredictable;
-  e.at_least = is_part || options.mode != Verify::full;
-  visit(e, 0);
+  Largest own;
+  for (const Largest& one : found) own.add(one);
+  if (amax_of_all != nullptr) return amax_of_all->add(own);
+  visit(amax_element(*amax, own, options.mode == Verify::full), 0);
 }
 
 // The last cast of a result. D alone has a zero point.
@@ -351,45 +358,59 @@ Rounding cast_of(const Problem& problem, OperandId operand, DataType type) {
   return rounding(type, operand == OperandId::d ? problem.epilogue.zero_point : 0.0);
 }
 
-// group: its number, which the findings give for the matrix.
+// Compares a result's element with its value. `matrix`: its number in the findings.
+void compare_element(const Problem& problem, const Views& views, const HostOperands& operands,
+                     const Element& e, std::uint64_t matrix, Findings& findings) {
+  const void* const data = operands[e.operand];
+  if (data == nullptr) return;
+  const View& view = views[e.operand];
+  double got = view.get(data, e.batch, e.i, e.j);
+  if (e.at_least && got > e.value) got = e.value;
+  const Rounding cast = cast_of(problem, e.operand, view.type);
+  Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
+  const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
+  if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
+  findings.add(row_of(e.operand).name.data(), matrix, e.i, e.j, got, e.value, c);
+}
+
+void store_result(const Problem& problem, const Views& views, const HostResults& results,
+                  const Element& e) {
+  void* const data = results[e.operand];
+  if (data == nullptr) return;
+  const View& view = views[e.operand];
+  const double value =
+      is_byte(view.type) ? cast_of(problem, e.operand, view.type).cast(e.value) : e.value;
+  view.set(data, e.batch, e.i, e.j, value);
+  if (!view.is_mask) return;
+  // Zeros end a line's last word.
+  constexpr std::uint64_t bits = 32;
+  if (view.row_major && e.j + 1 == problem.n) {
+    for (std::uint64_t j = problem.n; j % bits != 0; ++j) view.set(data, e.batch, e.i, j, 0.0);
+  } else if (!view.row_major && e.i + 1 == problem.m) {
+    for (std::uint64_t i = problem.m; i % bits != 0; ++i) view.set(data, e.batch, i, e.j, 0.0);
+  }
+}
+
+// `first`: the number of the first matrix in the findings.
 void verify_product(const Problem& problem, const HostOperands& operands,
-                    const VerifyOptions& options, std::optional<std::uint64_t> group,
+                    const VerifyOptions& options, std::uint64_t first, Largest* amax_of_all,
                     Findings& all) {
   const Views views(problem);
   const std::uint32_t threads = thread_count(options.threads, problem);
   std::vector<Findings> findings(threads);
-  visit_results(problem, views, operands, options, group.has_value(), threads,
+  visit_results(problem, views, operands, options, amax_of_all, threads,
                 [&](const Element& e, std::uint64_t thread) {
-                  const void* const data = operands[e.operand];
-                  if (data == nullptr) return;
-                  const View& view = views[e.operand];
-                  double got = view.get(data, e.batch, e.i, e.j);
-                  if (e.at_least && got > e.value) got = e.value;
-                  const Rounding cast = cast_of(problem, e.operand, view.type);
-                  Comparison c = compare(got, e.value, e.bound, cast, e.unpredictable);
-                  const double zero = is_byte(view.type) ? cast.cast(0.0) : 0.0;
-                  if (!c.ok && e.ambiguous) c.ok = std::isnan(got) || got == zero;
-                  findings[thread].add(row_of(e.operand).name.data(), group.value_or(0) + e.batch,
-                                       e.i, e.j, got, e.value, c);
+                  compare_element(problem, views, operands, e, first + e.batch, findings[thread]);
                 });
   for (const Findings& found : findings) all.merge(found);
 }
 
 void compute_product(const Problem& problem, const HostOperands& operands,
-                     const HostResults& results, bool is_part, std::uint32_t threads) {
+                     const HostResults& results, Largest* amax_of_all, std::uint32_t threads) {
   const Views views(problem);
-  visit_results(problem, views, operands, {.mode = Verify::full}, is_part,
-                thread_count(threads, problem), [&](const Element& e, std::uint64_t) {
-                  void* const data = results[e.operand];
-                  if (data == nullptr) return;
-                  const View& view = views[e.operand];
-                  double value = is_byte(view.type)
-                                     ? cast_of(problem, e.operand, view.type).cast(e.value)
-                                     : e.value;
-                  if (e.at_least && !(value > view.get(data, 0, 0, 0)) && !std::isnan(value))
-                    return;
-                  view.set(data, e.batch, e.i, e.j, value);
-                });
+  visit_results(problem, views, operands, {.mode = Verify::full}, amax_of_all,
+                thread_count(threads, problem),
+                [&](const Element& e, std::uint64_t) { store_result(problem, views, results, e); });
 }
 
 }  // namespace
@@ -399,11 +420,16 @@ VerifyReport verify(const Problem& problem, const HostOperands& operands,
   if (options.mode == Verify::off || is_empty(problem)) return {};
   Findings findings;
   if (!problem.grouping) {
-    verify_product(problem, operands, options, std::nullopt, findings);
-  } else {
-    for (const GroupProduct& group : chosen_products(problem, operands, options)) {
-      verify_product(group.problem, group.of(operands), options, group.number, findings);
-    }
+    verify_product(problem, operands, options, 0, nullptr, findings);
+    return findings.finish();
+  }
+  Largest all;
+  for (const GroupProduct& group : chosen_products(problem, operands, options)) {
+    verify_product(group.problem, group.of(operands), options, group.number, &all, findings);
+  }
+  if (const auto amax = amax_tensor(problem.epilogue)) {
+    const Element e = amax_element(*amax, all, options.mode == Verify::full);
+    compare_element(problem, Views(problem), operands, e, 0, findings);
   }
   return findings.finish();
 }
@@ -436,13 +462,13 @@ VerifiedParts verified_parts(const Problem& problem, const HostOperands& operand
 void compute_reference(const Problem& problem, const HostOperands& operands,
                        const HostResults& results, std::uint32_t threads) {
   if (is_empty(problem)) return;
-  if (!problem.grouping) return compute_product(problem, operands, results, false, threads);
-  if (const auto amax = amax_tensor(problem.epilogue)) {
-    const OperandId id = tensor_row(*amax).id;
-    if (results[id] != nullptr) Views(problem)[id].set(results[id], 0, 0, 0, 0.0);
-  }
+  if (!problem.grouping) return compute_product(problem, operands, results, nullptr, threads);
+  Largest all;
   for (const GroupProduct& group : products_of(problem, operands[OperandId::offsets])) {
-    compute_product(group.problem, group.of(operands), group.of(results), true, threads);
+    compute_product(group.problem, group.of(operands), group.of(results), &all, threads);
+  }
+  if (const auto amax = amax_tensor(problem.epilogue)) {
+    store_result(problem, Views(problem), results, amax_element(*amax, all, true));
   }
 }
 

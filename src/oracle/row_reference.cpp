@@ -173,7 +173,7 @@ void quantise(std::span<const RowValue> row, ReducedRow& out) {
   constexpr double most = QUANTISE_MOST;
   const auto least = static_cast<double>(std::bit_cast<float>(std::uint32_t{QUANTISE_LEAST_BITS}));
   const Largest all = largest_of(row);
-  const double largest = all.magnitude, error = all.bound;
+  const double largest = all.magnitude, error = all.bound();
   std::ranges::fill(out.d, 0.0);
   std::ranges::fill(out.d_bound, 0.0);
   out.value = all.has_nan || std::isinf(largest) ? all.value() : 0.0;
@@ -253,7 +253,7 @@ void reduce_row(const Problem& problem, const HostOperands& operands, std::span<
     case RowOp::amax: {
       const Largest all = largest_of(row);
       out.value = all.value();
-      out.value_bound = all.bound;
+      out.value_bound = all.bound();
       break;
     }
     case RowOp::mean:

@@ -67,7 +67,8 @@ std::optional<std::size_t> mask_tensor(const Epilogue& epilogue) noexcept;
 // The first step or tensor that contradicts itself or another one.
 MaybeError check_steps(const Problem& problem);
 
-// The type of a tensor that nobody has set: `otherwise`, unless only one is right.
+// The type of a tensor if the caller sets none: u8 for a mask, f32 for sums and amax, otherwise
+// `otherwise`.
 DataType usual_type(const Epilogue& epilogue, std::size_t tensor, DataType otherwise) noexcept;
 
 // The matrices of a tensor. The whole batch shares a vector or scalar that steps read unless the

@@ -133,7 +133,7 @@ struct FieldsOf<Epilogue> {
         Field{"steps", "--steps",
               "Steps after the activation or the gate, up to 8: OP:t0 or OP:NUMBER with add, "
               "subtract, multiply, divide, maximum, minimum; activate:ACTIVATION; "
-              "derivative:ACTIVATION:t0; store:t0; sum_columns:t0"},
+              "derivative:ACTIVATION:t0; store:t0; sum_columns:t0; amax:t0"},
         x.steps, y.steps);
   }
 };
@@ -232,22 +232,25 @@ struct FieldsOf<Grouping> {
 };
 
 // The operations of is_scalar(), on the command line.
-inline constexpr const char* scalar_row_ops = "--row-op logsumexp, sum, max, mean or variance";
+inline constexpr const char* scalar_row_ops =
+    "--row-op logsumexp, sum, max, mean, variance or amax";
 inline constexpr const char* value_row_ops =
-    "--row-op logsumexp, sum, max, mean, variance or quantise";
+    "--row-op logsumexp, sum, max, mean, variance, amax or quantise";
 
 template <>
 struct FieldsOf<RowReduction> {
   static void visit(auto& visitor, auto& x, auto& y) {
     const bool scalar = is_scalar(static_cast<RowOp>(x.op));
     visitor.enumerator(
-        Field{.name = "op",
-              .option = "--row-op",
-              .help = "What is done with every row of D, after the epilogue: rms_norm to "
-                      "l2_normalize change it, logsumexp to variance give one number beside it, "
-                      "quantise makes s8 codes of it and gives their scales. "
-                      "Not with --gated or groups",
-              .always = true},
+        Field{
+            .name = "op",
+            .option = "--row-op",
+            .help =
+                "What is done with every row of D, after the epilogue: rms_norm to "
+                "l2_normalize change it, logsumexp to variance and amax give one number beside it, "
+                "quantise makes s8 codes of it and gives their scales. "
+                "Not with --gated or groups",
+            .always = true},
         x.op, y.op);
     visitor.real(Field{"eps", "--row-eps",
                        "eps of rms_norm (default 1e-6), layer_norm (1e-5) and l2_normalize "
@@ -271,17 +274,18 @@ struct FieldsOf<RowReduction> {
                              .needs = "--with-row-gamma or --with-row-beta",
                              .generated = true},
                        x.vector_type, y.vector_type);
-    visitor.enumerator(Field{.name = "value_type",
-                             .option = "--dtype-row-values",
-                             .help = "Element type of the numbers of logsumexp … variance (default "
-                                     "f32); quantise has f32",
-                             .always = true,
-                             .used = gives_values(static_cast<RowOp>(x.op)),
-                             .needs = value_row_ops},
-                       x.value_type, y.value_type);
+    visitor.enumerator(
+        Field{.name = "value_type",
+              .option = "--dtype-row-values",
+              .help = "Element type of the numbers of logsumexp … variance, amax (default "
+                      "f32); quantise has f32",
+              .always = true,
+              .used = gives_values(static_cast<RowOp>(x.op)),
+              .needs = value_row_ops},
+        x.value_type, y.value_type);
     visitor.boolean(Field{.name = "store_d",
                           .option = "--without-d",
-                          .help = "logsumexp … variance: only their numbers, no D",
+                          .help = "logsumexp … variance, amax: only their numbers, no D",
                           .used = scalar,
                           .needs = scalar_row_ops},
                     x.store_d, y.store_d);

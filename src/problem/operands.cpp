@@ -193,7 +193,7 @@ Operand tensor_operand(const ResolvedProblem& p, std::size_t tensor) {
   // The product leaves the sums of tiles in the place of the tensor, for the kernel that adds them.
   out.address = is_summed(p.epilogue, tensor) ? &Addresses::column_sums
                                               : address_of_place(places_of(p)[tensor]);
-  // The kernel before the product finds amax by itself.
+  // reset.comp has the address of amax, too.
   if (has_step(p.epilogue, StepOp::amax, tensor)) out.also = &Addresses::amax;
   out.written = is_written(p.epilogue, tensor);
   return out;

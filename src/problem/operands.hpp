@@ -60,7 +60,7 @@ struct Operand {
   std::string_view name;  // the caller's: a transposed problem reads the caller's B as its A
   DeviceSpan Operands::*span = nullptr;
   std::uint64_t Addresses::*address = nullptr;
-  std::uint64_t Addresses::*also = nullptr;  // where another kernel of the plan finds it
+  std::uint64_t Addresses::*also = nullptr;  // a second parameter with the same address; null: none
   std::uint64_t bytes = 0;      // from the first to behind the last element that is touched
   std::uint32_t alignment = 1;  // of the address
   bool written = false;

@@ -37,7 +37,7 @@ struct ResolvedProblem {
   std::uint64_t k = 0;
   std::uint64_t batch = 1;
 
-  // m and batch of the problem of which this is a chunk; 0: it is whole.
+  // m and batch of the whole problem if this is a chunk; otherwise 0.
   std::uint64_t whole_m = 0;
   std::uint64_t whole_batch = 0;
 

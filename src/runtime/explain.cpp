@@ -81,9 +81,13 @@ std::string describe_tensors(const ResolvedProblem& p, const PipelineKey* key) {
   const auto steps = steps_of(p.epilogue);
   for (std::size_t step = 0; step < steps.size(); ++step) {
     const auto tensor = tensor_of(steps[step]);
-    if (!tensor || p.epilogue.tensors[*tensor] != TensorShape::matrix) continue;
+    if (!tensor || !has_elements(p.epilogue.tensors[*tensor])) continue;
     const std::string_view name = tensor_row(*tensor).name;
     const ResolvedMatrix& matrix = p.tensors[*tensor];
+    if (p.epilogue.tensors[*tensor] == TensorShape::mask) {
+      text += describe_matrix(name, matrix, "bits, in words of 32");
+      continue;
+    }
     if (key == nullptr) {
       text += describe_matrix(name, matrix, "element by element");
       continue;

@@ -56,7 +56,7 @@ class StepsRecorder {
       const std::uint64_t first = own.address == &Addresses::extra ? given.extra : 0;
       at.*own.address = workspace_ + own.offset + first;
     }
-    if (previous != nullptr) at.amax = 0;  // it is of the chunks before, too
+    if (previous != nullptr) at.amax = 0;  // earlier chunks have raised it
     for (std::size_t i = 0; i < steps_.before.size(); ++i) {
       const Step& step = steps_.before[i];
       if (step.once && previous != nullptr) continue;
@@ -93,7 +93,8 @@ class StepsRecorder {
     }
   }
 
-  // Records what is done once behind all parts. `at`: the addresses of the whole problem.
+  // Records the dispatches that run once, after all parts. `at`: the addresses of the whole
+  // problem.
   void finish(Addresses at) {
     for (const WorkspacePart& own : steps_.workspace) at.*own.address = workspace_ + own.offset;
     for (std::size_t i = 0; i < steps_.after.size(); ++i) {

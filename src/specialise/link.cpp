@@ -66,6 +66,7 @@ std::optional<IdOperands> id_operands(spv::Op op) noexcept {
     case spv::Op::OpExtInst:
       return IdOperands{.literal = 1};
     case spv::Op::OpTypeArray:
+    case spv::Op::OpTypeRuntimeArray:  // of a buffer, which is refused
     case spv::Op::OpTypeStruct:
     case spv::Op::OpTypeFunction:
     case spv::Op::OpConstantComposite:
@@ -181,6 +182,7 @@ class Linker {
     if (auto error = take_globals()) return *error;
     if (auto error = take_functions()) return *error;
     if (auto error = check_type(from, to)) return *error;
+    if (auto error = check_ids()) return *error;
     return write(from, ids_.at(to));
   }
 
@@ -204,8 +206,8 @@ class Linker {
     const auto ids = id_operands(instruction.op);
     if (!ids) return std::nullopt;
     Words out{instruction.words[0]};
-    if (instruction.type != 0) out.push_back(id_of(instruction.type));
-    if (instruction.result != 0) out.push_back(id_of(instruction.result));
+    const std::size_t leading = instruction.words.size() - instruction.operands.size();
+    for (std::size_t i = 1; i < leading; ++i) out.push_back(id_of(instruction.words[i]));
     for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
       // A switch has a literal before each label but the default one.
       const bool is_case = instruction.op == spv::Op::OpSwitch && i >= 2 && i % 2 == 0;
@@ -246,10 +248,16 @@ class Linker {
       case spv::Op::OpDecorate:
         decorations_.push_back(&instruction);
         return std::nullopt;
+      case spv::Op::OpMemberDecorate:  // a layout in memory, which no function has
+        return std::nullopt;
       case spv::Op::OpVariable:
         if (instruction.operand(0) != word_of(spv::StorageClass::Private)) {
           return refused("it has a variable of storage class ", instruction.operand(0),
-                         " of SPIR-V: only local and global variables of its own are allowed");
+                         " of SPIR-V: it may have local variables alone");
+        }
+        // A compiler lets main() set it, which nothing calls here.
+        if (instruction.operands.size() < 2) {
+          return refused("it has a global variable without a constant value");
         }
         break;
       default:
@@ -274,14 +282,13 @@ class Linker {
 
   // Takes all functions but entry points, which no function calls.
   MaybeError take_functions() {
-    std::set<std::uint32_t> entries;
     for (const Instruction& instruction : library_.instructions()) {
-      if (instruction.op == spv::Op::OpEntryPoint) entries.insert(instruction.operand(1));
+      if (instruction.op == spv::Op::OpEntryPoint) entries_.insert(instruction.operand(1));
     }
     bool is_entry = false;
     const auto all = library_.instructions();
     for (const Instruction& instruction : all.subspan(library_.first_function())) {
-      if (instruction.op == spv::Op::OpFunction) is_entry = entries.contains(instruction.result);
+      if (instruction.op == spv::Op::OpFunction) is_entry = entries_.contains(instruction.result);
       if (is_entry || is_debug_or_entry(instruction.op)) continue;
       const auto words = mapped(instruction);
       if (!words) return not_allowed(instruction);
@@ -296,6 +303,15 @@ class Linker {
     const auto own = ids_.find(library_.definition(to)->operand(1));
     if (own != ids_.end() && own->second == wanted) return std::nullopt;
     return invalid_argument(concat(name_, "() has another type than float(float, uvec2, vec4)"));
+  }
+
+  // Whatever is used is there.
+  MaybeError check_ids() const {
+    for (const auto& [id, own] : ids_) {
+      if (library_.definition(id) != nullptr && !entries_.contains(id)) continue;
+      return invalid_argument(concat("its SPIR-V uses id ", id, ", which it does not define"));
+    }
+    return std::nullopt;
   }
 
   void write_entry_point(const Instruction& instruction, Words& out) const {
@@ -344,7 +360,7 @@ class Linker {
   const std::string_view name_;
   std::uint32_t bound_;
   std::map<Words, std::uint32_t> known_;  // types of the module, without their results
-  std::set<std::uint32_t> capabilities_;
+  std::set<std::uint32_t> capabilities_, entries_;
   std::map<std::uint32_t, std::uint32_t> ids_;  // of the library's
   std::vector<const Instruction*> decorations_;
   Words variables_, globals_, functions_;

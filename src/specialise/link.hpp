@@ -21,9 +21,9 @@ namespace vkgemm {
 // The function is pure and calls no Vulkan function.
 //
 // Errors: invalid_argument if either module is damaged, or if the library has no function of that
-// name and type; unsupported if the library uses what its functions may not: memory or variables
-// other than its own, specialization constants, capabilities that the module has not, or
-// instructions that do not compute.
+// name and type; unsupported if the library uses what its functions may not: memory, global
+// variables without a constant value, specialization constants, capabilities that the module has
+// not, or instructions that do not compute.
 Result<std::vector<std::uint32_t>> link_function(std::span<const std::uint32_t> module,
                                                  std::uint32_t mark,
                                                  std::span<const std::uint32_t> library,

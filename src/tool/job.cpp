@@ -122,7 +122,7 @@ void load_tensors(const JobOptions& options, Job& job) {
     matrix = described.matrix(usual_type(p.epilogue, i, p.d.type), p.d.layout);
     const std::string& file = options.files[row.id];
     if (file.empty() || row.is_written(p)) continue;
-    const bool is_matrix = p.epilogue.tensors[i] == TensorShape::matrix;
+    const bool is_matrix = has_elements(p.epilogue.tensors[i]);
     LoadedMatrix loaded =
         is_matrix ? load_matrix(file, options.bf16) : tool::load_vectors(file, options.bf16);
     const OperandShape shape = row.shape(p);

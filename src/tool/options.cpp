@@ -234,6 +234,7 @@ class AddFields {
     told(field, app_.add_option(field.option, value, field.help)->capture_default_str());
   }
   void number(const Field& field, std::uint32_t& value, std::uint32_t&) {
+    if (!is_wanted(field)) return;
     told(field, add_size(app_, named(field.option), value, named(field.help)));
   }
   void number(const Field& field, std::uint64_t& value, std::uint64_t&) {

@@ -314,7 +314,8 @@ TunedShape parse_tuned(const Node& node) {
     p.packed = packed->named(parse_packed_operands, "list of packed operands: none, a, b or ab");
   }
   if (const auto epilogue = node.find("epilogue")) {
-    p.epilogue = epilogue->named(parse_epilogue_work, "epilogue: none, c, aux, sums, or these joined by _");
+    p.epilogue =
+        epilogue->named(parse_epilogue_work, "epilogue: none, c, aux, sums, or these joined by _");
   }
   if (const auto arithmetic = node.find("f32_arithmetic")) {
     p.f32_arithmetic = arithmetic->named(parse_f32_arithmetic, "f32 arithmetic");

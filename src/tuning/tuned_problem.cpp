@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 8> epilogue_names{
     "none", "c", "aux", "c_aux", "sums", "c_sums", "aux_sums", "c_aux_sums"};
 constexpr std::array<std::string_view, 4> packed_names{"none", "a", "b", "ab"};
 
-// A matrix or mask that a step reads takes the time of C, one that a step stores that of aux.
+// A matrix that a step reads takes the time of C, one that a step stores that of aux. A mask counts
+// as a matrix: no table has rows of masks.
 EpilogueWork epilogue_work(const ResolvedProblem& problem) {
   bool reads = problem.has_c(), writes = problem.has_aux();
   for (std::size_t i = 0; i < most_tensors; ++i) {

@@ -231,7 +231,7 @@ static void test_impossible_structures(void) {
   REFUSED(epilogue.aux, 2, "epilogue.aux is 2: VK_FALSE or VK_TRUE is needed");
   REFUSED(epilogue.row_scales, 3, "epilogue.row_scales is 3: no VkgemmScales");
   REFUSED(epilogue.column_scales, 4, "epilogue.column_scales is 4: no VkgemmScales");
-  REFUSED(epilogue.tensors[3], 5, "epilogue.tensors[3] is 5: no VkgemmTensorShape");
+  REFUSED(epilogue.tensors[3], 9, "epilogue.tensors[3] is 9: no VkgemmTensorShape");
   REFUSED(epilogue.steps[1].op, 77, "epilogue.steps[1].op is 77: no VkgemmStepOp");
   REFUSED(epilogue.steps[7].activation, 15, "epilogue.steps[7].activation is 15: no Vkgemm");
   REFUSED(epilogue.steps[0].operand, 0xFFFFFFFF,

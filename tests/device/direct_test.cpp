@@ -216,8 +216,15 @@ TEST_F(Direct, CopiesInParts) {
     Problem reduced = gemm({210, 30, 64}, c.input);
     reduced.row_reduction = RowReduction{.op = RowOp::layer_norm};
     config.tile_n = 32;
-    for (const RowStrategy strategy : {RowStrategy::resident, RowStrategy::recompute}) {
+    reduced.epilogue.tensors[0] = TensorShape::scalar;
+    reduced.epilogue.steps[0] = {.op = StepOp::amax, .operand = StepOperand::t0};
+    reduced.t0.type = DataType::f32;
+    for (const RowStrategy strategy :
+         {RowStrategy::resident, RowStrategy::recompute, RowStrategy::panel}) {
       config.rows = strategy;
+      if (strategy == RowStrategy::panel && !is_legal(config, resolve(reduced).value(), target())) {
+        continue;
+      }
       passes_in_parts(reduced, 40);
     }
   }

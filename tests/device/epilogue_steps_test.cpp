@@ -275,7 +275,7 @@ class RandomSteps {
   Problem next(Problem problem) {
     const std::size_t count = 1 + pick(most_steps);
     std::size_t tensors = 0;
-    bool sums = false;
+    bool sums = false, finds_amax = false;
     for (std::size_t i = 0; i < count; ++i) {
       EpilogueStep& step = problem.epilogue.steps[i];
       const bool adds_tensor = tensors < most_tensors && pick(2) == 0;
@@ -289,9 +289,12 @@ class RandomSteps {
           step = pick(2) == 0 ? derivative(activation(), StepOperand::t0)
                               : test::step(StepOp::store, StepOperand::t0);
           step.number = number_of(step.activation);
-          if (step.op == StepOp::store && !sums && pick(2) == 0) {
+          if (step.op == StepOp::store && !sums && pick(3) == 0) {
             sums = true;
             step.op = StepOp::sum_columns;
+          } else if (step.op == StepOp::store && !finds_amax && pick(3) == 0) {
+            finds_amax = true;
+            step.op = StepOp::amax;
           }
           break;
         default:
@@ -301,20 +304,28 @@ class RandomSteps {
             continue;
           }
       }
-      const bool sum = step.op == StepOp::sum_columns;
-      const auto shape = step.op == StepOp::store ? TensorShape::matrix
-                         : sum                    ? TensorShape::along_n
-                                                  : all_shapes[pick(4)];
+      const bool has_bits = step.op != StepOp::divide && pick(4) == 0;
+      const auto shape = step.op == StepOp::sum_columns ? TensorShape::along_n
+                         : step.op == StepOp::amax      ? TensorShape::scalar
+                         : has_bits                     ? TensorShape::mask
+                         : step.op == StepOp::store     ? TensorShape::matrix
+                                                        : all_shapes[pick(4)];
       problem.epilogue.tensors[tensors] = shape;
       Matrix& matrix = problem.*tensor_matrices[tensors];
-      matrix.type = sum ? DataType::f32 : static_cast<DataType>(pick(3));
+      matrix.type = usual_type(with_operand(problem.epilogue, i, tensors), tensors,
+                               static_cast<DataType>(pick(3)));
       if (shape == TensorShape::matrix) matrix.layout = static_cast<Layout>(pick(2));
-      step.operand = static_cast<StepOperand>(1 + tensors++);
+      ++tensors;
     }
     return problem;
   }
 
  private:
+  // The epilogue, whose step i has this tensor.
+  static const Epilogue& with_operand(Epilogue& epilogue, std::size_t i, std::size_t tensor) {
+    epilogue.steps[i].operand = static_cast<StepOperand>(1 + tensor);
+    return epilogue;
+  }
   std::size_t pick(std::size_t count) { return random_() % count; }
   Activation activation() {
     constexpr Activation bounded[] = {

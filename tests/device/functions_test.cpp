@@ -9,6 +9,7 @@
 
 #include "approximate_gelu.epilogue.h"
 #include "clamped_swiglu.epilogue.h"
+#include "counter.epilogue.h"
 #include "dropout.epilogue.h"
 #include "everything.epilogue.h"
 #include "groups.hpp"
@@ -175,8 +176,9 @@ TEST_P(Functions, BehindGatesAndBeforeRows) {
 // A share of the elements stays, the same one whatever the configuration.
 TEST_P(Functions, DropOut) {
   Problem problem = product({64, 64, 8});
-  problem = with(problem, added("dropout", vkgemm_dropout), {argument(0.75f), argument(5.0f)});
-  problem.epilogue.clamp_min = -1e30f;
+  const Context& context = test::context();
+#include "../examples/readme/function.inc"
+  problem.t0.type = DataType::f32;
   Trial trial(problem, Fill::random), alone(product({64, 64, 8}), Fill::random);
   ASSERT_TRUE(trial.run(config()));
   ASSERT_TRUE(alone.run(config()));
@@ -202,6 +204,8 @@ TEST(FunctionsOfContexts, AreRefusedByName) {
   std::vector<std::uint32_t> words(std::begin(vkgemm_place), std::end(vkgemm_place));
   words.resize(words.size() - 3);
   fails({.name = "cut", .spirv = words}, "function cut: ");
+  fails({.name = "counter", .spirv = vkgemm_counter},
+        "function counter: it has a global variable without a constant value");
   Problem problem = gemm({8, 8, 8}, DataType::f32, DataType::f32);
   problem.epilogue.steps[0] = call;
   problem.epilogue.function = 1u << 20;

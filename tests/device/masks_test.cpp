@@ -1,4 +1,4 @@
-// Masks and the largest magnitude: what steps write and read beside matrices and vectors.
+// Masks and the largest magnitude in steps of epilogues.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -58,7 +58,8 @@ TEST_P(Masks, OnEveryConfiguration) {
   }
 }
 
-// Rows of bits that end within a word, at its end, and behind it. Bits beyond them stay.
+// Rows of bits that end within a word, at its end, and behind it. Zeros end the
+// last word.
 TEST_P(Masks, OfOddWidths) {
   for (const std::uint64_t n : {1u, 4u, 31u, 32u, 33u, 67u}) {
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {

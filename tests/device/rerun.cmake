@@ -24,6 +24,7 @@ set(problems
   "run --m 33 --n 17 --k 19 --packed-b --layout-b col_major --ld-b 24"
   "run --m 33 --n 17 --k 19 --batch 2 --packed-a --packed-b --batch-stride-b 0"
   "run --m 33 --n 17 --k 19 --row-op layer_norm --row-eps 1e-3 --with-row-gamma --with-row-beta --dtype-row-vectors f16"
+  "run --m 33 --n 17 --k 19 --activation relu --tensors mask,scalar,along_n --steps store:t0,amax:t1,sum_columns:t2"
   "run --m 33 --n 17 --k 19 --row-op variance --dtype-row-values f16 --without-d"
   "run --m 90 --n 100 --k 64 --dtype f32 --max-dispatch-ms 0.01 --repeat 1"
   "run --m 9 --n 10 --k 11 --batch 3 --dtype f32 --layout-a col_major --layout-b col_major --layout-d col_major --ld-a 12 --ld-d 14 --alignment-a 4 --alignment-d 4 --alpha 1.25 --beta -0.5 --bias-mode along_m --activation gelu_erf --clamp-max 6 --with-aux")

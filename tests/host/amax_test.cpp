@@ -50,6 +50,19 @@ TEST(Amax, IsResetOnce) {
   }
 }
 
+// Panels reset their words in each part, but not amax.
+TEST(Amax, OfPanelsIsNotResetOnce) {
+  Problem problem = with_amax();
+  problem.n = 4096;
+  problem.row_reduction = RowReduction{.op = RowOp::softmax};
+  Config panel = config(
+      "khr:tile=128x64x32,fragment=16x16x16,subgroups=2x2,subgroup_size=32,subtiles=4,swizzle=8");
+  panel.rows = RowStrategy::panel;
+  const DispatchPlan plan = lower(panel, resolved(problem), test::h200());
+  ASSERT_EQ(resets(plan), 1u);
+  EXPECT_FALSE(std::ranges::any_of(plan.before, &Step::once));
+}
+
 // Copies of A in parts: the number is of all of them, and so are sums of columns.
 TEST(Amax, ChunksShareIt) {
   Problem problem = test::gemm(8192, 8192, 8192, DataType::f16);

@@ -44,7 +44,7 @@ TEST(CAbi, EveryEnumeratorHasItsOwn) {
 [[maybe_unused]] void every_field_has_its_place() {
   [[maybe_unused]] const auto& [m_type, m_layout, m_ld, m_stride, m_alignment, m_packing] =
       Matrix{};
-  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14] =
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15] =
       Epilogue{};
   [[maybe_unused]] const auto& [es1, es2, es3, es4] = EpilogueStep{};
   [[maybe_unused]] const auto& [g1, g2, g3, g4, g5, g6] = Gated{};

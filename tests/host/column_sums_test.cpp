@@ -113,12 +113,12 @@ TEST(ColumnSums, TwoDispatches) {
   ASSERT_EQ(plan.after.size(), 1u);
   const Step& sum = plan.after.front();
   EXPECT_EQ(sum.key.module, "sum_columns");
-  const std::uint64_t pitch = std::uint64_t{3} * 128 * 4;
+  const std::uint64_t pitch = std::uint64_t{3} * 72 * 4;
   EXPECT_EQ(plan.product.gemm().extra_batch, pitch);
   const auto& params = sum.block<gpu::SumColumnsParams>();
   EXPECT_EQ(params.extra_batch, pitch);
-  EXPECT_EQ(params.extra_row, 128u * 4);
-  EXPECT_EQ(plan.product.gemm().ld_extra, 128u);
+  EXPECT_EQ(params.extra_row, 72u * 4);
+  EXPECT_EQ(plan.product.gemm().ld_extra, 72u);
   EXPECT_EQ(params.column_sums_batch, 320u);
   EXPECT_EQ(params.rows, 3u);
   EXPECT_EQ(params.n, 70u);
@@ -143,7 +143,7 @@ TEST(ColumnSums, OfGroups) {
   const DispatchPlan plan = lower(config(khr_text), p, test::h200());
   EXPECT_EQ(offset_of(&Addresses::bad_group, plan.workspace), 0u);
   EXPECT_EQ(offset_of(&Addresses::extra, plan.workspace), 256u);
-  EXPECT_EQ(plan.workspace.bytes, 256u + rounded_up((1000 / 128 + 5) * 512, 256));
+  EXPECT_EQ(plan.workspace.bytes, 256u + rounded_up((1000 / 128 + 5) * 256, 256));
   EXPECT_EQ(plan.product.gemm().extra_batch, 0u);
   ASSERT_EQ(plan.after.size(), 1u);
   const Step& sum = plan.after.front();

@@ -24,8 +24,8 @@ class Steps(OnDevice):
         self.c = np.abs(values((20, 25), seed=1)) + np.float32(0.5)
 
     def test_operations(self):
-        self.assertEqual(["none", *OPERATIONS, "activate", "derivative", "store", "sum_columns"],
-                         enumerator_names("VkgemmStepOp"))
+        self.assertEqual(["none", *OPERATIONS, "activate", "derivative", "store", "sum_columns", "amax",
+                          "argument", "function"], enumerator_names("VkgemmStepOp"))
         for name, operation in OPERATIONS.items():
             with self.subTest(name=name):
                 d = self.device.gemm(self.a, self.b, steps=[(name, self.c), (name, 1.5)])
@@ -204,12 +204,42 @@ class Steps(OnDevice):
         d, amax = self.device.gemm(a, self.b, steps=[("multiply", -2), ("amax",), ("add", 1)])
         product = wide(a) @ wide(self.b)
         self.assertEqual((amax.shape, amax.dtype), ((1,), np.float32))
-        assert_close(amax, np.abs(2 * product).max())
+        assert_close(amax, np.abs(2 * product).max(keepdims=True)[0, 0])
         assert_close(d, 1 - 2 * product)
         rows = self.device.row_reduction(self.a, self.b, "amax")
         assert_close(rows, np.abs(self.product).max(1))
         with self.assertRaisesRegex(vkgemm.Error, "only one step may be"):
             self.device.gemm(self.a, self.b, steps=[("amax",), ("amax",)])
+
+    def test_functions(self):
+        try:
+            f = vkgemm.epilogue("value * sigmoid(1.702 * value) + x0 * x1", "quick_gelu")
+        except vkgemm.Error as error:
+            if error.status == "missing_feature":
+                self.skipTest(error.message)
+            raise
+        quick = self.product / (1 + np.exp(-1.702 * self.product))
+        d = self.device.gemm(self.a, self.b, steps=[("function", f, self.c, 2)])
+        assert_close(d, quick + 2 * wide(self.c))
+        d = self.device.gemm(self.a, self.b, steps=[("function", f, self.c[0], self.c[:, :1]),
+                                                    ("add", 1)])
+        assert_close(d, quick + wide(self.c[0]) * wide(self.c[:, :1]) + 1)
+        g = vkgemm.epilogue("""
+            float half_of(float x) { return 0.5 * x; }
+            float vkgemm_epilogue(float value, uvec2 at, vec4 x) {
+                return float(at.x) + half_of(float(at.y));
+            }""")
+        d = self.device.gemm(self.a, self.b, steps=[("function", g)])
+        np.testing.assert_array_equal(d, np.arange(20)[:, None] + np.arange(25) / 2)
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "line 1: 'values' : undeclared"):
+            vkgemm.epilogue("2 * values")
+        with self.assertRaisesRegex(vkgemm.ArgumentError, "an epilogue calls one function"):
+            self.device.gemm(self.a, self.b, steps=[("function", f), ("function", g)])
+        h = vkgemm.epilogue("""
+            layout(std430, binding = 0) buffer Memory { float words[]; };
+            float vkgemm_epilogue(float value, uvec2 at, vec4 x) { return words[at.x]; }""", "reads")
+        with self.assertRaisesRegex(vkgemm.Error, "function reads: it .*storage class"):
+            self.device.gemm(self.a, self.b, steps=[("function", h)])
 
     def test_gradients_of_a_layer(self):
         """y = relu(x·w + bias) before a weight v, against numpy, and torch's autograd if it is there."""
@@ -340,7 +370,7 @@ class Steps(OnDevice):
                 ([c], "steps[0] is ndarray: it must be a tuple", {}),
                 ([("add", 1), ("multipli", c)], "steps[1][0] is 'multipli': it must be one of none, "
                  "add, subtract, multiply, divide, maximum, minimum, activate, derivative, store, "
-                 "sum_columns, amax; "
+                 "sum_columns, amax, argument, function; "
                  "did you mean 'multiply'?", {}),
                 ([("multiply",)], "steps[0] is ('multiply',): it must be ('multiply', x)", {}),
                 ([("add", c, 3)], "it must be ('add', x)", {}),
@@ -367,7 +397,10 @@ class Steps(OnDevice):
                 ([("store", c), ("store", c)], "steps[1][1] is also steps[0][1]", {}),
                 ([("store", one)], "steps[0][1] overlaps another array", {"out": one}),
                 ([("store", one), ("store", one[:])], "steps[1][1] overlaps another array", {}),
-                ([("add", 1)] * 9, "steps has 9 steps: it must have at most 8", {}),
+                ([("add", 1)] * 9, "steps has 9 steps, with the arguments of functions: it must "
+                 "have at most 8", {}),
+                ([("function", "relu")], "steps[0] is ('function', 'relu'): it must be ('function', "
+                 "f, x0, …)", {}),
                 ([("add", c + i) for i in range(5)], "steps[4] has one array too many: c, bias, "
                  "aux and the arrays of steps are at most 4 in all", {}),
                 ([("add", c), ("store", None)], "steps[1] has one array too many",

@@ -78,14 +78,15 @@ uint mask_bits(const Tile t, const Step s, uint row, uint col) {
     return U32(mask_word(t, s, row, col)).x >> col % 32;
 }
 
-// Stores v > 0. Other invocations store the other bits of the word.
+// Stores v > 0, and behind the last column zeros up to the end of the word. Other invocations store the
+// other bits of the word.
 void store_mask4(const Tile t, const Step s, uint row, uint col, vec4 v) {
-    const uint exist = size_n() - col < 4 ? (1u << (size_n() - col)) - 1 : 15u;
+    const uint own = size_n() - col <= 4 ? ~0u : 15u;
     uint bits = 0;
-    [[unroll]] for (uint e = 0; e < 4; ++e) bits |= v[e] > 0.0 ? 1u << e : 0u;
+    [[unroll]] for (uint e = 0; e < 4; ++e) bits |= col + e < size_n() && v[e] > 0.0 ? 1u << e : 0u;
     const uint64_t word = mask_word(t, s, row, col);
-    atomicAnd(SharedWord(word).x, ~((exist & ~bits) << col % 32), RELAXED);
-    atomicOr(SharedWord(word).x, (exist & bits) << col % 32, RELAXED);
+    atomicAnd(SharedWord(word).x, ~((own & ~bits) << col % 32), RELAXED);
+    atomicOr(SharedWord(word).x, bits << col % 32, RELAXED);
 }
 
 // Takes an x4 whose first elements exist.

@@ -31,10 +31,10 @@ std::string describe(const Config&, const ResolvedProblem& p, const DispatchPlan
   return concat("amax: ", tensor_names[*tensor], ", set to 0 by a dispatch before the product");
 }
 
-// Microseconds of one more dispatch.
+// Microseconds of one more dispatch, behind a barrier.
 double cost(const Config&, const Computation& computation, const TimingModel& timing,
             const ProductCost&) {
-  return amax_tensor(computation.asked().epilogue) ? timing.launch : 0.0;
+  return amax_tensor(computation.asked().epilogue) ? timing.sum : 0.0;
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ std::uint64_t row_count(const Config& c, const ResolvedProblem& p) {
 
 // The leading dimension of the rows. Chunks begin at a whole number of bytes for each row of D.
 std::uint64_t row_ld(const Config& c, const ResolvedProblem& p) {
-  return rounded_up(p.n, std::lcm(std::uint64_t{c.tile_m}, std::uint64_t{4}));
+  const std::uint64_t x4 = 4;
+  return rounded_up(p.n, p.whole_m != 0 ? std::lcm(std::uint64_t{c.tile_m}, x4) : x4);
 }
 std::uint64_t row_bytes(const Config& c, const ResolvedProblem& p) {
   return row_ld(c, p) * sizeof(float);

@@ -1,5 +1,4 @@
-// column_sums.hpp: what chunks of a problem need to know of sums of columns (StepOp::sum_columns).
-// Pure.
+// column_sums.hpp: the place of a chunk's column sums in the workspace (StepOp::sum_columns). Pure.
 #pragma once
 
 #include "kernels/computed_problem.hpp"
@@ -8,7 +7,7 @@
 
 namespace vkgemm {
 
-// The place of a chunk's sums among those of all chunks, which one dispatch adds at the end.
+// Sets the pitches of Addresses::extra. One dispatch adds the sums of all chunks.
 void set_sum_pitches(RowChunks& chunks, const Config& config, const ResolvedProblem& problem);
 
 }  // namespace vkgemm

@@ -7,6 +7,7 @@
 from .arrays import from_bf16, to_bf16
 from .binding import ArgumentError, Error, version
 from .device import Device
+from .epilogues import EpilogueFunction, epilogue
 from .float8 import from_e4m3, from_e5m2, to_e4m3, to_e5m2
 from .packed import PackedMatrix
 from .quantised import Codes, quantise
@@ -14,6 +15,6 @@ from .tuning import TuneProgress, TuneResult
 from .vulkan import devices
 
 __version__ = version()
-__all__ = ["ArgumentError", "Codes", "Device", "Error", "PackedMatrix", "TuneProgress",
-           "TuneResult", "devices", "from_bf16", "from_e4m3", "from_e5m2", "quantise", "to_bf16",
-           "to_e4m3", "to_e5m2"]
+__all__ = ["ArgumentError", "Codes", "Device", "EpilogueFunction", "Error", "PackedMatrix",
+           "TuneProgress", "TuneResult", "devices", "epilogue", "from_bf16", "from_e4m3",
+           "from_e5m2", "quantise", "to_bf16", "to_e4m3", "to_e5m2"]

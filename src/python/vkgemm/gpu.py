@@ -85,6 +85,7 @@ class Gpu:
         #: What frees memory that is only kept.
         self.at_shortage: list[Callable[[], None]] = []
         self.context: Any = None
+        self.functions: dict[Any, int] = {}  # of epilogues, by their numbers in the context
         self.device = self._pool = self._fence = self._queries = ffi.NULL
         self.instance: Instance | None = Instance()
         try:

@@ -15,7 +15,7 @@ from .names import arguments_of, require_known, suggests
 from .packed import PackedMatrix
 from .plans import Plan
 from .request import Request, product, row_quantisation
-from .steps import named
+from .steps import named, numbered
 
 
 def is_tensor(value: object) -> bool:
@@ -48,6 +48,8 @@ class Products(Held):
         raise NotImplementedError
 
     def _request(self, arrays: Arrays, a: Any, b: Any, **arguments: Any) -> Request:
+        if arguments.get("steps") is not None:
+            arguments["steps"] = numbered(arguments["steps"], self._gpu)
         request = product(arrays, a, b, **arguments)
         for name, matrix in request.packed.items():
             if matrix.gpu is not self._gpu:
@@ -95,6 +97,7 @@ class Products(Held):
                 ("store", out)           v, which is also written to the array out
                 ("sum_columns",)         v; also returns its sums over the rows of D, in float32
                 ("amax",)                v; also returns its largest magnitude, in float32
+                ("function", f, x0, …)   f of v and up to four of x, where f is of epilogue()
 
             x: a number, or an array that numpy broadcasts to D, of any type of c.  That of
                 "derivative" is an array.  A new number compiles a new kernel: pass a number that
@@ -250,14 +253,15 @@ class Products(Held):
             l2_normalize  v / max(sqrt(sum(v²)), eps)
             logsumexp     log(sum(exp(v)))
             variance      mean((v - mean(v))²), divided by N, not by N - 1
+            amax          max|v|
             quantise      rint(v · (127 / max|v|)) in int8, and the scale max|v| / 127
 
         The softmax of a row with +inf, or of a row of only -inf, is NaN, as in PyTorch.
 
         a: (M, K) or (batch, M, K).  b: (K, N), (batch, K, N) or a PackedMatrix.
         op: "rms_norm", "layer_norm", "softmax" and "l2_normalize" return D.  "logsumexp", "sum",
-            "max", "mean", "variance" (over N) and "amax" (max(|v|)) return float32 values, (M,) or
-            (batch, M).  "quantise" returns (codes, scales) as quantise_rows() of v: a and row_scales of the next
+            "max", "mean", "variance" (over N) and "amax" return float32 values, (M,) or (batch, M).
+            "quantise" returns (codes, scales) as quantise_rows() of v: a and row_scales of the next
             product.
         store_d: with an op that returns values, also return D = v: (values, D).  Otherwise D is
             returned in any case.

@@ -9,6 +9,7 @@ import numpy as np
 
 from .arrays import RESULTS, Arrays, require_shape
 from .binding import ArgumentError, enumerator, enumerator_name, ffi
+from .epilogues import EpilogueFunction
 from .problem import Part, part, real
 
 #: The most arrays of an epilogue: c, bias, aux, and those of steps.
@@ -18,7 +19,10 @@ _MOST_STEPS = dict(ffi.typeof("VkgemmEpilogue").fields)["steps"].type.length
 
 # The values after the operation in a step. Brackets: it may be missing.
 _FORMS = {"activate": ("name", "[number]"), "derivative": ("name", "x", "[number]"),
-          "store": ("out",), "sum_columns": (), "amax": ()}
+          "store": ("out",), "sum_columns": (), "amax": (), "argument": ("x",)}
+
+#: The most arguments of a function.
+_MOST_ARGUMENTS = 4
 
 #: The shape of a new float32 array that a step writes.
 _REDUCTIONS = {"sum_columns": "along_n", "amax": "scalar"}
@@ -73,6 +77,12 @@ def named(arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, "steps": tuple(steps), **arrays}
 
 
+def numbered(steps: tuple[tuple[Any, ...], ...], gpu: Any) -> tuple[tuple[Any, ...], ...]:
+    """The steps with the numbers of their functions in the GPU's context."""
+    return tuple(tuple(item.number_in(gpu) if isinstance(item, EpilogueFunction) else item
+                       for item in step) for step in steps)
+
+
 def is_array_name(item: Any) -> bool:
     """True for a name that named() gave to an array."""
     return isinstance(item, str) and item.startswith("steps[")
@@ -101,16 +111,33 @@ class Steps:
 
     def __init__(self, arrays: Arrays, steps: tuple[tuple[Any, ...], ...],
                  given: dict[str, Any]):
-        if len(steps) > _MOST_STEPS:
-            raise ArgumentError(f"steps has {len(steps)} steps: it must have at most {_MOST_STEPS}")
         self._arrays = arrays
         self._given = given
         self.tensors: list[Tensor] = []
-        self.fields = tuple([self._step(i, *step) for i, step in enumerate(steps)])
+        self._function = 0
+        self.fields = tuple([fields for i, step in enumerate(steps)
+                             for fields in self._steps(i, *step)])
+        if len(self.fields) > _MOST_STEPS:
+            raise ArgumentError(f"steps has {len(self.fields)} steps, with the arguments of "
+                                f"functions: it must have at most {_MOST_STEPS}")
 
-    def _step(self, i: int, op: Any, *rest: Any) -> Part:
-        """The fields of VkgemmEpilogueStep."""
+    def _steps(self, i: int, op: Any, *rest: Any) -> list[Part]:
+        """The fields of the steps that a tuple means: a function has its arguments before it."""
         at = f"steps[{i}]"
+        if op != "function":
+            return [self._step(at, op, *rest)]
+        if not rest or not isinstance(rest[0], int) or len(rest) > 1 + _MOST_ARGUMENTS:
+            raise ArgumentError(f"{at} is {(op, *rest)!r}: it must be ('function', f, x0, …) with a "
+                                f"function of epilogue() and at most {_MOST_ARGUMENTS} arguments")
+        if self._function not in (0, rest[0]):
+            raise ArgumentError(f"{at} calls another function than the step before: an epilogue "
+                                "calls one function")
+        self._function = rest[0]
+        return [*(self._step(at, "argument", x, first=j) for j, x in enumerate(rest[1:], 2)),
+                part(op="function")]
+
+    def _step(self, at: str, op: Any, *rest: Any, first: int = 1) -> Part:
+        """The fields of VkgemmEpilogueStep."""
         op = enumerator_name("VkgemmStepOp", enumerator(f"{at}[0]", "VkgemmStepOp", op))
         form = _FORMS.get(op, ("x",))
         is_mask = len(rest) > 0 and isinstance(rest[-1], str) and rest[-1] == _MASK
@@ -126,7 +153,7 @@ class Steps:
             fields["operand"] = f"t{len(self.tensors)}"
             self.tensors.append(Tensor(at, None, is_stored=True, is_new=True,
                                        reduction=_REDUCTIONS[op]))
-        for j, (kind, value) in enumerate(zip(form, rest), 1):
+        for j, (kind, value) in enumerate(zip(form, rest), first):
             argument = f"{at}[{j}]"
             if kind == "name":
                 activation = enumerator(argument, "VkgemmActivation", value)
@@ -203,7 +230,9 @@ class Steps:
                 stride = shape[-2] * shape[-1] if array.ndim == 3 else None
                 matrices[name] = element + part(batch_stride=stride)
             shapes.append(kind)
-        return part(tensors=tuple(shapes), steps=self.fields), matrices, inputs
+        function = self._function or None
+        fields = part(tensors=tuple(shapes), steps=self.fields, function=function)
+        return fields, matrices, inputs
 
     def _mask(self, argument: str, array: Any) -> tuple[Any, Part]:
         """A mask, and its matrix."""

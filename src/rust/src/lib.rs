@@ -415,6 +415,20 @@ impl Context {
         Caps(caps, PhantomData)
     }
 
+    /// Adds a function for steps of epilogues, and returns its number for [`Epilogue::function`].
+    /// `vkgemm/epilogue.hpp` has the rules for the SPIR-V.
+    ///
+    /// Errors: [`Status::ERROR_INVALID_ARGUMENT`] if it has no function of the right name and type,
+    /// [`Status::ERROR_UNSUPPORTED`] if the function needs what kernels do not have.
+    pub fn add_function(&self, name: &str, spirv: &[u32]) -> Result<u32> {
+        let name = c_text("name", name)?;
+        let (text, words, mut number) = (name.as_ptr(), spirv.as_ptr(), 0);
+        call(|error| unsafe {
+            vkgemm_context_add_function(self.raw, text, words, spirv.len(), &mut number, error)
+        })?;
+        Ok(number)
+    }
+
     /// For functions of [`sys`].
     pub fn as_raw(&self) -> *const VkgemmContext {
         self.raw

@@ -1,6 +1,5 @@
-// Each kind of GLSL that a function may have: loops, switches, arrays, matrices, global variables.
+// Each kind of GLSL that a function may have: loops, switches, arrays, matrices, constants.
 const float table[3] = float[](0.5, 1.0, 2.0);
-float calls = 0.0;
 
 float sum_of(const vec4 x) {
     float sum = 0.0;
@@ -12,7 +11,6 @@ float sum_of(const vec4 x) {
 }
 
 float everything(float value, uvec2 at, vec4 x) {
-    ++calls;
     switch (at.x % 3u) {
         case 0: value += 1.0; break;
         case 1: value *= 2.0;
@@ -21,5 +19,5 @@ float everything(float value, uvec2 at, vec4 x) {
     const mat2 turned = mat2(0.0, 1.0, -1.0, 0.0);
     const vec2 pair = turned * vec2(value, sum_of(x));
     const float both[2] = float[](pair.x, pair.y);
-    return both[int(calls > 0.0)] * table[at.y % 3u] + float(at.x) - both[0];
+    return both[int(at.x + 1u > 0u)] * table[at.y % 3u] + float(at.x) - both[0];
 }
