@@ -1066,8 +1066,8 @@ VKGEMM_API VkgemmStatus vkgemm_context_verdicts(const VkgemmContext* context,
 
 // Adds a function for steps of epilogues, and returns its number for VkgemmEpilogue::function in
 // problems of this context. `name` stands in messages. `spirv` is a module of `words` 32-bit words
-// with the function vkgemm_epilogue; EpilogueFunction in vkgemm/epilogue.hpp has the rules. Both are
-// copied. Any thread. Errors:
+// with the function vkgemm_epilogue; EpilogueFunction in vkgemm/epilogue.hpp has the rules. Both
+// are copied. Any thread. Errors:
 // - VKGEMM_ERROR_INVALID_ARGUMENT: the module has no function of the right name and type.
 // - VKGEMM_ERROR_UNSUPPORTED: the function needs what kernels do not have.
 VKGEMM_API VkgemmStatus vkgemm_context_add_function(const VkgemmContext* context, const char* name,

@@ -67,7 +67,7 @@ struct Step {
   // The same for a part of the problem that has fewer rows, or matrices, than the others
   // (RowChunks).
   std::vector<Dispatch> last_dispatches = {};
-  bool once = false;  // not for each chunk: before the first one, or after the last one
+  bool once = false;           // not for each chunk: before the first one, or after the last one
   bool writes_values = false;  // between the passes of a row reduction, instead of D
   bool in_memory = false;      // its parameters: carried to the workspace first
 

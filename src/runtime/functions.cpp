@@ -1,5 +1,6 @@
 #include "runtime/functions.hpp"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <string>
@@ -7,13 +8,20 @@
 
 #include "base/errors.hpp"
 #include "base/text.hpp"
+#include "embedded/embedded.hpp"
 #include "lib/constants.h"
 
 namespace vkgemm {
 namespace {
 
-// A module that each build has, whose epilogue calls the function.
-constexpr std::string_view any_module = "sum_slices";
+// A module whose epilogue calls the function. Each build has one.
+std::string_view any_module() {
+  const auto modules = embedded::modules();
+  const auto is_product = [](const embedded::Module& module) {
+    return module.name.starts_with("gemm_");
+  };
+  return std::ranges::find_if(modules, is_product)->name;
+}
 
 std::string with_name(const EpilogueFunction& function, std::string_view why) {
   return concat("function ", function.name, ": ", why);
@@ -26,7 +34,7 @@ Result<std::uint32_t> Functions::add(const EpilogueFunction& function) {
   LinkedFunction own{std::string(function.name), {function.spirv.begin(), function.spirv.end()}};
   // What does not link is refused here, and not when a plan needs it.
   const std::array<std::uint32_t, SPEC_COUNT> constants{};
-  const auto linked = kernel_words(any_module, constants, true, &own);
+  const auto linked = kernel_words(any_module(), constants, true, &own);
   if (!linked) {
     return Error{linked.error().status, with_name(function, linked.error().message)};
   }

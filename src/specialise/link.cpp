@@ -126,6 +126,12 @@ bool is_annotation(spv::Op op) noexcept {
          op == spv::Op::OpMemberDecorateString;
 }
 
+// Capabilities that every kernel has.
+bool is_implied(std::uint32_t capability) noexcept {
+  return capability == word_of(spv::Capability::Shader) ||
+         capability == word_of(spv::Capability::Matrix);
+}
+
 // Types and constants that a module may declare only once, or that need no second declaration.
 bool is_shared(spv::Op op) noexcept {
   return op >= spv::Op::OpTypeVoid && op <= spv::Op::OpTypeFunction &&
@@ -174,7 +180,6 @@ class Linker {
     for (std::size_t i = 0; i < module.first_function(); ++i) {
       const Instruction& instruction = instructions[i];
       if (is_shared(instruction.op)) known_.emplace(key_of(instruction), instruction.result);
-      if (instruction.op == spv::Op::OpCapability) capabilities_.insert(instruction.operand(0));
     }
   }
 
@@ -234,9 +239,9 @@ class Linker {
   MaybeError take_global(const Instruction& instruction) {
     switch (instruction.op) {
       case spv::Op::OpCapability:
-        if (capabilities_.contains(instruction.operand(0))) return std::nullopt;
+        if (is_implied(instruction.operand(0))) return std::nullopt;
         return refused("it needs capability ", instruction.operand(0),
-                       " of SPIR-V, which kernels do not declare");
+                       " of SPIR-V, and may need Shader alone");
       case spv::Op::OpExtension:
         return refused("it needs the extension ", read_text(instruction.operands));
       case spv::Op::OpExtInstImport:
@@ -360,7 +365,7 @@ class Linker {
   const std::string_view name_;
   std::uint32_t bound_;
   std::map<Words, std::uint32_t> known_;  // types of the module, without their results
-  std::set<std::uint32_t> capabilities_, entries_;
+  std::set<std::uint32_t> entries_;
   std::map<std::uint32_t, std::uint32_t> ids_;  // of the library's
   std::vector<const Instruction*> decorations_;
   Words variables_, globals_, functions_;

@@ -22,8 +22,8 @@ namespace vkgemm {
 //
 // Errors: invalid_argument if either module is damaged, or if the library has no function of that
 // name and type; unsupported if the library uses what its functions may not: memory, global
-// variables without a constant value, specialization constants, capabilities that the module has
-// not, or instructions that do not compute.
+// variables without a constant value, specialization constants, capabilities other than Shader,
+// or instructions that do not compute.
 Result<std::vector<std::uint32_t>> link_function(std::span<const std::uint32_t> module,
                                                  std::uint32_t mark,
                                                  std::span<const std::uint32_t> library,

@@ -7,6 +7,10 @@
 #include <cstdio>
 #include <string>
 
+#ifdef CONSUMER_HAS_FUNCTION
+#include "doubled.epilogue.h"
+#endif
+
 namespace {
 
 using namespace consumer;
@@ -20,7 +24,7 @@ int main() {
   const vkgemm::Context context = app.create_context();
 
   using vkgemm::DataType;
-  const vkgemm::Problem problem{
+  vkgemm::Problem problem{
       .m = m,
       .n = n,
       .k = k,
@@ -28,6 +32,13 @@ int main() {
       .b = {.type = DataType::f32},
       .d = {.type = DataType::f32},
       .epilogue = {.bias = vkgemm::Bias::along_n, .activation = vkgemm::Activation::relu}};
+  float factor = 1.0f;
+#ifdef CONSUMER_HAS_FUNCTION
+  problem.epilogue.function =
+      unwrap(context.add_function({.name = "doubled", .spirv = vkgemm_doubled}));
+  problem.epilogue.steps[0] = {.op = vkgemm::StepOp::function};
+  factor = 2.0f;
+#endif
   const vkgemm::Plan plan = unwrap(context.plan(problem));
   std::printf("%s\n", plan.explain().c_str());
 
@@ -48,7 +59,7 @@ int main() {
       for (std::uint32_t i = 0; i < k; ++i) {
         expected += a.data[row * k + i] * b.data[i * n + column];
       }
-      expected = std::max(expected, 0.0f);
+      expected = factor * std::max(expected, 0.0f);
       const float got = d.data[row * n + column];
       if (got != expected) {
         fail("D[" + std::to_string(row) + "," + std::to_string(column) + "] is " +

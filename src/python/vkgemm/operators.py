@@ -25,6 +25,7 @@ import torch
 from .arrays import NAMES
 from .binding import ArgumentError
 from .device import Device
+from .epilogues import EpilogueFunction
 from .names import arguments_of, require_known, suggests
 from .packed import PackedMatrix, packed_matrix
 from .problem import Part, part
@@ -90,6 +91,9 @@ def _encoded(steps: tuple[tuple[Any, ...], ...]) -> str:
     """Steps, as named() gives them, as the operator's text."""
     for name in stored(steps):
         raise ArgumentError(f"{name} is a tensor: an operator stores to a new one, ('store', dtype)")
+    if any(isinstance(item, EpilogueFunction) for step in steps for item in step):
+        raise ArgumentError("steps has a function of epilogue(): operators take none, Device.gemm() "
+                            "does")
     return json.dumps(steps, default=lambda item: ELEMENTS[item] if item in ELEMENTS else
                       float(item))
 
