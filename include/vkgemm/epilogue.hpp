@@ -95,9 +95,10 @@ enum class StepOp : std::uint8_t {
 
 // A function of an application, in SPIR-V. GLSL:
 //   float vkgemm_epilogue(float value, uvec2 at, vec4 x)
-// `at` is (row, column) of the element in D; with groups of M a row of all groups. x has the
-// arguments, and 0 beyond them. vkgemm links the function into each kernel that needs it, whatever
-// the path, type and main loop. vkgemm_add_epilogue() in CMake compiles a file for it.
+// `at` is (row, column) of the element in D; with groups of M a row of all groups. All matrices of
+// a batch have the same places. x has the arguments, and 0 beyond them. vkgemm links the function
+// into each kernel that needs it, whatever the path, type and main loop. vkgemm_add_epilogue() in
+// CMake compiles a file for it.
 //
 // The function may call others, and have constants and local variables. It must not have global
 // variables, access memory, nor use subgroups, textures, derivatives or barriers. Types that need a
@@ -106,7 +107,7 @@ enum class StepOp : std::uint8_t {
 //
 // Source of the idea: CUTLASS's epilogue visitor trees, which one compiles with the kernel.
 struct EpilogueFunction {
-  std::string_view name;                      // in explain() and messages
+  std::string_view name;                      // in messages
   std::span<const std::uint32_t> spirv = {};  // a module with vkgemm_epilogue; copied
 };
 
