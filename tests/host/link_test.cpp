@@ -54,7 +54,9 @@ TEST(Link, AddsTheFunctionsOfALibrary) {
 
 // A constant of the epilogue decides if the function is called at all.
 TEST(Link, SpecialisesTheResult) {
-  std::array<std::uint32_t, SPEC_COUNT> constants{};
+#define VKGEMM_DEFAULT(id, name, value) std::uint32_t{value},
+  std::array<std::uint32_t, SPEC_COUNT> constants{VKGEMM_CONSTANTS(VKGEMM_DEFAULT)};
+#undef VKGEMM_DEFAULT
   const LinkedFunction function{"everything", everything()};
   // The specialiser folds this loop's kernels whole: no calls hide the steps.
   const Words without = kernel_words("gemm_khr_f16", constants, true, &function).value();
