@@ -84,6 +84,18 @@ MaybeError check_step(const EpilogueStep& step, std::string_view name) {
       concat(name, ".number is ", step.number, ": ", to_string(step), " has no number"));
 }
 
+// Some operations are those of one step at most.
+MaybeError check_only(const Epilogue& epilogue, std::size_t i, std::string_view name) {
+  const StepOp op = epilogue.steps[i].op;
+  const Writer* const writer = writer_row(op);
+  if (writer == nullptr || !writer->only) return std::nullopt;
+  const auto first = std::ranges::find(epilogue.steps, op, &EpilogueStep::op);
+  const auto place = static_cast<std::size_t>(first - epilogue.steps.begin());
+  if (place == i) return std::nullopt;
+  return unsupported(concat(name, " is ", to_string(epilogue.steps[i]), ": epilogue.steps[", place,
+                            "] is ", to_string(op), ", and only one step may be"));
+}
+
 // The arguments stand before the function that takes them, and steps that call it need one.
 MaybeError check_functions(const Epilogue& epilogue) {
   std::size_t arguments = 0;
@@ -255,17 +267,12 @@ MaybeError check_steps(const Problem& problem) {
     const std::string name = concat("epilogue.steps[", i, "]");
     if (i < count) {
       if (auto error = check_step(step, name)) return error;
-      const Writer* const writer = writer_row(step.op);
-      if (writer == nullptr || !writer->only) continue;
-      const auto first = std::ranges::find(epilogue.steps, step.op, &EpilogueStep::op);
-      if (first == epilogue.steps.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-      return unsupported(concat(name, " is ", to_string(step), ": epilogue.steps[",
-                                first - epilogue.steps.begin(), "] is ", to_string(step.op),
-                                ", and only one step may be"));
-    } else if (step != EpilogueStep{}) {
-      return invalid_argument(concat(name, " is ", to_string(step), ", but epilogue.steps[", count,
-                                     "].op is none, which ends the steps"));
+      if (auto error = check_only(epilogue, i, name)) return error;
+      continue;
     }
+    if (step == EpilogueStep{}) continue;
+    return invalid_argument(concat(name, " is ", to_string(step), ", but epilogue.steps[", count,
+                                   "].op is none, which ends the steps"));
   }
   if (auto error = check_functions(epilogue)) return error;
   std::size_t places = (epilogue.beta != 0.0f ? 1 : 0) + (epilogue.aux ? 1 : 0) +
