@@ -59,8 +59,7 @@ void set_groups(Constants& constants, const ResolvedProblem& problem);
 // One dispatch along x sets so many words to zero on any device.
 inline constexpr std::uint64_t most_control_words = std::uint64_t{65535} * RESET_LOCAL_SIZE;
 
-// Sets the words that workgroups share and amax to zero, and states of rows to what says that
-// nobody told.
+// Sets shared words and amax to 0, and marks the states of rows as unknown.
 Step reset_step(std::uint64_t words, std::uint64_t state_bytes, const Limits& limits);
 
 }  // namespace vkgemm

@@ -32,7 +32,7 @@ std::string with_name(const EpilogueFunction& function, std::string_view why) {
 Result<std::uint32_t> Functions::add(const EpilogueFunction& function) {
   if (function.name.empty()) return invalid_argument("function.name is empty");
   LinkedFunction own{std::string(function.name), {function.spirv.begin(), function.spirv.end()}};
-  // What does not link is refused here, and not when a plan needs it.
+  // A function that does not link is refused here, not when a plan needs it.
   const std::array<std::uint32_t, SPEC_COUNT> constants{};
   const auto linked = kernel_words(any_module(), constants, true, &own);
   if (!linked) {

@@ -50,8 +50,8 @@ class StepsRecorder {
   // before, if there is one; what was copied for that isn't copied again.
   void before(Addresses& at, const RowPart& part, const Addresses* previous = nullptr) {
     const Addresses given = at;
-    // The address of a part of the workspace that there isn't stays 0: with groups that says that
-    // nobody is to be told of bad offsets. A chunk has its own place among the sums of columns.
+    // An absent part of the workspace keeps address 0. With groups, 0 means that bad offsets are
+    // not reported. A chunk has its own place among the sums of columns.
     for (const WorkspacePart& own : steps_.workspace) {
       const std::uint64_t first = own.address == &Addresses::extra ? given.extra : 0;
       at.*own.address = workspace_ + own.offset + first;

@@ -100,24 +100,8 @@ std::optional<IdOperands> id_operands(spv::Op op) noexcept {
 }
 
 bool is_debug_or_entry(spv::Op op) noexcept {
-  switch (op) {
-    case spv::Op::OpNop:
-    case spv::Op::OpSource:
-    case spv::Op::OpSourceContinued:
-    case spv::Op::OpSourceExtension:
-    case spv::Op::OpName:
-    case spv::Op::OpMemberName:
-    case spv::Op::OpString:
-    case spv::Op::OpModuleProcessed:
-    case spv::Op::OpLine:
-    case spv::Op::OpNoLine:
-    case spv::Op::OpMemoryModel:
-    case spv::Op::OpEntryPoint:
-    case spv::Op::OpExecutionMode:
-      return true;
-    default:
-      return false;
-  }
+  return is_debug(op) || op == spv::Op::OpMemoryModel || op == spv::Op::OpEntryPoint ||
+         op == spv::Op::OpExecutionMode;
 }
 
 bool is_annotation(spv::Op op) noexcept {

@@ -39,6 +39,24 @@ void append(std::vector<std::uint32_t>& words, spv::Op op,
   append(words, op, std::span(operands.begin(), operands.size()));
 }
 
+bool is_debug(spv::Op op) noexcept {
+  switch (op) {
+    case spv::Op::OpNop:
+    case spv::Op::OpSource:
+    case spv::Op::OpSourceContinued:
+    case spv::Op::OpSourceExtension:
+    case spv::Op::OpName:
+    case spv::Op::OpMemberName:
+    case spv::Op::OpString:
+    case spv::Op::OpModuleProcessed:
+    case spv::Op::OpLine:
+    case spv::Op::OpNoLine:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Result<Module> Module::parse(std::span<const std::uint32_t> words) {
   if (words.size() < header_words || words[0] != spv::MagicNumber) {
     return malformed(0, "there is no header");

@@ -48,6 +48,9 @@ void append(std::vector<std::uint32_t>& words, spv::Op op, std::span<const std::
 void append(std::vector<std::uint32_t>& words, spv::Op op,
             std::initializer_list<std::uint32_t> operands);
 
+// True for names, sources and lines, which change nothing.
+bool is_debug(spv::Op op) noexcept;
+
 class Module {
  public:
   // `words` must outlive the module. Errors: invalid_argument.

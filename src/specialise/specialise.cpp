@@ -17,24 +17,6 @@ using namespace spirv;
 
 using Words = std::vector<std::uint32_t>;
 
-bool is_debug(spv::Op op) noexcept {
-  switch (op) {
-    case spv::Op::OpNop:
-    case spv::Op::OpSource:
-    case spv::Op::OpSourceContinued:
-    case spv::Op::OpSourceExtension:
-    case spv::Op::OpName:
-    case spv::Op::OpMemberName:
-    case spv::Op::OpString:
-    case spv::Op::OpModuleProcessed:
-    case spv::Op::OpLine:
-    case spv::Op::OpNoLine:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // True if the instruction declares that the module has types of 8 bits. Not every device supports
 // them.
 bool declares_bytes(const Instruction& instruction) noexcept {

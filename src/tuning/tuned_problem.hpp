@@ -10,8 +10,8 @@
 
 namespace vkgemm {
 
-// What takes an epilogue's time: matrices other than A, B and D that it reads (c) and writes (aux),
-// and sums of columns.
+// The work of an epilogue beside A, B and D: matrices that it reads (c) and writes (aux), and sums
+// of columns.
 enum class EpilogueWork : std::uint8_t { none, c, aux, c_aux, sums, c_sums, aux_sums, c_aux_sums };
 std::string_view to_string(EpilogueWork work) noexcept;
 std::optional<EpilogueWork> parse_epilogue_work(std::string_view text) noexcept;
